@@ -1,0 +1,250 @@
+//! The one error type of the crate.
+
+use std::{borrow::Cow, error::Error as StdError, fmt, io};
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::jsonrpc::{ErrorCode, ErrorObject};
+
+/// What an operation of this crate returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation failed.
+///
+/// The error is opaque; ask it: [`code`](Self::code), [`is_timeout`](Self::is_timeout),
+/// [`is_cancelled`](Self::is_cancelled), [`is_closed`](Self::is_closed), [`is_protocol`](Self::is_protocol).
+/// Errors cross the wire unchanged in both directions: what a handler returns as an `Error` is what the caller's
+/// future fails with, code, message and data included.
+///
+/// ```
+/// use oxmcp::{Error, ErrorCode};
+///
+/// let error = Error::invalid_params("there is no project \"x\"");
+/// assert_eq!(error.code(), ErrorCode::INVALID_PARAMS);
+/// assert!(!error.is_timeout());
+/// ```
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: Kind,
+    message: Cow<'static, str>,
+    data: Option<Box<RawValue>>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A JSON-RPC error: one that a peer sent, or one that is meant for a peer.
+    Protocol(ErrorCode),
+    Timeout,
+    Cancelled,
+    Closed,
+    Unauthorized,
+    Io,
+    /// What the peer sent is not what the method returns.
+    Decode,
+    /// The peer, in the revision that is spoken, does not have what was asked of it.
+    Unsupported,
+    /// The caller asked for something that can never work.
+    Misuse,
+    /// A limit of this side was reached.
+    Limit,
+}
+
+impl Error {
+    /// An error with a JSON-RPC code, for a peer to see.
+    #[must_use]
+    pub fn protocol(code: impl Into<ErrorCode>, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Protocol(code.into()), message)
+    }
+
+    /// [`ErrorCode::INVALID_PARAMS`]: the parameters are wrong, or name something that does not exist.
+    #[must_use]
+    pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::protocol(ErrorCode::INVALID_PARAMS, message)
+    }
+
+    /// [`ErrorCode::INVALID_REQUEST`]: the request makes no sense now.
+    #[must_use]
+    pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::protocol(ErrorCode::INVALID_REQUEST, message)
+    }
+
+    /// [`ErrorCode::METHOD_NOT_FOUND`].
+    #[must_use]
+    pub fn method_not_found(method: &str) -> Self {
+        Self::protocol(
+            ErrorCode::METHOD_NOT_FOUND,
+            format!("Method not found: {method}"),
+        )
+    }
+
+    /// [`ErrorCode::INTERNAL_ERROR`]: this side failed, and it is not the peer's fault.
+    #[must_use]
+    pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::protocol(ErrorCode::INTERNAL_ERROR, message)
+    }
+
+    pub(crate) fn timeout(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Timeout, message)
+    }
+
+    pub(crate) fn cancelled(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Cancelled, message)
+    }
+
+    /// The connection is closed. For custom transports: the reason, as the user should read it.
+    #[must_use]
+    pub fn closed(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Closed, message)
+    }
+
+    pub(crate) fn decode(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Decode, message)
+    }
+
+    pub(crate) fn unsupported(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Unsupported, message)
+    }
+
+    pub(crate) fn misuse(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Misuse, message)
+    }
+
+    pub(crate) fn limit(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Limit, message)
+    }
+
+    fn new(kind: Kind, message: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            data: None,
+            source: None,
+        }))
+    }
+
+    /// The same error with `data` for the peer's program to read.
+    ///
+    /// Data that cannot be serialized is left out: an error must not hide behind another one.
+    #[must_use]
+    pub fn with_data(mut self, data: impl Serialize) -> Self {
+        self.0.data = to_raw_value(&data).ok();
+        self
+    }
+
+    /// The same error with the error that caused it. The cause stays on this side: it never crosses the wire.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// The JSON-RPC code. An error that has none of its own has [`ErrorCode::INTERNAL_ERROR`].
+    #[must_use]
+    pub fn code(&self) -> ErrorCode {
+        match self.0.kind {
+            Kind::Protocol(code) => code,
+            _ => ErrorCode::INTERNAL_ERROR,
+        }
+    }
+
+    /// What happened, without the causes.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The `data` of a JSON-RPC error, as it stands on the wire.
+    #[must_use]
+    pub fn data(&self) -> Option<&RawValue> {
+        self.0.data.as_deref()
+    }
+
+    /// Whether this is a JSON-RPC error: one that the peer answered, or one made to be answered.
+    #[must_use]
+    pub fn is_protocol(&self) -> bool {
+        matches!(self.0.kind, Kind::Protocol(_))
+    }
+
+    /// Whether the answer did not come in time.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        self.0.kind == Kind::Timeout
+    }
+
+    /// Whether the call was cancelled, by either side.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.kind == Kind::Cancelled
+    }
+
+    /// Whether the connection is gone. A new one may work.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.0.kind == Kind::Closed
+    }
+
+    /// Whether the peer wants other credentials.
+    #[must_use]
+    pub fn is_unauthorized(&self) -> bool {
+        self.0.kind == Kind::Unauthorized
+    }
+
+    /// Whether the peer, in the revision that is spoken, lacks what was asked of it. Nothing was sent.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        self.0.kind == Kind::Unsupported
+    }
+
+    /// Whether one of this side's [`Limits`](crate::Limits) was reached.
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        self.0.kind == Kind::Limit
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        if let Kind::Protocol(code) = self.0.kind {
+            write!(f, " (code {code})")?;
+        }
+        Ok(())
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0
+            .source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::new(Kind::Io, error.to_string()).with_source(error)
+    }
+}
+
+impl From<ErrorObject> for Error {
+    fn from(object: ErrorObject) -> Self {
+        let mut error = Self::protocol(object.code, object.message);
+        error.0.data = object.data;
+        error
+    }
+}
+
+/// The one place where an error becomes what the wire carries.
+impl From<&Error> for ErrorObject {
+    fn from(error: &Error) -> Self {
+        let mut object = Self::new(error.code(), error.message());
+        object.data.clone_from(&error.0.data);
+        object
+    }
+}

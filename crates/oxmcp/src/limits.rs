@@ -1,0 +1,56 @@
+//! Every bound on what a peer can make grow, in one place.
+
+use std::time::Duration;
+
+/// The bounds of a connection. Everything that a peer can make grow is here.
+///
+/// ```
+/// use oxmcp::Limits;
+///
+/// let limits = Limits { max_message_bytes: 1 << 20, ..Limits::default() };
+/// # assert_eq!(limits.max_in_flight, 1024);
+/// ```
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "struct update syntax is how limits are set"
+)]
+pub struct Limits {
+    /// The longest message that is read, in bytes; longer ones are skipped and answered with
+    /// [`ErrorCode::PARSE_ERROR`](crate::ErrorCode::PARSE_ERROR). Default: 64 MiB, since tools return images and
+    /// files in one message.
+    pub max_message_bytes: usize,
+    /// How many requests of the peer may be served at once; one more is refused at once, with an error that says
+    /// so. Default: 1024, some ten times what a busy agent keeps in flight, at a few KiB each.
+    pub max_in_flight: usize,
+    /// How many bytes may wait to be written before callers wait and requests are no longer read. What has to be
+    /// sent is never dropped. Default: 1 MiB, enough to keep a pipe full.
+    pub max_unsent_bytes: usize,
+    /// How many notifications may wait for a user's handler; beyond it the oldest is dropped, with a warning in the
+    /// log. Default: 1024.
+    pub max_queued_notifications: usize,
+    /// How many messages a batch may hold (2025-03-26 only). Default: 128.
+    pub max_batch: usize,
+    /// How long running handlers may go on after the peer has closed its side or the session was closed.
+    /// Default: 10 s, which is what clients commonly wait before they kill a server.
+    pub drain: Duration,
+    /// How long a cancelled handler may go on before it is dropped. Default: 1 s.
+    pub cancel_grace: Duration,
+    /// How many pages a list may have before the client gives up on it. Default: 10 000.
+    pub max_pages: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_message_bytes: 64 << 20,
+            max_in_flight: 1024,
+            max_unsent_bytes: 1 << 20,
+            max_queued_notifications: 1024,
+            max_batch: 128,
+            drain: Duration::from_secs(10),
+            cancel_grace: Duration::from_secs(1),
+            max_pages: 10_000,
+        }
+    }
+}
