@@ -1,5 +1,6 @@
 //! The Model Context Protocol SDK for Rust.
 
+mod codec;
 mod error;
 mod jsonrpc;
 mod limits;
@@ -10,3 +11,4 @@ pub use error::{Error, Result};
 pub use jsonrpc::{ErrorCode, ErrorObject, RequestId};
 pub use limits::Limits;
 pub use protocol::Revision;
+pub use transport::stdio;

@@ -1,0 +1,176 @@
+//! Newline-delimited JSON over any pair of byte streams.
+
+use std::{fmt, time::Duration};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    time,
+};
+
+use super::{Frame, Messages, ReadHalf, Transport, WriteHalf, errors};
+use crate::{
+    Error, Limits, Result,
+    codec::lines::{Found, Lines},
+};
+
+/// How long a stream may take to close; a TLS connection, for one, waits for its peer.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Messages over any pair of byte streams: one JSON value per line, as in the
+/// [stdio transport](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio).
+///
+/// It is the transport for whatever gives a reader and a writer: Unix sockets, TCP, serial lines, the pipes of a process
+/// in a container. Hand over the bare streams: reads and writes are buffered here. It connects once.
+///
+/// ```
+/// # async fn example() -> oxmcp::Result<()> {
+/// let (read, write) = tokio::net::TcpStream::connect("127.0.0.1:4000").await?.into_split();
+/// let transport = oxmcp::transport::io(read, write);
+/// # Ok(())
+/// # }
+/// ```
+pub fn io<R, W>(read: R, write: W) -> Io<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    Io(Some((read, write)))
+}
+
+/// The same as [`io()`] for a stream that is reader and writer in one.
+///
+/// Where the stream can be split by itself (`into_split` of tokio's sockets), [`io()`] with its halves saves a lock.
+///
+/// ```
+/// let (ours, theirs) = tokio::io::duplex(1024);
+/// let transport = oxmcp::transport::stream(ours);
+/// ```
+pub fn stream<S>(stream: S) -> Io<tokio::io::ReadHalf<S>, tokio::io::WriteHalf<S>>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let (read, write) = tokio::io::split(stream);
+    io(read, write)
+}
+
+/// A transport over a pair of byte streams; made by [`io()`] and [`stream`].
+pub struct Io<R, W>(Option<(R, W)>);
+
+impl<R, W> Transport for Io<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Read = LineReader<R>;
+    type Write = LineWriter<W>;
+
+    async fn connect(&mut self, limits: &Limits) -> Result<(Self::Read, Self::Write)> {
+        let (read, write) = self.0.take().ok_or_else(|| {
+            Error::misuse(
+                "these streams were connected before: make a new transport of new streams",
+            )
+        })?;
+        let reader = LineReader::new(read, limits.max_message_bytes);
+        Ok((reader, LineWriter::new(write)))
+    }
+}
+
+impl<R, W> fmt::Debug for Io<R, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Io")
+            .field("connected", &self.0.is_none())
+            .finish()
+    }
+}
+
+/// Reads one message per line from a byte stream. Blank lines are passed over.
+pub struct LineReader<R> {
+    reader: R,
+    lines: Lines,
+    ended: bool,
+}
+
+impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
+    /// A message may have `max_message_bytes` at most.
+    pub(crate) fn new(reader: R, max_message_bytes: usize) -> Self {
+        Self {
+            reader,
+            lines: Lines::new(max_message_bytes),
+            ended: false,
+        }
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin + 'static> ReadHalf for LineReader<R> {
+    async fn read(&mut self) -> Result<Option<Frame<'_>>> {
+        loop {
+            match self.lines.next() {
+                Some(Found::Line(line)) => {
+                    return Ok(Some(Frame::Message(self.lines.line(line))));
+                }
+                Some(Found::TooLong) => return Ok(Some(Frame::TooLong)),
+                None if self.ended => return Ok(None),
+                None => {}
+            }
+            let count = self.reader.read_buf(self.lines.room()).await;
+            if count.map_err(errors::lost)? == 0 {
+                self.ended = true;
+                self.lines.finish();
+            }
+        }
+    }
+}
+
+impl<R> fmt::Debug for LineReader<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LineReader")
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Writes one message per line to a byte stream.
+pub struct LineWriter<W>(Option<W>);
+
+impl<W: AsyncWrite + Send + Unpin + 'static> LineWriter<W> {
+    pub(crate) fn new(writer: W) -> Self {
+        Self(Some(writer))
+    }
+
+    async fn shut_down(mut writer: W) -> Result<()> {
+        match time::timeout(CLOSE_TIMEOUT, writer.shutdown()).await {
+            Ok(Err(error)) if !errors::is_gone(&error) => Err(errors::lost(error)),
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::timeout(
+                "the connection was cut: it could not be closed in time",
+            )),
+        }
+    }
+}
+
+impl<W: AsyncWrite + Send + Unpin + 'static> WriteHalf for LineWriter<W> {
+    async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
+        let Some(writer) = &mut self.0 else {
+            return Err(Error::closed("the connection was closed on this side"));
+        };
+        let lines = messages.as_lines();
+        writer.write_all(lines).await.map_err(errors::lost)?;
+        writer.flush().await.map_err(errors::lost)
+    }
+
+    async fn close(&mut self) -> Result<()> {
+        match self.0.take() {
+            // Not every stream tells its peer on shutdown: a pipe does when it is dropped.
+            Some(writer) => Self::shut_down(writer).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl<W> fmt::Debug for LineWriter<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LineWriter")
+            .field("open", &self.0.is_some())
+            .finish()
+    }
+}

@@ -1,0 +1,195 @@
+//! What a transport is.
+
+use std::{fmt, future::Future, slice};
+
+use crate::{Error, Limits, Result};
+
+/// A way to reach a peer.
+///
+/// # Writing one
+/// Implement the three traits with plain `async fn`s. A transport over a byte stream needs none of this: any pair of
+/// [`AsyncRead`](tokio::io::AsyncRead) and [`AsyncWrite`](tokio::io::AsyncWrite) is a transport through
+/// [`io()`](super::io()).
+///
+/// ```
+/// use oxmcp::{Limits, Result, transport::{Frame, Messages, ReadHalf, Transport, WriteHalf}};
+/// use tokio::sync::mpsc;
+///
+/// /// Messages over a pair of channels.
+/// struct Channels(Option<(Inbox, Outbox)>);
+/// struct Inbox { channel: mpsc::Receiver<Vec<u8>>, current: Vec<u8> }
+/// struct Outbox(mpsc::Sender<Vec<u8>>);
+///
+/// impl Transport for Channels {
+///     type Read = Inbox;
+///     type Write = Outbox;
+///
+///     async fn connect(&mut self, _limits: &Limits) -> Result<(Inbox, Outbox)> {
+///         self.0.take().ok_or_else(|| oxmcp::Error::closed("these channels were used before"))
+///     }
+/// }
+///
+/// impl ReadHalf for Inbox {
+///     async fn read(&mut self) -> Result<Option<Frame<'_>>> {
+///         let Some(message) = self.channel.recv().await else { return Ok(None) };
+///         self.current = message;
+///         Ok(Some(Frame::Message(&self.current)))
+///     }
+/// }
+///
+/// impl WriteHalf for Outbox {
+///     async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
+///         for message in messages {
+///             self.0.send(message.to_vec()).await.map_err(|_| oxmcp::Error::closed("the peer is gone"))?;
+///         }
+///         Ok(())
+///     }
+///
+///     async fn close(&mut self) -> Result<()> {
+///         Ok(())
+///     }
+/// }
+/// ```
+pub trait Transport: Send + 'static {
+    /// The half that messages come from.
+    type Read: ReadHalf;
+    /// The half that messages go to.
+    type Write: WriteHalf;
+
+    /// Connects to the peer.
+    ///
+    /// It is called once for each session. A transport that can connect only once fails the second time; one that can
+    /// do it again (that starts a process, or dials) lets a client try again after a peer that went away.
+    ///
+    /// # Errors
+    /// Whatever keeps it from connecting, in words that a user can act on.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, what was begun is undone: no process or connection stays behind.
+    fn connect(
+        &mut self,
+        limits: &Limits,
+    ) -> impl Future<Output = Result<(Self::Read, Self::Write)>> + Send;
+
+    /// What to call the peer in errors and logs, for example the command that was started.
+    fn name(&self) -> String {
+        "the peer".into()
+    }
+}
+
+/// The half of a connection that messages come from.
+pub trait ReadHalf: Send + 'static {
+    /// Waits for the next message. `None` means that the peer has closed its side.
+    ///
+    /// # Errors
+    /// An error ends the connection, and is what the calls in flight fail with.
+    ///
+    /// # Cancel safety
+    /// Must be cancel safe: the future is dropped whenever there is something else to do, and no part of a message
+    /// may be lost with it.
+    fn read(&mut self) -> impl Future<Output = Result<Option<Frame<'_>>>> + Send;
+}
+
+/// The half of a connection that messages go to.
+pub trait WriteHalf: Send + 'static {
+    /// Writes all of `messages`, in order, and flushes.
+    ///
+    /// # Errors
+    /// An error ends the connection.
+    ///
+    /// # Cancel safety
+    /// Need not be cancel safe: the future is dropped only where the connection ends with it.
+    fn write(&mut self, messages: Messages<'_>) -> impl Future<Output = Result<()>> + Send;
+
+    /// Closes the connection, so that the peer reads its end, and frees what it holds. It is called once, and takes a
+    /// bounded time even where the peer does not play along.
+    ///
+    /// # Errors
+    /// What went wrong in the end, for example that a process had to be killed.
+    fn close(&mut self) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// What a transport read.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum Frame<'a> {
+    /// One message: a single JSON value, with white space around it at most.
+    Message(&'a [u8]),
+    /// A message longer than [`Limits::max_message_bytes`], which was skipped.
+    TooLong,
+}
+
+impl fmt::Debug for Frame<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message(message) => f.debug_tuple("Message").field(&message.len()).finish(),
+            Self::TooLong => f.write_str("TooLong"),
+        }
+    }
+}
+
+/// Messages to be written: at least one. Iterate for one message at a time, without its newline.
+#[derive(Clone, Copy)]
+pub struct Messages<'a>(&'a [u8]);
+
+impl<'a> Messages<'a> {
+    /// `lines` holds whole messages, each ended by a newline and with no other newline in it.
+    pub(crate) fn new(lines: &'a [u8]) -> Self {
+        Self(lines)
+    }
+
+    /// Messages to write through another transport: what a transport that wraps another one and changes messages
+    /// needs. Each message is a line that ends with a newline.
+    ///
+    /// # Errors
+    /// When `lines` is empty or its last line has no newline.
+    pub fn from_lines(lines: &'a [u8]) -> Result<Self> {
+        if lines.last() == Some(&b'\n') {
+            Ok(Self(lines))
+        } else {
+            Err(Error::misuse("each message must end with a newline"))
+        }
+    }
+
+    /// All messages as they go onto a line-framed stream: each ended by a newline, with no other newline in it.
+    #[must_use]
+    pub fn as_lines(&self) -> &'a [u8] {
+        self.0
+    }
+}
+
+impl<'a> IntoIterator for Messages<'a> {
+    type Item = &'a [u8];
+    type IntoIter = MessagesIter<'a>;
+
+    fn into_iter(self) -> MessagesIter<'a> {
+        MessagesIter(
+            self.0
+                .strip_suffix(b"\n")
+                .unwrap_or(self.0)
+                .split(is_newline as fn(&u8) -> bool),
+        )
+    }
+}
+
+impl fmt::Debug for Messages<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Messages").field(&self.0.len()).finish()
+    }
+}
+
+fn is_newline(byte: &u8) -> bool {
+    *byte == b'\n'
+}
+
+/// The messages of a [`Messages`], one at a time.
+#[derive(Clone, Debug)]
+pub struct MessagesIter<'a>(slice::Split<'a, u8, fn(&u8) -> bool>);
+
+impl<'a> Iterator for MessagesIter<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.0.next()
+    }
+}
