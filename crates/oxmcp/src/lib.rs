@@ -11,4 +11,4 @@ pub use error::{Error, Result};
 pub use jsonrpc::{ErrorCode, ErrorObject, RequestId};
 pub use limits::Limits;
 pub use protocol::Revision;
-pub use transport::stdio;
+pub use transport::{in_memory, stdio};

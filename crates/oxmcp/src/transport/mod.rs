@@ -6,6 +6,7 @@
 //! | transport | for |
 //! |---|---|
 //! | [`stdio()`] | a server that a client starts: its own standard input and output |
+//! | [`in_memory`] | tests, and peers that live in one process |
 //! | [`io()`], [`stream`] | any byte stream: Unix sockets, TCP |
 //!
 //! Yours may be another: see [`Transport`], and the specification's page on
@@ -13,9 +14,11 @@
 
 mod errors;
 mod io;
+mod memory;
 mod stdio;
 mod traits;
 
 pub use io::{Io, LineReader, LineWriter, io, stream};
+pub use memory::{InMemory, in_memory};
 pub use stdio::{Stdio, StdioReader, StdioWriter, stdio};
 pub use traits::{Frame, Messages, MessagesIter, ReadHalf, Transport, WriteHalf};

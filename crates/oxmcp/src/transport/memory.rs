@@ -1,0 +1,60 @@
+//! Two transports that are connected to each other, in one process.
+
+use tokio::io::DuplexStream;
+
+use super::{LineReader, LineWriter, Transport, io, io::Io};
+use crate::{Limits, Result};
+
+/// How many bytes may be on their way in each direction: what a pipe of Linux holds.
+const CAPACITY: usize = 64 << 10;
+
+/// Two transports that are connected to each other: what one side writes, the other reads. It is for tests, and for a
+/// client and a server that live in one process.
+///
+/// The messages travel as the same lines as over [`stdio`](super::stdio()), so that what works here works there. A
+/// writer waits while 64 KiB are unread. When one side closes or is dropped, the other reads the end.
+///
+/// ```
+/// use oxmcp::{Limits, in_memory, transport::{Frame, Messages, ReadHalf, Transport, WriteHalf}};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> oxmcp::Result<()> {
+/// let (mut client, mut server) = in_memory();
+/// let (_, mut ours) = client.connect(&Limits::default()).await?;
+/// let (mut theirs, _) = server.connect(&Limits::default()).await?;
+///
+/// ours.write(Messages::from_lines(b"{}\n")?).await?;
+/// assert!(matches!(theirs.read().await?, Some(Frame::Message(b"{}"))));
+///
+/// ours.close().await?;
+/// assert!(theirs.read().await?.is_none());
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn in_memory() -> (InMemory, InMemory) {
+    // One pair for each direction: then dropping either half of a side is seen by the other at once.
+    let (to_server, from_client) = tokio::io::duplex(CAPACITY);
+    let (to_client, from_server) = tokio::io::duplex(CAPACITY);
+    (
+        InMemory(io(from_server, to_server)),
+        InMemory(io(from_client, to_client)),
+    )
+}
+
+/// One side of a pair of transports; made by [`in_memory`]. It connects once.
+#[derive(Debug)]
+pub struct InMemory(Io<DuplexStream, DuplexStream>);
+
+impl Transport for InMemory {
+    type Read = LineReader<DuplexStream>;
+    type Write = LineWriter<DuplexStream>;
+
+    async fn connect(&mut self, limits: &Limits) -> Result<(Self::Read, Self::Write)> {
+        self.0.connect(limits).await
+    }
+
+    fn name(&self) -> String {
+        "the peer in this process".into()
+    }
+}
