@@ -1,0 +1,148 @@
+//! `#[derive(JsonSchema)]`, built on the derive of schemars.
+//!
+//! That derive speaks of a crate `schemars`, which the user's crate need not know. What is emitted is
+//!
+//! ```text
+//! const _: () = {
+//!     #[derive(::oxmcp::__private::schemars::JsonSchema)]
+//!     #[::oxmcp::__private::__erase]
+//!     #[schemars(crate = "::oxmcp::__private::schemars")]
+//!     struct Pair { .. }
+//! };
+//! ```
+//!
+//! Attributes expand from the top: schemars sees the item and writes its `impl .. for Pair`; then the copy erases
+//! itself, together with every attribute below, so that `Pair` in the impl means the original. No second type
+//! exists, so nothing can be unused, and `Self`, generics, defaults and recursion mean what they always mean.
+
+use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
+
+use crate::fields;
+
+/// What stands before the fields of the item.
+struct Header {
+    /// The tokens of the path of the oxmcp crate.
+    oxmcp: String,
+    /// Whether the user has said where schemars is.
+    has_schemars_path: bool,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Struct,
+    Enum,
+}
+
+pub(crate) fn derive(input: TokenStream) -> TokenStream {
+    let tokens: Vec<TokenTree> = input.into_iter().collect();
+    match read_header(&tokens) {
+        Ok(header) => expand(&header, tokens),
+        Err((span, message)) => compile_error(span, message),
+    }
+}
+
+fn read_header(tokens: &[TokenTree]) -> Result<Header, (Span, &'static str)> {
+    let mut oxmcp = "::oxmcp".to_owned();
+    let mut has_schemars_path = false;
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket => {
+                let text = group.stream().to_string();
+                has_schemars_path |= attribute_path(&text, "schemars").is_some();
+                if let Some(path) = attribute_path(&text, "oxmcp") {
+                    oxmcp = path;
+                }
+            }
+            TokenTree::Ident(ident) => match ident.to_string().as_str() {
+                "struct" => {
+                    return Ok(Header {
+                        oxmcp,
+                        has_schemars_path,
+                        kind: Kind::Struct,
+                    });
+                }
+                "enum" => {
+                    return Ok(Header {
+                        oxmcp,
+                        has_schemars_path,
+                        kind: Kind::Enum,
+                    });
+                }
+                "union" => {
+                    return Err((
+                        ident.span(),
+                        "JsonSchema cannot be derived for a union, since JSON cannot say which field is meant; use an enum",
+                    ));
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    Err((
+        Span::call_site(),
+        "JsonSchema can be derived for structs and enums only",
+    ))
+}
+
+/// The path in an attribute `name(.., crate = "path", ..)`.
+fn attribute_path(attribute: &str, name: &str) -> Option<String> {
+    let arguments = attribute
+        .trim_start()
+        .strip_prefix(name)?
+        .trim_start()
+        .strip_prefix('(')?;
+    let after = arguments
+        .split("crate")
+        .nth(1)?
+        .trim_start()
+        .strip_prefix('=')?;
+    let path = after.trim_start().strip_prefix('"')?;
+    path.split('"').next().map(str::to_owned)
+}
+
+fn expand(header: &Header, tokens: Vec<TokenTree>) -> TokenStream {
+    let private = format!("{}::__private", header.oxmcp);
+    let mut item = format!("#[derive({private}::schemars::JsonSchema)] #[{private}::__erase]");
+    if !header.has_schemars_path {
+        item.push_str(&format!(" #[schemars(crate = \"{private}::schemars\")]"));
+    }
+    let Ok(mut item) = item.parse::<TokenStream>() else {
+        return compile_error(
+            Span::call_site(),
+            "the crate path in #[oxmcp(crate = \"..\")] is not a path",
+        );
+    };
+    item.extend(tokens.into_iter().map(|token| match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+            let stream = match header.kind {
+                Kind::Struct => fields::number(group.stream(), &private),
+                Kind::Enum => fields::number_variants(group.stream(), &private),
+            };
+            TokenTree::Group(fields::regroup(&group, stream))
+        }
+        other => other,
+    }));
+    let block = TokenTree::Group(Group::new(Delimiter::Brace, item));
+    let mut output: TokenStream = "const _: () =".parse().expect("these are Rust tokens");
+    output.extend([block, TokenTree::Punct(Punct::new(';', Spacing::Alone))]);
+    output
+}
+
+fn compile_error(span: Span, message: &str) -> TokenStream {
+    let mut text = TokenTree::Literal(Literal::string(message));
+    text.set_span(span);
+    let tokens = [
+        TokenTree::Ident(Ident::new("compile_error", span)),
+        TokenTree::Punct(Punct::new('!', Spacing::Alone)),
+        TokenTree::Group(Group::new(Delimiter::Brace, TokenStream::from(text))),
+    ];
+    tokens
+        .into_iter()
+        .map(|mut token| {
+            token.set_span(span);
+            token
+        })
+        .collect()
+}

@@ -1,0 +1,117 @@
+//! How big a schema may be. Schemas come from peers as well, and what is done with them is recursive.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+
+/// How deep the JSON of a schema may nest: less deep than the JSON parser goes, and three times what the deepest
+/// published schemas need.
+const MAX_DEPTH: usize = 100;
+/// How many JSON values a schema may consist of. A megabyte of schema has fewer.
+const MAX_VALUES: usize = 100_000;
+/// How many subschemas one instance may be held against, all references followed. References to references double
+/// the work with each step, so that a page of schema can keep a processor busy for years.
+const MAX_EXPANSION: usize = 1_000_000;
+/// How long a chain of references and subschemas may be, for the sake of the stack.
+const MAX_EXPANSION_DEPTH: usize = 1_000;
+
+/// Refuses schemas that cost more than any use of them is worth.
+pub(super) fn check(schema: &Value) -> Result<()> {
+    let mut values = 0;
+    measure(schema, 0, &mut values)?;
+    if has_reference(schema) {
+        let mut expansion = Expansion {
+            root: schema,
+            sizes: HashMap::new(),
+            depth: 0,
+        };
+        if expansion.of(schema) >= MAX_EXPANSION {
+            return Err(Error::limit(format!(
+                "the schema refers to parts of itself so often that it stands for more than {MAX_EXPANSION} subschemas"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn measure(value: &Value, depth: usize, values: &mut usize) -> Result<()> {
+    *values += 1;
+    if depth > MAX_DEPTH {
+        return Err(Error::limit(format!(
+            "the schema nests deeper than {MAX_DEPTH} levels"
+        )));
+    }
+    if *values > MAX_VALUES {
+        return Err(Error::limit(format!(
+            "the schema consists of more than {MAX_VALUES} JSON values"
+        )));
+    }
+    match value {
+        Value::Array(items) => items
+            .iter()
+            .try_for_each(|item| measure(item, depth + 1, values)),
+        Value::Object(map) => map
+            .values()
+            .try_for_each(|item| measure(item, depth + 1, values)),
+        _ => Ok(()),
+    }
+}
+
+fn has_reference(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => map.contains_key("$ref") || map.values().any(has_reference),
+        Value::Array(items) => items.iter().any(has_reference),
+        _ => false,
+    }
+}
+
+struct Expansion<'a> {
+    root: &'a Value,
+    /// What each target of a reference stands for; none while it is being counted, since a cycle ends with the
+    /// instance.
+    sizes: HashMap<&'a str, Option<usize>>,
+    depth: usize,
+}
+
+impl<'a> Expansion<'a> {
+    fn of(&mut self, schema: &'a Value) -> usize {
+        if self.depth > MAX_EXPANSION_DEPTH {
+            return MAX_EXPANSION;
+        }
+        self.depth += 1;
+        let size = match schema {
+            Value::Object(map) => map.iter().fold(1, |size: usize, (key, value)| match value {
+                Value::String(target) if key == "$ref" => {
+                    size.saturating_add(self.of_target(target))
+                }
+                _ if key == "$defs" || key == "definitions" => size,
+                _ => size.saturating_add(self.of(value)),
+            }),
+            Value::Array(items) => items
+                .iter()
+                .fold(1, |size: usize, item| size.saturating_add(self.of(item))),
+            _ => 1,
+        };
+        self.depth -= 1;
+        size
+    }
+
+    fn of_target(&mut self, reference: &'a str) -> usize {
+        if let Some(size) = self.sizes.get(reference) {
+            return size.unwrap_or(1);
+        }
+        let root = self.root;
+        let Some(target) = reference
+            .strip_prefix('#')
+            .and_then(|pointer| root.pointer(pointer))
+        else {
+            return 1;
+        };
+        self.sizes.insert(reference, None);
+        let size = self.of(target);
+        self.sizes.insert(reference, Some(size));
+        size
+    }
+}

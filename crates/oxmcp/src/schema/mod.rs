@@ -1,0 +1,26 @@
+//! [JSON Schema](https://json-schema.org): inferred from types, customised, written down, and used to validate.
+
+mod bounds;
+mod check;
+mod derive;
+mod document;
+mod expected;
+mod explain;
+mod full;
+mod infer;
+mod options;
+mod order;
+mod portable;
+mod spelling;
+mod stream;
+mod violations;
+mod wrap;
+
+#[cfg(test)]
+mod tests;
+
+pub use derive::JsonSchema;
+pub use document::Schema;
+pub use options::SchemaOptions;
+pub use order::declared;
+pub use violations::{Violation, Violations};
