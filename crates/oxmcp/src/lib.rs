@@ -24,3 +24,4 @@ pub mod __private {
     pub use schemars;
     pub use crate::schema::declared;
 }
+pub use transport::{Command, in_memory, stdio};

@@ -1,6 +1,6 @@
 //! Newline-delimited JSON over any pair of byte streams.
 
-use std::{fmt, time::Duration};
+use std::{fmt, io, ops::Range, time::Duration};
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
@@ -101,23 +101,34 @@ impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
     }
 }
 
-impl<R: AsyncRead + Send + Unpin + 'static> ReadHalf for LineReader<R> {
-    async fn read(&mut self) -> Result<Option<Frame<'_>>> {
+impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
+    /// Waits for the next line, which [`line`](Self::line) gives. `None` is the end. Cancel safe.
+    pub(super) async fn find(&mut self) -> io::Result<Option<Found>> {
         loop {
             match self.lines.next() {
-                Some(Found::Line(line)) => {
-                    return Ok(Some(Frame::Message(self.lines.line(line))));
-                }
-                Some(Found::TooLong) => return Ok(Some(Frame::TooLong)),
+                Some(found) => return Ok(Some(found)),
                 None if self.ended => return Ok(None),
                 None => {}
             }
-            let count = self.reader.read_buf(self.lines.room()).await;
-            if count.map_err(errors::lost)? == 0 {
+            if self.reader.read_buf(self.lines.room()).await? == 0 {
                 self.ended = true;
                 self.lines.finish();
             }
         }
+    }
+
+    pub(super) fn line(&self, line: Range<usize>) -> &[u8] {
+        self.lines.line(line)
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin + 'static> ReadHalf for LineReader<R> {
+    async fn read(&mut self) -> Result<Option<Frame<'_>>> {
+        Ok(match self.find().await.map_err(errors::lost)? {
+            Some(Found::Line(line)) => Some(Frame::Message(self.line(line))),
+            Some(Found::TooLong) => Some(Frame::TooLong),
+            None => None,
+        })
     }
 }
 

@@ -6,19 +6,25 @@
 //! | transport | for |
 //! |---|---|
 //! | [`stdio()`] | a server that a client starts: its own standard input and output |
+//! | [`Command`] | a client that starts its server as a process |
 //! | [`in_memory`] | tests, and peers that live in one process |
 //! | [`io()`], [`stream`] | any byte stream: Unix sockets, TCP |
+//! | [`Logging`] | any other one, with a line of log for each message |
 //!
 //! Yours may be another: see [`Transport`], and the specification's page on
 //! [custom transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#custom-transports).
 
+mod command;
 mod errors;
 mod io;
+mod logging;
 mod memory;
 mod stdio;
 mod traits;
 
+pub use command::{Command, CommandReader, CommandWriter, Stderr};
 pub use io::{Io, LineReader, LineWriter, io, stream};
+pub use logging::{Logging, LoggingReader, LoggingWriter};
 pub use memory::{InMemory, in_memory};
 pub use stdio::{Stdio, StdioReader, StdioWriter, stdio};
 pub use traits::{Frame, Messages, MessagesIter, ReadHalf, Transport, WriteHalf};

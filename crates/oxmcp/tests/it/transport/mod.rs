@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
+#[cfg(unix)]
+mod command;
 mod io;
+mod logging;
 mod memory;
 #[cfg(unix)]
 mod stdio;

@@ -1,0 +1,201 @@
+//! Which process to start, and how.
+
+use std::{ffi::OsStr, fmt, path::Path, process::Stdio, time::Duration};
+
+use tokio::process;
+
+use super::{
+    CommandReader, CommandWriter, Stderr,
+    launch::{self, display},
+    process::Process,
+    supervisor::Patience,
+};
+use crate::{Limits, Result, transport::Transport};
+
+/// A server that the client starts as a process and speaks with over its standard input and output: the
+/// [stdio transport](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio).
+///
+/// Connecting starts the process; connecting again starts another one. No shell is involved: each argument reaches the
+/// program as it is. The environment is inherited, except for what is changed here.
+///
+/// ```no_run
+/// use oxmcp::{Command, Limits, transport::Transport};
+///
+/// # async fn example() -> oxmcp::Result<()> {
+/// let mut server = Command::new("npx")
+///     .args(["-y", "@modelcontextprotocol/server-everything"])
+///     .env("LOG_LEVEL", "debug");
+/// let (read, write) = server.connect(&Limits::default()).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # How the process ends
+/// Closing the connection closes the server's input, which tells a server to exit. One that is still there after
+/// [`exit_timeout`](Self::exit_timeout) gets SIGTERM, and after [`kill_timeout`](Self::kill_timeout) SIGKILL. On Unix the process leads a
+/// process group of its own, and the signals go to the group, so that what the server has started (`npx` starts a
+/// shell that starts Node.js) ends with it. A connection that is dropped without being closed ends the process in the
+/// background, beginning with SIGTERM. On Windows there is one step: the process is terminated.
+///
+/// # When the server fails
+/// A program that cannot be started, one that exits before its first message, and one that is killed later give errors
+/// that say what happened: where the program was looked for, the exit status or the signal, the last lines of standard
+/// error, and the first line of standard output that was no message. Such lines are skipped: a log line on standard
+/// output does not end the session.
+///
+/// # Windows
+/// A name without an ending finds `.exe` files only. `npx` and its kind are scripts there: write
+/// `Command::new("npx.cmd")`. The standard library then runs them by `cmd.exe`, with arguments escaped, and refuses
+/// arguments that cannot be escaped safely.
+pub struct Command {
+    command: process::Command,
+    stderr: Stderr,
+    patience: Patience,
+}
+
+impl Command {
+    /// A server that is started by `program`: a path, or a name to be found in `PATH`.
+    #[must_use]
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        Self::from(process::Command::new(program))
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.command.arg(arg);
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Sets environment variables.
+    #[must_use]
+    pub fn envs(
+        mut self,
+        variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>,
+    ) -> Self {
+        self.command.envs(variables);
+        self
+    }
+
+    /// Keeps an environment variable of this process from the server.
+    #[must_use]
+    pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// Starts the server with an empty environment, and what is set from here on. Most programs need `PATH` and
+    /// `HOME`.
+    #[must_use]
+    pub fn env_clear(mut self) -> Self {
+        self.command.env_clear();
+        self
+    }
+
+    /// The working directory of the server.
+    #[must_use]
+    pub fn current_dir(mut self, directory: impl AsRef<Path>) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
+    /// What becomes of the server's standard error. Default: [`Stderr::log`].
+    #[must_use]
+    pub fn stderr(mut self, stderr: Stderr) -> Self {
+        self.stderr = stderr;
+        self
+    }
+
+    /// How long the server may take to exit by itself once its input is closed. Default: 3 s.
+    #[must_use]
+    pub fn exit_timeout(mut self, timeout: Duration) -> Self {
+        self.patience.exit = timeout;
+        self
+    }
+
+    /// How long the server and what it has started may take from SIGTERM to their end. Default: 2 s.
+    #[must_use]
+    pub fn kill_timeout(mut self, timeout: Duration) -> Self {
+        self.patience.kill = timeout;
+        self
+    }
+}
+
+impl Transport for Command {
+    type Read = CommandReader;
+    type Write = CommandWriter;
+
+    async fn connect(&mut self, limits: &Limits) -> Result<(CommandReader, CommandWriter)> {
+        let name = self.name();
+        self.command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(self.stderr.stdio())
+            .kill_on_drop(true);
+        #[cfg(unix)]
+        self.command.process_group(0);
+        let child = self
+            .command
+            .spawn()
+            .map_err(|error| launch::failure(self.command.as_std(), &error))?;
+        Ok(Process::attend(
+            child,
+            name,
+            self.patience,
+            self.stderr.clone(),
+            limits.max_message_bytes,
+        ))
+    }
+
+    fn name(&self) -> String {
+        display(self.command.as_std())
+    }
+}
+
+/// Takes program, arguments, environment and working directory over; the three standard streams are set on connecting.
+impl From<process::Command> for Command {
+    fn from(command: process::Command) -> Self {
+        Self {
+            command,
+            stderr: Stderr::log(),
+            patience: Patience::default(),
+        }
+    }
+}
+
+/// Takes program, arguments, environment and working directory over; the three standard streams are set on connecting.
+impl From<std::process::Command> for Command {
+    fn from(command: std::process::Command) -> Self {
+        Self::from(process::Command::from(command))
+    }
+}
+
+/// Shows which environment variables are set, and not to what: that may be a secret.
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let command = self.command.as_std();
+        let names: Vec<_> = command.get_envs().map(|(name, _)| name).collect();
+        f.debug_struct("Command")
+            .field("program", &command.get_program())
+            .field("args", &command.get_args())
+            .field("env", &names)
+            .field("current_dir", &command.get_current_dir())
+            .field("stderr", &self.stderr)
+            .field("patience", &self.patience)
+            .finish()
+    }
+}

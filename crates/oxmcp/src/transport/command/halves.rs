@@ -1,0 +1,122 @@
+//! The two halves of a connection to a process.
+
+use std::sync::Arc;
+
+use tokio::process::{ChildStdin, ChildStdout};
+
+use super::process::Process;
+use crate::{
+    Result,
+    codec::lines::Found,
+    transport::{Frame, LineReader, LineWriter, Messages, ReadHalf, WriteHalf},
+};
+
+/// Reads messages from a process that a [`Command`](super::Command) started.
+#[derive(Debug)]
+pub struct CommandReader {
+    lines: LineReader<ChildStdout>,
+    process: Arc<Process>,
+}
+
+/// Writes messages to a process that a [`Command`](super::Command) started; closing it ends the process.
+#[derive(Debug)]
+pub struct CommandWriter {
+    lines: LineWriter<ChildStdin>,
+    process: Arc<Process>,
+}
+
+impl CommandReader {
+    pub(super) fn new(stdout: ChildStdout, process: Arc<Process>, limit: usize) -> Self {
+        Self {
+            lines: LineReader::new(stdout, limit),
+            process,
+        }
+    }
+}
+
+impl ReadHalf for CommandReader {
+    async fn read(&mut self) -> Result<Option<Frame<'_>>> {
+        loop {
+            // A read error says less than how the process ended.
+            match self.lines.find().await.unwrap_or(None) {
+                Some(Found::Line(line)) if may_be_message(self.lines.line(line.clone())) => {
+                    self.process.evidence.saw_message();
+                    return Ok(Some(Frame::Message(self.lines.line(line))));
+                }
+                Some(Found::Line(line)) => {
+                    self.process.evidence.saw_noise(self.lines.line(line));
+                }
+                Some(Found::TooLong) => return Ok(Some(Frame::TooLong)),
+                None => return self.process.end_of_output().await.map(|()| None),
+            }
+        }
+    }
+}
+
+/// Whether a line looks like a JSON object or an array of them. `[INFO] starting` does not.
+fn may_be_message(line: &[u8]) -> bool {
+    let mut bytes = line.iter().filter(|byte| !byte.is_ascii_whitespace());
+    match (bytes.next(), bytes.next()) {
+        (Some(b'{'), next) => matches!(next, Some(b'"' | b'}') | None),
+        (Some(b'['), next) => matches!(next, Some(b'{' | b']') | None),
+        _ => false,
+    }
+}
+
+impl CommandWriter {
+    pub(super) fn new(stdin: ChildStdin, process: Arc<Process>) -> Self {
+        Self {
+            lines: LineWriter::new(stdin),
+            process,
+        }
+    }
+}
+
+impl WriteHalf for CommandWriter {
+    async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
+        let Err(error) = self.lines.write(messages).await else {
+            return Ok(());
+        };
+        if !error.is_closed() || self.process.is_closing() {
+            return Err(error);
+        }
+        Err(self.process.end_of_input().await.unwrap_or(error))
+    }
+
+    async fn close(&mut self) -> Result<()> {
+        let closed = self.lines.close().await;
+        self.process.close().await.and(closed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_lines_are_no_messages() {
+        for message in [
+            "{}",
+            " {\"a\":1}",
+            "[{\"a\":1}]",
+            "[ {",
+            "[]",
+            "{",
+            "{ \"",
+            "\t[ ]",
+        ] {
+            assert!(may_be_message(message.as_bytes()), "{message:?}");
+        }
+        for noise in [
+            "",
+            "Listening",
+            "[INFO] {}",
+            "[2026-01-01]",
+            "{ready}",
+            "\u{1b}[1m{}",
+            "1",
+        ] {
+            assert!(!may_be_message(noise.as_bytes()), "{noise:?}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What becomes of the server's standard error.
+
+use std::{fmt, process::Stdio, sync::Arc};
+
+use tokio::{process::ChildStderr, sync::watch};
+
+use super::evidence::Evidence;
+use crate::{codec::lines::Found, transport::LineReader};
+
+/// Longer lines are left out; what writes those writes no log.
+const MAX_LINE: usize = 64 << 10;
+
+/// What becomes of a server's standard error, where servers log. See
+/// [`Command::stderr`](super::Command::stderr).
+///
+/// ```
+/// use oxmcp::{Command, transport::Stderr};
+///
+/// let server = Command::new("my-server").stderr(Stderr::lines(|line| eprintln!("my-server: {line}")));
+/// ```
+#[derive(Clone)]
+pub struct Stderr(Policy);
+
+#[derive(Clone)]
+enum Policy {
+    Log,
+    Inherit,
+    Null,
+    Lines(Arc<dyn Fn(&str) + Send + Sync>),
+}
+
+impl Stderr {
+    /// Each line becomes an event of [`tracing`] (level `INFO`, target `oxmcp::stderr`, field `server`), and the last
+    /// lines appear in the error when the server fails. This is the default.
+    #[must_use]
+    pub fn log() -> Self {
+        Self(Policy::Log)
+    }
+
+    /// Each line goes to `callback`, and the last lines appear in the error when the server fails. Lines are passed on one at a
+    /// time, in order; the server may have to wait where the callback takes long.
+    #[must_use]
+    pub fn lines(callback: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Policy::Lines(Arc::new(callback)))
+    }
+
+    /// The server writes to the standard error of this process.
+    #[must_use]
+    pub fn inherit() -> Self {
+        Self(Policy::Inherit)
+    }
+
+    /// What the server writes is lost.
+    #[must_use]
+    pub fn null() -> Self {
+        Self(Policy::Null)
+    }
+
+    pub(super) fn stdio(&self) -> Stdio {
+        match self.0 {
+            Policy::Log | Policy::Lines(_) => Stdio::piped(),
+            Policy::Inherit => Stdio::inherit(),
+            Policy::Null => Stdio::null(),
+        }
+    }
+
+    fn pass_on(&self, server: &str, line: &str) {
+        match &self.0 {
+            Policy::Log => tracing::info!(target: "oxmcp::stderr", server, "{line}"),
+            Policy::Lines(callback) => callback(line),
+            Policy::Inherit | Policy::Null => {}
+        }
+    }
+
+    /// Reads to the end, so that the server never waits for its log; dropping `_open` tells that it was reached.
+    pub(super) async fn drain(
+        self,
+        stderr: ChildStderr,
+        server: String,
+        evidence: Arc<Evidence>,
+        _open: watch::Sender<()>,
+    ) {
+        let mut lines = LineReader::new(stderr, MAX_LINE);
+        while let Ok(Some(found)) = lines.find().await {
+            let Found::Line(line) = found else { continue };
+            let line = String::from_utf8_lossy(lines.line(line));
+            evidence.saw_stderr(&line);
+            self.pass_on(&server, &line);
+        }
+    }
+}
+
+impl fmt::Debug for Stderr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Policy::Log => "log",
+            Policy::Inherit => "inherit",
+            Policy::Null => "null",
+            Policy::Lines(_) => "lines",
+        })
+    }
+}

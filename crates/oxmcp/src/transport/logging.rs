@@ -1,0 +1,159 @@
+//! A transport that writes down what goes through another one.
+
+use std::{
+    fmt, io,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{Frame, Messages, ReadHalf, Transport, WriteHalf};
+use crate::{Limits, Result};
+
+/// How much of a message is logged, unless told otherwise: most of them whole, images not.
+const MAX_BYTES: usize = 4 << 10;
+
+/// Wraps a transport and logs one line per message: `-> {...}` for what this side sends, `<- {...}` for what it
+/// receives. Messages are logged as they are, secrets included.
+///
+/// ```
+/// use oxmcp::{in_memory, transport::Logging};
+///
+/// let (client, server) = in_memory();
+/// let client = Logging::new(client, std::io::stderr());
+/// let server = Logging::with(server, |line| eprintln!("server {line}"));
+/// ```
+pub struct Logging<T> {
+    transport: T,
+    log: Log,
+}
+
+type Sink = dyn FnMut(&str) + Send;
+
+#[derive(Clone)]
+struct Log {
+    sink: Arc<Mutex<Sink>>,
+    max_bytes: usize,
+}
+
+impl<T: Transport> Logging<T> {
+    /// Logs to a writer, which is flushed after each line. What it fails to write is lost: the session goes on.
+    pub fn new(transport: T, mut writer: impl io::Write + Send + 'static) -> Self {
+        Self::with(transport, move |line| {
+            let _ = writer
+                .write_all(format!("{line}\n").as_bytes())
+                .and_then(|()| writer.flush());
+        })
+    }
+
+    /// Calls `sink` with each line, without a newline. Both directions wait while it runs.
+    pub fn with(transport: T, sink: impl FnMut(&str) + Send + 'static) -> Self {
+        Self {
+            transport,
+            log: Log {
+                sink: Arc::new(Mutex::new(sink)),
+                max_bytes: MAX_BYTES,
+            },
+        }
+    }
+
+    /// How many bytes of a message are logged; of a longer one, the length is logged as well. Default: 4 KiB.
+    #[must_use]
+    pub fn max_bytes(mut self, max_bytes: usize) -> Self {
+        self.log.max_bytes = max_bytes;
+        self
+    }
+}
+
+impl<T: Transport> Transport for Logging<T> {
+    type Read = LoggingReader<T::Read>;
+    type Write = LoggingWriter<T::Write>;
+
+    async fn connect(&mut self, limits: &Limits) -> Result<(Self::Read, Self::Write)> {
+        let (read, write) = self.transport.connect(limits).await?;
+        let reader = LoggingReader {
+            read,
+            log: self.log.clone(),
+        };
+        let writer = LoggingWriter {
+            write,
+            log: self.log.clone(),
+        };
+        Ok((reader, writer))
+    }
+
+    fn name(&self) -> String {
+        self.transport.name()
+    }
+}
+
+/// Logs what it reads.
+pub struct LoggingReader<R> {
+    read: R,
+    log: Log,
+}
+
+/// Logs what it writes.
+pub struct LoggingWriter<W> {
+    write: W,
+    log: Log,
+}
+
+impl<R: ReadHalf> ReadHalf for LoggingReader<R> {
+    async fn read(&mut self) -> Result<Option<Frame<'_>>> {
+        let frame = self.read.read().await?;
+        match frame {
+            Some(Frame::Message(message)) => self.log.message("<-", message),
+            Some(Frame::TooLong) => self.log.line("<- (a message beyond the limit, skipped)"),
+            None => {}
+        }
+        Ok(frame)
+    }
+}
+
+impl<W: WriteHalf> WriteHalf for LoggingWriter<W> {
+    async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
+        for message in messages {
+            self.log.message("->", message);
+        }
+        self.write.write(messages).await
+    }
+
+    async fn close(&mut self) -> Result<()> {
+        self.write.close().await
+    }
+}
+
+impl Log {
+    fn message(&self, direction: &str, message: &[u8]) {
+        let shown = message.get(..self.max_bytes).unwrap_or(message);
+        // White space in JSON may hold newlines, in messages of transports that are no line streams.
+        let text = String::from_utf8_lossy(shown).replace(['\n', '\r'], " ");
+        if shown.len() == message.len() {
+            self.line(&format!("{direction} {text}"));
+        } else {
+            self.line(&format!("{direction} {text}… ({} bytes)", message.len()));
+        }
+    }
+
+    fn line(&self, line: &str) {
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        sink(line);
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Logging<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Logging").field(&self.transport).finish()
+    }
+}
+
+impl<R: fmt::Debug> fmt::Debug for LoggingReader<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LoggingReader").field(&self.read).finish()
+    }
+}
+
+impl<W: fmt::Debug> fmt::Debug for LoggingWriter<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LoggingWriter").field(&self.write).finish()
+    }
+}
