@@ -1,1 +1,221 @@
+//! What needs to see the inside: that the fast check and the full validator agree.
 
+use proptest::prelude::*;
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
+
+use super::Schema;
+
+fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap()
+}
+
+/// Few names and values, so that schemas and instances meet.
+fn scalar() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3_i64..4).prop_map(Value::from),
+        Just(json!(1.0)),
+        Just(json!(1.5)),
+        Just(json!(u64::MAX)),
+        Just(json!(9_007_199_254_740_993_i64)),
+        prop::sample::select(vec!["", "a", "b", "ää", "long enough"]).prop_map(Value::from),
+    ]
+}
+
+fn name() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["a", "b", "c", "ä"]).prop_map(str::to_owned)
+}
+
+fn instance() -> impl Strategy<Value = Value> {
+    scalar().prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(name(), inner, 0..4)
+                .prop_map(|map| map.into_iter().collect()),
+        ]
+    })
+}
+
+fn type_name() -> impl Strategy<Value = Value> {
+    let name = prop::sample::select(vec![
+        "null", "boolean", "integer", "number", "string", "array", "object",
+    ]);
+    prop_oneof![
+        4 => name.clone().prop_map(Value::from),
+        1 => prop::collection::btree_set(name, 1..4).prop_map(|names| json!(names)),
+    ]
+}
+
+fn keyword(
+    inner: impl Strategy<Value = Value> + Clone + 'static,
+) -> impl Strategy<Value = (String, Value)> {
+    let count = (0_u64..3).prop_map(Value::from);
+    let limit = prop_oneof![
+        (-2_i64..3).prop_map(Value::from),
+        Just(json!(0.5)),
+        Just(json!(9_007_199_254_740_993_i64))
+    ];
+    let counted = prop::sample::select(vec![
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "minProperties",
+    ]);
+    let limited = prop::sample::select(vec![
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+    ]);
+    let nested = prop::sample::select(vec!["items", "additionalProperties", "not", "x-other"]);
+    let several = prop::sample::select(vec!["anyOf", "anyOf", "oneOf", "allOf", "prefixItems"]);
+    let pair = |(name, value): (&str, Value)| (name.to_owned(), value);
+    prop_oneof![
+        4 => type_name().prop_map(|names| ("type".to_owned(), names)),
+        4 => prop::collection::btree_map(name(), inner.clone(), 1..4)
+            .prop_map(|map| ("properties".to_owned(), json!(map))),
+        2 => prop::collection::btree_set(name(), 0..3).prop_map(|names| ("required".to_owned(), json!(names))),
+        1 => prop::collection::vec(scalar(), 1..4).prop_map(|values| ("enum".to_owned(), values.into())),
+        1 => scalar().prop_map(|value| ("const".to_owned(), value)),
+        2 => (counted, count).prop_map(pair),
+        2 => (limited, limit).prop_map(pair),
+        2 => (nested, inner.clone()).prop_map(pair),
+        2 => (several, prop::collection::vec(inner, 1..3).prop_map(Value::from)).prop_map(pair),
+        1 => Just(("description".to_owned(), "text".into())),
+    ]
+}
+
+fn schema() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        4 => type_name().prop_map(|names| json!({"type": names})),
+        1 => any::<bool>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop::collection::vec(keyword(inner.boxed()), 0..5)
+            .prop_map(|keywords| keywords.into_iter().collect())
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_the_fast_check_accepts_is_valid(schema in schema(), instance in instance()) {
+        // Two alternatives of a set can be equal, which the metaschema forbids for `enum`: skip those.
+        let Ok(schema) = Schema::from_json(schema) else { return Ok(()) };
+        let instance = to_raw_value(&instance).unwrap();
+        if schema.accepts_fast(&instance) {
+            prop_assert_eq!(schema.verdict(&instance), Ok(()));
+        }
+    }
+}
+
+/// That the fast check is of any use: these must not need the full validator.
+#[test]
+fn plain_values_are_accepted_fast() {
+    let pair = json!({
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "required": ["a", "b"],
+    });
+    let rich = json!({
+        "type": "object",
+        "description": "all that is common",
+        "properties": {
+            "unit": {"type": "string", "enum": ["C", "F"], "default": "C"},
+            "limit": {"type": ["integer", "null"], "minimum": 1, "maximum": 9},
+            "tags": {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": 3},
+            "place": {"anyOf": [{"type": "string"}, {"type": "object", "properties": {"x": {"type": "number"}}}]},
+            "free": {},
+        },
+        "required": ["unit"],
+        "additionalProperties": {"type": "boolean"},
+    });
+    let cases = [
+        (&pair, r#"{"a":1,"b":2}"#),
+        (
+            &pair,
+            r#" { "b" : -2 , "a" : 1, "more": {"deep": [1, {"x": null}]} } "#,
+        ),
+        (&rich, r#"{"unit":"\u0043"}"#),
+        (
+            &rich,
+            r#"{"unit":"F","limit":null,"tags":["a","ä"],"place":{"x":1.5},"free":[{}],"other":true}"#,
+        ),
+        (&rich, r#"{"unit":"F","limit":9,"place":"here"}"#),
+    ];
+    for (schema, text) in cases {
+        let schema = Schema::from_json(schema.clone()).unwrap();
+        assert!(schema.accepts_fast(&raw(text)), "{text}");
+        assert_eq!(schema.verdict(&raw(text)), Ok(()), "{text}");
+    }
+}
+
+/// JSON that is read twice is read in the same way: the last of equal names counts for the full validator, and the fast
+/// check accepts only if all of them are valid.
+#[test]
+fn repeated_names_are_not_a_way_around() {
+    let schema = Schema::from_json(json!({
+        "type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"],
+    }))
+    .unwrap();
+    assert!(!schema.accepts_fast(&raw(r#"{"a":1,"a":"x"}"#)));
+    assert!(schema.validate(&raw(r#"{"a":1,"a":"x"}"#)).is_err());
+    assert!(!schema.accepts_fast(&raw(r#"{"a":"x","a":1}"#)));
+    assert!(schema.validate(&raw(r#"{"a":"x","a":1}"#)).is_ok());
+}
+
+#[test]
+fn a_schema_becomes_the_schema_of_a_member() {
+    #[derive(oxmcp::JsonSchema)]
+    #[expect(dead_code, reason = "only the schema is wanted")]
+    struct Node {
+        next: Vec<Node>,
+    }
+    let list = Schema::of_output::<Vec<Node>>().within_object("result");
+    assert!(list.is_object());
+    assert!(
+        list.validate(&raw(r#"{"result":[{"next":[{"next":[]}]}]}"#))
+            .is_ok()
+    );
+    assert!(
+        list.validate(&raw(r#"{"result":[{"next":[{"next":[7]}]}]}"#))
+            .is_err()
+    );
+
+    let number = Schema::of_output::<f64>().within_object("result");
+    assert_eq!(
+        number.as_raw().get(),
+        r#"{"type":"object","properties":{"result":{"type":"number"}},"required":["result"]}"#
+    );
+}
+
+#[test]
+fn an_input_is_an_object() {
+    let cases: [(Schema, Option<&str>); 6] = [
+        (Schema::of::<()>(), None),
+        (Schema::of::<Value>(), None),
+        (
+            Schema::of::<Option<std::collections::BTreeMap<String, u8>>>(),
+            None,
+        ),
+        (Schema::of::<Vec<String>>(), Some("accepts an array;")),
+        (Schema::of::<f64>(), Some("accepts a number;")),
+        (
+            Schema::from_json(json!({"properties": {}})).unwrap(),
+            Some("say \"type\": \"object\""),
+        ),
+    ];
+    for (schema, message) in cases {
+        let result = schema.ensure_object();
+        match message {
+            None => assert!(result.is_ok(), "{schema:?}"),
+            Some(part) => assert!(result.unwrap_err().message().contains(part), "{schema:?}"),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What a model reads when its arguments are wrong (row M10).
+
+use std::fmt::Write;
+
+use oxmcp::Schema;
+use serde_json::{Value, json, value::to_raw_value};
+
+fn told(schema: &Value, instance: &Value) -> String {
+    let schema = Schema::from_json(schema.clone()).unwrap();
+    match schema.validate(&to_raw_value(instance).unwrap()) {
+        Ok(()) => "valid".to_owned(),
+        Err(violations) => violations.to_string(),
+    }
+}
+
+/// Each line of a table: the value of the property `p`, and what is told of it.
+fn table(cases: &[(Value, Value)]) -> String {
+    let mut text = String::new();
+    for (schema, instance) in cases {
+        let schema = json!({"type": "object", "properties": {"p": schema}});
+        writeln!(text, "{}", told(&schema, &json!({"p": instance}))).unwrap();
+    }
+    text
+}
+
+#[test]
+fn types() {
+    insta::assert_snapshot!(table(&[
+        (json!({"type": "number"}), json!("two")),
+        (json!({"type": "integer", "minimum": 1, "maximum": 9}), json!(1.5)),
+        (json!({"type": "integer", "minimum": 1}), json!("1")),
+        (json!({"type": "number", "maximum": 1}), json!(null)),
+        (json!({"type": "string"}), json!({"a": 1})),
+        (json!({"type": "boolean"}), json!("yes")),
+        (json!({"type": "array"}), json!("a,b")),
+        (json!({"type": "object"}), json!([1, 2])),
+        (json!({"type": "object", "required": ["x", "y"]}), json!([])),
+        (json!({"type": "null"}), json!({})),
+        (json!({"type": ["string", "null"]}), json!(7)),
+        (json!(false), json!(7)),
+    ]), @"");
+}
+
+#[test]
+fn values() {
+    insta::assert_snapshot!(table(&[
+        (json!({"enum": ["C", "F"]}), json!("K")),
+        (json!({"type": "string", "enum": ["C", "F"]}), json!(["C"])),
+        (json!({"enum": [1, null, true]}), json!(2)),
+        (json!({"const": "x"}), json!("y")),
+        (json!({"const": {"a": 1}}), json!({"a": 2})),
+        (json!({"enum": (0..40).collect::<Vec<_>>()}), json!(41)),
+        (json!({"not": {"type": "string"}}), json!("y")),
+    ]), @"");
+}
+
+#[test]
+fn limits() {
+    insta::assert_snapshot!(table(&[
+        (json!({"minimum": 1}), json!(0)),
+        (json!({"maximum": 1.5}), json!(2)),
+        (json!({"exclusiveMinimum": 0}), json!(0)),
+        (json!({"exclusiveMaximum": 10}), json!(10)),
+        (json!({"multipleOf": 5}), json!(7)),
+        (json!({"minLength": 3}), json!("ab")),
+        (json!({"maxLength": 3}), json!("abcd")),
+        (json!({"pattern": "^[0-9]+$"}), json!("12a")),
+        (json!({"minItems": 2}), json!([1])),
+        (json!({"maxItems": 1}), json!([1, 2])),
+        (json!({"uniqueItems": true}), json!([1, 1])),
+        (json!({"contains": {"const": 1}}), json!([2])),
+        (json!({"prefixItems": [{}], "items": false}), json!([2, 3])),
+        (json!({"minProperties": 1}), json!({})),
+        (json!({"maxProperties": 1}), json!({"a": 1, "b": 2})),
+        (json!({"propertyNames": {"maxLength": 1}}), json!({"ab": 1})),
+    ]), @"");
+}
+
+#[test]
+fn members() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "unit": {"enum": ["C", "F"]},
+            "max_results": {"type": "integer"},
+            "anything": {},
+        },
+        "required": ["unit", "anything"],
+        "additionalProperties": false,
+    });
+    let mut text = String::new();
+    for instance in [
+        json!({}),
+        json!({"Unit": "C", "anything": 1}),
+        json!({"unit": "C", "anything": 1, "maxResults": 5}),
+        json!({"unit": "C", "anything": 1, "colour": 5, "size": 1}),
+        json!([1]),
+    ] {
+        writeln!(text, "{}\n", told(&schema, &instance)).unwrap();
+    }
+    let closed = json!({"type": "object", "additionalProperties": false});
+    text.push_str(&told(&closed, &json!({"a": 1})));
+    insta::assert_snapshot!(text, @"");
+}
+
+#[test]
+fn alternatives() {
+    let shapes = json!({"anyOf": [
+        {"type": "object", "properties": {"kind": {"const": "circle"}, "r": {"type": "number"}}, "required": ["kind", "r"]},
+        {"type": "object", "properties": {"kind": {"enum": ["square"]}, "side": {"type": "number"}}, "required": ["kind", "side"]},
+    ]});
+    let mixed =
+        json!({"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "null"}]});
+    let exclusive = json!({"oneOf": [{"type": "integer"}, {"minimum": 2}]});
+    insta::assert_snapshot!(table(&[
+        (shapes.clone(), json!({"kind": "circle", "r": "big"})),
+        (shapes.clone(), json!({"kind": "square"})),
+        (shapes.clone(), json!({"kind": "triangle"})),
+        (shapes, json!("circle")),
+        (mixed.clone(), json!(true)),
+        (mixed, json!(-1)),
+        (exclusive, json!(3)),
+    ]), @"");
+}
+
+#[test]
+fn places() {
+    let schema = json!({"type": "object", "properties": {"a/b": {"type": "array", "items": {
+        "type": "object", "properties": {"x": {"type": "integer"}},
+    }}}});
+    insta::assert_snapshot!(told(&schema, &json!({"a/b": [{"x": 1}, {"x": "2"}, 3]})), @"");
+}
+
+#[test]
+fn a_tolerated_null_is_not_offered() {
+    #[derive(oxmcp::JsonSchema)]
+    #[expect(dead_code, reason = "only the schema is wanted")]
+    struct Query {
+        limit: Option<u8>,
+        place: Option<Place>,
+    }
+    #[derive(oxmcp::JsonSchema)]
+    #[serde(untagged)]
+    #[expect(dead_code, reason = "only the schema is wanted")]
+    enum Place {
+        Name(String),
+        Point { x: f64 },
+    }
+    let schema = Schema::of::<Query>();
+    let check = |value: Value| schema.validate(&to_raw_value(&value).unwrap());
+    assert_eq!(check(json!({"limit": null, "place": null})), Ok(()));
+    let violations = check(json!({"limit": "x", "place": 7})).unwrap_err();
+    insta::assert_snapshot!(violations.to_string(), @"");
+}
+
+#[test]
+fn huge_values_make_small_messages() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"text": {"type": "string", "maxLength": 3}, "list": {"items": {"type": "string"}}},
+        "additionalProperties": false,
+    });
+    let long = "ä".repeat(10_000);
+    let text = told(
+        &schema,
+        &json!({"text": long, &long: 1, "list": (0..1_000).collect::<Vec<_>>()}),
+    );
+    assert!(text.len() < 2_000, "{} bytes: {text}", text.len());
+    assert!(text.ends_with("There is more; mend these first."), "{text}");
+
+    let million: Vec<u32> = (0..100_000).collect();
+    assert_eq!(
+        told(&schema, &json!({"list": million})),
+        "/list/0: expected a string, got the number 0",
+        "beyond some size only the first is looked for"
+    );
+    let either = json!({"anyOf": [{"items": {"type": "string"}}, {"items": {"type": "boolean"}}]});
+    assert_eq!(
+        told(&either, &json!(million)),
+        "/: the value does not match the schema, and is too large to say where"
+    );
+}
+
+#[test]
+fn offences_can_be_read_one_by_one() {
+    let schema =
+        Schema::from_json(json!({"properties": {"a": {"type": "string"}}, "required": ["b"]}))
+            .unwrap();
+    let violations = schema
+        .validate(&to_raw_value(&json!({"a": 1})).unwrap())
+        .unwrap_err();
+    let pointers: Vec<&str> = violations.iter().map(oxmcp::Violation::pointer).collect();
+    assert_eq!(pointers, ["", "/a"]);
+    assert!(
+        violations
+            .iter()
+            .all(|violation| !violation.message().is_empty())
+    );
+}
+
+#[test]
+fn deep_nesting_is_an_answer_and_no_crash() {
+    let schema = Schema::from_json(json!({"type": "array", "items": {"$ref": "#"}})).unwrap();
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let deep = serde_json::value::RawValue::from_string(deep).unwrap();
+    assert!(
+        schema
+            .validate(&deep)
+            .unwrap_err()
+            .to_string()
+            .contains("cannot be read")
+    );
+}
