@@ -1,2 +1,48 @@
 //! The project's own commands: `cargo xtask lint | test | bench`.
-fn main() {}
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for the terminal"
+)]
+
+mod interop;
+mod lint;
+mod setup;
+mod step;
+mod test;
+
+use std::{env, process::ExitCode};
+
+use step::Outcome;
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+  lint                        formatting, clippy, the documentation, the scripts
+  test                        every test, with all that they need set up first
+  test unit                   unit, integration and documentation tests, and the examples
+  test schema                 what the SDK emits, against the official schemas
+  test interop [WORD]         software of others against ours; only the cases whose name has WORD in it
+  test interop-twins [WORD]   the scripts of the above against servers of others: are the scripts right?";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match args.as_slice() {
+        ["lint"] => lint::run(),
+        ["test", parts @ ..] => test::run(parts),
+        ["record", file, command @ ..] => return interop::record::run(file, command),
+        _ => Err(USAGE.to_owned()),
+    };
+    finish(outcome)
+}
+
+fn finish(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("\n{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,113 @@
+// What every TypeScript client asks of a stdio server that offers the tools of `interop-server`.
+//
+// A client script adapts its SDK to `{ revision, listTools, call, ping?, close }` and hands itself over to `main`.
+// Usage of each script: `node SCRIPT MODE strict|lenient COMMAND ARGS...`. `strict` is for our server; `lenient`
+// is for the foreign twins in `../servers`, which differ where the specification leaves a choice.
+import assert from 'node:assert/strict';
+
+const FORGOTTEN = 1_000_000;
+
+/** Runs the checks in order; the first that fails ends the script. Returns the names of those that held. */
+async function check(peer, strict) {
+  const held = [];
+  const tools = new Map((await peer.listTools()).map((tool) => [tool.name, tool]));
+  const has = (name) => strict || tools.has(name);
+
+  const checks = {
+    'lists the tools with object schemas': () => {
+      for (const name of ['add', 'divide', 'slow', 'echo']) {
+        assert.equal(tools.get(name)?.inputSchema.type, 'object', `tools/list must offer ${name}`);
+      }
+    },
+    'calls a tool': async () => {
+      const sum = await peer.call('add', { a: 1, b: 2 });
+      assert.ok(!sum.isError, JSON.stringify(sum));
+      assert.equal(Number(text(sum)), 3);
+      structured(peer.revision, sum, strict);
+    },
+    'echoes text that JSON must escape': async () => {
+      const said = 'line\nbreak, "quotes", \u0000, é and 🦀';
+      assert.equal(text(await peer.call('echo', { text: said })), said);
+    },
+    'reads a tool error': async () => {
+      assert.equal(text(await peer.call('divide', { a: 1, b: 4 })), '0.25');
+      const failed = await peer.call('divide', { a: 1, b: 0 });
+      assert.equal(failed.isError, true);
+      assert.match(text(failed), /b must not be 0/);
+    },
+    'reads a validation error as a tool error': async () => {
+      const failed = await peer.call('add', { a: 'one', b: 2 });
+      assert.equal(failed.isError, true, JSON.stringify(failed));
+      if (strict) assert.match(text(failed), /\/a\b/, 'the error must point at the argument');
+    },
+    'is refused an unknown tool': async () => {
+      const answer = await peer.call('no_such_tool', {}).catch((error) => error);
+      if (strict || answer instanceof Error) assert.equal(answer.code, -32602, String(answer));
+      else assert.equal(answer.isError, true, JSON.stringify(answer));
+    },
+    'follows the progress of a slow tool': async () => {
+      const seen = [];
+      const done = await peer.call('slow', { steps: 5 }, { onprogress: ({ progress }) => seen.push(progress) });
+      assert.equal(text(done), 'done');
+      assert.deepEqual(seen, [1, 2, 3, 4, 5]);
+    },
+    'is answered at once while a slow tool runs': async () => {
+      let slowIsDone = false;
+      const slow = peer.call('slow', { steps: 25 }).then(() => { slowIsDone = true; });
+      await peer.call('echo', { text: 'quick' });
+      assert.equal(slowIsDone, false, 'the quick call waited for the slow one');
+      await slow;
+    },
+    'cancels a slow tool': async () => {
+      const stop = new AbortController();
+      const call = peer.call('slow', { steps: FORGOTTEN }, { signal: stop.signal, onprogress: () => stop.abort('enough') });
+      await assert.rejects(call, 'the call must end by its cancellation');
+      assert.equal(text(await peer.call('echo', { text: 'still here' })), 'still here');
+    },
+    ...(peer.ping && { 'pings': () => peer.ping() }),
+    ...(has('panic') && {
+      'survives a panic in a tool': async () => {
+        const error = await peer.call('panic', {}).catch((error) => error);
+        assert.equal(error.code, -32603, String(error));
+        assert.equal(text(await peer.call('echo', { text: 'alive' })), 'alive');
+      },
+    }),
+    ...(has('print') && {
+      'survives a tool that prints to standard output': async () => {
+        assert.equal(text(await peer.call('print', {})), 'printed');
+      },
+    }),
+  };
+
+  for (const [name, body] of Object.entries(checks)) {
+    try {
+      await body();
+    } catch (error) {
+      throw new Error(`${name}: ${error?.stack ?? error}`);
+    }
+    held.push(name);
+  }
+  return held;
+}
+
+function text(result) {
+  assert.equal(result.content?.[0]?.type, 'text', JSON.stringify(result));
+  return result.content[0].text;
+}
+
+/** The sum is a number: bare for the modern revision, in an object for the legacy ones that have structured content. */
+function structured(revision, sum, strict) {
+  if (revision < '2025-06-18') return;
+  const expected = revision < '2026' ? { result: 3 } : 3;
+  if (strict) return assert.deepEqual(sum.structuredContent, expected);
+  assert.ok([3, sum.structuredContent?.result].includes(3), JSON.stringify(sum));
+}
+
+/** `connect(mode, command, args)` resolves to the adapted client. Prints one line of JSON and sets the exit status. */
+export async function main(connect) {
+  const [mode, strictness, command, ...args] = process.argv.slice(2);
+  const peer = await connect(mode, command, args);
+  const held = await check(peer, strictness === 'strict');
+  await peer.close();
+  console.log(JSON.stringify({ revision: peer.revision, checks: held }));
+}

@@ -1,0 +1,46 @@
+// The Inspector's command line. MODE is the era: `legacy` or `modern`. Each call starts the server anew.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const inspector = fileURLToPath(
+  new URL('../node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js', import.meta.url),
+);
+const [era, strictness, ...server] = process.argv.slice(2);
+const TOOL_ERROR = 5;
+
+/** Resolves to the result that the Inspector printed; its exit status must be `status`. */
+function inspect(status, ...options) {
+  const args = [inspector, '--cli', '--protocol-era', era, '--format', 'json', ...options, ...server];
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, args, (error, stdout, stderr) => {
+      try {
+        assert.equal(error?.code ?? 0, status, `${options.join(' ')}\n${stdout}${stderr}`);
+        resolve(JSON.parse(stdout.split('\n')[0]).result);
+      } catch (unexpected) {
+        reject(unexpected);
+      }
+    });
+  });
+}
+
+const call = (status, name, args) =>
+  inspect(status, '--method', 'tools/call', '--tool-name', name, '--tool-args-json', JSON.stringify(args));
+
+const names = (await inspect(0, '--method', 'tools/list')).tools.map((tool) => tool.name);
+for (const name of ['add', 'divide', 'slow', 'echo']) assert.ok(names.includes(name), `tools/list must offer ${name}`);
+
+const sum = await call(0, 'add', { a: 1, b: 2 });
+assert.equal(Number(sum.content[0].text), 3);
+if (strictness === 'strict') assert.deepEqual(sum.structuredContent, era === 'legacy' ? { result: 3 } : 3);
+
+const failed = await call(TOOL_ERROR, 'divide', { a: 1, b: 0 });
+assert.equal(failed.isError, true);
+assert.match(failed.content[0].text, /b must not be 0/);
+
+// The Inspector turns what does not parse as a number into null before it sends it.
+const refused = await call(TOOL_ERROR, 'add', { a: 'one', b: 2 });
+assert.equal(refused.isError, true);
+if (strictness === 'strict') assert.match(refused.content[0].text, /\/a\b/);
+
+console.log(JSON.stringify({ era, checks: ['lists', 'calls', 'tool error', 'validation error'] }));

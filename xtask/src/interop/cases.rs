@@ -1,0 +1,167 @@
+//! The cases, one a line. To add one, add a line.
+
+use Runtime::{Node, Python1, Python2};
+
+/// A program that runs a script.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Runtime {
+    Node,
+    Python1,
+    Python2,
+}
+
+/// A client of others that starts our server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Client {
+    pub(crate) name: &'static str,
+    /// The revision that must be spoken.
+    pub(crate) revision: &'static str,
+    pub(crate) runtime: Runtime,
+    /// Within `interop/`.
+    pub(crate) script: &'static str,
+    /// What the script calls MODE.
+    pub(crate) mode: &'static str,
+    /// Whether it leaves the server time to end by itself; the oldest clients kill it.
+    pub(crate) waits: bool,
+}
+
+impl Client {
+    const fn that_kills(mut self) -> Self {
+        self.waits = false;
+        self
+    }
+}
+
+/// A server of others that our client starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Server {
+    pub(crate) name: &'static str,
+    /// The revision that must be spoken.
+    pub(crate) revision: &'static str,
+    pub(crate) runtime: Runtime,
+    /// A script within `interop/`, and its arguments.
+    pub(crate) program: &'static [&'static str],
+    /// What our client is told to do; see `interop-client`.
+    pub(crate) tasks: &'static [&'static str],
+}
+
+const fn client(
+    name: &'static str,
+    revision: &'static str,
+    runtime: Runtime,
+    script: &'static str,
+    mode: &'static str,
+) -> Client {
+    Client {
+        name,
+        revision,
+        runtime,
+        script,
+        mode,
+        waits: true,
+    }
+}
+
+const TS1: &str = "clients/typescript1.mjs";
+const TS2: &str = "clients/typescript2.mjs";
+const PY1: &str = "clients/python1.py";
+const PY2: &str = "clients/python2.py";
+const INSPECTOR: &str = "clients/inspector.mjs";
+
+#[rustfmt::skip]
+pub(crate) const CLIENTS: &[Client] = &[
+    client("typescript-1.9-client", "2024-11-05", Node, TS1, "sdk-2024-11-05").that_kills(),
+    client("typescript-1.12-client", "2025-03-26", Node, TS1, "sdk-2025-03-26").that_kills(),
+    client("typescript-1.22-client", "2025-06-18", Node, TS1, "sdk-2025-06-18").that_kills(),
+    client("typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk"),
+    client("typescript-2-client-legacy", "2025-11-25", Node, TS2, "legacy"),
+    client("typescript-2-client-auto", "2026-07-28", Node, TS2, "auto"),
+    client("typescript-2-client-modern", "2026-07-28", Node, TS2, "2026-07-28"),
+    client("python-1-client", "2025-11-25", Python1, PY1, "legacy"),
+    client("python-2-client-legacy", "2025-11-25", Python2, PY2, "legacy"),
+    client("python-2-client-auto", "2026-07-28", Python2, PY2, "auto"),
+    client("python-2-client-modern", "2026-07-28", Python2, PY2, "2026-07-28"),
+    client("inspector-legacy", "2025-11-25", Node, INSPECTOR, "legacy"),
+    client("inspector-modern", "2026-07-28", Node, INSPECTOR, "modern"),
+];
+
+/// What every server with the tools of `interop-server` is asked.
+#[rustfmt::skip]
+const CALCULATOR: &[&str] = &[
+    "--list", "add", "--list", "divide", "--list", "slow", "--list", "echo",
+    "--call", "add", r#"{"a":1,"b":2}"#, "3",
+    "--call", "echo", r#"{"text":"line\nbreak and 🦀"}"#, r"line\nbreak and 🦀",
+    "--fail", "divide", r#"{"a":1,"b":0}"#, "b must not be 0",
+    "--fail", "add", r#"{"a":"one","b":2}"#, "",
+    "--progress", "slow", r#"{"steps":5}"#, "5",
+    "--cancel", "slow", r#"{"steps":1000000}"#,
+    "--call", "echo", r#"{"text":"still here"}"#, "still here",
+];
+
+#[rustfmt::skip]
+const EVERYTHING: &[&str] = &[
+    "--list", "get-sum",
+    "--call", "echo", r#"{"message":"hi"}"#, "Echo: hi",
+    "--call", "get-sum", r#"{"a":1,"b":2}"#, "The sum of 1 and 2 is 3.",
+    "--call", "get-structured-content", r#"{"location":"New York"}"#, "humidity",
+    "--fail", "get-sum", r#"{"a":"one","b":2}"#, "",
+    "--fail", "no_such_tool", "{}", "not found",
+    "--progress", "trigger-long-running-operation", r#"{"duration":1,"steps":4}"#, "4",
+];
+
+/// The server is given the directory `interop/servers`.
+#[rustfmt::skip]
+const FILESYSTEM: &[&str] = &[
+    "--list", "read_text_file",
+    "--call", "list_directory", r#"{"path":"."}"#, "[FILE] typescript2.mjs",
+    "--call", "read_text_file", r#"{"path":"typescript2.mjs","head":1}"#, "A server of the TypeScript SDK 2.x",
+    "--fail", "read_text_file", r#"{"path":"/etc/passwd"}"#, "Access denied",
+];
+
+const fn server(
+    name: &'static str,
+    revision: &'static str,
+    runtime: Runtime,
+    program: &'static [&'static str],
+    tasks: &'static [&'static str],
+) -> Server {
+    Server {
+        name,
+        revision,
+        runtime,
+        program,
+        tasks,
+    }
+}
+
+const TS1_SERVER: &str = "servers/typescript1.mjs";
+const TS2_SERVER: &str = "servers/typescript2.mjs";
+const PY1_SERVER: &str = "servers/python1.py";
+const PY2_SERVER: &str = "servers/python2.py";
+const EVERYTHING_SERVER: &str =
+    "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+const FILESYSTEM_SERVER: &str =
+    "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js";
+
+#[rustfmt::skip]
+pub(crate) const SERVERS: &[Server] = &[
+    server("typescript-1.9-server", "2024-11-05", Node, &[TS1_SERVER, "sdk-2024-11-05"], CALCULATOR),
+    server("typescript-1.12-server", "2025-03-26", Node, &[TS1_SERVER, "sdk-2025-03-26"], CALCULATOR),
+    server("typescript-1.22-server", "2025-06-18", Node, &[TS1_SERVER, "sdk-2025-06-18"], CALCULATOR),
+    server("typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk"], CALCULATOR),
+    server("typescript-2-server", "2026-07-28", Node, &[TS2_SERVER], CALCULATOR),
+    server("python-1-server", "2025-11-25", Python1, &[PY1_SERVER], CALCULATOR),
+    server("python-2-server", "2026-07-28", Python2, &[PY2_SERVER], CALCULATOR),
+    server("server-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "stdio"], EVERYTHING),
+    server("server-filesystem", "2025-11-25", Node, &[FILESYSTEM_SERVER, "."], FILESYSTEM),
+];
+
+/// Which server stands in for ours when the scripts themselves are tried: the newest of each SDK that speaks the revision.
+pub(crate) fn twin(client: &Client) -> Option<&'static Server> {
+    let speaks =
+        |server: &&Server| server.revision == client.revision || server.revision == "2026-07-28";
+    SERVERS
+        .iter()
+        .filter(speaks)
+        .find(|server| server.name.ends_with("-server"))
+}

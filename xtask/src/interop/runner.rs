@@ -1,0 +1,184 @@
+//! Runs cases one after the other, each within a time limit, and says how each went.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    setup,
+    step::{self, Outcome},
+};
+
+/// Many times what the slowest case needs on a small machine.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// How much of each output of a failed case is shown.
+const SHOWN_LINES: usize = 40;
+
+/// A client that starts a server.
+#[derive(Debug)]
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    /// The revision that must be seen in the transcript.
+    pub(crate) revision: &'static str,
+    pub(crate) command: Command,
+    /// Whether the server must end by itself, with status 0, when the client is done.
+    pub(crate) clean_exit: bool,
+}
+
+/// What passed between client and server; see [`super::record`].
+pub(crate) fn transcript(name: &str) -> PathBuf {
+    log(name, "transcript")
+}
+
+fn log(name: &str, kind: &str) -> PathBuf {
+    setup::scratch().join("logs").join(format!("{name}.{kind}"))
+}
+
+/// Runs them all, prints a line for each, and then how many passed.
+pub(crate) fn run_cases(part: &str, cases: impl Iterator<Item = Case>) -> Outcome {
+    let (mut passed, mut failed) = (0, Vec::new());
+    for mut case in cases {
+        let begin = now();
+        let outcome = run_case(&mut case);
+        let seconds = begin.elapsed().as_secs_f32();
+        match outcome {
+            Ok(()) => {
+                passed += 1;
+                println!("ok     {} ({seconds:.1} s)", case.name);
+            }
+            Err(reason) => {
+                println!("FAILED {} ({seconds:.1} s): {reason}", case.name);
+                show_logs(&case);
+                failed.push(case.name);
+            }
+        }
+    }
+    println!("\n{passed} passed, {} failed", failed.len());
+    match failed.as_slice() {
+        [] if passed == 0 => Err(format!("FAILED: {part}: there is no such case")),
+        [] => Ok(()),
+        [first, ..] => Err(format!(
+            "FAILED: {part}: {}\nrun just one: cargo xtask test {part} {first}",
+            failed.join(", ")
+        )),
+    }
+}
+
+fn run_case(case: &mut Case) -> Outcome {
+    let status = run_to_the_end(case).map_err(|error| format!("cannot run it: {error}"))?;
+    let Some(status) = status else {
+        return Err(format!("it took longer than {} s", LIMIT.as_secs()));
+    };
+    if !status.success() {
+        return Err(format!("the client ended with {status}"));
+    }
+    let transcript = fs::read_to_string(transcript(case.name))
+        .map_err(|error| format!("the server was not started through the recorder: {error}"))?;
+    speaks(&transcript, case.revision)?;
+    if case.clean_exit {
+        ended_cleanly(&transcript)
+    } else {
+        Ok(())
+    }
+}
+
+/// `None` if the time was up.
+fn run_to_the_end(case: &mut Case) -> io::Result<Option<ExitStatus>> {
+    let (out, err, transcript) = (
+        log(case.name, "out"),
+        log(case.name, "err"),
+        transcript(case.name),
+    );
+    fs::create_dir_all(out.parent().unwrap_or(&out))?;
+    if transcript.exists() {
+        fs::remove_file(transcript)?;
+    }
+    // Files, not pipes: what the client leaves behind cannot hold us up.
+    let child = case
+        .command
+        .stdin(Stdio::null())
+        .stdout(File::create(out)?)
+        .stderr(File::create(err)?)
+        .spawn()?;
+    wait(child, LIMIT)
+}
+
+fn wait(mut child: Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let begin = now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begin.elapsed() > limit {
+            // The recorder and the server end with it: their input ends.
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A legacy server names the revision when it answers; a modern client names it in each request.
+fn speaks(transcript: &str, revision: &str) -> Outcome {
+    let (mark, key) = if revision < "2026" {
+        ("< ", "\"protocolVersion\":")
+    } else {
+        ("> ", "\"io.modelcontextprotocol/protocolVersion\":")
+    };
+    let named = format!("{key}\"{revision}\"");
+    let mut lines = transcript.lines().filter(|line| line.starts_with(mark));
+    if lines.any(|line| line.replace("\": ", "\":").contains(&named)) {
+        return Ok(());
+    }
+    Err(format!("revision {revision} was not agreed on"))
+}
+
+/// Every server that was started has ended, and each with status 0.
+fn ended_cleanly(transcript: &str) -> Outcome {
+    let ends: Vec<&str> = transcript
+        .lines()
+        .filter_map(|line| line.strip_prefix("exit "))
+        .collect();
+    match ends.iter().find(|status| **status != "0") {
+        Some(status) => Err(format!("our server ended with status {status}")),
+        None if ends.is_empty() => {
+            Err("our server did not end by itself when its input ended".to_owned())
+        }
+        None => Ok(()),
+    }
+}
+
+fn show_logs(case: &Case) {
+    println!("    run just that: {}", step::shown(&case.command));
+    for kind in ["out", "err", "transcript"] {
+        let file = log(case.name, kind);
+        println!("    --- {}", file.display());
+        for line in last_lines(&file) {
+            println!("    {line}");
+        }
+    }
+}
+
+fn last_lines(file: &Path) -> Vec<String> {
+    let text = fs::read(file).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    let skipped = lines.len().saturating_sub(SHOWN_LINES);
+    let shorten = |line: &&str| line.chars().take(400).collect();
+    lines.iter().skip(skipped).map(shorten).collect()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "there is no tokio here, and time is for the reader only"
+)]
+fn now() -> Instant {
+    Instant::now()
+}

