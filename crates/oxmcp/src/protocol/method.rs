@@ -1,0 +1,213 @@
+//! The methods of the protocol: one type for each, and one table for each direction.
+//!
+//! The tables are the only place that says which revisions have which methods.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{
+    AcknowledgedParams, CallToolParams, CallToolResult, CancelledParams, CompleteParams,
+    CompleteResult, CreateMessageParams, CreateMessageResult, DiscoverResult, ElicitParams,
+    ElicitResult, ElicitationCompleteParams, EmptyParams, EmptyResult, GetPromptParams,
+    GetPromptResult, InitializeParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListRootsResult, ListTasksResult,
+    ListToolsResult, ListenParams, ListenResult, LoggingMessageParams, NotificationParams,
+    PaginatedParams, ProgressParams, ReadResourceParams, ReadResourceResult, ResourceUpdatedParams,
+    Revision, SetLevelParams, SubscribeParams, Task, TaskParams, TaskPayload,
+};
+
+/// A kind of request: its name, its params and its result.
+pub trait Method {
+    /// The name on the wire.
+    const NAME: &'static str;
+    /// What the request carries.
+    type Params: Serialize + DeserializeOwned + Send + 'static;
+    /// What the answer carries.
+    type Result: Serialize + DeserializeOwned + Send + 'static;
+}
+
+/// A kind of notification: its name and its params.
+pub trait Notification {
+    /// The name on the wire.
+    const NAME: &'static str;
+    /// What the notification carries.
+    type Params: Serialize + DeserializeOwned + Send + 'static;
+}
+
+macro_rules! methods {
+    ($( $method:ident, $name:literal, $params:ty => $result:ty; )+) => { $(
+        #[doc = concat!("The request `", $name, "`.")]
+        #[derive(Clone, Copy, Debug)]
+        #[non_exhaustive]
+        pub struct $method;
+
+        impl Method for $method {
+            const NAME: &'static str = $name;
+            type Params = $params;
+            type Result = $result;
+        }
+    )+ };
+}
+
+macro_rules! notifications {
+    ($( $notification:ident, $name:literal, $params:ty; )+) => { $(
+        #[doc = concat!("The notification `", $name, "`.")]
+        #[derive(Clone, Copy, Debug)]
+        #[non_exhaustive]
+        pub struct $notification;
+
+        impl Notification for $notification {
+            const NAME: &'static str = $name;
+            type Params = $params;
+        }
+    )+ };
+}
+
+methods! {
+    CallTool, "tools/call", CallToolParams => CallToolResult;
+    ListTools, "tools/list", PaginatedParams => ListToolsResult;
+    ReadResource, "resources/read", ReadResourceParams => ReadResourceResult;
+    ListResources, "resources/list", PaginatedParams => ListResourcesResult;
+    ListResourceTemplates, "resources/templates/list", PaginatedParams => ListResourceTemplatesResult;
+    Subscribe, "resources/subscribe", SubscribeParams => EmptyResult;
+    Unsubscribe, "resources/unsubscribe", SubscribeParams => EmptyResult;
+    GetPrompt, "prompts/get", GetPromptParams => GetPromptResult;
+    ListPrompts, "prompts/list", PaginatedParams => ListPromptsResult;
+    Complete, "completion/complete", CompleteParams => CompleteResult;
+    SetLevel, "logging/setLevel", SetLevelParams => EmptyResult;
+    Ping, "ping", EmptyParams => EmptyResult;
+    Initialize, "initialize", InitializeParams => InitializeResult;
+    Discover, "server/discover", EmptyParams => DiscoverResult;
+    Listen, "subscriptions/listen", ListenParams => ListenResult;
+    CreateMessage, "sampling/createMessage", CreateMessageParams => CreateMessageResult;
+    ListRoots, "roots/list", EmptyParams => ListRootsResult;
+    Elicit, "elicitation/create", ElicitParams => ElicitResult;
+    GetTask, "tasks/get", TaskParams => Task;
+    GetTaskPayload, "tasks/result", TaskParams => TaskPayload;
+    CancelTask, "tasks/cancel", TaskParams => Task;
+    ListTasks, "tasks/list", PaginatedParams => ListTasksResult;
+}
+
+notifications! {
+    Cancelled, "notifications/cancelled", CancelledParams;
+    Progress, "notifications/progress", ProgressParams;
+    Initialized, "notifications/initialized", NotificationParams;
+    RootsListChanged, "notifications/roots/list_changed", NotificationParams;
+    LoggingMessage, "notifications/message", LoggingMessageParams;
+    ResourceUpdated, "notifications/resources/updated", ResourceUpdatedParams;
+    ResourceListChanged, "notifications/resources/list_changed", NotificationParams;
+    ToolListChanged, "notifications/tools/list_changed", NotificationParams;
+    PromptListChanged, "notifications/prompts/list_changed", NotificationParams;
+    ElicitationComplete, "notifications/elicitation/complete", ElicitationCompleteParams;
+    SubscriptionsAcknowledged, "notifications/subscriptions/acknowledged", AcknowledgedParams;
+    TaskStatusChanged, "notifications/tasks/status", Task;
+}
+
+/// One line of a table: a method, and the revisions that have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Row {
+    /// The name on the wire.
+    pub name: &'static str,
+    /// The first revision that has it.
+    pub since: Revision,
+    /// The last revision that has it.
+    pub until: Revision,
+}
+
+impl Row {
+    const fn request<M: Method>(since: Revision, until: Revision) -> Self {
+        let name = M::NAME;
+        Self { name, since, until }
+    }
+
+    const fn notification<N: Notification>(since: Revision, until: Revision) -> Self {
+        let name = N::NAME;
+        Self { name, since, until }
+    }
+
+    /// Whether a revision has the method.
+    #[must_use]
+    pub fn is_in(&self, revision: Revision) -> bool {
+        (self.since..=self.until).contains(&revision)
+    }
+}
+
+/// The line of a method, in one of the tables.
+///
+/// ```
+/// use oxmcp::{Revision, protocol::method};
+///
+/// let ping = method::find(method::REQUESTS_TO_SERVER, "ping").unwrap();
+/// assert!(ping.is_in(Revision::V2025_11_25) && !ping.is_in(Revision::V2026_07_28));
+/// assert!(method::find(method::REQUESTS_TO_SERVER, "pong").is_none());
+/// ```
+#[must_use]
+pub fn find(table: &'static [Row], name: &str) -> Option<&'static Row> {
+    // A walk over at most 21 lines, most of which differ in length: it is faster than any hash.
+    table.iter().find(|row| row.name == name)
+}
+
+const FIRST: Revision = Revision::V2024_11_05;
+const ELICITATION: Revision = Revision::V2025_06_18;
+const TASKS: Revision = Revision::V2025_11_25;
+const LEGACY: Revision = Revision::LATEST_LEGACY;
+const MODERN: Revision = Revision::V2026_07_28;
+const LATEST: Revision = Revision::LATEST;
+
+/// The requests that clients make, the frequent ones first.
+pub const REQUESTS_TO_SERVER: &[Row] = &[
+    Row::request::<CallTool>(FIRST, LATEST),
+    Row::request::<ListTools>(FIRST, LATEST),
+    Row::request::<ReadResource>(FIRST, LATEST),
+    Row::request::<ListResources>(FIRST, LATEST),
+    Row::request::<ListResourceTemplates>(FIRST, LATEST),
+    Row::request::<GetPrompt>(FIRST, LATEST),
+    Row::request::<ListPrompts>(FIRST, LATEST),
+    Row::request::<Complete>(FIRST, LATEST),
+    Row::request::<Ping>(FIRST, LEGACY),
+    Row::request::<Initialize>(FIRST, LEGACY),
+    Row::request::<Discover>(MODERN, LATEST),
+    Row::request::<Listen>(MODERN, LATEST),
+    Row::request::<SetLevel>(FIRST, LEGACY),
+    Row::request::<Subscribe>(FIRST, LEGACY),
+    Row::request::<Unsubscribe>(FIRST, LEGACY),
+    Row::request::<GetTask>(TASKS, TASKS),
+    Row::request::<GetTaskPayload>(TASKS, TASKS),
+    Row::request::<CancelTask>(TASKS, TASKS),
+    Row::request::<ListTasks>(TASKS, TASKS),
+];
+
+/// The requests that servers make. Modern servers make none: they ask by [`InputRequest`](super::InputRequest)s.
+pub const REQUESTS_TO_CLIENT: &[Row] = &[
+    Row::request::<CreateMessage>(FIRST, LEGACY),
+    Row::request::<Elicit>(ELICITATION, LEGACY),
+    Row::request::<ListRoots>(FIRST, LEGACY),
+    Row::request::<Ping>(FIRST, LEGACY),
+    Row::request::<GetTask>(TASKS, TASKS),
+    Row::request::<GetTaskPayload>(TASKS, TASKS),
+    Row::request::<CancelTask>(TASKS, TASKS),
+    Row::request::<ListTasks>(TASKS, TASKS),
+];
+
+/// The notifications that clients send.
+pub const NOTIFICATIONS_TO_SERVER: &[Row] = &[
+    Row::notification::<Cancelled>(FIRST, LATEST),
+    Row::notification::<Progress>(FIRST, LEGACY),
+    Row::notification::<Initialized>(FIRST, LEGACY),
+    Row::notification::<RootsListChanged>(FIRST, LEGACY),
+    Row::notification::<TaskStatusChanged>(TASKS, TASKS),
+];
+
+/// The notifications that servers send.
+pub const NOTIFICATIONS_TO_CLIENT: &[Row] = &[
+    Row::notification::<Progress>(FIRST, LATEST),
+    Row::notification::<LoggingMessage>(FIRST, LATEST),
+    Row::notification::<ResourceUpdated>(FIRST, LATEST),
+    Row::notification::<ResourceListChanged>(FIRST, LATEST),
+    Row::notification::<ToolListChanged>(FIRST, LATEST),
+    Row::notification::<PromptListChanged>(FIRST, LATEST),
+    Row::notification::<Cancelled>(FIRST, LATEST),
+    Row::notification::<SubscriptionsAcknowledged>(MODERN, LATEST),
+    Row::notification::<ElicitationComplete>(TASKS, TASKS),
+    Row::notification::<TaskStatusChanged>(TASKS, TASKS),
+];

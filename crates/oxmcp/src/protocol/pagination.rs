@@ -1,0 +1,64 @@
+//! Lists come in pages.
+//!
+//! See [pagination](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Meta;
+
+/// Where a page begins. It means something only to the server that made it; an empty one is as good as any other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cursor(String);
+
+impl Cursor {
+    /// The cursor as it stands on the wire.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Cursor {
+    fn from(cursor: String) -> Self {
+        Self(cursor)
+    }
+}
+
+impl From<&str> for Cursor {
+    fn from(cursor: &str) -> Self {
+        Self(cursor.into())
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The params of the requests that list things.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PaginatedParams {
+    /// Where to begin: the `next_cursor` of the page before, or nothing for the first page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<Cursor>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl PaginatedParams {
+    /// The page that begins at a cursor.
+    #[must_use]
+    pub fn at(cursor: impl Into<Cursor>) -> Self {
+        Self {
+            cursor: Some(cursor.into()),
+            ..Self::default()
+        }
+    }
+}

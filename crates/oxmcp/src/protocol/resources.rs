@@ -1,0 +1,283 @@
+//! Resources: what a server has to read.
+//!
+//! See [resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources).
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Annotations, CacheScope, Cursor, Icon, InputResponses, Meta, ResourceContents, caching,
+    open_enum::setters,
+};
+
+/// A resource that a server has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Resource {
+    /// What it is read by.
+    pub uri: String,
+    /// Its name, for programs.
+    pub name: String,
+    /// Its name, for people (2025-06-18 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it holds, for a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it is, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// For whom it is, and how much it matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// How long it is, in bytes, before any encoding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Pictures for user interfaces (2025-11-25 and later).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl Resource {
+    /// A resource with a URI and a name.
+    #[must_use]
+    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+}
+
+setters!(Resource {
+    /// The same with a name for people.
+    with_title => title: String,
+    /// The same with a description.
+    with_description => description: String,
+    /// The same with a MIME type.
+    with_mime_type => mime_type: String,
+    /// The same with annotations.
+    with_annotations => annotations: Annotations,
+    /// The same with a size in bytes.
+    with_size => size: u64,
+});
+
+/// A pattern of URIs that a server can read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourceTemplate {
+    /// The pattern, a URI template by RFC 6570.
+    pub uri_template: String,
+    /// Its name, for programs.
+    pub name: String,
+    /// Its name, for people (2025-06-18 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What such resources hold, for a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What they are, where all are the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// For whom they are, and how much they matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Pictures for user interfaces (2025-11-25 and later).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl ResourceTemplate {
+    /// A template with a pattern and a name.
+    #[must_use]
+    pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            uri_template: uri_template.into(),
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+}
+
+setters!(ResourceTemplate {
+    /// The same with a name for people.
+    with_title => title: String,
+    /// The same with a description.
+    with_description => description: String,
+    /// The same with a MIME type.
+    with_mime_type => mime_type: String,
+    /// The same with annotations.
+    with_annotations => annotations: Annotations,
+});
+
+/// The params of `resources/read`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ReadResourceParams {
+    /// What to read.
+    pub uri: String,
+    /// The answers to what the server asked when this request was made before (2026-07-28 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_responses: Option<InputResponses>,
+    /// What the server gave along when it asked, as it was (2026-07-28 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl ReadResourceParams {
+    /// Reads a resource.
+    #[must_use]
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The result of `resources/read`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ReadResourceResult {
+    /// What was read: one part, or several for what has parts.
+    pub contents: Vec<ResourceContents>,
+    /// How long it stays fresh, in milliseconds (2026-07-28 and later).
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "caching::ttl"
+    )]
+    pub ttl_ms: Option<u64>,
+    /// Who may share a cached copy (2026-07-28 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl ReadResourceResult {
+    /// What was read.
+    #[must_use]
+    pub fn new(contents: impl Into<Vec<ResourceContents>>) -> Self {
+        Self {
+            contents: contents.into(),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<ResourceContents> for ReadResourceResult {
+    fn from(contents: ResourceContents) -> Self {
+        Self::new([contents])
+    }
+}
+
+/// The result of `resources/list`: one page.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ListResourcesResult {
+    /// The resources of this page.
+    pub resources: Vec<Resource>,
+    /// Where the next page begins, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<Cursor>,
+    /// How long the page stays fresh, in milliseconds (2026-07-28 and later).
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "caching::ttl"
+    )]
+    pub ttl_ms: Option<u64>,
+    /// Who may share a cached copy (2026-07-28 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+/// The result of `resources/templates/list`: one page.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ListResourceTemplatesResult {
+    /// The templates of this page.
+    pub resource_templates: Vec<ResourceTemplate>,
+    /// Where the next page begins, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<Cursor>,
+    /// How long the page stays fresh, in milliseconds (2026-07-28 and later).
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "caching::ttl"
+    )]
+    pub ttl_ms: Option<u64>,
+    /// Who may share a cached copy (2026-07-28 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+/// The params of `resources/subscribe` and `resources/unsubscribe` (2025-11-25 and earlier).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SubscribeParams {
+    /// The resource whose updates are wanted, or no longer wanted.
+    pub uri: String,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl SubscribeParams {
+    /// The params for a resource.
+    #[must_use]
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The params of `notifications/resources/updated`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourceUpdatedParams {
+    /// The resource that changed, or what it is a part of.
+    pub uri: String,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl ResourceUpdatedParams {
+    /// The params for a resource.
+    #[must_use]
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            ..Self::default()
+        }
+    }
+}
