@@ -13,6 +13,9 @@ use crate::{
 use cases::{CLIENTS, Client, Runtime, SERVERS, Server, twin};
 use runner::{Case, run_cases, transcript};
 
+/// What a client says when a call is dropped.
+const CANCELLED: &[&str] = &["\"notifications/cancelled\""];
+
 /// Runs the cases that have `word` in their names.
 pub(crate) fn run(word: &str) -> Outcome {
     let tools = Tools::set_up()?;
@@ -77,6 +80,7 @@ fn their_client(
         revision: client.revision,
         command,
         clean_exit: false,
+        says: &[],
     }
 }
 
@@ -96,6 +100,11 @@ fn our_client(server: &Server, tools: &Tools, us: &PathBuf) -> Case {
         revision: server.revision,
         command,
         clean_exit: false,
+        says: if server.tasks.contains(&"--cancel") {
+            CANCELLED
+        } else {
+            &[]
+        },
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Case {
     pub(crate) command: Command,
     /// Whether the server must end by itself, with status 0, when the client is done.
     pub(crate) clean_exit: bool,
+    /// What the client must have said.
+    pub(crate) says: &'static [&'static str],
 }
 
 /// What passed between client and server; see [`super::record`].
@@ -81,6 +83,7 @@ fn run_case(case: &mut Case) -> Outcome {
     let transcript = fs::read_to_string(transcript(case.name))
         .map_err(|error| format!("the server was not started through the recorder: {error}"))?;
     speaks(&transcript, case.revision)?;
+    says(&transcript, case.says)?;
     if case.clean_exit {
         ended_cleanly(&transcript)
     } else {
@@ -140,6 +143,18 @@ fn speaks(transcript: &str, revision: &str) -> Outcome {
     Err(format!("revision {revision} was not agreed on"))
 }
 
+fn says(transcript: &str, words: &[&str]) -> Outcome {
+    let said = |word: &&&str| {
+        transcript
+            .lines()
+            .any(|line| line.starts_with("> ") && line.contains(**word))
+    };
+    match words.iter().find(|word| !said(word)) {
+        Some(word) => Err(format!("the client never said {word}")),
+        None => Ok(()),
+    }
+}
+
 /// Every server that was started has ended, and each with status 0.
 fn ended_cleanly(transcript: &str) -> Outcome {
     let ends: Vec<&str> = transcript
@@ -181,4 +196,40 @@ fn last_lines(file: &Path) -> Vec<String> {
 )]
 fn now() -> Instant {
     Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_revision_is_what_a_legacy_server_answers_and_a_modern_client_claims() {
+        let legacy =
+            "> {\"protocolVersion\":\"2025-11-25\"}\n< {\"protocolVersion\": \"2025-03-26\"}\n";
+        assert_eq!(speaks(legacy, "2025-03-26"), Ok(()));
+        assert!(
+            speaks(legacy, "2025-11-25").is_err(),
+            "an offer is no agreement"
+        );
+
+        let modern = "> {\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}\n";
+        assert_eq!(speaks(modern, "2026-07-28"), Ok(()));
+        assert!(speaks(&modern.replace('>', "<"), "2026-07-28").is_err());
+    }
+
+    #[test]
+    fn only_the_client_can_have_said_it() {
+        assert_eq!(
+            says("> notifications/cancelled\n", &["notifications/cancelled"]),
+            Ok(())
+        );
+        assert!(says("< notifications/cancelled\n", &["notifications/cancelled"]).is_err());
+    }
+
+    #[test]
+    fn a_clean_end_is_an_exit_with_status_0_of_every_server() {
+        assert_eq!(ended_cleanly("> {}\nexit 0\nexit 0\n"), Ok(()));
+        assert!(ended_cleanly("exit 0\nexit 1\n").is_err());
+        assert!(ended_cleanly("> {}\n").is_err(), "killed before it ended");
+    }
 }
