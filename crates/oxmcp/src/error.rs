@@ -52,6 +52,8 @@ enum Kind {
     Misuse,
     /// A limit of this side was reached.
     Limit,
+    /// A tool said that it failed.
+    Tool,
 }
 
 impl Error {
@@ -112,6 +114,10 @@ impl Error {
 
     pub(crate) fn misuse(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Misuse, message)
+    }
+
+    pub(crate) fn tool(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Tool, message)
     }
 
     pub(crate) fn limit(message: impl Into<Cow<'static, str>>) -> Self {
@@ -198,6 +204,12 @@ impl Error {
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         self.0.kind == Kind::Unsupported
+    }
+
+    /// Whether a tool said that it failed; the message is the tool's own. Nothing is wrong with the session.
+    #[must_use]
+    pub fn is_tool_error(&self) -> bool {
+        self.0.kind == Kind::Tool
     }
 
     /// Whether one of this side's [`Limits`](crate::Limits) was reached.

@@ -12,4 +12,4 @@ pub use code::ErrorCode;
 pub(crate) use envelope::{Envelope, Malformed, RawNotification, RawRequest, RawResponse};
 pub use error_object::ErrorObject;
 pub use id::RequestId;
-pub(crate) use write::{write_error, write_notification, write_request, write_result};
+pub(crate) use write::{ExtraMeta, write_error, write_notification, write_request, write_response};

@@ -2,18 +2,29 @@
 //! line-framed stream as it is.
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use super::{ErrorObject, RequestId};
+use crate::{Result, protocol::Meta};
 
-/// Appends a response. `result` is JSON.
-pub(crate) fn write_result(out: &mut Vec<u8>, id: &RequestId, result: &RawValue) {
+/// Appends a response, whose result `encode` appends as JSON.
+///
+/// # Errors
+/// Where the result cannot be encoded; then nothing is appended.
+pub(crate) fn write_response(
+    out: &mut Vec<u8>,
+    id: &RequestId,
+    encode: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+) -> Result<()> {
     let start = out.len();
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     id.write(out);
     out.extend_from_slice(br#","result":"#);
-    out.extend_from_slice(result.get().as_bytes());
+    if let Err(error) = encode(out) {
+        out.truncate(start);
+        return Err(error);
+    }
     finish(out, start);
+    Ok(())
 }
 
 /// Appends an error response. Without an id it answers a message whose id could not be read.
@@ -30,27 +41,96 @@ pub(crate) fn write_error(out: &mut Vec<u8>, id: Option<&RequestId>, error: &Err
     finish(out, start);
 }
 
-/// Appends a request.
+/// What goes into the `_meta` of a request besides what its params hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExtraMeta<'a> {
+    /// JSON members without braces.
+    pub(crate) envelope: Option<&'a str>,
+    /// Whether progress is wanted; the token is the request's id.
+    pub(crate) progress: bool,
+    /// What the caller added.
+    pub(crate) meta: &'a Meta,
+}
+
+/// Appends a request. `params` must not hold a `_meta` of its own.
 ///
 /// # Errors
-/// Where the params cannot be serialized; then nothing is appended.
+/// Where the params are no JSON object; then nothing is appended.
 pub(crate) fn write_request(
     out: &mut Vec<u8>,
-    id: &RequestId,
+    id: i64,
     method: &str,
     params: &(impl Serialize + ?Sized),
+    extra: ExtraMeta<'_>,
 ) -> serde_json::Result<()> {
     let start = out.len();
+    let id = RequestId::Number(id);
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     id.write(out);
     out.push(b',');
-    write_method_and_params(out, start, method, params)
+    write_method(out, method);
+    let open = out.len();
+    write_meta(out, &id, extra);
+    let meta_end = out.len();
+    if let Err(error) = write_object(out, params) {
+        out.truncate(start);
+        return Err(error);
+    }
+    join(out, open, meta_end);
+    finish(out, start);
+    Ok(())
+}
+
+/// Appends `{"_meta":{…}`, without the closing brace, or nothing where there is no metadata.
+fn write_meta(out: &mut Vec<u8>, id: &RequestId, extra: ExtraMeta<'_>) {
+    let open = br#"{"_meta":{"#;
+    let start = out.len();
+    out.extend_from_slice(open);
+    let first = out.len();
+    if let Some(envelope) = extra.envelope {
+        out.extend_from_slice(envelope.as_bytes());
+    }
+    if extra.progress {
+        separate(out, first);
+        out.extend_from_slice(br#""progressToken":"#);
+        id.write(out);
+    }
+    for (key, value) in extra.meta.as_object().into_iter().flatten() {
+        separate(out, first);
+        serde_json::to_writer(&mut *out, key).expect("a string is always JSON");
+        out.push(b':');
+        serde_json::to_writer(&mut *out, value).expect("a JSON value is always JSON");
+    }
+    if out.len() == first {
+        out.truncate(start);
+    } else {
+        out.push(b'}');
+    }
+}
+
+fn separate(out: &mut Vec<u8>, first: usize) {
+    if out.len() > first {
+        out.push(b',');
+    }
+}
+
+/// Makes one object of the metadata at `open` and the params at `meta_end`.
+fn join(out: &mut Vec<u8>, open: usize, meta_end: usize) {
+    if meta_end == open {
+        return;
+    }
+    if out.get(meta_end..) == Some(b"{}") {
+        out.truncate(meta_end);
+        out.push(b'}');
+    } else if let Some(brace) = out.get_mut(meta_end) {
+        *brace = b',';
+    }
 }
 
 /// Appends a notification.
 ///
 /// # Errors
-/// Where the params cannot be serialized; then nothing is appended.
+/// Where the params are no JSON object; then nothing is appended.
 pub(crate) fn write_notification(
     out: &mut Vec<u8>,
     method: &str,
@@ -58,23 +138,27 @@ pub(crate) fn write_notification(
 ) -> serde_json::Result<()> {
     let start = out.len();
     out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
-    write_method_and_params(out, start, method, params)
-}
-
-fn write_method_and_params(
-    out: &mut Vec<u8>,
-    start: usize,
-    method: &str,
-    params: &(impl Serialize + ?Sized),
-) -> serde_json::Result<()> {
-    out.extend_from_slice(br#""method":"#);
-    serde_json::to_writer(&mut *out, method).expect("a string is always JSON");
-    out.extend_from_slice(br#","params":"#);
-    if let Err(error) = serde_json::to_writer(&mut *out, params) {
+    write_method(out, method);
+    if let Err(error) = write_object(out, params) {
         out.truncate(start);
         return Err(error);
     }
     finish(out, start);
+    Ok(())
+}
+
+fn write_method(out: &mut Vec<u8>, method: &str) {
+    out.extend_from_slice(br#""method":"#);
+    serde_json::to_writer(&mut *out, method).expect("a string is always JSON");
+    out.extend_from_slice(br#","params":"#);
+}
+
+fn write_object(out: &mut Vec<u8>, params: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
+    let start = out.len();
+    serde_json::to_writer(&mut *out, params)?;
+    if out.get(start) != Some(&b'{') {
+        return Err(serde::ser::Error::custom("params must be an object"));
+    }
     Ok(())
 }
 
