@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CacheScope, Meta, ServerCapabilities, caching, open_enum::setters};
+use super::{CacheScope, Implementation, Meta, ServerCapabilities, caching, open_enum::setters};
 
 /// The result of `server/discover`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -45,6 +45,12 @@ impl DiscoverResult {
             capabilities,
             ..Self::default()
         }
+    }
+
+    /// Name and version of the server, where it says them.
+    #[must_use]
+    pub fn server_info(&self) -> Option<Implementation> {
+        Implementation::deserialize(self.meta.get(Meta::SERVER_INFO)?).ok()
     }
 }
 

@@ -24,6 +24,12 @@ pub type JsonObject = Map<String, Value>;
 #[derive(Clone)]
 pub struct RawJson(Arc<RawValue>);
 
+impl From<&RawValue> for RawJson {
+    fn from(raw: &RawValue) -> Self {
+        Self(raw.to_owned().into())
+    }
+}
+
 impl RawJson {
     /// Serializes `value`.
     ///

@@ -11,16 +11,17 @@ use super::{
     GetPromptResult, InitializeParams, InitializeResult, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListRootsResult, ListTasksResult,
     ListToolsResult, ListenParams, ListenResult, LoggingMessageParams, NotificationParams,
-    PaginatedParams, ProgressParams, ReadResourceParams, ReadResourceResult, ResourceUpdatedParams,
-    Revision, SetLevelParams, SubscribeParams, Task, TaskParams, TaskPayload,
+    PaginatedParams, Payload, ProgressParams, ReadResourceParams, ReadResourceResult,
+    ResourceUpdatedParams, Revision, SetLevelParams, SubscribeParams, Task, TaskParams,
+    TaskPayload,
 };
 
 /// A kind of request: its name, its params and its result.
-pub trait Method {
+pub trait Method: Send + Sync + 'static {
     /// The name on the wire.
     const NAME: &'static str;
     /// What the request carries.
-    type Params: Serialize + DeserializeOwned + Send + 'static;
+    type Params: Payload + DeserializeOwned + 'static;
     /// What the answer carries.
     type Result: Serialize + DeserializeOwned + Send + 'static;
 }
@@ -145,6 +146,12 @@ impl Row {
 pub fn find(table: &'static [Row], name: &str) -> Option<&'static Row> {
     // A walk over at most 21 lines, most of which differ in length: it is faster than any hash.
     table.iter().find(|row| row.name == name)
+}
+
+/// Whether a revision has a method.
+#[must_use]
+pub fn is_in(table: &'static [Row], name: &str, revision: Revision) -> bool {
+    find(table, name).is_some_and(|row| row.is_in(revision))
 }
 
 const FIRST: Revision = Revision::V2024_11_05;

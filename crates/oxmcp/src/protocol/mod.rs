@@ -32,11 +32,13 @@ mod logging;
 mod meta;
 pub mod method;
 mod mrtr;
+pub(crate) mod negotiation;
 mod open_enum;
 mod ordered_map;
 mod pagination;
 mod progress;
 mod prompts;
+pub(crate) mod request_meta;
 mod resource_contents;
 mod resources;
 pub mod revision;
@@ -47,6 +49,7 @@ mod subscriptions;
 mod tagged;
 mod tasks;
 mod tools;
+pub(crate) mod wire;
 
 pub use base::{EmptyParams, EmptyResult, NotificationParams};
 pub use blob::Blob;
@@ -86,6 +89,7 @@ pub use mrtr::{InputRequest, InputRequests, InputRequiredResult, InputResponse, 
 pub use ordered_map::{OrderedMap, OrderedMapIter};
 pub use pagination::{Cursor, PaginatedParams};
 pub use progress::{ProgressParams, ProgressToken};
+pub use wire::Payload;
 
 pub use prompts::{
     GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage,

@@ -26,6 +26,17 @@ pub enum ProgressToken {
     String(Box<str>),
 }
 
+impl ProgressToken {
+    /// The number, where it is one.
+    #[must_use]
+    pub fn as_number(&self) -> Option<i64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::String(_) => None,
+        }
+    }
+}
+
 impl From<i64> for ProgressToken {
     fn from(number: i64) -> Self {
         Self::Number(number)

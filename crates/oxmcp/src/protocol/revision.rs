@@ -72,6 +72,20 @@ impl Revision {
     }
 }
 
+/// What differs between the revisions.
+impl Revision {
+    /// Whether several messages may be sent as one array.
+    pub(crate) const fn has_batches(self) -> bool {
+        matches!(self, Self::V2025_03_26)
+    }
+}
+
+impl From<Revision> for String {
+    fn from(revision: Revision) -> Self {
+        revision.as_str().into()
+    }
+}
+
 impl fmt::Display for Revision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

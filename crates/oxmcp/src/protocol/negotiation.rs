@@ -1,0 +1,127 @@
+//! Finding out which revision a server speaks, as pure decisions.
+//! See [versioning](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning) and the
+//! [rules for stdio](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio#backward-compatibility).
+
+use serde::Deserialize;
+
+use crate::{Error, ErrorCode, Revision};
+
+/// What to do after the answer to `server/discover`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The server is modern, and this is the revision to speak.
+    Modern(Revision),
+    /// The server is modern but not in the revision that was asked for: ask again in this one.
+    AskAgain(Revision),
+    /// The server is legacy: open a session with `initialize`.
+    Legacy,
+    /// Neither can be told, or there is no revision that both speak. The error is what the user must see.
+    Surface,
+}
+
+/// Decides on a `DiscoverResult`. `theirs` are the names that it lists, `ours` what this client may speak.
+pub(crate) fn on_discovered(theirs: &[String], ours: &[Revision]) -> Verdict {
+    match newest_common(theirs, ours) {
+        Some(revision) if revision.is_modern() => Verdict::Modern(revision),
+        Some(_) => Verdict::Legacy,
+        None => Verdict::Surface,
+    }
+}
+
+/// Decides on an error. What says nothing about the era (a timeout, missing credentials, a broken connection) is
+/// surfaced; an error that only modern servers know means modern; any other answer means legacy.
+pub(crate) fn on_error(error: &Error, asked: Revision, ours: &[Revision]) -> Verdict {
+    if !error.is_protocol() {
+        return Verdict::Surface;
+    }
+    match error.code() {
+        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => on_discovered_by_error(error, asked, ours),
+        ErrorCode::HEADER_MISMATCH | ErrorCode::MISSING_CLIENT_CAPABILITY => Verdict::Surface,
+        _ => Verdict::Legacy,
+    }
+}
+
+/// The names of the revisions that a server lists in an error.
+pub(crate) fn supported_versions(error: &Error) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Data {
+        supported: Vec<String>,
+    }
+    let data: Data = serde_json::from_str(error.data()?.get()).ok()?;
+    Some(data.supported)
+}
+
+fn on_discovered_by_error(error: &Error, asked: Revision, ours: &[Revision]) -> Verdict {
+    let Some(supported) = supported_versions(error) else {
+        return Verdict::Surface;
+    };
+    match on_discovered(&supported, ours) {
+        // It has just refused this one: to ask again would go on for ever.
+        Verdict::Modern(revision) if revision == asked => Verdict::Surface,
+        Verdict::Modern(revision) => Verdict::AskAgain(revision),
+        other => other,
+    }
+}
+
+fn newest_common(theirs: &[String], ours: &[Revision]) -> Option<Revision> {
+    theirs
+        .iter()
+        .filter_map(|name| name.parse().ok())
+        .filter(|revision| ours.contains(revision))
+        .max()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ALL: [Revision; 5] = Revision::ALL;
+    const LATEST: Revision = Revision::LATEST;
+
+    fn unsupported(supported: &[&str]) -> Error {
+        Error::protocol(-32022, "no").with_data(json!({"supported": supported, "requested": "x"}))
+    }
+
+    #[test]
+    fn a_discovery_names_the_newest_common_revision() {
+        let table: &[(&[&str], &[Revision], Verdict)] = &[
+            (&["2026-07-28"], &ALL, Verdict::Modern(LATEST)),
+            (
+                &["2025-11-25", "2026-07-28", "2099-01-01"],
+                &ALL,
+                Verdict::Modern(LATEST),
+            ),
+            (&["2025-11-25"], &ALL, Verdict::Legacy),
+            (&["2099-01-01"], &ALL, Verdict::Surface),
+            (&[], &ALL, Verdict::Surface),
+            (&["2026-07-28"], &[Revision::V2025_11_25], Verdict::Surface),
+        ];
+        for (theirs, ours, verdict) in table {
+            let names: Vec<_> = theirs.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(on_discovered(&names, ours), *verdict, "{theirs:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_tells_the_era_or_nothing() {
+        let table = [
+            (Error::method_not_found("server/discover"), Verdict::Legacy),
+            (Error::invalid_params("what?"), Verdict::Legacy),
+            (Error::protocol(-32000, "not initialized"), Verdict::Legacy),
+            (Error::protocol(0, "odd"), Verdict::Legacy),
+            (Error::protocol(-32020, "header"), Verdict::Surface),
+            (Error::protocol(-32021, "capability"), Verdict::Surface),
+            (Error::protocol(-32022, "no data"), Verdict::Surface),
+            (unsupported(&["2025-11-25", "2024-11-05"]), Verdict::Legacy),
+            (unsupported(&["2099-01-01"]), Verdict::Surface),
+            (unsupported(&["2026-07-28"]), Verdict::Surface),
+            (Error::timeout("slow"), Verdict::Surface),
+            (Error::closed("gone"), Verdict::Surface),
+        ];
+        for (error, verdict) in table {
+            assert_eq!(on_error(&error, LATEST, &ALL), verdict, "{error}");
+        }
+    }
+}
