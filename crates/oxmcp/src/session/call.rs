@@ -1,0 +1,261 @@
+//! A call to the peer, from the first byte to the answer.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Error, Result,
+    jsonrpc::{ExtraMeta, RequestId, write_notification, write_request},
+    protocol::{CancelledParams, Meta, ProgressParams},
+    session::{
+        Connection,
+        calls::Waiter,
+        middleware::{Request, Response},
+    },
+};
+
+/// How long a call waits for an answer, or for a sign of life, unless told otherwise.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a call waits altogether, however much progress is reported.
+const MAX_TOTAL: Duration = Duration::from_secs(600);
+/// Progress that the caller's task has not taken yet.
+const QUEUED_PROGRESS: usize = 256;
+
+/// A function that is told of progress.
+pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
+
+/// How one call is made.
+pub(crate) struct CallOptions {
+    pub(crate) timeout: Duration,
+    pub(crate) max_total: Duration,
+    pub(crate) on_progress: Option<OnProgress>,
+    pub(crate) cancel: Option<CancellationToken>,
+    pub(crate) meta: Meta,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        Self {
+            timeout: TIMEOUT,
+            max_total: MAX_TOTAL,
+            on_progress: None,
+            cancel: None,
+            meta: Meta::default(),
+        }
+    }
+}
+
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions")
+            .field("timeout", &self.timeout)
+            .field("max_total", &self.max_total)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Calls the peer, through the outgoing middleware where there is any. `params` must not hold a `_meta`: it is in
+    /// the options.
+    pub(crate) async fn call<P: Serialize>(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: P,
+        options: CallOptions,
+    ) -> Result<Box<RawValue>> {
+        match self.role().outgoing() {
+            None => self.exchange(method, &params, options).await,
+            Some(next) => {
+                let request = Request::outgoing(self, method, &params, options)?;
+                Ok(next.run(request).await?.into_json())
+            }
+        }
+    }
+
+    /// Notifies the peer, through the outgoing middleware where there is any.
+    pub(crate) async fn notify<P: Serialize>(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: P,
+    ) -> Result<()> {
+        match self.role().outgoing() {
+            None => self.send_notification(method, &params).await,
+            Some(next) => {
+                let request = Request::outgoing_notification(self, method, &params)?;
+                next.run(request).await.map(drop)
+            }
+        }
+    }
+
+    /// The innermost of the outgoing middleware.
+    pub(crate) async fn send(self: Arc<Self>, request: Request) -> Result<Response> {
+        let (method, params, options) = request.into_outgoing()?;
+        match options {
+            Some(options) => self
+                .exchange(&method, &params, options)
+                .await
+                .map(Response::from_json),
+            None => {
+                self.send_notification(&method, &params).await?;
+                Ok(Response::empty())
+            }
+        }
+    }
+
+    async fn send_notification(
+        &self,
+        method: &str,
+        params: &(impl Serialize + ?Sized),
+    ) -> Result<()> {
+        self.outbox.ready().await;
+        self.notify_raw(|out| write_notification(out, method, params))
+    }
+
+    /// Sends a request and waits for its answer.
+    async fn exchange(
+        self: &Arc<Self>,
+        method: &str,
+        params: &(impl Serialize + ?Sized),
+        options: CallOptions,
+    ) -> Result<Box<RawValue>> {
+        if self.outbox.is_full() {
+            self.outbox.ready().await;
+        }
+        let (answer, answered) = oneshot::channel();
+        let (progress, updates) = match &options.on_progress {
+            Some(_) => {
+                let (sender, receiver) = mpsc::channel(QUEUED_PROGRESS);
+                (Some(sender), Some(receiver))
+            }
+            None => (None, None),
+        };
+        let wants_progress = progress.is_some();
+        let id = self.calls.enter(Waiter { answer, progress })?;
+        let mut pending = Pending {
+            connection: self,
+            id,
+            method,
+            sent: false,
+        };
+        let envelope = self.role().envelope();
+        let extra = ExtraMeta {
+            envelope: envelope.as_deref(),
+            progress: wants_progress,
+            meta: &options.meta,
+        };
+        self.notify_raw(|out| write_request(out, id, method, params, extra))?;
+        pending.sent = true;
+        let result = wait(method, answered, updates, options).await;
+        if let Wait::Answered(result) = result {
+            pending.sent = false;
+            return result;
+        }
+        Err(result.into_error(method))
+    }
+}
+
+/// How waiting for an answer ended.
+enum Wait {
+    Answered(Result<Box<RawValue>>),
+    TimedOut(Duration),
+    Cancelled,
+}
+
+impl Wait {
+    fn into_error(self, method: &str) -> Error {
+        match self {
+            Self::Answered(_) | Self::Cancelled => {
+                Error::cancelled(format!("the call of {method} was cancelled"))
+            }
+            Self::TimedOut(limit) => Error::timeout(format!(
+                "no answer to {method} within {limit:?}; the call was cancelled \
+                 (set a longer timeout on the call where it may take longer)"
+            )),
+        }
+    }
+}
+
+async fn wait(
+    method: &str,
+    mut answered: oneshot::Receiver<Result<Box<RawValue>>>,
+    mut updates: Option<mpsc::Receiver<ProgressParams>>,
+    mut options: CallOptions,
+) -> Wait {
+    let start = Instant::now();
+    let last = start + options.max_total;
+    let mut deadline = (start + options.timeout).min(last);
+    loop {
+        tokio::select! {
+            biased;
+            Some(update) = next(&mut updates) => {
+                report(&mut options, update);
+                deadline = (Instant::now() + options.timeout).min(last);
+            }
+            answer = &mut answered => {
+                drain(&mut updates, &mut options);
+                return Wait::Answered(answer.unwrap_or_else(|_| {
+                    Err(Error::closed(format!("the session ended before {method} was answered")))
+                }));
+            }
+            () = cancelled(options.cancel.as_ref()) => return Wait::Cancelled,
+            () = sleep_until(deadline) => {
+                let limit = if deadline == last { options.max_total } else { options.timeout };
+                return Wait::TimedOut(limit);
+            }
+        }
+    }
+}
+
+async fn next<T>(updates: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
+    updates.as_mut()?.recv().await
+}
+
+async fn cancelled(token: Option<&CancellationToken>) {
+    match token {
+        Some(token) => token.cancelled().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn report(options: &mut CallOptions, update: ProgressParams) {
+    if let Some(on_progress) = &mut options.on_progress {
+        on_progress(update);
+    }
+}
+
+/// All progress that came before the answer is reported before the answer.
+fn drain(updates: &mut Option<mpsc::Receiver<ProgressParams>>, options: &mut CallOptions) {
+    while let Some(Ok(update)) = updates.as_mut().map(mpsc::Receiver::try_recv) {
+        report(options, update);
+    }
+}
+
+/// A call that has been entered. Dropped before it was answered, it is cancelled on the wire.
+struct Pending<'a> {
+    connection: &'a Arc<Connection>,
+    id: i64,
+    method: &'a str,
+    /// Whether the peer knows of the call and has not answered.
+    sent: bool,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        let waiting = self.connection.calls.leave(self.id).is_some();
+        // `initialize` must not be cancelled, says the specification of every revision that has it.
+        if waiting && self.sent && self.method != "initialize" {
+            let params = CancelledParams::new(RequestId::Number(self.id));
+            // A peer that is gone needs no cancellation.
+            let _ = self
+                .connection
+                .notify_raw(|out| write_notification(out, "notifications/cancelled", &params));
+        }
+    }
+}

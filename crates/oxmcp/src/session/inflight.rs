@@ -1,0 +1,99 @@
+//! The peer's requests that are being served.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{Error, Result, jsonrpc::RequestId, session::cancel::CancelSignal};
+
+/// What is being served, by id. Requests that a handler answers at once never enter it.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    state: Mutex<State>,
+    limit: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    served: HashMap<RequestId, Arc<CancelSignal>>,
+    /// Set once nothing more is to be begun.
+    draining: bool,
+}
+
+impl InFlight {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            state: Mutex::default(),
+            limit,
+        }
+    }
+
+    /// Whether a request with this id may be begun now.
+    ///
+    /// # Errors
+    /// Where the id is in use, the limit is reached, or the session ends.
+    pub(crate) fn admit(&self, id: &RequestId) -> Result<()> {
+        let state = self.lock();
+        if state.draining {
+            return Err(Error::internal(
+                "the session is being closed; nothing new is begun",
+            ));
+        }
+        if state.served.contains_key(id) {
+            return Err(Error::invalid_request(format!(
+                "request id {id} is in use by a request that has not been answered yet"
+            )));
+        }
+        if state.served.len() >= self.limit {
+            return Err(Error::internal(format!(
+                "too many requests in flight: the limit is {}; wait for answers before you send more",
+                self.limit
+            )));
+        }
+        Ok(())
+    }
+
+    /// Enters a request that takes its time.
+    pub(crate) fn enter(&self, id: RequestId, cancel: Arc<CancelSignal>) {
+        self.lock().served.insert(id, cancel);
+    }
+
+    /// Takes a request out: it is answered now, or never will be.
+    pub(crate) fn leave(&self, id: &RequestId) {
+        self.lock().served.remove(id);
+    }
+
+    /// The peer no longer wants the answer: none is sent from now on. `false` where there is no such request.
+    pub(crate) fn cancel(&self, id: &RequestId) -> bool {
+        let cancelled = self.lock().served.get(id).cloned();
+        cancelled.is_some_and(|signal| {
+            signal.set();
+            true
+        })
+    }
+
+    /// Cancels all that is being served.
+    pub(crate) fn cancel_all(&self) {
+        for signal in self.lock().served.values() {
+            signal.set();
+        }
+    }
+
+    /// Begins nothing more.
+    pub(crate) fn drain(&self) {
+        self.lock().draining = true;
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.lock().draining
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().served.is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

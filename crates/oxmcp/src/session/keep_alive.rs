@@ -1,0 +1,39 @@
+//! Keeps an eye on a legacy peer.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::sleep;
+
+use crate::{
+    ErrorCode,
+    protocol::EmptyParams,
+    session::{CallOptions, Connection},
+};
+
+/// Pings the peer every `interval` for as long as the connection lives, and closes it when a ping fails.
+/// A peer that answers that it has no `ping` is alive, and is left alone from then on.
+/// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
+pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) {
+    loop {
+        tokio::select! {
+            () = sleep(interval) => {}
+            _ = connection.ended() => return,
+        }
+        let options = CallOptions {
+            timeout: interval,
+            ..CallOptions::default()
+        };
+        match connection
+            .call("ping", EmptyParams::default(), options)
+            .await
+        {
+            Ok(_) => {}
+            Err(error) if error.code() == ErrorCode::METHOD_NOT_FOUND => return,
+            Err(error) if error.is_closed() => return,
+            Err(error) => {
+                tracing::warn!(%error, "the peer does not answer pings; closing the session");
+                return connection.break_off("the peer stopped answering pings");
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The driver of a connection, and what both roles share above it: dispatch, calls in flight, cancellation, progress,
+//! timeouts, shutdown and middleware. Nothing here knows what a tool is.
+
+mod batch;
+mod body;
+mod call;
+mod calls;
+mod cancel;
+mod connection;
+mod context;
+mod driver;
+mod inflight;
+mod keep_alive;
+mod lane;
+pub mod middleware;
+mod outbox;
+mod pace;
+mod panics;
+mod progress;
+mod role;
+mod serve;
+
+use std::{future::Future, pin::Pin};
+
+pub(crate) use batch::Batch;
+pub(crate) use body::Body;
+pub(crate) use call::CallOptions;
+pub(crate) use connection::{Connection, Outcome};
+pub use context::RequestContext;
+pub(crate) use context::{ContextParts, Peer};
+pub(crate) use driver::drive;
+pub(crate) use keep_alive::keep_alive;
+pub(crate) use pace::Pace;
+pub use progress::{Progress, ReportProgress};
+pub(crate) use role::{Arrival, Role, Side, params_or_empty};
+pub(crate) use serve::{Work, respond_now, serve};
+
+pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;

@@ -1,0 +1,170 @@
+//! What waits to be written: one buffer for each connection, which everybody appends to and the driver empties.
+
+use std::{
+    future::poll_fn,
+    mem,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Waker},
+};
+
+use tokio::sync::Notify;
+
+/// How much spare room a buffer keeps after a large message has gone through it.
+const KEPT_CAPACITY: usize = 64 << 10;
+
+/// The one output buffer of a connection.
+///
+/// Messages are serialized straight into it, in the order in which they will be on the wire. Many small ones become
+/// one write. Nothing is ever dropped: whoever can wait does so in [`ready`](Self::ready) while too much is unsent.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    state: Mutex<State>,
+    /// Bytes that the driver took and has not written yet.
+    being_written: AtomicUsize,
+    drained: Notify,
+    max_unsent: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    buffer: Vec<u8>,
+    /// The driver, where it waits for something to write.
+    driver: Option<Waker>,
+    /// Something other than the buffer has changed.
+    attention: bool,
+    closed: bool,
+}
+
+/// What there is to do for the driver.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// There is something to write.
+    Write,
+    /// The connection's state has changed.
+    Attention,
+}
+
+impl Outbox {
+    pub(crate) fn new(max_unsent: usize) -> Self {
+        Self {
+            state: Mutex::default(),
+            being_written: AtomicUsize::new(0),
+            drained: Notify::new(),
+            max_unsent,
+        }
+    }
+
+    /// Appends a message, which `write` serializes with its newline. After the connection has closed it does nothing.
+    pub(crate) fn append<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
+        let mut state = self.lock();
+        if state.closed {
+            return None;
+        }
+        let written = write(&mut state.buffer);
+        let driver = state.driver.take();
+        drop(state);
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+        Some(written)
+    }
+
+    /// Like [`append`](Self::append), from within the driver, which looks for itself before it sleeps.
+    pub(crate) fn append_from_driver<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
+        let mut state = self.lock();
+        (!state.closed).then(|| write(&mut state.buffer))
+    }
+
+    /// Whether so much is unsent that requests should wait.
+    pub(crate) fn is_full(&self) -> bool {
+        self.unsent() > self.max_unsent
+    }
+
+    /// How many bytes are not written yet.
+    pub(crate) fn unsent(&self) -> usize {
+        self.being_written.load(Ordering::Relaxed) + self.lock().buffer.len()
+    }
+
+    /// Waits until there is room, or the connection has closed.
+    pub(crate) async fn ready(&self) {
+        while self.is_full() && !self.lock().closed {
+            let drained = self.drained.notified();
+            if !self.is_full() {
+                return;
+            }
+            drained.await;
+        }
+    }
+
+    /// For the driver: waits until there is something to do for it. What is to be written is taken in exchange for
+    /// `written`, an empty buffer. Cancel safe.
+    pub(crate) async fn take(&self, written: &mut Vec<u8>) -> Due {
+        poll_fn(|cx| self.poll_take(cx, written)).await
+    }
+
+    fn poll_take(&self, cx: &Context<'_>, written: &mut Vec<u8>) -> Poll<Due> {
+        let mut state = self.lock();
+        if mem::take(&mut state.attention) {
+            return Poll::Ready(Due::Attention);
+        }
+        if state.buffer.is_empty() {
+            match &mut state.driver {
+                Some(driver) => driver.clone_from(cx.waker()),
+                none => *none = Some(cx.waker().clone()),
+            }
+            return Poll::Pending;
+        }
+        mem::swap(&mut state.buffer, written);
+        self.being_written.store(written.len(), Ordering::Relaxed);
+        Poll::Ready(Due::Write)
+    }
+
+    /// For the driver while it writes: waits until the connection's state has changed. Cancel safe.
+    pub(crate) async fn attention(&self) {
+        poll_fn(|cx| {
+            let mut state = self.lock();
+            if mem::take(&mut state.attention) {
+                return Poll::Ready(());
+            }
+            state.driver = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Makes the driver look at the state of the connection.
+    pub(crate) fn call_attention(&self) {
+        let mut state = self.lock();
+        state.attention = true;
+        let driver = state.driver.take();
+        drop(state);
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+    }
+
+    /// For the driver: what it took has been written.
+    pub(crate) fn wrote(&self, written: &mut Vec<u8>) {
+        written.clear();
+        written.shrink_to(KEPT_CAPACITY);
+        self.being_written.store(0, Ordering::Relaxed);
+        self.drained.notify_waiters();
+    }
+
+    /// Refuses what comes from now on, and frees what waits.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        state.buffer = Vec::new();
+        drop(state);
+        self.drained.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic while serializing a user's type leaves a torn message behind at worst, which `respond` truncates.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,49 @@
+//! Keeps a panic in a user's code from spreading.
+
+use std::{
+    any::Any,
+    future::{Future, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+/// What a panic left behind. Its text is for this side's log and never crosses the wire.
+#[derive(Debug)]
+pub(crate) struct Panic(Box<dyn Any + Send>);
+
+impl Panic {
+    pub(crate) fn text(&self) -> &str {
+        let payload = &*self.0;
+        payload
+            .downcast_ref::<&'static str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("a panic without text")
+    }
+}
+
+/// Calls `f`, and returns its panic as an error.
+///
+/// What the closure was working on is dropped by whoever calls: nothing that a panic may have left half done is used
+/// again.
+pub(crate) fn catch_sync<T>(f: impl FnOnce() -> T) -> Result<T, Panic> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(Panic)
+}
+
+/// Polls `future` once, and returns its panic as an error.
+pub(crate) fn poll<F: Future + ?Sized>(
+    future: Pin<&mut F>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<F::Output, Panic>> {
+    match catch_sync(|| future.poll(cx)) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+        Err(panic) => Poll::Ready(Err(panic)),
+    }
+}
+
+/// Runs `future` to its end, and returns its panic as an error.
+pub(crate) async fn catch<F: Future + Unpin>(mut future: F) -> Result<F::Output, Panic> {
+    poll_fn(|cx| poll(Pin::new(&mut future), cx)).await
+}

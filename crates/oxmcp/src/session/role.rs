@@ -1,0 +1,70 @@
+//! What a connection needs to know of the role at its end.
+
+use std::{fmt, sync::Arc};
+
+use serde_json::value::RawValue;
+
+use crate::{
+    Result,
+    jsonrpc::{RawNotification, RawRequest},
+    session::{
+        Batch, BoxFuture, Connection,
+        middleware::{Next, Request, Response},
+    },
+};
+
+/// A request that has been admitted and waits to be served.
+#[derive(Debug)]
+pub(crate) struct Arrival<'a> {
+    pub(crate) request: RawRequest<'a>,
+    /// The batch that the answer belongs to.
+    pub(crate) batch: Option<Arc<Batch>>,
+}
+
+/// Which end of the connection this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+/// A client or a server at one end of one connection.
+pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
+    fn side(&self) -> Side;
+
+    /// Serves a request, through [`serve`](super::serve) or [`respond_now`](super::respond_now). Does not block.
+    fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>);
+
+    /// Takes a notification. What it changes in the session is changed when this returns; users' handlers wait in the
+    /// lane.
+    fn notification(&self, connection: &Arc<Connection>, notification: RawNotification<'_>);
+
+    /// Whether the peer speaks a revision with batches.
+    fn has_batches(&self) -> bool {
+        false
+    }
+
+    /// What `serverInfo` every result is stamped with, as a JSON object, where the peer expects one.
+    fn stamp(&self) -> Option<&str> {
+        None
+    }
+
+    /// The innermost of the incoming middleware.
+    fn handle(&self, request: Request) -> BoxFuture<Result<Response>>;
+
+    /// What outgoing messages go through first.
+    fn outgoing(&self) -> Option<Next>;
+
+    /// The `_meta` members that every request carries, as JSON members without braces.
+    fn envelope(&self) -> Option<Arc<str>> {
+        None
+    }
+
+    /// The connection is gone.
+    fn closed(&self, connection: &Arc<Connection>);
+}
+
+/// The params of a message, or an empty object where it has none.
+pub(crate) fn params_or_empty(params: Option<&RawValue>) -> &RawValue {
+    params.unwrap_or_else(|| serde_json::from_str("{}").expect("this is JSON"))
+}

@@ -1,0 +1,146 @@
+//! Serving one request: on the connection's own task where it is quick, else on a task of its own.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    Error, Result,
+    jsonrpc::{ErrorObject, write_error, write_response},
+    session::{Body, BoxFuture, ContextParts, Pace, panics},
+};
+
+/// What remains to be done for a request.
+pub(crate) struct Work {
+    pub(crate) future: BoxFuture<Result<Body>>,
+    /// How the handler fared so far; `None` for what is known to be quick.
+    pub(crate) pace: Option<Arc<Pace>>,
+}
+
+/// Serves a request. Must be called on the connection's task: an answer that is ready at once is appended to the outbox
+/// before this returns.
+pub(crate) fn serve(context: Arc<ContextParts>, work: Work) {
+    let Work { mut future, pace } = work;
+    if pace.as_ref().is_none_or(|pace| pace.is_quick()) {
+        match first_poll(&mut future, pace.as_deref()) {
+            Poll::Ready(result) => return respond_now(&context, result),
+            Poll::Pending => spawn(context, future, None),
+        }
+    } else {
+        spawn(context, future, pace);
+    }
+}
+
+fn first_poll(future: &mut BoxFuture<Result<Body>>, pace: Option<&Pace>) -> Poll<Result<Body>> {
+    let start = pace.map(|_| Instant::now());
+    // Nobody needs to be woken: a future that is not ready is polled again at once by the task that takes it over.
+    let polled = panics::poll(future.as_mut(), &mut Context::from_waker(Waker::noop()));
+    if let (Some(pace), Some(start)) = (pace, start) {
+        pace.record(start.elapsed());
+    }
+    polled.map(flatten_panic)
+}
+
+fn flatten_panic<T>(result: Result<Result<T>, panics::Panic>) -> Result<T> {
+    result.unwrap_or_else(|panic| {
+        tracing::error!(panic = %panic.text(), "a handler panicked");
+        Err(Error::internal(
+            "the handler failed unexpectedly; the server's log says more",
+        ))
+    })
+}
+
+fn spawn(context: Arc<ContextParts>, mut future: BoxFuture<Result<Body>>, pace: Option<Arc<Pace>>) {
+    let connection = Arc::clone(&context.connection);
+    let Some(id) = context.id.clone() else { return };
+    connection
+        .in_flight
+        .enter(id.clone(), Arc::clone(&context.cancel));
+    tokio::spawn(async move {
+        let cancelled = async {
+            context.cancel.wait().await;
+            sleep(context.connection.limits.cancel_grace).await;
+        };
+        let work = async {
+            if let Some(pace) = &pace
+                && let Poll::Ready(result) = first_poll(&mut future, Some(pace))
+            {
+                return result;
+            }
+            flatten_panic(panics::catch(Pin::new(&mut future)).await)
+        };
+        let result = tokio::select! {
+            biased;
+            result = work => Some(result),
+            () = cancelled => None,
+        };
+        finish(&context, &id, result);
+    });
+}
+
+fn finish(context: &ContextParts, id: &crate::RequestId, result: Option<Result<Body>>) {
+    let connection = &context.connection;
+    match result {
+        Some(result) if !context.cancel.is_set() => {
+            // The answer is in the outbox before the request leaves the table: whoever sees an empty table while
+            // draining knows that all answers are there to be written.
+            send(context, result, false);
+        }
+        _ => abandon(context),
+    }
+    connection.in_flight.leave(id);
+    if connection.in_flight.is_draining() {
+        connection.outbox.call_attention();
+    }
+}
+
+/// Nothing is sent for a cancelled request, but a batch must know that nothing will come.
+fn abandon(context: &ContextParts) {
+    if let Some(whole) = context
+        .batch
+        .as_ref()
+        .and_then(|batch| batch.answered(None))
+    {
+        context
+            .connection
+            .outbox
+            .append(|out| out.extend_from_slice(&whole));
+    }
+}
+
+/// Answers a request from within the connection's task.
+pub(crate) fn respond_now(context: &ContextParts, result: Result<Body>) {
+    send(context, result, true);
+}
+
+fn send(context: &ContextParts, result: Result<Body>, from_driver: bool) {
+    let write = |out: &mut Vec<u8>| write_answer(out, context, result);
+    let outbox = &context.connection.outbox;
+    if let Some(batch) = &context.batch {
+        let mut answer = Vec::new();
+        write(&mut answer);
+        if let Some(whole) = batch.answered(Some(&answer)) {
+            outbox.append(|out| out.extend_from_slice(&whole));
+        }
+    } else if from_driver {
+        outbox.append_from_driver(write);
+    } else {
+        outbox.append(write);
+    }
+}
+
+fn write_answer(out: &mut Vec<u8>, context: &ContextParts, result: Result<Body>) {
+    let Some(id) = &context.id else { return };
+    let stamp = context.connection.role().stamp();
+    let revision = context.peer.revision;
+    let written =
+        result.and_then(|body| write_response(out, id, |out| body.encode(out, revision, stamp)));
+    if let Err(error) = written {
+        let object = ErrorObject::from(&error);
+        write_error(out, Some(id), &object);
+    }
+}
