@@ -5,7 +5,7 @@ use std::{
 
 use jsonschema::Validator;
 use serde::{Serialize, Serializer};
-use serde_json::{Value, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 
 use super::{
     JsonSchema, SchemaOptions, Violations, bounds,
@@ -70,6 +70,11 @@ impl Schema {
     #[must_use]
     pub fn of_output<T: JsonSchema + ?Sized>() -> Self {
         Self::trusted(infer::<T>(Direction::Output))
+    }
+
+    /// The schema of an object without members, for tools that take no arguments.
+    pub(crate) fn empty_object() -> Self {
+        Self::trusted(json!({"type": "object", "additionalProperties": false}))
     }
 
     /// A schema that was written by hand. It is sent as it is; members come sorted by name, which

@@ -1,0 +1,78 @@
+//! A server's features and settings, as they are at one moment.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    Limits, Revision,
+    protocol::{Implementation, ServerCapabilities, ToolsCapability},
+    server::{lists::ToolPages, registry::Registry, tool::RegisteredTool},
+    session::middleware::Stack,
+};
+
+/// How many entries a page of a list holds, unless told otherwise: few servers have more, so that most clients get all
+/// at once.
+pub(crate) const PAGE_SIZE: usize = 1000;
+
+/// Everything that a server is made of. It never changes; a change makes a new one, so that whoever serves a request
+/// sees one state and needs no lock.
+#[derive(Clone, Debug)]
+pub(crate) struct Features {
+    pub(crate) info: Implementation,
+    pub(crate) instructions: Option<String>,
+    pub(crate) tools: Registry<RegisteredTool>,
+    pub(crate) tool_pages: Arc<ToolPages>,
+    pub(crate) page_size: usize,
+    pub(crate) limits: Limits,
+    /// The revisions that are served, the newest first.
+    pub(crate) revisions: Vec<Revision>,
+    pub(crate) keep_alive: Option<Duration>,
+    pub(crate) incoming: Stack,
+    pub(crate) outgoing: Stack,
+    /// `info` as JSON.
+    pub(crate) stamp: Arc<str>,
+}
+
+impl Features {
+    pub(crate) fn new(info: Implementation) -> Self {
+        Self {
+            stamp: stamp(&info),
+            info,
+            instructions: None,
+            tools: Registry::default(),
+            tool_pages: Arc::default(),
+            page_size: PAGE_SIZE,
+            limits: Limits::default(),
+            revisions: Revision::ALL.into_iter().rev().collect(),
+            keep_alive: None,
+            incoming: Stack::incoming(),
+            outgoing: Stack::outgoing(),
+        }
+    }
+
+    /// Brings what is derived up to date.
+    pub(crate) fn refresh(&mut self) {
+        self.stamp = stamp(&self.info);
+        self.tool_pages = Arc::default();
+    }
+
+    /// What the server says it can do: what it was given, and nothing else.
+    pub(crate) fn capabilities(&self) -> ServerCapabilities {
+        let mut capabilities = ServerCapabilities::default();
+        if self.tools.is_declared() {
+            let mut tools = ToolsCapability::default();
+            tools.list_changed = true;
+            capabilities.tools = Some(tools);
+        }
+        capabilities
+    }
+
+    pub(crate) fn serves(&self, revision: Revision) -> bool {
+        self.revisions.contains(&revision)
+    }
+}
+
+fn stamp(info: &Implementation) -> Arc<str> {
+    serde_json::to_string(info)
+        .expect("strings are always JSON")
+        .into()
+}

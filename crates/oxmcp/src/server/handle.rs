@@ -1,0 +1,336 @@
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
+};
+
+use arc_swap::{ArcSwap, Guard};
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::{
+    Error, Limits, Result, Revision,
+    protocol::{Icon, Implementation},
+    server::{
+        changes::Changes,
+        features::{Features, PAGE_SIZE},
+        peer::ServerPeer,
+        session::ServerSession,
+        tool::{RegisteredTool, Tool},
+    },
+    session::{
+        Connection, Pace, drive, keep_alive,
+        middleware::{Next, Request, Response},
+    },
+    transport::Transport,
+};
+
+/// An MCP server: what it offers, and who is connected.
+///
+/// It is a cheap handle: clones are the same server. It serves any number of sessions at once, in every revision, and
+/// what is added or removed while they last reaches all of them. Its capabilities are those of what was added; nothing is
+/// advertised by default.
+///
+/// ```
+/// use oxmcp::{JsonSchema, Server, Tool};
+///
+/// #[derive(serde::Deserialize, JsonSchema)]
+/// struct Pair { a: f64, b: f64 }
+///
+/// let server = Server::new("calculator", "1.0.0")
+///     .tool(Tool::new("add", "Add two numbers", |Pair { a, b }: Pair| async move { a + b }));
+/// # async fn run(server: Server) -> oxmcp::Result<()> {
+/// server.run(oxmcp::stdio()).await
+/// # }
+/// # let _ = run(server);
+/// ```
+#[derive(Clone)]
+pub struct Server(Arc<Core>);
+
+struct Core {
+    features: ArcSwap<Features>,
+    /// Taken while a new state of the features is made. It holds the first thing that was wrong with them.
+    problem: Mutex<Option<Error>>,
+    sessions: Mutex<Vec<WeakSession>>,
+    changes: Arc<Changes>,
+    /// How quick the middleware is, where there is any.
+    pace: Arc<Pace>,
+}
+
+type WeakSession = (Weak<Connection>, Weak<ServerPeer>);
+
+impl Server {
+    /// A server that offers nothing yet.
+    #[must_use]
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self(Arc::new(Core {
+            features: ArcSwap::from_pointee(Features::new(Implementation::new(name, version))),
+            problem: Mutex::default(),
+            sessions: Mutex::default(),
+            changes: Arc::default(),
+            pace: Arc::new(Pace::new()),
+        }))
+    }
+
+    /// Adds a tool, in place of one with the same name.
+    ///
+    /// What is wrong with it is reported by [`run`](Self::run) and [`connect`](Self::connect).
+    #[must_use]
+    pub fn tool(self, tool: Tool) -> Self {
+        self.tools([tool])
+    }
+
+    /// Adds tools, as [`tool`](Self::tool) does.
+    #[must_use]
+    pub fn tools(self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        if let Err(error) = self.add_tools(tools) {
+            self.lock_problem().get_or_insert(error);
+        }
+        self
+    }
+
+    /// Adds tools to a server that may be serving already, each in place of one with the same name. Connected clients
+    /// are told that the list has changed.
+    ///
+    /// # Errors
+    /// Where a tool's name or schema is not allowed. Then none of them is added.
+    pub fn add_tools(&self, tools: impl IntoIterator<Item = Tool>) -> Result<()> {
+        let tools = tools
+            .into_iter()
+            .map(RegisteredTool::new)
+            .collect::<Result<Vec<_>>>()?;
+        if tools.is_empty() {
+            return Ok(());
+        }
+        self.change(|features| {
+            for tool in tools {
+                features.tools.insert(&tool.definition.name.clone(), tool);
+            }
+        });
+        self.0.changes.tools_changed(self);
+        Ok(())
+    }
+
+    /// Removes tools by name; names that are unknown are ignored. Connected clients are told if the list has changed.
+    pub fn remove_tools<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) {
+        let mut removed = false;
+        self.change(|features| {
+            for name in names {
+                removed |= features.tools.remove(name.as_ref());
+            }
+        });
+        if removed {
+            self.0.changes.tools_changed(self);
+        }
+    }
+
+    /// Tells clients how to use the server; many hand it to the model.
+    #[must_use]
+    pub fn instructions(self, instructions: impl Into<String>) -> Self {
+        self.change(|features| features.instructions = Some(instructions.into()));
+        self
+    }
+
+    /// A name for people to read.
+    #[must_use]
+    pub fn title(self, title: impl Into<String>) -> Self {
+        self.change(|features| features.info.title = Some(title.into()));
+        self
+    }
+
+    /// What the server is, for people to read.
+    #[must_use]
+    pub fn description(self, description: impl Into<String>) -> Self {
+        self.change(|features| features.info.description = Some(description.into()));
+        self
+    }
+
+    /// Where people can read about the server.
+    #[must_use]
+    pub fn website_url(self, url: impl Into<String>) -> Self {
+        self.change(|features| features.info.website_url = Some(url.into()));
+        self
+    }
+
+    /// Adds an icon of the server.
+    #[must_use]
+    pub fn icon(self, icon: Icon) -> Self {
+        self.change(|features| features.info.icons.push(icon));
+        self
+    }
+
+    /// How many entries a page of a list holds. 0 stands for the default, 1000.
+    #[must_use]
+    pub fn page_size(self, entries: usize) -> Self {
+        self.change(|features| {
+            features.page_size = if entries == 0 { PAGE_SIZE } else { entries };
+        });
+        self
+    }
+
+    /// Which revisions are served. By default all are.
+    ///
+    /// Sessions that are open go on. Without a legacy revision, `initialize` is refused with the names of those that are
+    /// served.
+    #[must_use]
+    pub fn revisions(self, revisions: impl IntoIterator<Item = Revision>) -> Self {
+        let mut revisions: Vec<_> = revisions.into_iter().collect();
+        revisions.sort_unstable_by(|a, b| b.cmp(a));
+        revisions.dedup();
+        if revisions.is_empty() {
+            let error = Error::misuse("a server needs at least one revision to serve");
+            self.lock_problem().get_or_insert(error);
+        }
+        self.change(|features| features.revisions = revisions);
+        self
+    }
+
+    /// The bounds of the connections that are made from now on.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        self.change(|features| features.limits = limits);
+        self
+    }
+
+    /// Pings legacy clients this often, and closes the session of one that does not answer. By default nobody is
+    /// pinged.
+    #[must_use]
+    pub fn keep_alive(self, interval: Duration) -> Self {
+        self.change(|features| features.keep_alive = Some(interval));
+        self
+    }
+
+    /// Adds a middleware for what arrives. See [`middleware`](crate::middleware).
+    #[must_use]
+    pub fn layer<L>(self, layer: L) -> Self
+    where
+        L: Layer<Next> + Send + Sync + 'static,
+        L::Service: Service<Request, Response = Response> + Clone + Send + 'static,
+        <L::Service as Service<Request>>::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+        <L::Service as Service<Request>>::Future: Send,
+    {
+        self.change(|features| features.incoming.push(layer));
+        self
+    }
+
+    /// Adds a middleware for what is sent. See [`middleware`](crate::middleware).
+    #[must_use]
+    pub fn outgoing_layer<L>(self, layer: L) -> Self
+    where
+        L: Layer<Next> + Send + Sync + 'static,
+        L::Service: Service<Request, Response = Response> + Clone + Send + 'static,
+        <L::Service as Service<Request>>::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+        <L::Service as Service<Request>>::Future: Send,
+    {
+        self.change(|features| features.outgoing.push(layer));
+        self
+    }
+
+    /// Connects to a client and serves it in the background. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// Where the server was put together wrongly, or the transport does not connect.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, nothing stays behind.
+    pub async fn connect(&self, mut transport: impl Transport) -> Result<ServerSession> {
+        if let Some(problem) = &*self.lock_problem() {
+            return Err(Error::misuse(problem.message().to_owned()));
+        }
+        let features = self.features();
+        let (read, write) = transport.connect(&features.limits).await?;
+        let peer = ServerPeer::new(self.clone());
+        let connection = Connection::new(Arc::clone(&peer) as _, features.limits.clone());
+        let session = ServerSession::new(Arc::clone(&connection), Arc::clone(&peer));
+        self.lock_sessions()
+            .push((Arc::downgrade(&connection), Arc::downgrade(&peer)));
+        tokio::spawn(drive(connection, read, write));
+        Ok(session)
+    }
+
+    /// Connects to a client and serves it until it disconnects. What runs then may finish, and every answer is written.
+    ///
+    /// # Errors
+    /// Those of [`connect`](Self::connect), and where the connection breaks.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the session is closed in the background.
+    pub async fn run(&self, transport: impl Transport) -> Result<()> {
+        let session = self.connect(transport).await?;
+        let close = CloseOnDrop(&session);
+        let result = session.wait().await;
+        drop(close);
+        result
+    }
+
+    /// The sessions that are open now.
+    pub fn sessions(&self) -> impl Iterator<Item = ServerSession> + use<> {
+        let open: Vec<_> = self.lock_sessions().clone();
+        open.into_iter().filter_map(|(connection, peer)| {
+            let (connection, peer) = (connection.upgrade()?, peer.upgrade()?);
+            (!connection.is_ended()).then(|| ServerSession::new(connection, peer))
+        })
+    }
+
+    pub(crate) fn features(&self) -> Guard<Arc<Features>> {
+        self.0.features.load()
+    }
+
+    pub(crate) fn pace(&self) -> &Arc<Pace> {
+        &self.0.pace
+    }
+
+    /// Forgets the session of a connection that has ended, and all others that are gone.
+    pub(crate) fn forget(&self, ended: &Arc<Connection>) {
+        let ended = Arc::downgrade(ended);
+        self.lock_sessions()
+            .retain(|(connection, _)| connection.strong_count() > 0 && !connection.ptr_eq(&ended));
+    }
+
+    /// Pings the client of a session that was just opened, where that is wanted.
+    pub(crate) fn watch(&self, connection: &Arc<Connection>) {
+        if let Some(interval) = self.features().keep_alive {
+            tokio::spawn(keep_alive(Arc::clone(connection), interval));
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Features)) {
+        let _one_at_a_time = self.lock_problem();
+        let mut features = Features::clone(&self.0.features.load());
+        change(&mut features);
+        features.refresh();
+        self.0.features.store(Arc::new(features));
+    }
+
+    fn lock_problem(&self) -> std::sync::MutexGuard<'_, Option<Error>> {
+        self.0
+            .problem
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_sessions(&self) -> std::sync::MutexGuard<'_, Vec<WeakSession>> {
+        self.0
+            .sessions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct CloseOnDrop<'a>(&'a ServerSession);
+
+impl Drop for CloseOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.connection().begin_close();
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let features = self.features();
+        f.debug_struct("Server")
+            .field("info", &features.info)
+            .field("tools", &features.tools.ids().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,122 @@
+//! Lists, a page at a time. A page that did not change is not made anew.
+//! See [pagination](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination).
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use data_encoding::BASE64URL_NOPAD;
+use serde_json::value::RawValue;
+
+use crate::{
+    Error, Result, Revision,
+    protocol::{Cursor, ListToolsResult, wire},
+    server::features::Features,
+};
+
+/// So many pages are kept. A list of more pages than that is rare, and its later pages are rarely asked for.
+const KEPT_PAGES: usize = 64;
+
+/// The pages of the list of tools that have been asked for, each as the peer gets it.
+#[derive(Debug, Default)]
+pub(crate) struct ToolPages(Mutex<HashMap<(Revision, Option<String>), Arc<RawValue>>>);
+
+impl ToolPages {
+    /// The page after `cursor`.
+    pub(crate) fn page(
+        &self,
+        features: &Features,
+        revision: Revision,
+        cursor: Option<&Cursor>,
+    ) -> Result<Arc<RawValue>> {
+        let last = cursor
+            .map(|cursor| decode(Kind::Tools, cursor))
+            .transpose()?;
+        let key = (revision, last);
+        if let Some(page) = self.lock().get(&key) {
+            return Ok(Arc::clone(page));
+        }
+        let page: Arc<RawValue> = make(features, revision, key.1.as_deref())?.into();
+        let mut pages = self.lock();
+        if pages.len() < KEPT_PAGES {
+            pages.insert(key, Arc::clone(&page));
+        }
+        Ok(page)
+    }
+
+    fn lock(
+        &self,
+    ) -> std::sync::MutexGuard<'_, HashMap<(Revision, Option<String>), Arc<RawValue>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn make(features: &Features, revision: Revision, last: Option<&str>) -> Result<Box<RawValue>> {
+    let mut rest = features.tools.after(last);
+    let mut result = ListToolsResult::default();
+    let mut end = None;
+    for (id, tool) in rest.by_ref().take(features.page_size) {
+        result.tools.push(tool.definition.clone());
+        end = Some(id);
+    }
+    if rest.next().is_some() {
+        result.next_cursor = end.map(|end| encode(Kind::Tools, end));
+    }
+    let mut out = Vec::new();
+    wire::encode_result(&mut out, result, revision, Some(&features.stamp))?;
+    wire::raw_value(out)
+}
+
+/// What a cursor goes on in. A cursor of one list means nothing in another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Tools,
+}
+
+impl Kind {
+    fn tag(self) -> &'static str {
+        match self {
+            Self::Tools => "tools:",
+        }
+    }
+}
+
+fn encode(kind: Kind, last: &str) -> Cursor {
+    let text = format!("{}{last}", kind.tag());
+    Cursor::from(BASE64URL_NOPAD.encode(text.as_bytes()))
+}
+
+fn decode(kind: Kind, cursor: &Cursor) -> Result<String> {
+    let text = BASE64URL_NOPAD.decode(cursor.as_str().as_bytes()).ok();
+    let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
+    text.as_deref()
+        .and_then(|text| text.strip_prefix(kind.tag()))
+        .map(str::to_owned)
+        .ok_or_else(|| {
+            Error::invalid_params(
+                "the cursor is not one that this list gave; begin again without one",
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r2_a_cursor_goes_on_where_the_page_ended() {
+        let cursor = encode(Kind::Tools, "add");
+        assert_eq!(decode(Kind::Tools, &cursor).unwrap(), "add");
+    }
+
+    #[test]
+    fn r5_a_cursor_from_elsewhere_is_refused() {
+        for cursor in ["", "dG9vbHM", "%%%", "cHJvbXB0czphZGQ"] {
+            assert!(
+                decode(Kind::Tools, &Cursor::from(cursor)).is_err(),
+                "{cursor}"
+            );
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What a server does for each method: one row a method.
+
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+use crate::{
+    Error, Result,
+    protocol::{
+        DiscoverResult, EmptyResult, InitializeParams, InitializeResult, Method, PaginatedParams,
+        Payload, method, wire,
+    },
+    server::{features::Features, peer::ServerPeer},
+    session::{Body, RequestContext, Work},
+};
+
+/// How far serving a request has come.
+pub(super) enum Served {
+    Now(Body),
+    Later(Work),
+}
+
+/// All there is to know for serving a request.
+struct Call<'a> {
+    peer: &'a ServerPeer,
+    features: &'a Features,
+    cx: RequestContext,
+    params: Option<&'a RawValue>,
+}
+
+type Handler = fn(Call<'_>) -> Result<Served>;
+
+/// The methods that this server serves. Which revisions have them is written in [`method::REQUESTS_TO_SERVER`].
+const METHODS: &[(&str, Handler)] = &[
+    (method::CallTool::NAME, call_tool),
+    (method::ListTools::NAME, list_tools),
+    (method::Ping::NAME, ping),
+    (method::Initialize::NAME, initialize),
+    (method::Discover::NAME, discover),
+];
+
+/// Serves one request, whose sender is known.
+pub(super) fn serve(
+    peer: &ServerPeer,
+    features: &Features,
+    cx: RequestContext,
+    name: &str,
+    params: Option<&RawValue>,
+) -> Result<Served> {
+    let handler = METHODS.iter().find(|(method, _)| *method == name);
+    match handler {
+        Some((_, handler)) if method::is_in(method::REQUESTS_TO_SERVER, name, cx.revision()) => {
+            handler(Call {
+                peer,
+                features,
+                cx,
+                params,
+            })
+        }
+        _ => Err(Error::method_not_found(name)),
+    }
+}
+
+impl Call<'_> {
+    fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
+        let text = self.params.map_or("{}", RawValue::get);
+        serde_json::from_str(text).map_err(|error| {
+            Error::invalid_params(format!("the params of {name} do not fit: {error}"))
+        })
+    }
+
+    fn answer<R: Payload>(&self, result: R) -> Result<Served> {
+        let mut out = Vec::new();
+        let stamp = Some(&*self.features.stamp);
+        wire::encode_result(&mut out, result, self.cx.revision(), stamp)?;
+        wire::raw_value(out).map(|json| Served::Now(Body::Json(json)))
+    }
+}
+
+/// Opens a legacy session.
+/// See [lifecycle](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle).
+fn initialize(call: Call<'_>) -> Result<Served> {
+    let params: InitializeParams = call.read(method::Initialize::NAME)?;
+    let revision = call.peer.open(call.features, params)?;
+    let features = call.features;
+    let mut result =
+        InitializeResult::new(revision, features.capabilities(), features.info.clone());
+    result.instructions.clone_from(&features.instructions);
+    let mut out = Vec::new();
+    wire::encode_result(&mut out, result, revision, None)?;
+    wire::raw_value(out).map(|json| Served::Now(Body::Json(json)))
+}
+
+/// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
+fn ping(call: Call<'_>) -> Result<Served> {
+    call.answer(EmptyResult::default())
+}
+
+/// See [discovery](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
+fn discover(call: Call<'_>) -> Result<Served> {
+    let features = call.features;
+    let mut result = DiscoverResult::new(features.revisions.clone(), features.capabilities());
+    result.instructions.clone_from(&features.instructions);
+    call.answer(result)
+}
+
+fn list_tools(call: Call<'_>) -> Result<Served> {
+    if !call.features.tools.is_declared() {
+        return Err(Error::method_not_found(method::ListTools::NAME));
+    }
+    let params: PaginatedParams = call.read(method::ListTools::NAME)?;
+    let pages = &call.features.tool_pages;
+    let page = pages.page(call.features, call.cx.revision(), params.cursor.as_ref())?;
+    Ok(Served::Now(Body::Shared(page)))
+}
+
+/// The params of `tools/call`, as far as they are needed to find the tool: nothing is copied.
+#[derive(Deserialize)]
+struct CallToolParts<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+fn call_tool(call: Call<'_>) -> Result<Served> {
+    if !call.features.tools.is_declared() {
+        return Err(Error::method_not_found(method::CallTool::NAME));
+    }
+    let text = call.params.map_or("{}", RawValue::get);
+    let parts: CallToolParts<'_> = serde_json::from_str(text).map_err(|error| {
+        Error::invalid_params(format!("the params of tools/call do not fit: {error}"))
+    })?;
+    let tool = call.features.tools.get(&parts.name);
+    let tool = tool.ok_or_else(|| unknown_tool(call.features, &parts.name))?;
+    tool.call(call.cx, parts.arguments).map(Served::Later)
+}
+
+/// The names of a few tools help more than the bare fact.
+fn unknown_tool(features: &Features, name: &str) -> Error {
+    /// More names than that would be noise.
+    const SHOWN: usize = 20;
+    let mut known: Vec<_> = features.tools.ids().take(SHOWN + 1).collect();
+    let more = if known.len() > SHOWN { ", …" } else { "" };
+    known.truncate(SHOWN);
+    let shown: String = name.chars().take(128).collect();
+    Error::invalid_params(format!(
+        "Unknown tool: {shown} (there are: {}{more})",
+        known.join(", ")
+    ))
+}

@@ -1,0 +1,309 @@
+//! A server at its end of one connection.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use serde_json::value::RawValue;
+
+use crate::{
+    Error, ErrorCode, Result, Revision,
+    jsonrpc::{RawNotification, RawRequest},
+    protocol::{
+        InitializeParams, UnsupportedProtocolVersionData,
+        request_meta::{Claim, RequestMeta},
+    },
+    server::{Server, features::Features, methods},
+    session::{
+        Arrival, Body, BoxFuture, Connection, ContextParts, Peer, RequestContext, Role, Side, Work,
+        middleware::{Next, Request, Response},
+        respond_now, serve,
+    },
+};
+
+/// A server at its end of one connection: what the client said of itself, if it opened a session.
+pub(crate) struct ServerPeer {
+    server: Server,
+    /// Set by `initialize`.
+    legacy: OnceLock<Legacy>,
+    /// The last modern peer: it says the same of itself with every request.
+    modern: Mutex<Option<ModernPeer>>,
+    stamp: Arc<str>,
+}
+
+/// A modern client, and the text in which it said what it is.
+struct ModernPeer {
+    info: Box<str>,
+    capabilities: Box<str>,
+    peer: Arc<Peer>,
+}
+
+/// A session that `initialize` opened.
+#[derive(Debug)]
+struct Legacy {
+    peer: Arc<Peer>,
+    initialized: AtomicBool,
+}
+
+impl ServerPeer {
+    pub(crate) fn new(server: Server) -> Arc<Self> {
+        let stamp = Arc::clone(&server.features().stamp);
+        Arc::new(Self {
+            server,
+            legacy: OnceLock::new(),
+            modern: Mutex::default(),
+            stamp,
+        })
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// The client, where it has opened a session.
+    pub(crate) fn legacy(&self) -> Option<&Arc<Peer>> {
+        self.legacy.get().map(|legacy| &legacy.peer)
+    }
+
+    /// Whether the client may be sent notifications that belong to no request.
+    pub(crate) fn is_initialized(&self) -> bool {
+        self.legacy
+            .get()
+            .is_some_and(|legacy| legacy.initialized.load(Ordering::Relaxed))
+    }
+
+    /// Opens the session, with the revision that the client asked for or the newest legacy one that is served.
+    pub(crate) fn open(&self, features: &Features, params: InitializeParams) -> Result<Revision> {
+        let asked = params
+            .protocol_version
+            .parse()
+            .ok()
+            .filter(|revision: &Revision| !revision.is_modern() && features.serves(*revision));
+        let newest = || {
+            features
+                .revisions
+                .iter()
+                .copied()
+                .find(|revision| !revision.is_modern())
+        };
+        let Some(revision) = asked.or_else(newest) else {
+            return Err(unsupported(features, &params.protocol_version));
+        };
+        let peer = Peer {
+            revision,
+            implementation: Some(params.client_info),
+            capabilities: params.capabilities,
+        };
+        let legacy = Legacy {
+            peer: Arc::new(peer),
+            initialized: AtomicBool::new(false),
+        };
+        self.legacy.set(legacy).map_err(|_| {
+            Error::invalid_request("the session is open already; initialize is sent once")
+        })?;
+        Ok(revision)
+    }
+
+    /// Who sent a request, and so by which revision's rules it is served.
+    fn identify(
+        &self,
+        features: &Features,
+        method: &str,
+        meta: &RequestMeta<'_>,
+    ) -> Result<Arc<Peer>> {
+        match meta.claim() {
+            Claim::Modern(revision) if features.serves(revision) => {
+                Ok(self.modern(revision, meta)?)
+            }
+            Claim::Modern(revision) => Err(unsupported(features, revision.as_str())),
+            Claim::Unknown(name) => Err(unsupported(features, &name)),
+            Claim::None => self.identify_legacy(method),
+        }
+    }
+
+    fn identify_legacy(&self, method: &str) -> Result<Arc<Peer>> {
+        if let Some(peer) = self.legacy() {
+            return Ok(Arc::clone(peer));
+        }
+        if matches!(method, "initialize" | "ping") {
+            return Ok(Arc::new(Peer::stranger()));
+        }
+        Err(RequestMeta::missing())
+    }
+
+    fn modern(&self, revision: Revision, meta: &RequestMeta<'_>) -> Result<Arc<Peer>> {
+        let mut last = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
+        let (info, capabilities) = meta.identity();
+        if let Some(last) = &*last
+            && *last.info == *info
+            && *last.capabilities == *capabilities
+            && last.peer.revision == revision
+        {
+            return Ok(Arc::clone(&last.peer));
+        }
+        let (implementation, declared) = meta.client()?;
+        let peer = Arc::new(Peer {
+            revision,
+            implementation,
+            capabilities: declared,
+        });
+        *last = Some(ModernPeer {
+            info: info.into(),
+            capabilities: capabilities.into(),
+            peer: Arc::clone(&peer),
+        });
+        Ok(peer)
+    }
+
+    fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
+        let RawRequest { id, method, params } = arrival.request;
+        let features = self.server.features();
+        let identified = RequestMeta::of(params).and_then(|meta| {
+            let peer = self.identify(&features, &method, &meta)?;
+            Ok((peer, meta.log_level()?, meta))
+        });
+        let mut context = ContextParts::new(connection, Some(id), arrival.batch);
+        match identified {
+            Ok((peer, log_level, meta)) => {
+                context.peer = peer;
+                context.log_level = log_level;
+                context.progress_token = meta.progress_token();
+                context.meta = meta.raw().map(ToOwned::to_owned);
+                self.dispatch(&features, Arc::new(context), &method, params);
+            }
+            Err(error) => respond_now(&context, Err(error)),
+        }
+    }
+
+    fn dispatch(
+        &self,
+        features: &Features,
+        context: Arc<ContextParts>,
+        method: &str,
+        params: Option<&RawValue>,
+    ) {
+        let cx = RequestContext::new(Arc::clone(&context));
+        if let Some(next) = features.incoming.next().cloned() {
+            let request = Request::incoming(cx, method, params);
+            let future = Box::pin(async move {
+                next.run(request)
+                    .await
+                    .map(|response| Body::Json(response.into_json()))
+            });
+            return serve(
+                context,
+                Work {
+                    future,
+                    pace: Some(Arc::clone(self.server.pace())),
+                },
+            );
+        }
+        match methods::serve(self, features, cx, method, params) {
+            Ok(methods::Served::Now(body)) => respond_now(&context, Ok(body)),
+            Ok(methods::Served::Later(work)) => serve(context, work),
+            Err(error) => respond_now(&context, Err(error)),
+        }
+    }
+}
+
+impl Role for ServerPeer {
+    fn side(&self) -> Side {
+        Side::Server
+    }
+
+    fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
+        self.begin(connection, arrival);
+    }
+
+    fn notification(&self, connection: &Arc<Connection>, notification: RawNotification<'_>) {
+        if notification.method == "notifications/initialized"
+            && let Some(legacy) = self.legacy.get()
+            && !legacy.initialized.swap(true, Ordering::Relaxed)
+        {
+            self.server.watch(connection);
+        }
+        let features = self.server.features();
+        let Some(next) = features.incoming.next().cloned() else {
+            return;
+        };
+        let mut context = ContextParts::new(connection, None, None);
+        if let Some(peer) = self.legacy() {
+            context.peer = Arc::clone(peer);
+        }
+        let cx = RequestContext::new(Arc::new(context));
+        let request = Request::incoming(cx, &notification.method, notification.params);
+        connection.lane.push(Box::pin(async move {
+            if let Err(error) = next.run(request).await {
+                tracing::debug!(%error, "the middleware refused a notification");
+            }
+        }));
+    }
+
+    fn has_batches(&self) -> bool {
+        self.legacy()
+            .is_some_and(|peer| peer.revision.has_batches())
+    }
+
+    fn stamp(&self) -> Option<&str> {
+        Some(&self.stamp)
+    }
+
+    fn handle(&self, request: Request) -> BoxFuture<Result<Response>> {
+        let Some(cx) = request.context().cloned() else {
+            return Box::pin(async { Err(Error::misuse("only what came in can be handled")) });
+        };
+        if request.is_notification() {
+            // What it changes was changed when it arrived; servers have no handlers of users for it.
+            return Box::pin(async { Ok(Response::empty()) });
+        }
+        let revision = cx.revision();
+        let stamp = Arc::clone(&self.stamp);
+        let features = self.server.features();
+        let served = methods::serve(self, &features, cx, request.method(), request.raw_params());
+        Box::pin(async move {
+            let body = match served? {
+                methods::Served::Now(body) => body,
+                methods::Served::Later(work) => work.future.await?,
+            };
+            body.into_json(revision, Some(&stamp))
+                .map(Response::from_json)
+        })
+    }
+
+    fn outgoing(&self) -> Option<Next> {
+        self.server.features().outgoing.next().cloned()
+    }
+
+    fn closed(&self, connection: &Arc<Connection>) {
+        self.server.forget(connection);
+    }
+}
+
+impl fmt::Debug for ServerPeer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerPeer")
+            .field("legacy", &self.legacy.get())
+            .finish_non_exhaustive()
+    }
+}
+
+fn unsupported(features: &Features, asked: &str) -> Error {
+    let data = UnsupportedProtocolVersionData::new(features.revisions.clone(), asked);
+    let served: Vec<_> = features
+        .revisions
+        .iter()
+        .map(|revision| revision.as_str())
+        .collect();
+    Error::protocol(
+        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+        format!(
+            "Unsupported protocol version {asked}; this server speaks {}",
+            served.join(", ")
+        ),
+    )
+    .with_data(data)
+}

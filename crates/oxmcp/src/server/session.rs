@@ -1,0 +1,122 @@
+//! A server's end of a session.
+
+use std::{fmt, sync::Arc};
+
+use crate::{
+    Error, Result, Revision,
+    protocol::{ClientCapabilities, EmptyParams, Implementation, Method, method::Ping},
+    server::{Server, peer::ServerPeer},
+    session::{CallOptions, Connection, Outcome},
+};
+
+/// A server's end of a connection to one client. Cheap to clone; all clones are the same session.
+///
+/// On one pipe a client may open a session with `initialize`, or make modern requests that know of no session, or both.
+/// What this says of the client ([`client_info`](Self::client_info) and so on) is what `initialize` said; in a handler
+/// the [`RequestContext`](crate::RequestContext) says it for the request, whatever the revision.
+#[derive(Clone)]
+pub struct ServerSession {
+    connection: Arc<Connection>,
+    peer: Arc<ServerPeer>,
+}
+
+impl ServerSession {
+    pub(crate) fn new(connection: Arc<Connection>, peer: Arc<ServerPeer>) -> Self {
+        Self { connection, peer }
+    }
+
+    pub(crate) fn peer(&self) -> &ServerPeer {
+        &self.peer
+    }
+
+    pub(crate) fn connection(&self) -> &Arc<Connection> {
+        &self.connection
+    }
+
+    /// The server that this session belongs to.
+    #[must_use]
+    pub fn server(&self) -> Server {
+        self.peer.server().clone()
+    }
+
+    /// The revision that `initialize` agreed on. `None` before that, and for a client that is modern throughout.
+    #[must_use]
+    pub fn revision(&self) -> Option<Revision> {
+        self.peer.legacy().map(|peer| peer.revision)
+    }
+
+    /// Name and version of the client, as it says itself.
+    #[must_use]
+    pub fn client_info(&self) -> Option<&Implementation> {
+        self.peer.legacy()?.implementation.as_ref()
+    }
+
+    /// What the client can do.
+    #[must_use]
+    pub fn client_capabilities(&self) -> Option<&ClientCapabilities> {
+        self.peer.legacy().map(|peer| &peer.capabilities)
+    }
+
+    /// Asks the client for a sign of life, and waits for it for a minute at most.
+    /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
+    ///
+    /// # Errors
+    /// Where the client does not answer, or is modern: then servers make no requests.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the call on the wire.
+    pub async fn ping(&self) -> Result<()> {
+        self.legacy_only(Ping::NAME)?;
+        let options = CallOptions::default();
+        self.connection
+            .call(Ping::NAME, EmptyParams::default(), options)
+            .await
+            .map(drop)
+    }
+
+    fn legacy_only(&self, method: &str) -> Result<()> {
+        if self.peer.legacy().is_some() {
+            return Ok(());
+        }
+        Err(Error::unsupported(format!(
+            "{method} needs a client that opened a session with initialize; modern clients take no requests"
+        )))
+    }
+
+    /// Closes the session: nothing new is begun, what runs may finish within
+    /// [`Limits::drain`](crate::Limits::drain), then it is cancelled. Returns when the transport is closed. It may be
+    /// called again, and by several at once.
+    ///
+    /// # Errors
+    /// Where the connection broke before it could be closed.
+    ///
+    /// # Cancel safety
+    /// Closing goes on when the future is dropped.
+    pub async fn close(&self) -> Result<()> {
+        self.connection.begin_close();
+        self.wait().await
+    }
+
+    /// Waits until the session has ended, whoever ends it.
+    ///
+    /// # Errors
+    /// Where the connection broke.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn wait(&self) -> Result<()> {
+        match self.connection.ended().await {
+            Outcome::Closed => Ok(()),
+            Outcome::Failed(reason) => Err(Error::closed(reason)),
+        }
+    }
+}
+
+impl fmt::Debug for ServerSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerSession")
+            .field("revision", &self.revision())
+            .field("connection", &self.connection)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,265 @@
+use std::{fmt, future::Future, sync::Arc};
+
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    ToolError, ToolHandler,
+    handler::{ErasedHandler, erase},
+    name,
+};
+use crate::{
+    Error, Result,
+    protocol::{CallToolResult, Icon, RawJson, Tool as Definition, ToolAnnotations},
+    schema::{Schema, SchemaOptions},
+    session::RequestContext,
+};
+
+/// A tool: what the model is told of it, and the function that does the work.
+///
+/// [`new`](Self::new) infers the schemas from the types of the function; [`dynamic`](Self::dynamic) takes them as JSON.
+/// What is wrong with a tool (a name or a schema that the protocol does not allow) is reported when it is added to a
+/// server with [`Server::add_tools`](crate::Server::add_tools), or when the server begins to serve.
+/// See [tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool).
+///
+/// ```
+/// use oxmcp::{JsonSchema, Tool, ToolError};
+///
+/// #[derive(serde::Deserialize, JsonSchema)]
+/// struct Pair {
+///     /// the dividend
+///     a: f64,
+///     /// the divisor
+///     b: f64,
+/// }
+///
+/// async fn divide(Pair { a, b }: Pair) -> Result<f64, ToolError> {
+///     if b == 0.0 {
+///         return Err(ToolError::new("b must not be 0"));
+///     }
+///     Ok(a / b)
+/// }
+///
+/// let tool = Tool::new("divide", "Divide a by b", divide)
+///     .read_only()
+///     .input(|s| s.property("b", |p| p.description("the divisor, not 0")));
+/// # let _ = tool;
+/// ```
+pub struct Tool {
+    pub(super) definition: Definition,
+    pub(super) input: Schema,
+    pub(super) output: Option<Schema>,
+    pub(super) handler: ErasedHandler,
+    pub(super) validated: bool,
+    /// The first thing that is wrong.
+    pub(super) problem: Option<Error>,
+}
+
+impl Tool {
+    /// A tool whose schemas are those of the handler's types. `description` is what the model decides by.
+    pub fn new<K: 'static, H: ToolHandler<K>>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        handler: H,
+    ) -> Self {
+        Self::assemble(
+            name.into(),
+            description.into(),
+            Ok((H::input_schema(), H::output_schema())),
+            erase(handler),
+        )
+    }
+
+    /// A tool whose input schema is given as JSON, and whose handler takes the arguments as they arrived. For tools that
+    /// are known only at run time: from a file, from another server.
+    ///
+    /// The arguments are validated against the schema before the handler sees them, unless
+    /// [`unvalidated`](Self::unvalidated) says otherwise.
+    ///
+    /// ```
+    /// use oxmcp::{Tool, ToolError, protocol::{CallToolResult, ContentBlock}};
+    /// use serde_json::json;
+    ///
+    /// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    /// let tool = Tool::dynamic("weather", "Tell the weather", schema, |_cx, arguments| async move {
+    ///     let arguments: serde_json::Value = serde_json::from_str(arguments.get())?;
+    ///     Ok(CallToolResult::new([ContentBlock::text(format!("sunny in {}", arguments["city"]))]))
+    /// });
+    /// # let _ = tool;
+    /// ```
+    pub fn dynamic<F, Fut>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        input_schema: impl Into<Value>,
+        handler: F,
+    ) -> Self
+    where
+        F: Fn(RequestContext, Box<RawValue>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<CallToolResult, ToolError>> + Send + 'static,
+    {
+        Self::assemble(
+            name.into(),
+            description.into(),
+            Schema::from_json(input_schema).map(|input| (input, None)),
+            Arc::new(move |context, arguments| {
+                Ok(Box::pin(handler(context, arguments.to_owned())))
+            }),
+        )
+    }
+
+    fn assemble(
+        name: String,
+        description: String,
+        schemas: Result<(Schema, Option<Schema>)>,
+        handler: ErasedHandler,
+    ) -> Self {
+        let problem = name::check(&name).err();
+        let (schemas, problem) = match schemas {
+            Ok(schemas) => (schemas, problem),
+            Err(error) => ((Schema::empty_object(), None), problem.or(Some(error))),
+        };
+        let mut definition = Definition::new(name, RawJson::from(schemas.0.as_raw()));
+        definition.description = Some(description);
+        Self {
+            definition,
+            input: schemas.0,
+            output: schemas.1,
+            handler,
+            validated: true,
+            problem,
+        }
+    }
+
+    /// A name for people to read.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.definition.title = Some(title.into());
+        self
+    }
+
+    /// All annotations at once. They are hints: clients must not trust them.
+    #[must_use]
+    pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
+        self.definition.annotations = Some(annotations);
+        self
+    }
+
+    /// Hints that the tool changes nothing.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        self.annotate(|annotations| annotations.read_only_hint = Some(true))
+    }
+
+    /// Hints whether the tool may destroy something, where it changes anything at all.
+    #[must_use]
+    pub fn destructive(self, destructive: bool) -> Self {
+        self.annotate(|annotations| annotations.destructive_hint = Some(destructive))
+    }
+
+    /// Hints that calling the tool again with the same arguments changes nothing more.
+    #[must_use]
+    pub fn idempotent(self) -> Self {
+        self.annotate(|annotations| annotations.idempotent_hint = Some(true))
+    }
+
+    /// Hints whether the tool deals with a world outside, as a web search does and a memory does not.
+    #[must_use]
+    pub fn open_world(self, open_world: bool) -> Self {
+        self.annotate(|annotations| annotations.open_world_hint = Some(open_world))
+    }
+
+    fn annotate(mut self, change: impl FnOnce(&mut ToolAnnotations)) -> Self {
+        change(self.definition.annotations.get_or_insert_default());
+        self
+    }
+
+    /// Adds an icon.
+    #[must_use]
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.definition.icons.push(icon);
+        self
+    }
+
+    /// Sets a key of the tool's [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
+    #[must_use]
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.definition.meta.insert(key, value);
+        self
+    }
+
+    /// Adds to the schema of the input.
+    ///
+    /// ```
+    /// # use oxmcp::{JsonSchema, Tool};
+    /// # #[derive(serde::Deserialize, JsonSchema)] struct Order { count: u32 }
+    /// # let tool = Tool::new("order", "Order something", |Order { count }: Order| async move { count });
+    /// let tool = tool.input(|s| s.property("count", |p| p.description("how many").minimum(1).maximum(100)));
+    /// # let _ = tool;
+    /// ```
+    #[must_use]
+    pub fn input(mut self, options: impl FnOnce(SchemaOptions) -> SchemaOptions) -> Self {
+        match self.input.with(options) {
+            Ok(schema) => self.input = schema,
+            Err(error) => self.note(&error),
+        }
+        self
+    }
+
+    /// Replaces the schema of the input.
+    #[must_use]
+    pub fn input_schema(mut self, schema: impl Into<Value>) -> Self {
+        match Schema::from_json(schema) {
+            Ok(schema) => self.input = schema,
+            Err(error) => self.note(&error),
+        }
+        self
+    }
+
+    /// Adds to the schema of the output.
+    #[must_use]
+    pub fn output(mut self, options: impl FnOnce(SchemaOptions) -> SchemaOptions) -> Self {
+        let base = self.output.take().unwrap_or_else(Schema::empty_object);
+        match base.with(options) {
+            Ok(schema) => self.output = Some(schema),
+            Err(error) => self.note(&error),
+        }
+        self
+    }
+
+    /// Replaces the schema of the output. Structured content is validated against it before it leaves.
+    #[must_use]
+    pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
+        match Schema::from_json(schema) {
+            Ok(schema) => self.output = Some(schema),
+            Err(error) => self.note(&error),
+        }
+        self
+    }
+
+    /// Leaves out the validation of arguments and results: for proxies, whose peer validates.
+    #[must_use]
+    pub fn unvalidated(mut self) -> Self {
+        self.validated = false;
+        self
+    }
+
+    /// The name that the tool is called by.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.definition.name
+    }
+
+    fn note(&mut self, error: &Error) {
+        let name = &self.definition.name;
+        self.problem
+            .get_or_insert_with(|| Error::misuse(format!("tool {name:?}: {}", error.message())));
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool")
+            .field("name", &self.definition.name)
+            .field("problem", &self.problem)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,134 @@
+use std::{error::Error as StdError, fmt};
+
+use crate::{
+    Error,
+    protocol::{CallToolResult, ContentBlock},
+};
+
+/// What a tool fails with.
+///
+/// Its text goes to the model, as a result with `isError: true`, so that the model can do better next time: say what
+/// was wrong and what would be right. Every [`std::error::Error`] becomes one through `?`, with its causes in the text;
+/// an [`oxmcp::Error`](crate::Error) stays what it is and fails the request as a protocol error, which models do not see.
+/// See [error handling](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#error-handling).
+///
+/// ```
+/// use oxmcp::ToolError;
+///
+/// fn read(path: &str) -> Result<String, ToolError> {
+///     if path.contains("..") {
+///         return Err(ToolError::new("\"path\" must not contain \"..\""));
+///     }
+///     Ok(std::fs::read_to_string(path)?)
+/// }
+///
+/// let error = read("/no/such/file").unwrap_err();
+/// assert!(error.to_string().contains("No such file"));
+/// ```
+pub struct ToolError(Box<Kind>);
+
+enum Kind {
+    /// A result that says that the tool failed.
+    Result(CallToolResult),
+    /// A protocol error.
+    Protocol(Error),
+}
+
+impl ToolError {
+    /// A failure that the model is told of in these words.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self::from_content([ContentBlock::text(message)])
+    }
+
+    /// A failure that the model is told of with content of any kind.
+    #[must_use]
+    pub fn from_content(content: impl IntoIterator<Item = ContentBlock>) -> Self {
+        let mut result = CallToolResult::default();
+        result.content.extend(content);
+        result.is_error = true;
+        Self(Box::new(Kind::Result(result)))
+    }
+
+    pub(crate) fn into_result(self) -> Result<CallToolResult, Error> {
+        match *self.0 {
+            Kind::Result(result) => Ok(result),
+            Kind::Protocol(error) => Err(error),
+        }
+    }
+}
+
+/// Not a `std::error::Error` itself, so that every one can become a `ToolError`.
+impl<E: StdError + Send + Sync + 'static> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        let error: Box<dyn StdError + Send + Sync> = Box::new(error);
+        match error.downcast::<Error>() {
+            Ok(error) => Self(Box::new(Kind::Protocol(*error))),
+            Err(error) => Self::new(with_causes(&*error)),
+        }
+    }
+}
+
+fn with_causes(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        // Many errors repeat their cause in their own text.
+        if !text.ends_with(&next) {
+            text.push_str(": ");
+            text.push_str(&next);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Kind::Protocol(error) => error.fmt(f),
+            Kind::Result(result) => {
+                let texts = result.content.iter().filter_map(ContentBlock::as_text);
+                for (index, text) in texts.enumerate() {
+                    let separator = if index == 0 { "" } else { "\n" };
+                    write!(f, "{separator}{text}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ToolError").field(&self.to_string()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot read the settings")]
+    struct Outer(#[source] io::Error);
+
+    #[test]
+    fn k3_the_model_reads_the_causes_too() {
+        let error = ToolError::from(Outer(io::Error::other("the disk is on fire")));
+        assert_eq!(
+            error.to_string(),
+            "cannot read the settings: the disk is on fire"
+        );
+        assert_eq!(error.into_result().unwrap().is_error, true);
+    }
+
+    #[test]
+    fn k3_a_protocol_error_stays_one() {
+        let error = ToolError::from(Error::invalid_params("no"));
+        assert!(error.into_result().unwrap_err().is_protocol());
+    }
+}

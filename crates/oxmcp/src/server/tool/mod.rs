@@ -1,0 +1,15 @@
+//! Tools: what a model may call.
+//! See [tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools).
+
+mod definition;
+mod error;
+mod handler;
+mod name;
+mod output;
+mod registered;
+
+pub use definition::Tool;
+pub use error::ToolError;
+pub use handler::{ToolHandler, ToolInput};
+pub use output::{IntoToolResult, Structured};
+pub(crate) use registered::RegisteredTool;

@@ -1,0 +1,158 @@
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::value::to_raw_value;
+
+use super::ToolError;
+use crate::{
+    Error,
+    protocol::{CallToolResult, ContentBlock},
+    schema::{JsonSchema, Schema},
+};
+
+/// What a tool's handler may return.
+///
+/// - Strings are text. So is nothing at all, `()`: an empty result.
+/// - Numbers and booleans are text and structured content, with an output schema.
+/// - [`Structured<T>`] is any serializable type as structured content, with its schema, and its JSON as text.
+/// - [`ContentBlock`]s are what they are: one, a `Vec`, or an array of them.
+/// - A [`CallToolResult`] is the whole result.
+/// - `Result<T, E>` of any of these, where `E` is a [`ToolError`] or any [`std::error::Error`].
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot return `{Self}`",
+    label = "not something a model can be given",
+    note = "return a String, a number, a bool, `Structured<T>` for your own serializable types, content blocks or a `CallToolResult`",
+    note = "or a `Result` of these whose error is `ToolError` or any `std::error::Error`"
+)]
+pub trait IntoToolResult {
+    /// The schema of the structured content, where the type has any.
+    #[must_use]
+    fn output_schema() -> Option<Schema> {
+        None
+    }
+
+    /// The result of the call.
+    ///
+    /// # Errors
+    /// What the tool failed with.
+    fn into_tool_result(self) -> Result<CallToolResult, ToolError>;
+}
+
+/// A value of any serializable type, which a tool returns as structured content.
+///
+/// The model gets its JSON as text too, since not every client hands structured content on.
+///
+/// ```
+/// use oxmcp::{JsonSchema, Structured, Tool};
+///
+/// #[derive(serde::Deserialize, JsonSchema)]
+/// struct Place { city: String }
+///
+/// #[derive(serde::Serialize, JsonSchema)]
+/// struct Weather { celsius: f64, sunny: bool }
+///
+/// let tool = Tool::new("weather", "Tell the weather", |_: Place| async {
+///     Structured(Weather { celsius: 22.5, sunny: true })
+/// });
+/// # let _ = tool;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "it is a wrapper, and made to be made"
+)]
+pub struct Structured<T>(pub T);
+
+impl<T: Serialize + JsonSchema> IntoToolResult for Structured<T> {
+    fn output_schema() -> Option<Schema> {
+        Some(Schema::of_output::<T>())
+    }
+
+    fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
+        structured(&self.0)
+    }
+}
+
+fn structured(value: &impl Serialize) -> Result<CallToolResult, ToolError> {
+    let json = to_raw_value(value).map_err(|error| {
+        Error::internal("the tool's result cannot be serialized").with_source(error)
+    })?;
+    let mut result = CallToolResult::default();
+    result.content.push(ContentBlock::text(json.get()));
+    result.structured_content = Some(json);
+    Ok(result)
+}
+
+/// Types that are text and structured content at once.
+macro_rules! scalars {
+    ($($scalar:ty)*) => {$(
+        impl IntoToolResult for $scalar {
+            fn output_schema() -> Option<Schema> {
+                Some(Schema::of_output::<Self>())
+            }
+
+            fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
+                structured(&self)
+            }
+        }
+    )*};
+}
+
+scalars!(bool i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);
+
+/// Types that are text alone.
+macro_rules! texts {
+    ($($text:ty)*) => {$(
+        impl IntoToolResult for $text {
+            fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
+                ContentBlock::text(self).into_tool_result()
+            }
+        }
+    )*};
+}
+
+texts!(String &'static str Box<str> Cow<'static, str>);
+
+impl IntoToolResult for () {
+    fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
+        Ok(CallToolResult::default())
+    }
+}
+
+impl IntoToolResult for ContentBlock {
+    fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
+        let mut result = CallToolResult::default();
+        result.content = vec![self];
+        Ok(result)
+    }
+}
+
+impl IntoToolResult for Vec<ContentBlock> {
+    fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
+        let mut result = CallToolResult::default();
+        result.content = self;
+        Ok(result)
+    }
+}
+
+impl<const N: usize> IntoToolResult for [ContentBlock; N] {
+    fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
+        Vec::from(self).into_tool_result()
+    }
+}
+
+impl IntoToolResult for CallToolResult {
+    fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
+        Ok(self)
+    }
+}
+
+impl<T: IntoToolResult, E: Into<ToolError>> IntoToolResult for Result<T, E> {
+    fn output_schema() -> Option<Schema> {
+        T::output_schema()
+    }
+
+    fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
+        self.map_err(Into::into)?.into_tool_result()
+    }
+}
