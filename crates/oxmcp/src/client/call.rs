@@ -1,0 +1,204 @@
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    mem,
+    pin::Pin,
+    time::Duration,
+};
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, value::RawValue};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Error, Result,
+    client::{ClientSession, negotiate::decode},
+    protocol::{
+        CallToolResult, ContentBlock, Method, Payload, ProgressParams,
+        method::CallTool,
+        wire::{ResultType, peek_result_type},
+    },
+    session::CallOptions,
+};
+
+/// A call that is about to be made. Await it for the result, or first say how it is to be made.
+///
+/// ```
+/// use std::time::Duration;
+/// # use oxmcp::ClientSession;
+/// # use serde_json::json;
+/// # async fn run(session: ClientSession) -> oxmcp::Result<()> {
+/// let result = session
+///     .call_tool("build", json!({"target": "all"}))
+///     .timeout(Duration::from_secs(30))
+///     .on_progress(|p| eprintln!("{p}"))
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// What the server answered as an error, and whatever keeps the answer from coming: see
+/// [`Error`]'s questions.
+///
+/// # Cancel safety
+/// Dropping the future cancels the call: the server is told with `notifications/cancelled`, and its handler stops.
+#[must_use = "a call is made when it is awaited"]
+pub struct Call<M: Method> {
+    session: ClientSession,
+    params: Result<M::Params>,
+    options: CallOptions,
+}
+
+impl<M: Method> Call<M> {
+    pub(super) fn new(session: &ClientSession, params: Result<M::Params>) -> Self {
+        let timeout = session.client().features().timeout;
+        let options = CallOptions {
+            timeout,
+            ..CallOptions::default()
+        };
+        Self {
+            session: session.clone(),
+            params,
+            options,
+        }
+    }
+
+    /// How long to wait for the answer. Progress, where it was asked for, starts the clock anew.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.options.timeout = timeout;
+        self.options.max_total = self.options.max_total.max(timeout);
+        self
+    }
+
+    /// How long to wait altogether, however much progress is reported. Default: 10 minutes, or the timeout if that is
+    /// longer.
+    pub fn max_total(mut self, max_total: Duration) -> Self {
+        self.options.max_total = max_total;
+        self
+    }
+
+    /// Asks for progress, and is told of it, in order and before the answer.
+    /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
+    pub fn on_progress(mut self, handler: impl FnMut(ProgressParams) + Send + 'static) -> Self {
+        self.options.on_progress = Some(Box::new(handler));
+        self
+    }
+
+    /// Cancels the call when the token is cancelled.
+    pub fn cancel_with(mut self, token: CancellationToken) -> Self {
+        self.options.cancel = Some(token);
+        self
+    }
+
+    /// Sets a key of the request's [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.options.meta.insert(key, value);
+        self
+    }
+
+    async fn send(self) -> Result<M::Result> {
+        let Self {
+            session,
+            params,
+            mut options,
+        } = self;
+        let mut params = params?;
+        let revision = session.revision();
+        session.has_method(M::NAME)?;
+        let meta = params.meta_mut();
+        if !meta.is_empty() {
+            let own = mem::replace(meta, mem::take(&mut options.meta));
+            let mut added = mem::replace(params.meta_mut(), own);
+            options.meta = mem::take(params.meta_mut());
+            options
+                .meta
+                .as_object_mut()
+                .extend(mem::take(added.as_object_mut()));
+        }
+        params.project(revision);
+        let result = session.connection().call(M::NAME, params, options).await?;
+        if revision.is_modern() {
+            check_result_type(M::NAME, &result)?;
+        }
+        decode(M::NAME, &result)
+    }
+}
+
+/// A result of a kind that the client does not know must not be taken for another.
+fn check_result_type(method: &str, result: &RawValue) -> Result<()> {
+    match peek_result_type(result)? {
+        ResultType::Complete => Ok(()),
+        ResultType::InputRequired => Err(Error::unsupported(format!(
+            "{method}: the server asks for input that this client did not declare it can give"
+        ))),
+        ResultType::Other(other) => Err(Error::decode(format!(
+            "{method}: the server sent a result of the unknown kind {other:?}"
+        ))),
+    }
+}
+
+impl Call<CallTool> {
+    /// Makes the call, and reads the structured content of the result as `T`.
+    ///
+    /// A server that speaks a revision without structured content says the same as text, which is read instead.
+    ///
+    /// # Errors
+    /// Besides those of the call: [`Error::is_tool_error`], with the tool's own words, where the tool failed; and where
+    /// the result is not a `T`.
+    ///
+    /// # Cancel safety
+    /// As for the call itself.
+    pub async fn structured<T: DeserializeOwned>(self) -> Result<T> {
+        structured(&self.send().await?)
+    }
+}
+
+fn structured<T: DeserializeOwned>(result: &CallToolResult) -> Result<T> {
+    let texts = || result.content.iter().filter_map(ContentBlock::as_text);
+    if result.is_error {
+        return Err(Error::tool(texts().collect::<Vec<_>>().join("\n")));
+    }
+    let decoded = match (&result.structured_content, texts().next()) {
+        (Some(structured), _) => read(structured.get()),
+        (None, Some(text)) => serde_json::from_str(text),
+        (None, None) => return Err(Error::decode("the tool returned no structured content")),
+    };
+    decoded.map_err(|error| {
+        Error::decode(format!(
+            "the tool's result is not of the type asked for: {error}"
+        ))
+        .with_source(error)
+    })
+}
+
+/// Reads structured content. Legacy revisions allow objects only, and there a value of another type stands in `result`.
+fn read<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Wrapped<T> {
+        result: T,
+    }
+    serde_json::from_str(json).or_else(|error| {
+        serde_json::from_str(json)
+            .map(|Wrapped { result }| result)
+            .map_err(|_| error)
+    })
+}
+
+impl<M: Method> IntoFuture for Call<M> {
+    type Output = Result<M::Result>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Result<M::Result>> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}
+
+impl<M: Method> fmt::Debug for Call<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("method", &M::NAME)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,243 @@
+use std::{
+    fmt,
+    future::Future,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use arc_swap::{ArcSwap, Guard};
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::{
+    Limits, Result, Revision,
+    client::{
+        ClientSession,
+        features::{Features, OnChanged},
+        negotiate,
+        peer::ClientPeer,
+    },
+    protocol::Implementation,
+    session::{
+        Connection,
+        middleware::{Next, Request, Response},
+    },
+    transport::Transport,
+};
+
+/// An MCP client: who it is, what it can do for servers, and which ones it is connected to.
+///
+/// It is a cheap handle: clones are the same client. It talks to any number of servers at once, and finds out by itself
+/// which revision each of them speaks.
+///
+/// ```
+/// use oxmcp::{Client, Command};
+/// use serde_json::json;
+///
+/// # async fn run() -> oxmcp::Result<()> {
+/// let session = Client::new("my-app", "1.0.0").connect(Command::new("calculator")).await?;
+/// let sum: f64 = session.call_tool("add", json!({"a": 1, "b": 2})).structured().await?;
+/// assert_eq!(sum, 3.0);
+/// session.close().await
+/// # }
+/// # let _ = run();
+/// ```
+#[derive(Clone)]
+pub struct Client(Arc<Core>);
+
+struct Core {
+    features: ArcSwap<Features>,
+    /// Taken while a new state of the features is made.
+    changing: Mutex<()>,
+    sessions: Mutex<Vec<WeakSession>>,
+}
+
+type WeakSession = (Weak<Connection>, Weak<ClientPeer>);
+
+impl Client {
+    /// A client that can do nothing for servers yet.
+    #[must_use]
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self(Arc::new(Core {
+            features: ArcSwap::from_pointee(Features::new(Implementation::new(name, version))),
+            changing: Mutex::default(),
+            sessions: Mutex::default(),
+        }))
+    }
+
+    /// A name for people to read.
+    #[must_use]
+    pub fn title(self, title: impl Into<String>) -> Self {
+        self.change(|features| features.info.title = Some(title.into()));
+        self
+    }
+
+    /// Which revisions may be spoken. By default all may; one alone is thereby pinned, and no time is spent on finding
+    /// out.
+    #[must_use]
+    pub fn revisions(self, revisions: impl IntoIterator<Item = Revision>) -> Self {
+        let revisions = revisions.into_iter().collect();
+        self.change(|features| features.revisions = revisions);
+        self
+    }
+
+    /// The bounds of the connections that are made from now on.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        self.change(|features| features.limits = limits);
+        self
+    }
+
+    /// How long a call waits for an answer, or for progress, unless it is told otherwise. Default: 60 s.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.change(|features| features.timeout = timeout);
+        self
+    }
+
+    /// How long a server may take to answer `server/discover` before it is taken for one that does not know it.
+    /// Default: 5 s. An answer that comes later still counts.
+    #[must_use]
+    pub fn probe_timeout(self, timeout: Duration) -> Self {
+        self.change(|features| features.probe_timeout = timeout);
+        self
+    }
+
+    /// Pings legacy servers this often, and closes the session of one that does not answer. By default nobody is
+    /// pinged.
+    #[must_use]
+    pub fn keep_alive(self, interval: Duration) -> Self {
+        self.change(|features| features.keep_alive = Some(interval));
+        self
+    }
+
+    /// Is called when a server says that its list of tools has changed.
+    #[must_use]
+    pub fn on_tools_changed<F, Fut>(self, handler: F) -> Self
+    where
+        F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.change(|features| features.on_tools_changed = Some(erase(handler)));
+        self
+    }
+
+    /// Is called when a server says that its list of prompts has changed.
+    #[must_use]
+    pub fn on_prompts_changed<F, Fut>(self, handler: F) -> Self
+    where
+        F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.change(|features| features.on_prompts_changed = Some(erase(handler)));
+        self
+    }
+
+    /// Is called when a server says that its list of resources or of resource templates has changed.
+    #[must_use]
+    pub fn on_resources_changed<F, Fut>(self, handler: F) -> Self
+    where
+        F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.change(|features| features.on_resources_changed = Some(erase(handler)));
+        self
+    }
+
+    /// Adds a middleware for what arrives. See [`middleware`](crate::middleware).
+    #[must_use]
+    pub fn layer<L>(self, layer: L) -> Self
+    where
+        L: Layer<Next> + Send + Sync + 'static,
+        L::Service: Service<Request, Response = Response> + Clone + Send + 'static,
+        <L::Service as Service<Request>>::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+        <L::Service as Service<Request>>::Future: Send,
+    {
+        self.change(|features| features.incoming.push(layer));
+        self
+    }
+
+    /// Adds a middleware for what is sent. See [`middleware`](crate::middleware).
+    #[must_use]
+    pub fn outgoing_layer<L>(self, layer: L) -> Self
+    where
+        L: Layer<Next> + Send + Sync + 'static,
+        L::Service: Service<Request, Response = Response> + Clone + Send + 'static,
+        <L::Service as Service<Request>>::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+        <L::Service as Service<Request>>::Future: Send,
+    {
+        self.change(|features| features.outgoing.push(layer));
+        self
+    }
+
+    /// Connects to a server and agrees with it on a revision. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// Where the server cannot be reached or started, does not answer, or speaks no revision that this client may
+    /// speak. The error says what the server said, on its standard error too.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the connection is closed in the background.
+    pub async fn connect(&self, transport: impl Transport) -> Result<ClientSession> {
+        negotiate::connect(self, transport).await
+    }
+
+    /// The sessions that are open now.
+    pub fn sessions(&self) -> impl Iterator<Item = ClientSession> + use<> {
+        let open: Vec<_> = self.lock_sessions().clone();
+        open.into_iter().filter_map(|(connection, peer)| {
+            let (connection, peer) = (connection.upgrade()?, peer.upgrade()?);
+            (!connection.is_ended()).then(|| ClientSession::new(connection, peer))
+        })
+    }
+
+    pub(crate) fn features(&self) -> Guard<Arc<Features>> {
+        self.0.features.load()
+    }
+
+    pub(crate) fn remember(&self, connection: &Arc<Connection>, peer: &Arc<ClientPeer>) {
+        self.lock_sessions()
+            .push((Arc::downgrade(connection), Arc::downgrade(peer)));
+    }
+
+    /// Forgets the session of a connection that has ended, and all others that are gone.
+    pub(crate) fn forget(&self, ended: &Arc<Connection>) {
+        let ended = Arc::downgrade(ended);
+        self.lock_sessions()
+            .retain(|(connection, _)| connection.strong_count() > 0 && !connection.ptr_eq(&ended));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Features)) {
+        let _one_at_a_time = self
+            .0
+            .changing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut features = Features::clone(&self.0.features.load());
+        change(&mut features);
+        self.0.features.store(Arc::new(features));
+    }
+
+    fn lock_sessions(&self) -> MutexGuard<'_, Vec<WeakSession>> {
+        self.0
+            .sessions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn erase<F, Fut>(handler: F) -> OnChanged
+where
+    F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    Arc::new(move |session| Box::pin(handler(session)))
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("features", &**self.features())
+            .finish_non_exhaustive()
+    }
+}

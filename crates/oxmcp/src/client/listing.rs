@@ -1,0 +1,129 @@
+use std::{
+    collections::HashSet,
+    fmt,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use futures_core::Stream;
+use futures_util::{StreamExt, stream};
+
+use crate::{
+    Error, Result,
+    client::ClientSession,
+    protocol::{Cursor, Method, PaginatedParams},
+};
+
+/// All entries of a list, page after page: a [`Stream`] that asks for the next page when the last one is used up.
+///
+/// ```
+/// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+/// let mut tools = session.tools();
+/// while let Some(tool) = tools.next().await {
+///     println!("{}", tool?.name);
+/// }
+/// let all = session.tools().all().await?;
+/// # let _ = all;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// It ends with the first error. A server that gives the same page again, or more pages than
+/// [`Limits::max_pages`](crate::Limits::max_pages), is an error.
+/// See [pagination](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination).
+#[must_use = "a list is read by asking it for entries"]
+pub struct Listing<T>(Pin<Box<dyn Stream<Item = Result<T>> + Send>>);
+
+impl<T: Send + 'static> Listing<T> {
+    /// Lists by a method; `page` takes a result apart.
+    pub(super) fn new<M: Method<Params = PaginatedParams>>(
+        session: ClientSession,
+        page: fn(M::Result) -> (Vec<T>, Option<Cursor>),
+    ) -> Self {
+        let pages = stream::try_unfold(Some((None, Seen::default())), move |state| {
+            let session = session.clone();
+            async move {
+                let Some((cursor, mut seen)) = state else {
+                    return Ok(None);
+                };
+                let result = session
+                    .request::<M>(PaginatedParams {
+                        cursor,
+                        ..PaginatedParams::default()
+                    })
+                    .await?;
+                let (entries, next) = page(result);
+                let limit = session.connection().limits.max_pages;
+                let next = next
+                    .map(|next| seen.check(M::NAME, next, limit))
+                    .transpose()?;
+                Ok::<_, Error>(Some((entries, next.map(|next| (Some(next), seen)))))
+            }
+        });
+        let entries = pages.flat_map(|page| match page {
+            Ok(entries) => stream::iter(entries.into_iter().map(Ok).collect::<Vec<_>>()),
+            Err(error) => stream::iter(vec![Err(error)]),
+        });
+        Self(Box::pin(entries))
+    }
+
+    /// The next entry, or `None` at the end.
+    ///
+    /// # Errors
+    /// Those of asking for the next page.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: no entry is lost.
+    pub async fn next(&mut self) -> Option<Result<T>> {
+        StreamExt::next(&mut self.0).await
+    }
+
+    /// All that is left.
+    ///
+    /// # Errors
+    /// Those of asking for a page.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up what has been read.
+    pub async fn all(mut self) -> Result<Vec<T>> {
+        let mut all = Vec::new();
+        while let Some(entry) = self.next().await {
+            all.push(entry?);
+        }
+        Ok(all)
+    }
+}
+
+/// The cursors that the server has given.
+#[derive(Default)]
+struct Seen(HashSet<Cursor>);
+
+impl Seen {
+    fn check(&mut self, method: &str, next: Cursor, limit: usize) -> Result<Cursor> {
+        if self.0.len() >= limit {
+            return Err(Error::limit(format!(
+                "{method}: the list has more than {limit} pages"
+            )));
+        }
+        if !self.0.insert(next.clone()) {
+            return Err(Error::decode(format!(
+                "{method}: the server gave the same cursor twice; its list would never end"
+            )));
+        }
+        Ok(next)
+    }
+}
+
+impl<T> Stream for Listing<T> {
+    type Item = Result<T>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<T>>> {
+        self.0.as_mut().poll_next(cx)
+    }
+}
+
+impl<T> fmt::Debug for Listing<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listing")
+    }
+}

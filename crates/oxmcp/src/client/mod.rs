@@ -1,0 +1,14 @@
+//! The client: what it can do for servers, and what it asks of them.
+
+mod call;
+mod features;
+mod handle;
+mod listing;
+mod negotiate;
+mod peer;
+mod session;
+
+pub use call::Call;
+pub use handle::Client;
+pub use listing::Listing;
+pub use session::ClientSession;

@@ -1,0 +1,212 @@
+//! A client at its end of one connection.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock, Weak},
+};
+
+use serde_json::value::to_raw_value;
+
+use crate::{
+    Error, Result, Revision,
+    client::{Client, ClientSession},
+    jsonrpc::RawNotification,
+    protocol::{
+        ClientCapabilities, EmptyResult, Implementation, Meta, Method, ServerCapabilities,
+        method::Ping,
+    },
+    session::{
+        Arrival, Body, BoxFuture, Connection, ContextParts, Peer, RequestContext, Role, Side, Work,
+        middleware::{Next, Request, Response},
+        respond_now, serve,
+    },
+};
+
+/// A client at its end of one connection: what the server said of itself.
+pub(crate) struct ClientPeer {
+    /// Itself, for the sessions that handlers are given.
+    me: Weak<Self>,
+    client: Client,
+    negotiated: OnceLock<Negotiated>,
+}
+
+/// What was agreed on when the session was opened.
+#[derive(Debug)]
+pub(crate) struct Negotiated {
+    pub(crate) revision: Revision,
+    pub(crate) server_info: Option<Implementation>,
+    pub(crate) capabilities: ServerCapabilities,
+    pub(crate) instructions: Option<String>,
+    /// What every modern request carries, as JSON members without braces.
+    pub(crate) envelope: Option<Arc<str>>,
+}
+
+impl ClientPeer {
+    pub(crate) fn new(client: Client) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            client,
+            negotiated: OnceLock::new(),
+        })
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(crate) fn negotiated(&self) -> Option<&Negotiated> {
+        self.negotiated.get()
+    }
+
+    /// Notes what was agreed on. It is said once, before the session is handed out.
+    pub(crate) fn agree(&self, negotiated: Negotiated) {
+        // The first agreement stands.
+        let _ = self.negotiated.set(negotiated);
+    }
+
+    /// What a modern request must carry.
+    pub(crate) fn envelope(&self, revision: Revision) -> Meta {
+        let features = self.client.features();
+        let capabilities = serde_json::to_value(features.capabilities());
+        let info = serde_json::to_value(&features.info);
+        let mut meta = Meta::default();
+        meta.insert(Meta::PROTOCOL_VERSION, revision.as_str());
+        meta.insert(Meta::CLIENT_INFO, info.expect("strings are always JSON"));
+        meta.insert(
+            Meta::CLIENT_CAPABILITIES,
+            capabilities.expect("settings are always JSON"),
+        );
+        meta
+    }
+
+    /// The user's handler for a notification that something has changed.
+    fn changed(&self, method: &str, connection: &Arc<Connection>) -> Option<BoxFuture<()>> {
+        let features = self.client.features();
+        let handler = match method {
+            "notifications/tools/list_changed" => &features.on_tools_changed,
+            "notifications/prompts/list_changed" => &features.on_prompts_changed,
+            "notifications/resources/list_changed" => &features.on_resources_changed,
+            _ => return None,
+        };
+        let session = ClientSession::new(Arc::clone(connection), self.me.upgrade()?);
+        handler.as_ref().map(|handler| handler(session))
+    }
+
+    fn revision(&self) -> Revision {
+        self.negotiated()
+            .map_or(Revision::LATEST_LEGACY, |negotiated| negotiated.revision)
+    }
+
+    fn context(&self, connection: &Arc<Connection>) -> ContextParts {
+        let mut context = ContextParts::new(connection, None, None);
+        context.peer = Arc::new(Peer {
+            revision: self.revision(),
+            implementation: self.negotiated().and_then(|it| it.server_info.clone()),
+            capabilities: ClientCapabilities::default(),
+        });
+        context
+    }
+}
+
+/// What a client does for each method.
+fn respond(method: &str) -> Result<Body> {
+    match method {
+        Ping::NAME => {
+            let empty = to_raw_value(&EmptyResult::default());
+            Ok(Body::Json(empty.expect("an empty object is JSON")))
+        }
+        _ => Err(Error::method_not_found(method)),
+    }
+}
+
+impl Role for ClientPeer {
+    fn side(&self) -> Side {
+        Side::Client
+    }
+
+    fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
+        if self.revision().is_modern() {
+            // Modern clients must not write responses, so there is no way to refuse.
+            let method = &*arrival.request.method;
+            return tracing::warn!(
+                method,
+                "a modern server made a request, which it must not; it was ignored"
+            );
+        }
+        let mut context = self.context(connection);
+        context.id = Some(arrival.request.id);
+        context.batch = arrival.batch;
+        let context = Arc::new(context);
+        let method = &arrival.request.method;
+        let Some(next) = self.client.features().incoming.next().cloned() else {
+            return respond_now(&context, respond(method));
+        };
+        let cx = RequestContext::new(Arc::clone(&context));
+        let request = Request::incoming(cx, method, arrival.request.params);
+        let future = Box::pin(async move {
+            next.run(request)
+                .await
+                .map(|response| Body::Json(response.into_json()))
+        });
+        serve(context, Work { future, pace: None });
+    }
+
+    fn notification(&self, connection: &Arc<Connection>, notification: RawNotification<'_>) {
+        let features = self.client.features();
+        let Some(next) = features.incoming.next().cloned() else {
+            if let Some(handler) = self.changed(&notification.method, connection) {
+                connection.lane.push(handler);
+            }
+            return;
+        };
+        let cx = RequestContext::new(Arc::new(self.context(connection)));
+        let request = Request::incoming(cx, &notification.method, notification.params);
+        connection.lane.push(Box::pin(async move {
+            if let Err(error) = next.run(request).await {
+                tracing::debug!(%error, "the middleware refused a notification");
+            }
+        }));
+    }
+
+    fn has_batches(&self) -> bool {
+        self.revision().has_batches()
+    }
+
+    fn handle(&self, request: Request) -> BoxFuture<Result<Response>> {
+        if request.is_notification() {
+            let connection = request
+                .context()
+                .map(|cx| Arc::clone(&cx.parts().connection));
+            let handler = connection.and_then(|it| self.changed(request.method(), &it));
+            return Box::pin(async move {
+                if let Some(handler) = handler {
+                    handler.await;
+                }
+                Ok(Response::empty())
+            });
+        }
+        let revision = self.revision();
+        let body = respond(request.method());
+        Box::pin(async move { body?.into_json(revision, None).map(Response::from_json) })
+    }
+
+    fn outgoing(&self) -> Option<Next> {
+        self.client.features().outgoing.next().cloned()
+    }
+
+    fn envelope(&self) -> Option<Arc<str>> {
+        self.negotiated()?.envelope.clone()
+    }
+
+    fn closed(&self, connection: &Arc<Connection>) {
+        self.client.forget(connection);
+    }
+}
+
+impl fmt::Debug for ClientPeer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientPeer")
+            .field("negotiated", &self.negotiated)
+            .finish_non_exhaustive()
+    }
+}

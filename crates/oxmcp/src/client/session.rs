@@ -1,0 +1,296 @@
+//! A client's end of a session: a method for every method of the specification.
+
+use std::{fmt, sync::Arc};
+
+use serde::Serialize;
+use serde_json::value::to_raw_value;
+
+use crate::{
+    Error, Result, Revision,
+    client::{
+        Call, Client, Listing,
+        peer::{ClientPeer, Negotiated},
+    },
+    protocol::{
+        CallToolParams, CompleteParams, DiscoverResult, EmptyParams, GetPromptParams,
+        Implementation, LoggingLevel, Method, PaginatedParams, Prompt, ReadResourceParams,
+        Resource, ResourceTemplate, ServerCapabilities, SetLevelParams, SubscribeParams, Tool,
+        method,
+    },
+    session::{Connection, Outcome},
+};
+
+/// A client's end of a session with one server. Cheap to clone; all clones are the same session.
+///
+/// Each method of the specification is a method here. They return a [`Call`], which is awaited for the result. A method
+/// that the server's revision does not have fails with [`Error::is_unsupported`], and nothing is sent.
+///
+/// When the last handle is dropped, the session is closed in the background; [`close`](Self::close) does it where you
+/// can wait for it.
+#[derive(Clone)]
+pub struct ClientSession {
+    handle: Arc<Handle>,
+}
+
+/// Closes the session with the last handle.
+struct Handle {
+    connection: Arc<Connection>,
+    peer: Arc<ClientPeer>,
+}
+
+impl ClientSession {
+    pub(crate) fn new(connection: Arc<Connection>, peer: Arc<ClientPeer>) -> Self {
+        Self {
+            handle: Arc::new(Handle { connection, peer }),
+        }
+    }
+
+    pub(crate) fn connection(&self) -> &Arc<Connection> {
+        &self.handle.connection
+    }
+
+    fn negotiated(&self) -> &Negotiated {
+        self.handle
+            .peer
+            .negotiated()
+            .expect("a session is handed out after it was negotiated")
+    }
+
+    /// The client that this session belongs to.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.handle.peer.client().clone()
+    }
+
+    /// The revision that is spoken.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        self.negotiated().revision
+    }
+
+    /// Name and version of the server, as it says itself. Modern servers need not say.
+    #[must_use]
+    pub fn server_info(&self) -> Option<&Implementation> {
+        self.negotiated().server_info.as_ref()
+    }
+
+    /// What the server can do.
+    #[must_use]
+    pub fn server_capabilities(&self) -> &ServerCapabilities {
+        &self.negotiated().capabilities
+    }
+
+    /// How to use the server, for a model to read.
+    #[must_use]
+    pub fn instructions(&self) -> Option<&str> {
+        self.negotiated().instructions.as_deref()
+    }
+
+    /// Makes any request of the specification. The other methods are short forms of this one.
+    ///
+    /// ```
+    /// use oxmcp::protocol::{PaginatedParams, method};
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let page = session.request::<method::ListTools>(PaginatedParams::default()).await?;
+    /// # let _ = page;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn request<M: Method>(&self, params: M::Params) -> Call<M> {
+        Call::new(self, Ok(params))
+    }
+
+    /// Calls a tool. `arguments` is anything that serializes to an object: `json!({…})`, or a struct of your own.
+    /// See [calling tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#calling-tools).
+    pub fn call_tool(
+        &self,
+        name: impl Into<String>,
+        arguments: impl Serialize,
+    ) -> Call<method::CallTool> {
+        let params = to_raw_value(&arguments).map_err(|error| {
+            Error::misuse(format!("the arguments cannot be serialized: {error}")).with_source(error)
+        });
+        let params = params.map(|arguments| {
+            let mut params = CallToolParams::new(name);
+            // A tool without arguments is called with nothing, `()` or `None`.
+            params.arguments = (arguments.get() != "null").then_some(arguments);
+            params
+        });
+        Call::new(self, params)
+    }
+
+    /// Lists tools, one page of them. [`tools`](Self::tools) gives all.
+    /// See [listing tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#listing-tools).
+    pub fn list_tools(&self, params: PaginatedParams) -> Call<method::ListTools> {
+        self.request(params)
+    }
+
+    /// All tools.
+    pub fn tools(&self) -> Listing<Tool> {
+        Listing::new::<method::ListTools>(self.clone(), |page| (page.tools, page.next_cursor))
+    }
+
+    /// Gets a prompt.
+    /// See [getting a prompt](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#getting-a-prompt).
+    pub fn get_prompt<K, V>(
+        &self,
+        name: impl Into<String>,
+        arguments: impl IntoIterator<Item = (K, V)>,
+    ) -> Call<method::GetPrompt>
+    where
+        K: Into<String>,
+        V: Into<String>,
+    {
+        let mut params = GetPromptParams::new(name);
+        let arguments = arguments
+            .into_iter()
+            .map(|(key, value)| (key.into(), value.into()));
+        params.arguments = Some(arguments.collect());
+        self.request(params)
+    }
+
+    /// Lists prompts, one page of them. [`prompts`](Self::prompts) gives all.
+    pub fn list_prompts(&self, params: PaginatedParams) -> Call<method::ListPrompts> {
+        self.request(params)
+    }
+
+    /// All prompts.
+    pub fn prompts(&self) -> Listing<Prompt> {
+        Listing::new::<method::ListPrompts>(self.clone(), |page| (page.prompts, page.next_cursor))
+    }
+
+    /// Reads a resource.
+    /// See [reading resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#reading-resources).
+    pub fn read_resource(&self, uri: impl Into<String>) -> Call<method::ReadResource> {
+        self.request(ReadResourceParams::new(uri))
+    }
+
+    /// Lists resources, one page of them. [`resources`](Self::resources) gives all.
+    pub fn list_resources(&self, params: PaginatedParams) -> Call<method::ListResources> {
+        self.request(params)
+    }
+
+    /// All resources.
+    pub fn resources(&self) -> Listing<Resource> {
+        Listing::new::<method::ListResources>(self.clone(), |page| {
+            (page.resources, page.next_cursor)
+        })
+    }
+
+    /// Lists resource templates, one page of them. [`resource_templates`](Self::resource_templates) gives all.
+    pub fn list_resource_templates(
+        &self,
+        params: PaginatedParams,
+    ) -> Call<method::ListResourceTemplates> {
+        self.request(params)
+    }
+
+    /// All resource templates.
+    pub fn resource_templates(&self) -> Listing<ResourceTemplate> {
+        Listing::new::<method::ListResourceTemplates>(self.clone(), |page| {
+            (page.resource_templates, page.next_cursor)
+        })
+    }
+
+    /// Asks to be told when a resource changes (2025-11-25 and earlier).
+    /// See [subscriptions](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
+    pub fn subscribe(&self, uri: impl Into<String>) -> Call<method::Subscribe> {
+        self.request(SubscribeParams::new(uri))
+    }
+
+    /// Takes back [`subscribe`](Self::subscribe).
+    pub fn unsubscribe(&self, uri: impl Into<String>) -> Call<method::Unsubscribe> {
+        self.request(SubscribeParams::new(uri))
+    }
+
+    /// Asks how an argument may be completed.
+    /// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
+    pub fn complete(&self, params: CompleteParams) -> Call<method::Complete> {
+        self.request(params)
+    }
+
+    /// Sets how severe log messages must be to be sent (2025-11-25 and earlier).
+    /// See [logging](https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging).
+    pub fn set_level(&self, level: LoggingLevel) -> Call<method::SetLevel> {
+        self.request(SetLevelParams::new(level))
+    }
+
+    /// Asks a modern server what it is (2026-07-28 and later).
+    /// See [discovery](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
+    ///
+    /// # Errors
+    /// Those of a [`Call`].
+    ///
+    /// # Cancel safety
+    /// As for a [`Call`].
+    pub async fn discover(&self) -> Result<DiscoverResult> {
+        self.request::<method::Discover>(EmptyParams::default())
+            .await
+    }
+
+    /// Asks the server for a sign of life: with `ping` where the revision has it, else with `server/discover`.
+    /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
+    ///
+    /// # Errors
+    /// Those of a [`Call`].
+    ///
+    /// # Cancel safety
+    /// As for a [`Call`].
+    pub async fn ping(&self) -> Result<()> {
+        if self.has_method(method::Ping::NAME).is_ok() {
+            self.request::<method::Ping>(EmptyParams::default())
+                .await
+                .map(drop)
+        } else {
+            self.discover().await.map(drop)
+        }
+    }
+
+    /// Whether the revision that is spoken has a method.
+    pub(crate) fn has_method(&self, name: &str) -> Result<()> {
+        let revision = self.revision();
+        if method::is_in(method::REQUESTS_TO_SERVER, name, revision) {
+            return Ok(());
+        }
+        Err(Error::unsupported(format!(
+            "the server speaks revision {revision}, which has no {name}; nothing was sent"
+        )))
+    }
+
+    /// Closes the session: calls in flight may finish within [`Limits::drain`](crate::Limits::drain), then they fail.
+    /// Returns when the transport is closed, and a server that was started has exited. It may be called again, and by
+    /// several at once.
+    ///
+    /// # Errors
+    /// Where the connection broke before it could be closed.
+    ///
+    /// # Cancel safety
+    /// Closing goes on when the future is dropped.
+    pub async fn close(&self) -> Result<()> {
+        self.connection().begin_close();
+        self.wait().await
+    }
+
+    /// Waits until the session has ended, whoever ends it.
+    ///
+    /// # Errors
+    /// Where the connection broke.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn wait(&self) -> Result<()> {
+        match self.connection().ended().await {
+            Outcome::Closed => Ok(()),
+            Outcome::Failed(reason) => Err(Error::closed(reason)),
+        }
+    }
+}
+
+impl fmt::Debug for ClientSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientSession")
+            .field("revision", &self.revision())
+            .field("server", &self.server_info())
+            .finish_non_exhaustive()
+    }
+}
