@@ -1,0 +1,58 @@
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    pin::Pin,
+};
+
+use crate::{Client, ClientSession, Result, Revision, Server, transport::in_memory};
+
+/// Connects a client to a server, in this process. Await it for the session.
+///
+/// See the [module](super) for an example.
+pub fn connect(server: &Server) -> Connect {
+    Connect {
+        server: server.clone(),
+        client: Client::new("oxmcp-testing", "1.0.0"),
+    }
+}
+
+/// A session that is about to be opened; made by [`connect`].
+#[must_use = "a session is opened when it is awaited"]
+pub struct Connect {
+    server: Server,
+    client: Client,
+}
+
+impl Connect {
+    /// Pins the revision. Without it the newest that both speak is negotiated.
+    pub fn revision(mut self, revision: Revision) -> Self {
+        self.client = self.client.revisions([revision]);
+        self
+    }
+
+    /// Connects this client instead of one that can do nothing for servers. Call it before
+    /// [`revision`](Self::revision).
+    pub fn client(mut self, client: &Client) -> Self {
+        self.client = client.clone();
+        self
+    }
+}
+
+impl IntoFuture for Connect {
+    type Output = Result<ClientSession>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Result<ClientSession>> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (near, far) = in_memory();
+            self.server.connect(far).await?;
+            self.client.connect(near).await
+        })
+    }
+}
+
+impl fmt::Debug for Connect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connect").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,29 @@
+//! For the tests of servers and clients: everything in one process, and without waiting.
+//!
+//! [`connect`] gives a client's session with a [`Server`](crate::Server), at a revision of your choice.
+//! [`ScriptedPeer`] is a peer of either role that says exactly what a test tells it to say, and writes down what it
+//! heard. Both work under tokio's virtual time (`#[tokio::test(start_paused = true)]`).
+//!
+//! ```
+//! use oxmcp::{JsonSchema, Revision, Server, Tool, testing};
+//! use serde_json::json;
+//!
+//! #[derive(serde::Deserialize, JsonSchema)]
+//! struct Pair { a: f64, b: f64 }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> oxmcp::Result<()> {
+//! let server = Server::new("calculator", "1.0.0")
+//!     .tool(Tool::new("add", "Add two numbers", |Pair { a, b }: Pair| async move { a + b }));
+//!
+//! let t = testing::connect(&server).revision(Revision::V2025_06_18).await?;
+//! assert_eq!(t.call_tool("add", json!({"a": 1, "b": 2})).structured::<f64>().await?, 3.0);
+//! # t.close().await
+//! # }
+//! ```
+
+mod connect;
+mod scripted;
+
+pub use connect::{Connect, connect};
+pub use scripted::ScriptedPeer;
