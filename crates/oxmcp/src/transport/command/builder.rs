@@ -12,6 +12,10 @@ use super::{
 };
 use crate::{Limits, Result, transport::Transport};
 
+/// A server of an application without a console must not open one.
+#[cfg(windows)]
+const CREATE_NO_WINDOW: u32 = 0x0800_0000;
+
 /// A server that the client starts as a process and speaks with over its standard input and output: the
 /// [stdio transport](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio).
 ///
@@ -35,7 +39,8 @@ use crate::{Limits, Result, transport::Transport};
 /// [`exit_timeout`](Self::exit_timeout) gets SIGTERM, and after [`kill_timeout`](Self::kill_timeout) SIGKILL. On Unix the process leads a
 /// process group of its own, and the signals go to the group, so that what the server has started (`npx` starts a
 /// shell that starts Node.js) ends with it. A connection that is dropped without being closed ends the process in the
-/// background, beginning with SIGTERM. On Windows there is one step: the process is terminated.
+/// background, beginning with SIGTERM. On Windows there is one step: the process is terminated, and what it had started
+/// is not.
 ///
 /// # When the server fails
 /// A program that cannot be started, one that exits before its first message, and one that is killed later give errors
@@ -148,6 +153,8 @@ impl Transport for Command {
             .kill_on_drop(true);
         #[cfg(unix)]
         self.command.process_group(0);
+        #[cfg(windows)]
+        self.command.creation_flags(CREATE_NO_WINDOW);
         let child = self
             .command
             .spawn()

@@ -6,9 +6,11 @@ use std::fmt;
 use tokio::net::{UnixStream, unix::pipe};
 
 use super::threads;
+#[cfg(unix)]
+use crate::transport::LineWriter;
 use crate::{
     Result,
-    transport::{Frame, LineReader, LineWriter, Messages, ReadHalf, WriteHalf},
+    transport::{Frame, LineReader, Messages, ReadHalf, WriteHalf},
 };
 
 /// Reads messages from standard input.
