@@ -78,6 +78,7 @@ impl Check {
     }
 
     /// What a value of this kind has to meet. None where nothing here can tell.
+    #[inline]
     pub(super) fn typed(&self, kind: u8) -> Option<&Typed> {
         match self {
             Self::Typed(typed) if typed.kinds & kind != 0 => Some(typed),
@@ -168,6 +169,7 @@ impl Typed {
     }
 
     /// The place of the property of this name.
+    #[inline]
     pub(super) fn position(&self, name: &str) -> Option<usize> {
         if self.properties.len() <= 8 {
             return self

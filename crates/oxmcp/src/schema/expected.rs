@@ -16,8 +16,8 @@ pub(super) fn expected(schema: &Value) -> String {
     };
     if let Some(values) = listed(map) {
         return match values {
-            [only] => quote(only),
-            values => format!("one of {}", list(values.iter().map(quote))),
+            [only] => literal(only),
+            values => format!("one of {}", list(values.iter().map(literal))),
         };
     }
     for keyword in ["anyOf", "oneOf"] {
@@ -37,7 +37,8 @@ pub(super) fn expected(schema: &Value) -> String {
     }
 }
 
-fn listed(map: &Map<String, Value>) -> Option<&[Value]> {
+/// The values that a schema lists, if it does.
+pub(super) fn listed(map: &Map<String, Value>) -> Option<&[Value]> {
     match (map.get("const"), map.get("enum")) {
         (Some(value), _) => Some(std::slice::from_ref(value)),
         (None, Some(Value::Array(values))) => Some(values),
@@ -74,7 +75,7 @@ fn object(map: &Map<String, Value>) -> String {
         .filter_map(|(name, property)| {
             let tag = listed(property.as_object()?)?;
             (tag.len() == 1)
-                .then(|| format!("{} {}", quote_text(name), list(tag.iter().map(quote))))
+                .then(|| format!("{} {}", quote_text(name), list(tag.iter().map(literal))))
         });
     let tags: Vec<String> = tags.take(2).collect();
     if !tags.is_empty() {
@@ -102,6 +103,14 @@ fn either(forms: impl Iterator<Item = String>) -> String {
     texts.join(" or ")
 }
 
+/// A value of a schema, to be copied by the reader.
+pub(super) fn literal(value: &Value) -> String {
+    match value {
+        Value::Array(_) | Value::Object(_) => shorten(&value.to_string()),
+        scalar => quote(scalar),
+    }
+}
+
 /// A value as it stands in a message: scalars quoted, if they are short, the rest described.
 pub(super) fn brief(value: &Value) -> String {
     match value {
@@ -115,7 +124,7 @@ pub(super) fn brief(value: &Value) -> String {
     }
 }
 
-/// A value as JSON, shortened.
+/// A scalar as JSON, shortened; the rest described.
 pub(super) fn quote(value: &Value) -> String {
     match value {
         Value::String(text) => quote_text(text),

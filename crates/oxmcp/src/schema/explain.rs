@@ -4,7 +4,7 @@ use jsonschema::{ValidationError, Validator, error::ValidationErrorKind as Kind}
 use serde_json::Value;
 
 use super::{
-    expected::{brief, expected, list, quote, quote_text, shorten},
+    expected::{brief, expected, list, listed, literal, quote, quote_text, shorten},
     order::{self, NULLABLE},
     spelling::nearest,
     violations::{Violation, Violations},
@@ -97,17 +97,23 @@ impl<'a> Explainer<'a> {
             self.found.is_cut = true;
             return;
         }
-        if let Kind::AnyOf { context } | Kind::OneOfNotValid { context } = error.kind()
-            && let Some(branch) = self.meant(error, context).filter(|_| nesting < MAX_NESTING)
-        {
-            for error in branch {
-                self.add(error, nesting + 1);
+        let mut pointer = error.instance_path().as_str();
+        let mut message = None;
+        if let Kind::AnyOf { context } | Kind::OneOfNotValid { context } = error.kind() {
+            if let Some(branch) = self.meant(error, context).filter(|_| nesting < MAX_NESTING) {
+                for error in branch {
+                    self.add(error, nesting + 1);
+                }
+                return;
             }
-            return;
+            if let Some(tag) = unknown_tag(context) {
+                (pointer, message) = (tag.0, Some(tag.1));
+            }
         }
-        let pointer = shorten(error.instance_path().as_str());
-        let message = self.message(error);
-        let offence = Violation { pointer, message };
+        let offence = Violation {
+            pointer: shorten(pointer),
+            message: message.unwrap_or_else(|| self.message(error)),
+        };
         if !self.found.offences.contains(&offence) {
             self.found.offences.push(offence);
         }
@@ -157,31 +163,77 @@ impl<'a> Explainer<'a> {
             return context.first().map(Vec::as_slice);
         }
         let here = error.instance_path().as_str();
-        let mut candidates = context
-            .iter()
-            .filter(|branch| !branch.iter().any(|error| is_other(error, here)));
+        let mut candidates = context.iter().filter(|branch| !self.is_other(branch, here));
         let only = candidates.next()?;
         candidates.next().is_none().then_some(only.as_slice())
     }
+
+    /// Whether the errors of an alternative say that something else was meant: another kind of value, another tag,
+    /// other members.
+    fn is_other(&self, branch: &[ValidationError<'_>], here: &str) -> bool {
+        let at_here = |error: &&ValidationError<'_>| error.instance_path().as_str() == here;
+        let mut lacks_member = false;
+        for error in branch.iter().filter(at_here) {
+            match error.kind() {
+                Kind::Type { .. } | Kind::Constant { .. } | Kind::Enum { .. } => return true,
+                Kind::Required { property } if self.is_tag(error, property) => return true,
+                Kind::Required { .. } => lacks_member = true,
+                _ => {}
+            }
+        }
+        let has_stranger =
+            |error: &ValidationError<'_>| matches!(error.kind(), Kind::AdditionalProperties { .. });
+        let is_other_shape = lacks_member && branch.iter().filter(at_here).any(has_stranger);
+        is_other_shape || tag_error(branch).is_some()
+    }
+
+    fn is_tag(&self, error: &ValidationError<'_>, property: &Value) -> bool {
+        let properties = self.place(error).get("properties");
+        let schema = property
+            .as_str()
+            .and_then(|name| properties?.get(name)?.as_object());
+        schema
+            .and_then(listed)
+            .is_some_and(|values| values.len() == 1)
+    }
 }
 
-/// Whether the error says that something else was meant: another kind of value, or another tag.
-fn is_other(error: &ValidationError<'_>, here: &str) -> bool {
-    let below = error
-        .instance_path()
-        .as_str()
-        .strip_prefix(here)
-        .unwrap_or_default();
-    match error.kind() {
-        Kind::Type { .. } => below.is_empty(),
-        Kind::Constant { .. } => below.matches('/').count() <= 1,
-        Kind::Enum { options } => {
-            let is_tag = options.as_array().is_some_and(|options| options.len() == 1);
-            below.is_empty() || (is_tag && below.matches('/').count() == 1)
-        }
-        Kind::Required { property } => property.as_str().is_some_and(|_| below.is_empty()),
-        _ => false,
+/// The error of an alternative that says that a member is not the one value that it has to be.
+fn tag_error<'a, 'e>(
+    branch: &'a [ValidationError<'e>],
+) -> Option<(&'a ValidationError<'e>, &'a Value)> {
+    branch.iter().find_map(|error| match error.kind() {
+        Kind::Constant { expected_value } => Some((error, expected_value.as_ref())),
+        Kind::Enum { options } => match options.as_array()?.as_slice() {
+            [only] => Some((error, only)),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// Where each alternative wants another value of the same member, that member and its values.
+fn unknown_tag<'a>(context: &'a [Vec<ValidationError<'static>>]) -> Option<(&'a str, String)> {
+    let tags: Vec<_> = context
+        .iter()
+        .map(|branch| tag_error(branch))
+        .collect::<Option<_>>()?;
+    let (first, _) = tags.first()?;
+    let place = first.instance_path().as_str();
+    if tags
+        .iter()
+        .any(|(error, _)| error.instance_path().as_str() != place)
+    {
+        return None;
     }
+    let accepted = list(tags.iter().map(|(_, value)| literal(value)));
+    Some((
+        place,
+        format!(
+            "{} is not accepted; expected one of {accepted}",
+            quote(first.instance())
+        ),
+    ))
 }
 
 /// What is accepted, as it is advertised: a tolerated null is not.
@@ -227,19 +279,19 @@ fn unknown(place: &Value, instance: &Value, unexpected: &[String]) -> String {
     let is_are = if unexpected.len() == 1 { "is" } else { "are" };
     let properties = order::property_names(place);
     if properties.is_empty() {
-        return format!("{names} {is_are} not accepted; no members are");
+        return format!("{names} {is_are} not accepted; no members are accepted");
     }
     let free = properties
         .iter()
         .copied()
         .filter(|name| instance.get(name).is_none());
     let hint = match unexpected {
-        [only] => nearest(only, free).map(|name| format!("did you mean {}? ", quote_text(name))),
+        [only] => nearest(only, free).map(|name| format!("; did you mean {}?", quote_text(name))),
         _ => None,
     };
     let accepted = list(properties.iter().copied().map(quote_text));
     format!(
-        "{names} {is_are} not accepted; {}accepted are {accepted}",
+        "{names} {is_are} not accepted{} (accepted: {accepted})",
         hint.unwrap_or_default()
     )
 }
@@ -297,6 +349,14 @@ fn limits(error: &ValidationError<'_>, instance: &Value) -> String {
         }
         Kind::UniqueItems => "the items are not all different".to_owned(),
         Kind::Contains => "no item is what one has to be".to_owned(),
+        Kind::FalseSchema
+            if error
+                .schema_path()
+                .as_str()
+                .ends_with("/additionalProperties") =>
+        {
+            "a member is not accepted; no members are accepted".to_owned()
+        }
         Kind::FalseSchema => format!("nothing is accepted here, got {}", brief(instance)),
         Kind::Not { schema } => format!(
             "{} is not accepted; expected anything but {}",
@@ -306,10 +366,7 @@ fn limits(error: &ValidationError<'_>, instance: &Value) -> String {
         Kind::OneOfMultipleValid { .. } => {
             "this matches several of the forms that exclude each other".to_owned()
         }
-        Kind::PropertyNames { error } => format!(
-            "a name is not accepted: {}",
-            shorten(&error.masked().to_string())
-        ),
+        Kind::PropertyNames { error } => format!("the name {}", limits(error, error.instance())),
         _ => shorten(&error.masked().to_string()),
     }
 }

@@ -49,7 +49,10 @@ pub(super) fn simplify(schema: &mut Value) {
     }
     merge_names(map);
     forbid_null_in_optional_properties(map);
-    for_each_subschema(map, &mut |subschema| simplify(subschema));
+    for_each_subschema(map, &mut |subschema| {
+        spell_out(subschema);
+        simplify(subschema);
+    });
 }
 
 /// Calls `visit` for each schema directly within one.
@@ -60,20 +63,14 @@ pub(super) fn for_each_subschema(map: &mut Map<String, Value>, visit: &mut impl 
                 "properties" | "patternProperties" | "$defs" | "definitions",
                 Value::Object(schemas),
             ) => {
-                schemas
-                    .values_mut()
-                    .for_each(|schema| visit_one(schema, visit));
+                schemas.values_mut().for_each(&mut *visit);
             }
             ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Value::Array(schemas)) => {
-                schemas
-                    .iter_mut()
-                    .for_each(|schema| visit_one(schema, visit));
+                schemas.iter_mut().for_each(&mut *visit);
             }
-            ("items" | "not" | "if" | "then" | "else" | "contains" | "propertyNames", schema) => {
-                visit_one(schema, visit);
-            }
+            ("items" | "not" | "if" | "then" | "else" | "contains" | "propertyNames", schema)
             // `additionalProperties: true` is understood by all.
-            ("additionalProperties" | "unevaluatedProperties", schema @ Value::Object(_)) => {
+            | ("additionalProperties" | "unevaluatedProperties", schema @ Value::Object(_)) => {
                 visit(schema);
             }
             _ => {}
@@ -81,13 +78,13 @@ pub(super) fn for_each_subschema(map: &mut Map<String, Value>, visit: &mut impl 
     }
 }
 
-fn visit_one(schema: &mut Value, visit: &mut impl FnMut(&mut Value)) {
+/// Some clients expect every schema to be an object.
+fn spell_out(schema: &mut Value) {
     match schema {
         Value::Bool(true) => *schema = json!({}),
         Value::Bool(false) => *schema = json!({"not": {}}),
         _ => {}
     }
-    visit(schema);
 }
 
 fn drop_foreign_format(map: &mut Map<String, Value>) {
@@ -267,6 +264,9 @@ pub(super) fn tolerate_null(schema: &mut Value) {
                 values.push(Value::Null);
             }
         }
-        _ => *schema = json!({"anyOf": [schema.take(), {"type": "null"}], NULLABLE: true}),
+        _ => {
+            map.remove(NULLABLE);
+            *schema = json!({"anyOf": [schema.take(), {"type": "null"}], NULLABLE: true});
+        }
     }
 }

@@ -6,7 +6,7 @@ const MAX_LENGTH: usize = 64;
 /// The name that `wrong` is most likely a misspelling of.
 pub(super) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = normalized(wrong)?;
-    let allowed = 1.max(wrong.len() / 3);
+    let allowed = 1.max((wrong.len() + 1) / 3);
     names
         .filter_map(|name| {
             let distance = distance(&wrong, &normalized(name)?);

@@ -175,7 +175,7 @@ fn a_schema_becomes_the_schema_of_a_member() {
     #[derive(oxmcp::JsonSchema)]
     #[expect(dead_code, reason = "only the schema is wanted")]
     struct Node {
-        next: Vec<Node>,
+        next: Vec<Self>,
     }
     let list = Schema::of_output::<Vec<Node>>().within_object("result");
     assert!(list.is_object());

@@ -1,5 +1,10 @@
 //! The tests of the crate as its users see it, in one binary.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
+)]
+
 mod schema_explicit;
 mod schema_inference;
 mod schema_messages;

@@ -11,7 +11,7 @@ fn input<T: JsonSchema>() -> String {
     Schema::of::<T>().as_raw().get().to_owned()
 }
 
-fn accepts<T: JsonSchema>(value: Value) -> bool {
+fn accepts<T: JsonSchema>(value: impl Serialize) -> bool {
     Schema::of::<T>()
         .validate(&to_raw_value(&value).unwrap())
         .is_ok()
@@ -34,6 +34,7 @@ enum Unit {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[expect(clippy::use_self, reason = "both ways to name the type have to work")]
 struct Tree {
     children: Vec<Tree>,
     next: Option<Box<Self>>,
@@ -41,7 +42,7 @@ struct Tree {
 
 #[test]
 fn m6_fields_are_properties_in_their_order() {
-    insta::assert_snapshot!(input::<Pair>(), @"");
+    insta::assert_snapshot!(input::<Pair>(), @r#"{"type":"object","description":"Two numbers","properties":{"b":{"type":"number","description":"the dividend"},"a":{"type":"number","description":"the divisor"}},"required":["b","a"]}"#);
 }
 
 #[test]
@@ -63,8 +64,8 @@ fn m6_absent_skipped_and_defaulted_fields() {
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     }
-    insta::assert_snapshot!(input::<Query>(), @"");
-    insta::assert_snapshot!(Schema::of_output::<Query>().as_raw().get(), @"");
+    insta::assert_snapshot!(input::<Query>(), @r#"{"type":"object","properties":{"searchText":{"type":"string"},"limit":{"type":"integer","default":5,"minimum":0},"tags":{"type":"array","default":[],"items":{"type":"string"}},"unit":{"type":"string","enum":["degrees_celsius","fahrenheit"]},"note":{"type":"string"}},"required":["searchText"]}"#);
+    insta::assert_snapshot!(Schema::of_output::<Query>().as_raw().get(), @r#"{"type":"object","properties":{"searchText":{"type":"string"},"limit":{"type":"integer","default":5,"minimum":0},"tags":{"type":"array","default":[],"items":{"type":"string"}},"unit":{"anyOf":[{"type":"string","enum":["degrees_celsius","fahrenheit"]},{"type":"null"}]},"note":{"type":"string"}},"required":["searchText","limit","tags","unit"]}"#);
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn nested_types_are_inlined_and_recursive_ones_are_references() {
         two: Vec<BTreeMap<String, Pair>>,
     }
     assert!(!input::<Nested>().contains("$ref"));
-    insta::assert_snapshot!(input::<Tree>(), @"");
+    insta::assert_snapshot!(input::<Tree>(), @r##"{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#"}},"next":{"$ref":"#"}},"required":["children"]}"##);
     assert!(accepts::<Tree>(
         json!({"children": [{"children": []}], "next": {"children": []}})
     ));
@@ -138,7 +139,7 @@ fn formats_of_no_specification_are_dropped() {
         h: String,
         any: Value,
     }
-    insta::assert_snapshot!(input::<Formats>(), @"");
+    insta::assert_snapshot!(input::<Formats>(), @r#"{"type":"object","properties":{"a":{"type":"integer","maximum":255,"minimum":0},"b":{"type":"integer"},"c":{"type":"number"},"d":{"type":"integer","minimum":0},"e":{"type":"string"},"f":{"type":"string","maxLength":1,"minLength":1},"g":{"type":"object","properties":{"secs":{"type":"integer","minimum":0},"nanos":{"type":"integer","minimum":0}},"required":["secs","nanos"]},"h":{"type":"string","format":"uuid"},"any":{}},"required":["a","b","c","d","e","f","g","h","any"]}"#);
 }
 
 #[test]
@@ -170,10 +171,10 @@ fn enums_in_every_representation() {
         Number(i32),
         Text(String),
     }
-    insta::assert_snapshot!(input::<Described>(), @"");
-    insta::assert_snapshot!(input::<External>(), @"");
-    insta::assert_snapshot!(input::<Internal>(), @"");
-    insta::assert_snapshot!(input::<Adjacent>(), @"");
+    insta::assert_snapshot!(input::<Described>(), @r#"{"type":"string","description":"How hot\n\n- \"Hot\": boiling\n- \"Cold\": freezing","enum":["Hot","Cold"]}"#);
+    insta::assert_snapshot!(input::<External>(), @r#"{"anyOf":[{"type":"string","enum":["Unit"]},{"type":"object","additionalProperties":false,"properties":{"New":{"type":"integer"}},"required":["New"]},{"type":"object","additionalProperties":false,"properties":{"Named":{"type":"object","properties":{"z":{"type":"boolean"},"a":{"type":"boolean"}},"required":["z","a"]}},"required":["Named"]},{"type":"object","additionalProperties":false,"properties":{"Tuple":{"type":"array","maxItems":2,"minItems":2,"prefixItems":[{"type":"integer"},{"type":"string"}]}},"required":["Tuple"]}]}"#);
+    insta::assert_snapshot!(input::<Internal>(), @r#"{"type":"object","anyOf":[{"type":"object","properties":{"kind":{"type":"string","enum":["Circle"]},"r":{"type":"number"},"a":{"type":"string"}},"required":["kind","r"]},{"type":"object","properties":{"kind":{"type":"string","enum":["Nothing"]}},"required":["kind"]}]}"#);
+    insta::assert_snapshot!(input::<Adjacent>(), @r#"{"type":"object","anyOf":[{"type":"object","properties":{"t":{"type":"string","enum":["Number"]},"c":{"type":"integer"}},"required":["t","c"]},{"type":"object","properties":{"t":{"type":"string","enum":["Text"]},"c":{"type":"string"}},"required":["t","c"]}]}"#);
     assert!(accepts::<Internal>(json!({"kind": "Nothing"})));
     assert!(!accepts::<Internal>(json!({"kind": "Circle"})));
 }
@@ -201,7 +202,14 @@ fn structs_of_every_form() {
         input::<New>(),
         input::<Transparent>(),
     ];
-    insta::assert_snapshot!(text.join("\n"), @"");
+    insta::assert_snapshot!(text.join("\n"), @r#"
+    {"type":"object","properties":{}}
+    {"type":"object","properties":{}}
+    {"type":"object","properties":{}}
+    {"type":"array","maxItems":2,"minItems":2,"prefixItems":[{"type":"integer"},{"type":"string"}]}
+    {"type":"array","items":{"type":"object","description":"Two numbers","properties":{"b":{"type":"number","description":"the dividend"},"a":{"type":"number","description":"the divisor"}},"required":["b","a"]}}
+    {"type":"object","additionalProperties":{"type":"boolean"},"properties":{}}
+    "#);
 }
 
 #[test]
@@ -259,7 +267,12 @@ fn derived_code_bears_generics_defaults_and_modules() {
         input::<inner::most::Deep>(),
         input::<Made>(),
     ];
-    insta::assert_snapshot!(text.join("\n"), @"");
+    insta::assert_snapshot!(text.join("\n"), @r#"
+    {"type":"object","properties":{"list":{"type":"array","items":{"type":"boolean"}},"map":{"type":"object","additionalProperties":{"type":"array","maxItems":2,"minItems":2,"prefixItems":[{"type":"boolean"},{"type":"boolean"}]}}},"required":["list","map"]}
+    {"type":"object","additionalProperties":false,"properties":{"zebra":{"type":"integer","default":3,"minimum":0},"apple":{"type":"string","default":"red"}}}
+    {"type":"object","properties":{"x":{"type":"integer","default":4}}}
+    {"type":"object","properties":{"z":{"type":"object","additionalProperties":{"type":"integer","maximum":255,"minimum":0}},"a":{"type":"object","additionalProperties":{"type":"integer","maximum":255,"minimum":0}}},"required":["z","a"]}
+    "#);
 }
 
 #[test]
@@ -300,5 +313,5 @@ fn attributes_of_schemars_are_followed() {
         #[schemars(extend("x-mcp-header" = "Region"))]
         region: String,
     }
-    insta::assert_snapshot!(input::<Attributes>(), @"");
+    insta::assert_snapshot!(input::<Attributes>(), @r#"{"type":"object","title":"A title","description":"A text","properties":{"count":{"type":"integer","examples":[3],"maximum":9,"minimum":1},"name":{"type":"string","minLength":1,"pattern":"^[a-z]$"},"region":{"type":"string","x-mcp-header":"Region"}},"required":["count","name","region"]}"#);
 }

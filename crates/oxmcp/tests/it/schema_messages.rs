@@ -38,7 +38,20 @@ fn types() {
         (json!({"type": "null"}), json!({})),
         (json!({"type": ["string", "null"]}), json!(7)),
         (json!(false), json!(7)),
-    ]), @"");
+    ]), @r#"
+    /p: expected a number, got the string "two"
+    /p: expected an integer from 1 to 9, got the number 1.5
+    /p: expected an integer of at least 1, got the string "1"
+    /p: expected a number of at most 1, got null
+    /p: expected a string, got an object
+    /p: expected true or false, got the string "yes"
+    /p: expected an array, got the string "a,b"
+    /p: expected an object, got an array of 2
+    /p: expected an object with "x", "y", got an empty array
+    /p: expected null, got an empty object
+    /p: expected a string or null, got the number 7
+    /p: nothing is accepted here, got the number 7
+    "#);
 }
 
 #[test]
@@ -51,7 +64,15 @@ fn values() {
         (json!({"const": {"a": 1}}), json!({"a": 2})),
         (json!({"enum": (0..40).collect::<Vec<_>>()}), json!(41)),
         (json!({"not": {"type": "string"}}), json!("y")),
-    ]), @"");
+    ]), @r#"
+    /p: "K" is not accepted; expected one of "C", "F"
+    /p: expected one of "C", "F", got an array of 1
+    /p: 2 is not accepted; expected one of 1, null, true
+    /p: "y" is not accepted; expected "x"
+    /p: expected {"a":1}, got an object
+    /p: 41 is not accepted; expected one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, …
+    /p: the string "y" is not accepted; expected anything but a string
+    "#);
 }
 
 #[test]
@@ -73,7 +94,24 @@ fn limits() {
         (json!({"minProperties": 1}), json!({})),
         (json!({"maxProperties": 1}), json!({"a": 1, "b": 2})),
         (json!({"propertyNames": {"maxLength": 1}}), json!({"ab": 1})),
-    ]), @"");
+    ]), @r#"
+    /p: 0 is too small; expected at least 1
+    /p: 2 is too large; expected at most 1.5
+    /p: 0 is too small; expected more than 0
+    /p: 10 is too large; expected less than 10
+    /p: 7 is not a multiple of 5
+    /p: "ab" is too short (2 characters); expected at least 3
+    /p: "abcd" is too long (4 characters); expected at most 3
+    /p: "12a" does not match the pattern ^[0-9]+$
+    /p: 1 items are too few; expected at least 2
+    /p: 2 items are too many; expected at most 1
+    /p: the items are not all different
+    /p: no item is what one has to be
+    /p/1: nothing is accepted here, got the number 3
+    /p: 0 members are too few; expected at least 1
+    /p: 2 members are too many; expected at most 1
+    /p: the name "ab" is too long (2 characters); expected at most 1
+    "#);
 }
 
 #[test]
@@ -100,7 +138,21 @@ fn members() {
     }
     let closed = json!({"type": "object", "additionalProperties": false});
     text.push_str(&told(&closed, &json!({"a": 1})));
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @r#"
+    /: "unit" is missing (one of "C", "F")
+    /: "anything" is missing
+
+    /: "unit" is missing (one of "C", "F"); "Unit" is not its name
+    /: "Unit" is not accepted; did you mean "unit"? (accepted: "unit", "anything", "max_results")
+
+    /: "maxResults" is not accepted; did you mean "max_results"? (accepted: "unit", "anything", "max_results")
+
+    /: "colour", "size" are not accepted (accepted: "unit", "anything", "max_results")
+
+    /: expected an object with "unit", "anything", got an array of 1
+
+    /: a member is not accepted; no members are accepted
+    "#);
 }
 
 #[test]
@@ -120,7 +172,15 @@ fn alternatives() {
         (mixed.clone(), json!(true)),
         (mixed, json!(-1)),
         (exclusive, json!(3)),
-    ]), @"");
+    ]), @r#"
+    /p/r: expected a number, got the string "big"
+    /p: "side" is missing (a number)
+    /p/kind: "triangle" is not accepted; expected one of "circle", "square"
+    /p: expected an object with "kind" "circle" or an object with "kind" "square", got the string "circle"
+    /p: expected a string or an integer of at least 0 or null, got true
+    /p: -1 is too small; expected at least 0
+    /p: this matches several of the forms that exclude each other
+    "#);
 }
 
 #[test]
@@ -128,7 +188,10 @@ fn places() {
     let schema = json!({"type": "object", "properties": {"a/b": {"type": "array", "items": {
         "type": "object", "properties": {"x": {"type": "integer"}},
     }}}});
-    insta::assert_snapshot!(told(&schema, &json!({"a/b": [{"x": 1}, {"x": "2"}, 3]})), @"");
+    insta::assert_snapshot!(told(&schema, &json!({"a/b": [{"x": 1}, {"x": "2"}, 3]})), @r#"
+    /a~1b/1/x: expected an integer, got the string "2"
+    /a~1b/2: expected an object, got the number 3
+    "#);
 }
 
 #[test]
@@ -150,7 +213,10 @@ fn a_tolerated_null_is_not_offered() {
     let check = |value: Value| schema.validate(&to_raw_value(&value).unwrap());
     assert_eq!(check(json!({"limit": null, "place": null})), Ok(()));
     let violations = check(json!({"limit": "x", "place": 7})).unwrap_err();
-    insta::assert_snapshot!(violations.to_string(), @"");
+    insta::assert_snapshot!(violations.to_string(), @r#"
+    /limit: expected an integer from 0 to 255, got the string "x"
+    /place: expected a string or an object with "x", got the number 7
+    "#);
 }
 
 #[test]

@@ -10,7 +10,7 @@ struct Order {
     count: u32,
     sizes: Vec<Size>,
     note: Option<String>,
-    parent: Option<Box<Order>>,
+    parent: Option<Box<Self>>,
 }
 
 #[derive(oxmcp::JsonSchema)]
