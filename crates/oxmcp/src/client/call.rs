@@ -14,9 +14,8 @@ use crate::{
     Error, Result,
     client::{ClientSession, negotiate::decode},
     protocol::{
-        CallToolResult, ContentBlock, Method, Payload, ProgressParams,
-        method::CallTool,
-        wire::{ResultType, peek_result_type},
+        CallToolResult, Carried, ContentBlock, Method, ProgressParams, ResultType,
+        method::CallTool, peek_result_type,
     },
     session::CallOptions,
 };
@@ -106,17 +105,10 @@ impl<M: Method> Call<M> {
         let mut params = params?;
         let revision = session.revision();
         session.has_method(M::NAME)?;
-        let meta = params.meta_mut();
-        if !meta.is_empty() {
-            let own = mem::replace(meta, mem::take(&mut options.meta));
-            let mut added = mem::replace(params.meta_mut(), own);
-            options.meta = mem::take(params.meta_mut());
-            options
-                .meta
-                .as_object_mut()
-                .extend(mem::take(added.as_object_mut()));
+        if let Some(own) = params.metadata() {
+            options.meta.merge(mem::take(own));
         }
-        params.project(revision);
+        params.fit(revision);
         let result = session.connection().call(M::NAME, params, options).await?;
         if revision.is_modern() {
             check_result_type(M::NAME, &result)?;
@@ -127,13 +119,13 @@ impl<M: Method> Call<M> {
 
 /// A result of a kind that the client does not know must not be taken for another.
 fn check_result_type(method: &str, result: &RawValue) -> Result<()> {
-    match peek_result_type(result)? {
+    match peek_result_type(result) {
         ResultType::Complete => Ok(()),
         ResultType::InputRequired => Err(Error::unsupported(format!(
             "{method}: the server asks for input that this client did not declare it can give"
         ))),
-        ResultType::Other(other) => Err(Error::decode(format!(
-            "{method}: the server sent a result of the unknown kind {other:?}"
+        ResultType::Other => Err(Error::decode(format!(
+            "{method}: the server sent a result of a type that this client does not know"
         ))),
     }
 }

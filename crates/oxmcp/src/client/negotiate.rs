@@ -13,7 +13,7 @@ use crate::{
         peer::{ClientPeer, Negotiated},
     },
     protocol::{
-        DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta, Method, Payload,
+        DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta, Method,
         method::{Discover, Initialize},
         negotiation::{Verdict, on_discovered, on_error, supported_versions},
     },
@@ -205,10 +205,7 @@ impl Attempt {
         }
     }
 
-    async fn call<M: Method>(&self, mut params: M::Params, mut meta: Meta) -> Result<M::Result> {
-        if !params.meta_mut().is_empty() {
-            meta = std::mem::take(params.meta_mut());
-        }
+    async fn call<M: Method>(&self, params: M::Params, meta: Meta) -> Result<M::Result> {
         let timeout = self.client.features().timeout;
         let options = CallOptions {
             timeout,

@@ -91,6 +91,18 @@ impl Meta {
         self.as_object_mut().insert(key.into(), value.into())
     }
 
+    /// Adds all entries of another; where both have a key, what is here stays.
+    pub(crate) fn merge(&mut self, other: Self) {
+        if self.is_absent() {
+            *self = other;
+        } else if let Some(entries) = other.as_object() {
+            let object = self.as_object_mut();
+            for (key, value) in entries {
+                object.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+        }
+    }
+
     /// Removes a key, and returns what its value was.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         if self.is_absent() {

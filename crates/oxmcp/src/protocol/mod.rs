@@ -36,20 +36,23 @@ pub(crate) mod negotiation;
 mod open_enum;
 mod ordered_map;
 mod pagination;
+mod payload;
 mod progress;
+mod projection;
 mod prompts;
-pub(crate) mod request_meta;
+mod request_meta;
 mod resource_contents;
 mod resources;
 pub mod revision;
 mod roots;
 mod sampling;
 mod sampling_content;
+mod scan;
 mod subscriptions;
 mod tagged;
 mod tasks;
 mod tools;
-pub(crate) mod wire;
+mod wire;
 
 pub use base::{EmptyParams, EmptyResult, NotificationParams};
 pub use blob::Blob;
@@ -88,12 +91,15 @@ pub use method::{Method, Notification};
 pub use mrtr::{InputRequest, InputRequests, InputRequiredResult, InputResponse, InputResponses};
 pub use ordered_map::{OrderedMap, OrderedMapIter};
 pub use pagination::{Cursor, PaginatedParams};
+pub(crate) use payload::Carried;
+pub use payload::Payload;
 pub use progress::{ProgressParams, ProgressToken};
-pub use wire::Payload;
+pub(crate) use projection::{Project, project_error};
 
 pub use prompts::{
     GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage,
 };
+pub(crate) use request_meta::{Era, RequestMeta, unsupported_version};
 pub use resource_contents::{ResourceBody, ResourceContents};
 pub use resources::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult,
@@ -115,3 +121,4 @@ pub use tools::{
     CallToolParams, CallToolResult, ListToolsResult, TaskSupport, Tool, ToolAnnotations,
     ToolExecution,
 };
+pub(crate) use wire::{HasMeta, ResultType, encode_result, peek_result_type, raw_value};

@@ -72,11 +72,140 @@ impl Revision {
     }
 }
 
-/// What differs between the revisions.
+/// What a revision has. Each question is answered here, and nowhere else are revisions compared.
 impl Revision {
-    /// Whether several messages may be sent as one array.
+    const fn since(self, first: Self) -> bool {
+        self as u8 >= first as u8
+    }
+
+    /// Messages can come in arrays.
     pub(crate) const fn has_batches(self) -> bool {
         matches!(self, Self::V2025_03_26)
+    }
+
+    /// Content can be a sound.
+    pub(crate) const fn has_audio(self) -> bool {
+        self.since(Self::V2025_03_26)
+    }
+
+    /// Tools have hints.
+    pub(crate) const fn has_tool_annotations(self) -> bool {
+        self.since(Self::V2025_03_26)
+    }
+
+    /// Progress can have a message.
+    pub(crate) const fn has_progress_messages(self) -> bool {
+        self.since(Self::V2025_03_26)
+    }
+
+    /// Servers say that they complete arguments.
+    pub(crate) const fn has_completions_capability(self) -> bool {
+        self.since(Self::V2025_03_26)
+    }
+
+    /// Things have a name for people beside the one for programs.
+    pub(crate) const fn has_titles(self) -> bool {
+        self.since(Self::V2025_06_18)
+    }
+
+    /// Parts of messages have a `_meta` of their own.
+    pub(crate) const fn has_part_meta(self) -> bool {
+        self.since(Self::V2025_06_18)
+    }
+
+    /// Annotations say when something changed last.
+    pub(crate) const fn has_last_modified(self) -> bool {
+        self.since(Self::V2025_06_18)
+    }
+
+    /// Content can be a link to a resource.
+    pub(crate) const fn has_resource_links(self) -> bool {
+        self.since(Self::V2025_06_18)
+    }
+
+    /// Tools have output schemas and return structured content.
+    pub(crate) const fn has_structured_content(self) -> bool {
+        self.since(Self::V2025_06_18)
+    }
+
+    /// Structured content can be any JSON, and not only an object.
+    pub(crate) const fn has_any_structured_content(self) -> bool {
+        self.is_modern()
+    }
+
+    /// Completion is told what is already settled.
+    pub(crate) const fn has_completion_context(self) -> bool {
+        self.since(Self::V2025_06_18)
+    }
+
+    /// Servers can ask the user.
+    pub(crate) const fn has_elicitation(self) -> bool {
+        self.since(Self::V2025_06_18)
+    }
+
+    /// Servers can send the user to a URL, and clients say whether they show forms, URLs or both.
+    pub(crate) const fn has_elicitation_modes(self) -> bool {
+        self.since(Self::V2025_11_25)
+    }
+
+    /// URLs that users are sent to have an id, by which their end is told.
+    pub(crate) const fn has_elicitation_ids(self) -> bool {
+        matches!(self, Self::V2025_11_25)
+    }
+
+    /// Forms have titled choices, choices of several, and defaults for all fields.
+    pub(crate) const fn has_rich_forms(self) -> bool {
+        self.since(Self::V2025_11_25)
+    }
+
+    /// Things have icons.
+    pub(crate) const fn has_icons(self) -> bool {
+        self.since(Self::V2025_11_25)
+    }
+
+    /// Implementations have a description and a website.
+    pub(crate) const fn has_implementation_details(self) -> bool {
+        self.since(Self::V2025_11_25)
+    }
+
+    /// Sampling knows tools, and messages of several pieces.
+    pub(crate) const fn has_sampling_tools(self) -> bool {
+        self.since(Self::V2025_11_25)
+    }
+
+    /// Requests can run on as tasks.
+    pub(crate) const fn has_tasks(self) -> bool {
+        matches!(self, Self::V2025_11_25)
+    }
+
+    /// Clients say when their roots change.
+    pub(crate) const fn has_roots_list_changed(self) -> bool {
+        !self.is_modern()
+    }
+
+    /// Results say of which type they are, and who made them.
+    pub(crate) const fn has_result_types(self) -> bool {
+        self.is_modern()
+    }
+
+    /// Results say how long they stay fresh.
+    pub(crate) const fn has_caching(self) -> bool {
+        self.is_modern()
+    }
+
+    /// Requests carry the answers to what the server asked.
+    pub(crate) const fn has_input_responses(self) -> bool {
+        self.is_modern()
+    }
+
+    /// An unknown resource has an error code of its own.
+    pub(crate) const fn has_resource_not_found(self) -> bool {
+        !self.is_modern()
+    }
+
+    /// A server can refuse a request until the user has visited a URL.
+    pub(crate) const fn has_url_elicitation_required(self) -> bool {
+        matches!(self, Self::V2025_11_25)
     }
 }
 

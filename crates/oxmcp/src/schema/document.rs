@@ -13,7 +13,7 @@ use super::{
     expected::expected,
     explain, full,
     infer::{Direction, infer},
-    order, portable, stream, wrap,
+    order, portable, stream,
 };
 use crate::error::{Error, Result};
 
@@ -183,12 +183,6 @@ impl Schema {
             .marked
             .get("type")
             .is_some_and(|kind| kind == "object")
-    }
-
-    /// The schema of an object with one required member, which has this schema: how revisions whose structured
-    /// content has to be an object see what is none.
-    pub(crate) fn within_object(&self, member: &str) -> Self {
-        Self::trusted(wrap::within_object(&self.0.marked, member))
     }
 
     /// A schema that this crate has made: it is compiled in full when that is first needed.

@@ -14,7 +14,6 @@ mod portable;
 mod spelling;
 mod stream;
 mod violations;
-mod wrap;
 
 #[cfg(test)]
 mod tests;

@@ -171,31 +171,6 @@ fn repeated_names_are_not_a_way_around() {
 }
 
 #[test]
-fn a_schema_becomes_the_schema_of_a_member() {
-    #[derive(oxmcp::JsonSchema)]
-    #[expect(dead_code, reason = "only the schema is wanted")]
-    struct Node {
-        next: Vec<Self>,
-    }
-    let list = Schema::of_output::<Vec<Node>>().within_object("result");
-    assert!(list.is_object());
-    assert!(
-        list.validate(&raw(r#"{"result":[{"next":[{"next":[]}]}]}"#))
-            .is_ok()
-    );
-    assert!(
-        list.validate(&raw(r#"{"result":[{"next":[{"next":[7]}]}]}"#))
-            .is_err()
-    );
-
-    let number = Schema::of_output::<f64>().within_object("result");
-    assert_eq!(
-        number.as_raw().get(),
-        r#"{"type":"object","properties":{"result":{"type":"number"}},"required":["result"]}"#
-    );
-}
-
-#[test]
 fn an_input_is_an_object() {
     let cases: [(Schema, Option<&str>); 6] = [
         (Schema::of::<()>(), None),

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     Error, Result, Revision,
-    protocol::{Cursor, ListToolsResult, wire},
+    protocol::{Cursor, ListToolsResult, encode_result, raw_value},
     server::features::Features,
 };
 
@@ -64,8 +64,8 @@ fn make(features: &Features, revision: Revision, last: Option<&str>) -> Result<B
         result.next_cursor = end.map(|end| encode(Kind::Tools, end));
     }
     let mut out = Vec::new();
-    wire::encode_result(&mut out, result, revision, Some(&features.stamp))?;
-    wire::raw_value(out)
+    encode_result(&mut out, &mut result, revision, Some(&features.stamp))?;
+    raw_value(out)
 }
 
 /// What a cursor goes on in. A cursor of one list means nothing in another.

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use crate::{
     Error, Result,
     protocol::{
-        DiscoverResult, EmptyResult, InitializeParams, InitializeResult, Method, PaginatedParams,
-        Payload, method, wire,
+        DiscoverResult, EmptyResult, HasMeta, InitializeParams, InitializeResult, Method,
+        PaginatedParams, Project, encode_result, method, raw_value,
     },
     server::{features::Features, peer::ServerPeer},
     session::{Body, RequestContext, Work},
@@ -69,11 +69,11 @@ impl Call<'_> {
         })
     }
 
-    fn answer<R: Payload>(&self, result: R) -> Result<Served> {
+    fn answer<R: serde::Serialize + Project + HasMeta>(&self, mut result: R) -> Result<Served> {
         let mut out = Vec::new();
         let stamp = Some(&*self.features.stamp);
-        wire::encode_result(&mut out, result, self.cx.revision(), stamp)?;
-        wire::raw_value(out).map(|json| Served::Now(Body::Json(json)))
+        encode_result(&mut out, &mut result, self.cx.revision(), stamp)?;
+        raw_value(out).map(|json| Served::Now(Body::Json(json)))
     }
 }
 
@@ -87,8 +87,8 @@ fn initialize(call: Call<'_>) -> Result<Served> {
         InitializeResult::new(revision, features.capabilities(), features.info.clone());
     result.instructions.clone_from(&features.instructions);
     let mut out = Vec::new();
-    wire::encode_result(&mut out, result, revision, None)?;
-    wire::raw_value(out).map(|json| Served::Now(Body::Json(json)))
+    encode_result(&mut out, &mut result, revision, None)?;
+    raw_value(out).map(|json| Served::Now(Body::Json(json)))
 }
 
 /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).

@@ -11,12 +11,9 @@ use std::{
 use serde_json::value::RawValue;
 
 use crate::{
-    Error, ErrorCode, Result, Revision,
+    Error, Result, Revision,
     jsonrpc::{RawNotification, RawRequest},
-    protocol::{
-        InitializeParams, UnsupportedProtocolVersionData,
-        request_meta::{Claim, RequestMeta},
-    },
+    protocol::{Era, InitializeParams, RequestMeta, unsupported_version},
     server::{Server, features::Features, methods},
     session::{
         Arrival, Body, BoxFuture, Connection, ContextParts, Peer, RequestContext, Role, Side, Work,
@@ -91,7 +88,10 @@ impl ServerPeer {
                 .find(|revision| !revision.is_modern())
         };
         let Some(revision) = asked.or_else(newest) else {
-            return Err(unsupported(features, &params.protocol_version));
+            return Err(unsupported_version(
+                &features.revisions,
+                &params.protocol_version,
+            ));
         };
         let peer = Peer {
             revision,
@@ -115,13 +115,9 @@ impl ServerPeer {
         method: &str,
         meta: &RequestMeta<'_>,
     ) -> Result<Arc<Peer>> {
-        match meta.claim() {
-            Claim::Modern(revision) if features.serves(revision) => {
-                Ok(self.modern(revision, meta)?)
-            }
-            Claim::Modern(revision) => Err(unsupported(features, revision.as_str())),
-            Claim::Unknown(name) => Err(unsupported(features, &name)),
-            Claim::None => self.identify_legacy(method),
+        match meta.classify(&features.revisions)? {
+            Era::Modern(revision) => self.modern(revision, meta),
+            Era::Legacy => self.identify_legacy(method),
         }
     }
 
@@ -132,7 +128,10 @@ impl ServerPeer {
         if matches!(method, "initialize" | "ping") {
             return Ok(Arc::new(Peer::stranger()));
         }
-        Err(RequestMeta::missing())
+        Err(Error::invalid_params(format!(
+            "no session is open: send initialize first, or make a modern request, for which {}",
+            RequestMeta::default().what_is_missing()
+        )))
     }
 
     fn modern(&self, revision: Revision, meta: &RequestMeta<'_>) -> Result<Arc<Peer>> {
@@ -172,7 +171,7 @@ impl ServerPeer {
                 context.peer = peer;
                 context.log_level = log_level;
                 context.progress_token = meta.progress_token();
-                context.meta = meta.raw().map(ToOwned::to_owned);
+                context.meta = meta.raw().map(Into::into);
                 self.dispatch(&features, Arc::new(context), &method, params);
             }
             Err(error) => respond_now(&context, Err(error)),
@@ -289,21 +288,4 @@ impl fmt::Debug for ServerPeer {
             .field("legacy", &self.legacy.get())
             .finish_non_exhaustive()
     }
-}
-
-fn unsupported(features: &Features, asked: &str) -> Error {
-    let data = UnsupportedProtocolVersionData::new(features.revisions.clone(), asked);
-    let served: Vec<_> = features
-        .revisions
-        .iter()
-        .map(|revision| revision.as_str())
-        .collect();
-    Error::protocol(
-        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
-        format!(
-            "Unsupported protocol version {asked}; this server speaks {}",
-            served.join(", ")
-        ),
-    )
-    .with_data(data)
 }

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     Result, Revision,
-    protocol::{CallToolResult, wire},
+    protocol::{CallToolResult, encode_result, raw_value},
 };
 
 /// A result on its way out.
@@ -31,7 +31,7 @@ impl Body {
         match self {
             Self::Json(json) => out.extend_from_slice(json.get().as_bytes()),
             Self::Shared(json) => out.extend_from_slice(json.get().as_bytes()),
-            Self::Tool(result) => return wire::encode_result(out, *result, revision, stamp),
+            Self::Tool(mut result) => return encode_result(out, &mut *result, revision, stamp),
         }
         Ok(())
     }
@@ -47,7 +47,7 @@ impl Body {
             other => {
                 let mut out = Vec::new();
                 other.encode(&mut out, revision, stamp)?;
-                wire::raw_value(out)
+                raw_value(out)
             }
         }
     }

@@ -2,8 +2,6 @@
 
 use std::{fmt, sync::Arc};
 
-use serde_json::value::RawValue;
-
 use crate::{
     jsonrpc::RequestId,
     protocol::{ClientCapabilities, Implementation, LoggingLevel, Meta, ProgressToken, Revision},
@@ -46,7 +44,7 @@ pub(crate) struct ContextParts {
     pub(crate) progress_token: Option<ProgressToken>,
     pub(crate) log_level: Option<LoggingLevel>,
     /// The request's `_meta`, as it arrived.
-    pub(crate) meta: Option<Box<RawValue>>,
+    pub(crate) meta: Option<Box<str>>,
     pub(crate) cancel: Arc<CancelSignal>,
 }
 
@@ -127,7 +125,7 @@ impl RequestContext {
     #[must_use]
     pub fn meta(&self) -> Meta {
         let meta = self.parts.meta.as_ref();
-        meta.and_then(|meta| serde_json::from_str(meta.get()).ok())
+        meta.and_then(|meta| serde_json::from_str(meta).ok())
             .unwrap_or_default()
     }
 

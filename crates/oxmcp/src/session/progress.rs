@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     jsonrpc::write_notification,
-    protocol::{Notification, Payload, ProgressParams, method},
+    protocol::{Notification, ProgressParams, Project, method},
     session::{BoxFuture, RequestContext},
 };
 

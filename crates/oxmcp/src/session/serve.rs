@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     Error, Result,
     jsonrpc::{ErrorObject, write_error, write_response},
+    protocol::project_error,
     session::{Body, BoxFuture, ContextParts, Pace, panics},
 };
 
@@ -140,7 +141,8 @@ fn write_answer(out: &mut Vec<u8>, context: &ContextParts, result: Result<Body>)
     let written =
         result.and_then(|body| write_response(out, id, |out| body.encode(out, revision, stamp)));
     if let Err(error) = written {
-        let object = ErrorObject::from(&error);
+        let mut object = ErrorObject::from(&error);
+        project_error(&mut object, revision);
         write_error(out, Some(id), &object);
     }
 }

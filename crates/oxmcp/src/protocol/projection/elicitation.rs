@@ -1,0 +1,170 @@
+//! What users are asked.
+
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
+
+use super::Project;
+use crate::protocol::{
+    ElicitFormParams, ElicitParams, ElicitResult, ElicitSchema, ElicitUrlParams, EnumOptions,
+    JsonObject, MultiSelectSchema, PrimitiveSchema, Revision, SingleSelectSchema, StringSchema,
+};
+
+impl ElicitParams {
+    /// Why users of a revision cannot be asked this. `None` where they can.
+    pub(crate) fn obstacle(&self, to: Revision) -> Option<&'static str> {
+        match self {
+            _ if !to.has_elicitation() => Some("this revision has no way to ask the user"),
+            Self::Url(_) if !to.has_elicitation_modes() => {
+                Some("this revision has no way to send the user to a URL")
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Project for ElicitParams {
+    fn project(&mut self, to: Revision) {
+        match self {
+            Self::Form(form) => form.project(to),
+            Self::Url(url) => url.project(to),
+            Self::Unknown(_) => {}
+        }
+    }
+}
+
+impl Project for ElicitFormParams {
+    fn project(&mut self, to: Revision) {
+        self.requested_schema.project(to);
+        if !to.has_tasks() {
+            self.task = None;
+        }
+    }
+}
+
+impl Project for ElicitUrlParams {
+    fn project(&mut self, to: Revision) {
+        if !to.has_elicitation_ids() {
+            self.elicitation_id = None;
+        }
+        if !to.has_tasks() {
+            self.task = None;
+        }
+    }
+}
+
+impl Project for ElicitResult {
+    fn project(&mut self, _to: Revision) {}
+}
+
+impl Project for ElicitSchema {
+    fn project(&mut self, to: Revision) {
+        if to.has_rich_forms() {
+            return;
+        }
+        self.dialect = None;
+        for field in self.properties.values_mut() {
+            match field {
+                PrimitiveSchema::String(field) => field.default = None,
+                PrimitiveSchema::Number(field) => field.default = None,
+                PrimitiveSchema::SingleSelect(field) => plain_select(field),
+                PrimitiveSchema::MultiSelect(select) => *field = listed(select).into(),
+                PrimitiveSchema::Boolean(_) | PrimitiveSchema::Unknown(_) => {}
+            }
+        }
+    }
+}
+
+/// Titles were once written beside the values.
+fn plain_select(field: &mut SingleSelectSchema) {
+    field.default = None;
+    if let EnumOptions::Titled(options) = &mut field.options {
+        let (values, names) = options
+            .drain(..)
+            .map(|option| (option.value, option.title))
+            .unzip();
+        field.options = EnumOptions::Named { values, names };
+    }
+}
+
+/// Where several cannot be chosen, they can be typed. [`ElicitSchema::read_lists`] reads them.
+fn listed(select: &mut MultiSelectSchema) -> StringSchema {
+    let values: Vec<&str> = select.options.values().collect();
+    let hint = format!("Any of these, separated by commas: {}", values.join(", "));
+    let description = match select.description.take() {
+        Some(description) => format!("{description}\n{hint}"),
+        None => hint,
+    };
+    StringSchema {
+        title: select.title.take(),
+        ..StringSchema::default().with_description(description)
+    }
+}
+
+impl ElicitSchema {
+    /// Reads what was typed into fields that stood for a choice of several. `None` where there is nothing of the kind.
+    pub(crate) fn read_lists(&self, content: &RawValue) -> Option<Box<RawValue>> {
+        let lists: Vec<&str> = self
+            .properties
+            .iter()
+            .filter_map(|(name, field)| {
+                matches!(field, PrimitiveSchema::MultiSelect(_)).then_some(name)
+            })
+            .collect();
+        if lists.is_empty() {
+            return None;
+        }
+        let mut content: JsonObject = serde_json::from_str(content.get()).ok()?;
+        for name in lists {
+            if let Some(field) = content.get_mut(name)
+                && let Value::String(typed) = field
+            {
+                let values = typed
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|value| !value.is_empty());
+                *field = values.collect();
+            }
+        }
+        to_raw_value(&content).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn old_forms_have_no_lists_and_their_titles_beside() {
+        let colours = EnumOptions::titled([("r", "Red"), ("g", "Green")]);
+        let form = ElicitSchema::new()
+            .required("one", SingleSelectSchema::new(colours.clone()))
+            .required("some", MultiSelectSchema::new(colours));
+        let mut old = form.clone();
+        old.project(Revision::V2025_06_18);
+        let old: Value = serde_json::from_str(&serde_json::to_string(&old).unwrap()).unwrap();
+        assert_eq!(
+            old["properties"]["one"],
+            json!({"type": "string", "enum": ["r", "g"], "enumNames": ["Red", "Green"]})
+        );
+        assert_eq!(old["properties"]["some"]["type"], "string");
+
+        let typed = to_raw_value(&json!({"one": "r", "some": "r, g,"})).unwrap();
+        let read = form.read_lists(&typed).unwrap();
+        assert_eq!(read.get(), r#"{"one":"r","some":["r","g"]}"#);
+    }
+
+    #[test]
+    fn who_cannot_be_asked() {
+        let url = ElicitParams::url("m", "https://example.com");
+        let form = ElicitParams::form("m", ElicitSchema::new());
+        let asked = |params: &ElicitParams| {
+            Revision::ALL.map(|revision| params.obstacle(revision).is_none())
+        };
+        assert_eq!(asked(&form), [false, false, true, true, true]);
+        assert_eq!(asked(&url), [false, false, false, true, true]);
+    }
+}
