@@ -133,6 +133,7 @@ fn compile_typed(map: &Map<String, Value>) -> Option<Typed> {
             "required" => typed.require(value)?,
             "additionalProperties" => typed.additional = Check::compile(value),
             "items" => typed.items = Check::compile(value),
+            "enum" if map.contains_key("const") => return None,
             "enum" => typed.values = Some(scalars(value.as_array()?)?),
             "const" => typed.values = Some(scalars(std::slice::from_ref(value))?),
             "minimum" => typed.numbers().minimum = limit(value)?,
