@@ -174,6 +174,67 @@ fn plain_values_are_accepted_fast() {
     }
 }
 
+/// Each keyword just missed: chance does not hit every limit in every run.
+#[test]
+fn no_keyword_is_passed_over() {
+    let cases = [
+        (json!({"type": "integer"}), "1.5"),
+        (json!({"type": "number"}), "\"1\""),
+        (json!({"type": ["string", "null"]}), "1"),
+        (json!({"minimum": 1}), "0"),
+        (json!({"maximum": 1}), "2"),
+        (json!({"exclusiveMinimum": 1}), "1"),
+        (json!({"exclusiveMaximum": 1}), "1.0"),
+        (
+            json!({"maximum": 9_007_199_254_740_992_i64}),
+            "9007199254740993",
+        ),
+        (json!({"minLength": 2}), "\"ä\""),
+        (json!({"maxLength": 1}), "\"ab\""),
+        (json!({"minItems": 2}), "[1]"),
+        (json!({"maxItems": 1}), "[1,2]"),
+        (json!({"items": {"type": "string"}}), "[\"a\",1]"),
+        (json!({"enum": ["a", 1, null]}), "\"b\""),
+        (json!({"const": true}), "false"),
+        (json!({"const": 2, "enum": [1]}), "1"),
+        (json!({"enum": [1], "const": 2}), "2"),
+        (json!({"properties": {"a": {"type": "null"}}}), "{\"a\":1}"),
+        (
+            json!({"properties": {"a": {}, "b": {}}, "required": ["b"]}),
+            "{\"a\":1}",
+        ),
+        (json!({"required": ["b"]}), "{}"),
+        (json!({"additionalProperties": false}), "{\"a\":1}"),
+        (
+            json!({"properties": {"a": {}}, "additionalProperties": {"type": "null"}}),
+            "{\"b\":1}",
+        ),
+        (
+            json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+            "1",
+        ),
+        (
+            json!({"type": "object", "anyOf": [{"type": "string"}]}),
+            "\"a\"",
+        ),
+        (json!({"anyOf": [{"type": "integer"}], "maximum": 1}), "2"),
+        (json!({"allOf": [{"type": "string"}]}), "1"),
+        (
+            json!({"patternProperties": {"^a": {"type": "null"}}}),
+            "{\"a\":1}",
+        ),
+        (
+            json!({"$ref": "#/$defs/n", "$defs": {"n": {"type": "null"}}}),
+            "1",
+        ),
+    ];
+    for (schema, text) in cases {
+        let compiled = Schema::from_json(schema.clone()).unwrap();
+        assert!(compiled.verdict(&raw(text)).is_err(), "{schema} {text}");
+        assert!(!compiled.accepts_fast(&raw(text)), "{schema} {text}");
+    }
+}
+
 /// JSON that is read twice is read in the same way: the last of equal names counts for the full validator, and the fast
 /// check accepts only if all of them are valid.
 #[test]
