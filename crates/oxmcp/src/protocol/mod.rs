@@ -40,6 +40,8 @@ mod payload;
 mod progress;
 mod projection;
 mod prompts;
+#[cfg(test)]
+mod proof;
 mod request_meta;
 mod resource_contents;
 mod resources;

@@ -173,6 +173,11 @@ impl Revision {
         self.since(Self::V2025_11_25)
     }
 
+    /// Messages of sampling have a `_meta` of their own.
+    pub(crate) const fn has_sampling_message_meta(self) -> bool {
+        self.since(Self::V2025_11_25)
+    }
+
     /// Requests can run on as tasks.
     pub(crate) const fn has_tasks(self) -> bool {
         matches!(self, Self::V2025_11_25)

@@ -9,5 +9,6 @@ mod schema_explicit;
 mod schema_inference;
 mod schema_messages;
 mod schema_options;
+mod schemas;
 mod transport;
 mod ui;

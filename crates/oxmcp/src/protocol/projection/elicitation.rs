@@ -55,7 +55,29 @@ impl Project for ElicitUrlParams {
 }
 
 impl Project for ElicitResult {
-    fn project(&mut self, _to: Revision) {}
+    fn project(&mut self, to: Revision) {
+        if !to.has_rich_forms()
+            && let Some(content) = &self.content
+            && let Some(joined) = join_lists(content)
+        {
+            self.content = Some(joined);
+        }
+    }
+}
+
+/// Where an answer cannot be a list, its values are separated by commas. `None` where there is no list.
+fn join_lists(content: &RawValue) -> Option<Box<RawValue>> {
+    if !content.get().contains('[') {
+        return None;
+    }
+    let mut content: JsonObject = serde_json::from_str(content.get()).ok()?;
+    for field in content.values_mut() {
+        if let Value::Array(values) = field {
+            let values: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
+            *field = values.join(", ").into();
+        }
+    }
+    to_raw_value(&content).ok()
 }
 
 impl Project for ElicitSchema {

@@ -43,7 +43,9 @@ fn split(messages: &mut Vec<SamplingMessage>) {
 impl Project for SamplingMessage {
     fn project(&mut self, to: Revision) {
         self.content.project(to);
-        part_meta(&mut self.meta, to);
+        if !to.has_sampling_message_meta() {
+            self.meta = Meta::default();
+        }
     }
 }
 
