@@ -112,6 +112,10 @@ impl Meta {
     }
 
     /// All entries, to be changed.
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "it cannot: the map is set before it is taken"
+    )]
     pub fn as_object_mut(&mut self) -> &mut JsonObject {
         let _ = self.as_object();
         self.raw = None;

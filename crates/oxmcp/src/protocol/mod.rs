@@ -24,6 +24,7 @@ mod completion;
 mod content;
 mod discover;
 mod elicit_schema;
+mod elicit_select;
 mod elicitation;
 mod errors;
 mod json;
@@ -74,9 +75,10 @@ pub use content::{
 };
 pub use discover::DiscoverResult;
 pub use elicit_schema::{
-    BooleanSchema, ElicitSchema, EnumOption, EnumOptions, MultiSelectSchema, NumberKind,
-    NumberSchema, PrimitiveSchema, SingleSelectSchema, StringFormat, StringSchema,
+    BooleanSchema, ElicitSchema, NumberKind, NumberSchema, PrimitiveSchema, StringFormat,
+    StringSchema,
 };
+pub use elicit_select::{EnumOption, EnumOptions, MultiSelectSchema, SingleSelectSchema};
 pub use elicitation::{
     ElicitAction, ElicitFormParams, ElicitParams, ElicitResult, ElicitUrlParams,
     ElicitationCompleteParams,

@@ -87,16 +87,16 @@ impl<'de> Deserialize<'de> for InputRequest {
 
         let Members { method, params } = Members::deserialize(deserializer)?;
         Ok(match &*method {
-            "elicitation/create" => Self::Elicit(read(params)?),
-            "sampling/createMessage" => Self::CreateMessage(read(params)?),
-            "roots/list" => Self::ListRoots(read(params)?),
+            "elicitation/create" => Self::Elicit(read(params.as_deref())?),
+            "sampling/createMessage" => Self::CreateMessage(read(params.as_deref())?),
+            "roots/list" => Self::ListRoots(read(params.as_deref())?),
             _ => Self::Unknown { method, params },
         })
     }
 }
 
-fn read<T: DeserializeOwned, E: Error>(params: Option<Box<RawValue>>) -> Result<T, E> {
-    serde_json::from_str(params.as_deref().map_or("{}", RawValue::get)).map_err(E::custom)
+fn read<T: DeserializeOwned, E: Error>(params: Option<&RawValue>) -> Result<T, E> {
+    serde_json::from_str(params.map_or("{}", RawValue::get)).map_err(E::custom)
 }
 
 /// One answer: the result of what was asked under the same key.

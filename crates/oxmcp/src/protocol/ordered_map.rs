@@ -67,7 +67,6 @@ impl<V> OrderedMap<V> {
     }
 
     /// The entries in their order.
-    #[must_use]
     pub fn iter(&self) -> OrderedMapIter<'_, V> {
         self.0.iter().map(borrow)
     }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use self::official::Schema;
 use super::{method, *};
-use crate::jsonrpc::{ErrorCode, ErrorObject};
+use crate::jsonrpc::{ErrorCode, ErrorObject, ExtraMeta, write_request};
 
 const SERVER_INFO: &str = r#"{"name":"server","version":"1"}"#;
 const CLIENT: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"client","version":"1"}"#;
@@ -235,7 +235,7 @@ impl Proof {
         self.some_params::<ElicitParams>(from, to, "elicitation/create", |params| {
             if let ElicitParams::Url(url) = params {
                 // Only whoever asks can make an id for it.
-                url.elicitation_id.get_or_insert("1".into());
+                url.elicitation_id.get_or_insert_with(|| "1".into());
             }
             params.obstacle(to.revision).is_none()
         });
@@ -270,18 +270,26 @@ impl Proof {
         let of_client =
             to.revision.is_modern() && method::find(method::REQUESTS_TO_SERVER, method).is_some();
         for instance in generate::instances(from, source) {
-            let params = instance.get("params").unwrap_or(&json!({})).to_string();
+            let params = instance
+                .get("params")
+                .map_or_else(|| "{}".into(), Value::to_string);
             let mut params: P = serde_json::from_str(&params).unwrap();
             if !accept(&mut params) {
                 continue;
             }
             let meta = params.meta_mut();
             let said = meta.is_some_and(|meta| meta.get(Meta::PROTOCOL_VERSION).is_some());
-            let own = if of_client && !said { CLIENT } else { "" };
+            params.project(to.revision);
+            let meta = params.meta_mut().map(std::mem::take).unwrap_or_default();
+            let extra = ExtraMeta {
+                envelope: (of_client && !said).then_some(CLIENT),
+                progress: false,
+                meta: &meta,
+            };
             let mut sent = Vec::new();
-            encode_params(&mut sent, &mut params, to.revision, own).unwrap();
-            let sent = serde_json::from_slice(&sent).unwrap();
-            self.validate(to, target, "/properties/params", &sent);
+            write_request(&mut sent, 1, method, &params, extra).unwrap();
+            let sent: Value = serde_json::from_slice(&sent).unwrap();
+            self.validate(to, target, "/properties/params", &sent["params"]);
         }
     }
 

@@ -79,3 +79,71 @@ impl Project for CallToolParams {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::protocol::{Resource, ToolAnnotations};
+
+    fn sent<T: Project + serde::Serialize>(mut value: T, to: Revision) -> String {
+        value.project(to);
+        serde_json::to_string(&value).unwrap()
+    }
+
+    #[test]
+    fn content_by_revision() {
+        let link = || ContentBlock::link(Resource::new("a:b", "n").with_description("d"));
+        let text = r#"{"type":"text","text":"n: a:b\nd"}"#;
+        assert_eq!(sent(link(), Revision::V2025_03_26), text);
+        assert!(sent(link(), Revision::V2025_06_18).starts_with(r#"{"type":"resource_link""#));
+        let audio = || ContentBlock::audio(b"abc", "audio/wav");
+        let text = r#"{"type":"text","text":"[audio: audio/wav, 3 bytes]"}"#;
+        assert_eq!(sent(audio(), Revision::V2024_11_05), text);
+        assert!(sent(audio(), Revision::V2025_03_26).contains(r#""data":"YWJj""#));
+        let unknown: ContentBlock = serde_json::from_str(r#"{"type":"x"}"#).unwrap();
+        let text = r#"{"type":"text","text":"{\"type\":\"x\"}"}"#;
+        assert_eq!(sent(unknown, Revision::LATEST), text);
+    }
+
+    #[test]
+    fn structured_content_by_revision() {
+        let number = || CallToolResult::structured(&5).unwrap();
+        let content = r#""content":[{"type":"text","text":"5"}]"#;
+        for (to, structured) in [
+            (Revision::V2025_03_26, ""),
+            (
+                Revision::V2025_11_25,
+                r#","structuredContent":{"result":5}"#,
+            ),
+            (Revision::V2026_07_28, r#","structuredContent":5"#),
+        ] {
+            assert_eq!(
+                sent(number(), to),
+                format!("{{{content}{structured}}}"),
+                "{to}"
+            );
+        }
+        let mut silent = number();
+        silent.content.clear();
+        assert_eq!(
+            sent(silent, Revision::V2024_11_05),
+            format!("{{{content}}}")
+        );
+    }
+
+    #[test]
+    fn tools_by_revision() {
+        let tool = Tool::new("n", json!({"type": "object"}))
+            .with_title("N")
+            .with_annotations(ToolAnnotations::default())
+            .with_output_schema(json!({"type": "number"}));
+        let first = r#"{"name":"n","inputSchema":{"type":"object"}}"#;
+        assert_eq!(sent(tool.clone(), Revision::V2024_11_05), first);
+        assert_eq!(
+            sent(tool.clone(), Revision::V2026_07_28),
+            serde_json::to_string(&tool).unwrap()
+        );
+    }
+}

@@ -1,5 +1,11 @@
 //! The types against the official schemas of all revisions.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "clippy knows tests by their attribute, and these are their helpers"
+)]
+
 mod generate;
 mod official;
 

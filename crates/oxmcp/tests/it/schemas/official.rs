@@ -111,7 +111,7 @@ fn from_files(directory: &Path) -> Vec<Schema> {
 fn from_bundle(bundle: &str) -> Vec<Schema> {
     bundle
         .match_indices("{$schema:`http")
-        .filter_map(|(at, _)| Literal(bundle[at..].chars().peekable()).value())
+        .filter_map(|(at, _)| Literal(bundle.get(at..)?.chars().peekable()).value())
         .filter_map(|root| {
             let has = |kind: &str, name: &str| root[kind].get(name).is_some();
             let revision = if has("$defs", "DiscoverRequest") {
