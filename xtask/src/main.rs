@@ -5,6 +5,7 @@
     reason = "a program for the terminal"
 )]
 
+mod bench;
 mod interop;
 mod lint;
 mod setup;
@@ -23,7 +24,8 @@ Usage: cargo xtask COMMAND
   test unit                   unit, integration and documentation tests, and the examples
   test schema                 what the SDK emits, against the official schemas
   test interop [WORD]         software of others against ours; only the cases whose name has WORD in it
-  test interop-twins [WORD]   the scripts of the above against servers of others: are the scripts right?";
+  test interop-twins [WORD]   the scripts of the above against servers of others: are the scripts right?
+  bench [OPTIONS]             speed, beside the peers and the practical limit; --help says more";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
     let outcome = match args.as_slice() {
         ["lint"] => lint::run(),
         ["test", parts @ ..] => test::run(parts),
+        ["bench", options @ ..] => bench::run(options),
         ["record", file, command @ ..] => return interop::record::run(file, command),
         _ => Err(USAGE.to_owned()),
     };

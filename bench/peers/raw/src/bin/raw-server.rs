@@ -1,0 +1,53 @@
+//! `raw-server stdio [rt=current|multi] [io=pipes|tokio]`
+
+use std::{io, process::ExitCode};
+
+use bench_raw::{
+    pipes::{self, Stdio},
+    serve,
+};
+use tokio::runtime::Builder;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().map(String::as_str) != Some("stdio") {
+        eprintln!("usage: raw-server stdio [rt=current|multi] [io=pipes|tokio]");
+        return ExitCode::FAILURE;
+    }
+    let has = |option: &str| args.iter().any(|arg| arg == option);
+    let multi = has("rt=multi");
+    let mut builder = if multi {
+        Builder::new_multi_thread()
+    } else {
+        Builder::new_current_thread()
+    };
+    let outcome = builder.enable_io().build().and_then(|runtime| {
+        let served = stdio(has("io=tokio"));
+        // On the main thread of a runtime of many threads each message would be handed over by a worker.
+        if multi {
+            runtime.block_on(async { tokio::spawn(served).await.map_err(io::Error::other)? })
+        } else {
+            runtime.block_on(served)
+        }
+    });
+    if let Err(e) = &outcome {
+        eprintln!("raw-server: {e}");
+    }
+    if outcome.is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+async fn stdio(blocking: bool) -> io::Result<()> {
+    match if blocking {
+        pipes::blocking()
+    } else {
+        pipes::stdio()
+    } {
+        Stdio::Pipes(input, output) => serve(input, output).await,
+        Stdio::Sockets(input, output) => serve(input, output).await,
+        Stdio::Blocking(input, output) => serve(input, output).await,
+    }
+}

@@ -1,0 +1,250 @@
+use std::{borrow::Cow, fmt::Write as _, io::Write as _};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// Answers to every request of the benchmark, in both eras.
+pub(crate) struct Tools {
+    list: String,
+    modern_list: String,
+}
+
+/// What is left to do after a line was handled.
+pub(crate) enum Answer {
+    /// Nothing: the answer, if one was due, is in the buffer.
+    Done,
+    /// Progress notifications, then the answer.
+    Stream(Stream),
+}
+
+/// The progress notifications of one call, and its answer.
+pub(crate) struct Stream {
+    id: Box<RawValue>,
+    token: Option<Box<RawValue>>,
+    era: Era,
+    sent: u64,
+    n: u64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Era {
+    Legacy,
+    Modern,
+}
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow, default)]
+    params: Params<'a>,
+}
+
+#[derive(Deserialize, Default)]
+struct Params<'a> {
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow, rename = "_meta")]
+    meta: Option<Meta<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Meta<'a> {
+    #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<Cow<'a, str>>,
+    #[serde(borrow, rename = "progressToken")]
+    progress_token: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Pair {
+    a: i64,
+    b: i64,
+}
+
+#[derive(Deserialize)]
+struct Echo<'a> {
+    #[serde(borrow)]
+    text: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Count {
+    n: u64,
+}
+
+impl Tools {
+    pub(crate) fn new() -> Self {
+        let list = list();
+        let modern_list =
+            format!(r#""resultType":"complete","ttlMs":0,"cacheScope":"private",{list}"#);
+        Self { list, modern_list }
+    }
+
+    pub(crate) fn answer(&self, line: &[u8], out: &mut Vec<u8>) -> Answer {
+        // One look at the whole line for UTF-8 is cheaper than one at each of its strings.
+        let request = str::from_utf8(line)
+            .ok()
+            .and_then(|line| serde_json::from_str::<Request<'_>>(line).ok());
+        let Some(request) = request else {
+            put(
+                out,
+                r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not a request"}}"#,
+            );
+            put(out, "\n");
+            return Answer::Done;
+        };
+        let Some(id) = request.id else {
+            return Answer::Done;
+        };
+        match self.dispatch(id, &request.method, &request.params, out) {
+            Ok(answer) => answer,
+            Err(Fault(code, message)) => {
+                start(out, id);
+                let message = serde_json::Value::from(message);
+                write!(out, r#""error":{{"code":{code},"message":{message}}}}}"#)
+                    .expect("a Vec takes every write");
+                put(out, "\n");
+                Answer::Done
+            }
+        }
+    }
+
+    fn dispatch(
+        &self,
+        id: &RawValue,
+        method: &str,
+        params: &Params<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Answer, Fault> {
+        let modern = params
+            .meta
+            .as_ref()
+            .is_some_and(|meta| meta.version.is_some());
+        let era = if modern { Era::Modern } else { Era::Legacy };
+        match method {
+            "tools/call" => return call(id, era, params, out),
+            "tools/list" if modern => result(out, id, &self.modern_list),
+            "tools/list" => result(out, id, &self.list),
+            "initialize" => result(out, id, INITIALIZE),
+            "server/discover" => result(out, id, DISCOVER),
+            "ping" => result(out, id, ""),
+            _ => return Err(Fault(-32601, format!("no method {method}"))),
+        }
+        Ok(Answer::Done)
+    }
+}
+
+struct Fault(i32, String);
+
+impl From<serde_json::Error> for Fault {
+    fn from(error: serde_json::Error) -> Self {
+        Self(-32602, error.to_string())
+    }
+}
+
+fn call(id: &RawValue, era: Era, params: &Params<'_>, out: &mut Vec<u8>) -> Result<Answer, Fault> {
+    let name = params.name.as_deref().unwrap_or_default();
+    let arguments = params.arguments.map_or("{}", RawValue::get);
+    match name {
+        "echo" => {
+            let Echo { text } = serde_json::from_str(arguments)?;
+            content(out, id, era, &text);
+        }
+        "stream" => {
+            let Count { n } = serde_json::from_str(arguments)?;
+            let token = params.meta.as_ref().and_then(|meta| meta.progress_token);
+            let (id, token) = (id.to_owned(), token.map(RawValue::to_owned));
+            return Ok(Answer::Stream(Stream {
+                id,
+                token,
+                era,
+                sent: 0,
+                n,
+            }));
+        }
+        _ if name == "add" || name.starts_with("dummy_") => {
+            let Pair { a, b } = serde_json::from_str(arguments)?;
+            content(out, id, era, &a.saturating_add(b).to_string());
+        }
+        _ => return Err(Fault(-32602, format!("no tool {name}"))),
+    }
+    Ok(Answer::Done)
+}
+
+impl Stream {
+    /// Appends one message, and says whether there are more.
+    pub(crate) fn next(&mut self, out: &mut Vec<u8>) -> bool {
+        if self.sent == self.n {
+            content(out, &self.id, self.era, "done");
+            return false;
+        }
+        self.sent += 1;
+        if let Some(token) = &self.token {
+            let (sent, n) = (self.sent, self.n);
+            put(
+                out,
+                r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"#,
+            );
+            put(out, token.get());
+            writeln!(out, r#","progress":{sent},"total":{n}}}}}"#)
+                .expect("a Vec takes every write");
+        }
+        true
+    }
+}
+
+fn content(out: &mut Vec<u8>, id: &RawValue, era: Era, text: &str) {
+    start(out, id);
+    put(
+        out,
+        if era == Era::Modern {
+            r#""result":{"resultType":"complete","#
+        } else {
+            r#""result":{"#
+        },
+    );
+    put(out, r#""content":[{"type":"text","text":"#);
+    serde_json::to_writer(&mut *out, text).expect("a Vec takes every string");
+    put(out, "}]}}\n");
+}
+
+fn result(out: &mut Vec<u8>, id: &RawValue, members: &str) {
+    start(out, id);
+    put(out, r#""result":{"#);
+    put(out, members);
+    put(out, "}}\n");
+}
+
+fn start(out: &mut Vec<u8>, id: &RawValue) {
+    put(out, r#"{"jsonrpc":"2.0","id":"#);
+    put(out, id.get());
+    put(out, ",");
+}
+
+fn put(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(text.as_bytes());
+}
+
+const INITIALIZE: &str = r#""protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1.0.0"}"#;
+const DISCOVER: &str = r#""resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"raw","version":"1.0.0"}}"#;
+
+fn list() -> String {
+    let pair = r#"{"type":"object","properties":{"a":{"type":"integer","format":"int64"},"b":{"type":"integer","format":"int64"}},"required":["a","b"]}"#;
+    let mut list = format!(
+        r#""tools":[{{"name":"add","description":"Add two integers","inputSchema":{pair}}},{{"name":"echo","description":"Give the text back","inputSchema":{{"type":"object","properties":{{"text":{{"type":"string"}}}},"required":["text"]}}}},{{"name":"stream","description":"Report progress n times","inputSchema":{{"type":"object","properties":{{"n":{{"type":"integer","format":"uint64","minimum":0}}}},"required":["n"]}}}}"#
+    );
+    for i in 0..100 {
+        write!(
+            list,
+            r#",{{"name":"dummy_{i:03}","description":"Add two integers","inputSchema":{pair}}}"#
+        )
+        .expect("a String takes every write");
+    }
+    list.push(']');
+    list
+}

@@ -1,0 +1,46 @@
+//! `rmcp-client stdio [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [rt=multi|current] -- SERVER ARGS...`
+
+use std::{error::Error, process::ExitCode};
+
+use bench_support::{Era, Options, Report, keep_in_flight};
+use rmcp::{
+    ClientLifecycleMode, ClientServiceExt,
+    model::{CallToolRequestParams, ProtocolVersion},
+    transport::TokioChildProcess,
+};
+use tokio::process::Command;
+
+fn main() -> ExitCode {
+    bench_support::client(measure)
+}
+
+async fn measure(options: Options) -> Result<Report, Box<dyn Error + Send + Sync>> {
+    let (program, args) = options.server.split_first().ok_or("no server")?;
+    let mut command = Command::new(program);
+    command.args(args);
+    let lifecycle = match options.era {
+        Era::Legacy => ClientLifecycleMode::Initialize,
+        Era::Modern => ClientLifecycleMode::Discover {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        },
+    };
+    let service = ().serve_with_lifecycle(TokioChildProcess::new(command)?, lifecycle).await?;
+    let peer = service.peer().clone();
+    let report = keep_in_flight(&options, move |a| {
+        let peer = peer.clone();
+        async move {
+            let arguments = serde_json::json!({"a": a, "b": 7})
+                .as_object()
+                .cloned()
+                .unwrap_or_default();
+            let result = peer
+                .call_tool(CallToolRequestParams::new("add").with_arguments(arguments))
+                .await?;
+            let text = result.content.first().and_then(|block| block.as_text());
+            Ok(text.map(|text| text.text.clone()).unwrap_or_default())
+        }
+    })
+    .await?;
+    service.cancel().await?;
+    Ok(report)
+}

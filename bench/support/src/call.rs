@@ -1,0 +1,160 @@
+use std::{borrow::Cow, io::Write, str::FromStr};
+
+use serde::Deserialize;
+
+use crate::Era;
+
+/// How many tools every server of the benchmark has: `add`, `echo`, `stream` and a hundred dummies.
+pub const TOOLS: usize = 103;
+
+/// One request of the benchmark, as often as it is repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// `tools/call` of `add`, with other numbers each time.
+    Add,
+    /// `tools/call` of `echo`, with a text that takes some escaping, as prose does.
+    Echo {
+        /// The text, and what it looks like as a JSON string.
+        text: String,
+        /// The text as a JSON string, quotes included.
+        json: String,
+    },
+    /// `tools/list`.
+    List,
+    /// `tools/call` of `stream`, which answers with this many progress notifications first.
+    Progress(u64),
+}
+
+impl Call {
+    /// An echo of about `bytes` bytes.
+    #[must_use]
+    pub fn echo(bytes: usize) -> Self {
+        let text: String = PROSE.chars().cycle().take(bytes).collect();
+        let json = serde_json::to_string(&text).expect("a string is always valid JSON");
+        Self::Echo { text, json }
+    }
+
+    /// Appends the request with this id, and its newline.
+    pub fn write(&self, out: &mut Vec<u8>, id: u64, era: Era) {
+        let meta = era.meta();
+        let method = match self {
+            Self::List => "tools/list",
+            Self::Add | Self::Echo { .. } | Self::Progress(_) => "tools/call",
+        };
+        let written = write!(
+            out,
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"#
+        )
+        .and_then(|()| match self {
+            Self::Add => write!(out, r#""name":"add","arguments":{{"a":{id},"b":7}}"#),
+            Self::Echo { json, .. } => write!(out, r#""name":"echo","arguments":{{"text":{json}}}"#),
+            Self::List => Ok(()),
+            Self::Progress(n) => write!(
+                out,
+                r#""name":"stream","arguments":{{"n":{n}}},"_meta":{{"progressToken":{id}{}{meta}}}"#,
+                if meta.is_empty() { "" } else { "," }
+            ),
+        })
+        .and_then(|()| match self {
+            Self::Progress(_) => Ok(()),
+            _ if meta.is_empty() => Ok(()),
+            Self::List => write!(out, r#""_meta":{{{meta}}}"#),
+            Self::Add | Self::Echo { .. } => write!(out, r#","_meta":{{{meta}}}"#),
+        })
+        .and_then(|()| out.write_all(b"}}\n"));
+        written.expect("a Vec takes every write");
+    }
+
+    /// Checks the `result` of the request with this id.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self, id: u64, result: &str) -> Result<(), String> {
+        if matches!(self, Self::List) {
+            return check_list(result);
+        }
+        let result: CallResult<'_> =
+            serde_json::from_str(result).map_err(|e| format!("{e} in {result:.200}"))?;
+        let [block] = result.content.as_slice() else {
+            return Err(format!(
+                "{} content blocks in place of one",
+                result.content.len()
+            ));
+        };
+        if result.is_error {
+            return Err(format!("a tool error: {:.200}", block.text));
+        }
+        let right = match self {
+            Self::Add => block.text.parse() == Ok(id + 7),
+            Self::Echo { text, .. } => block.text == text.as_str(),
+            Self::Progress(_) => block.text == "done",
+            Self::List => true,
+        };
+        if right {
+            Ok(())
+        } else {
+            Err(format!("the wrong text: {:.200}", block.text))
+        }
+    }
+}
+
+/// Text as people write it: mostly letters, now and then something to escape.
+const PROSE: &str = "It was said that \"every tool answers\", and so it was written down.\nThen the \
+     next line began, a little longer than the first one, and it told of paths like C:\\temp and of \
+     caf\u{e9}s.\n";
+
+#[derive(Deserialize)]
+struct CallResult<'a> {
+    #[serde(borrow)]
+    content: Vec<Block<'a>>,
+    #[serde(default, rename = "isError")]
+    is_error: bool,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(borrow)]
+    text: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct ListResult<'a> {
+    #[serde(borrow)]
+    tools: Vec<Tool<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Tool<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+}
+
+fn check_list(result: &str) -> Result<(), String> {
+    let list: ListResult<'_> =
+        serde_json::from_str(result).map_err(|e| format!("{e} in {result:.200}"))?;
+    if list.tools.len() != TOOLS {
+        return Err(format!("{} tools in place of {TOOLS}", list.tools.len()));
+    }
+    for name in ["add", "echo", "stream", "dummy_000", "dummy_099"] {
+        if !list.tools.iter().any(|tool| tool.name == name) {
+            return Err(format!("the list lacks {name}"));
+        }
+    }
+    Ok(())
+}
+
+impl FromStr for Call {
+    type Err = String;
+
+    /// Reads `add`, `echo:BYTES`, `list` or `progress:COUNT`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("call={text}: expected add, echo:BYTES, list or progress:COUNT");
+        match text.split_once(':') {
+            None if text == "add" => Ok(Self::Add),
+            None if text == "list" => Ok(Self::List),
+            Some(("echo", bytes)) => Ok(Self::echo(bytes.parse().map_err(|_| wrong())?)),
+            Some(("progress", count)) => Ok(Self::Progress(count.parse().map_err(|_| wrong())?)),
+            _ => Err(wrong()),
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What the drivers and clients of the benchmark share: the messages, their checks, the clock and the report.
+//!
+//! Nothing here does I/O with a server: [`Load`] decides what to send next and judges what came back, and the caller
+//! moves the bytes, blocking or not. All drivers thus put the same load on a server.
+
+mod call;
+mod clock;
+mod era;
+mod lanes;
+mod lines;
+mod load;
+mod options;
+mod report;
+
+pub use call::{Call, TOOLS};
+pub use clock::{PATIENCE, children_cpu, give_up_after, own_cpu, process_cpu};
+pub use era::Era;
+pub use lanes::{client, keep_in_flight};
+pub use lines::Lines;
+pub use load::{Load, Phase};
+pub use options::{Options, Runtime};
+pub use report::{Latencies, Report};

@@ -1,0 +1,59 @@
+/// A buffer that is filled with bytes and emptied line by line, with no pass over a byte more than needed.
+#[derive(Debug, Default)]
+pub struct Lines {
+    buffer: Vec<u8>,
+    /// Before this, everything was handed out.
+    start: usize,
+    /// Between `start` and this there is no newline.
+    scanned: usize,
+}
+
+impl Lines {
+    /// Where to append what was read: with room for at least as much as a pipe holds.
+    pub fn room(&mut self) -> &mut Vec<u8> {
+        if self.start > 0 {
+            self.buffer.drain(..self.start);
+            self.scanned -= self.start;
+            self.start = 0;
+        }
+        self.buffer.reserve(64 * 1024);
+        &mut self.buffer
+    }
+
+    /// The next whole line, without its newline.
+    pub fn next_line(&mut self) -> Option<&[u8]> {
+        let fresh = self.buffer.get(self.scanned..)?;
+        let Some(index) = memchr::memchr(b'\n', fresh) else {
+            self.scanned = self.buffer.len();
+            return None;
+        };
+        let (start, end) = (self.start, self.scanned + index);
+        self.start = end + 1;
+        self.scanned = end + 1;
+        self.buffer.get(start..end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_out_whole_however_the_bytes_came_in() {
+        let text = b"one\ntwo\n\nthe fourth one\nhalf";
+        for size in 1..text.len() {
+            let (mut lines, mut out) = (Lines::default(), Vec::new());
+            for chunk in text.chunks(size) {
+                lines.room().extend_from_slice(chunk);
+                while let Some(line) = lines.next_line() {
+                    out.push(String::from_utf8(line.to_vec()).unwrap());
+                }
+            }
+            assert_eq!(
+                out,
+                ["one", "two", "", "the fourth one"],
+                "in pieces of {size}"
+            );
+        }
+    }
+}

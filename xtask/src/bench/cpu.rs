@@ -1,0 +1,142 @@
+//! CPU time per call: the measured program's own, in the window of the measurement, in interleaved rounds.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{
+    cells::{Cell, Side},
+    options::Options,
+    programs::{LIMIT, OURS, Program, Programs},
+    table::{Column, Table, multiple, verdict},
+};
+
+/// What one round gives for one program.
+struct Sample {
+    microseconds: f64,
+    calls_per_second: f64,
+}
+
+/// Measures and prints all cells, and returns what failed.
+pub(crate) fn run(options: &Options, programs: &Programs) -> Vec<String> {
+    println!(
+        "\nCPU microseconds per call of the measured side, pinned to one CPU, median of {} interleaved rounds\n",
+        options.rounds
+    );
+    let table = Table::new(
+        programs.iter().map(|program| program.name).collect(),
+        &[
+            Column("us/call", 9),
+            Column("x raw", 7),
+            Column("calls/s", 10),
+        ],
+    );
+    table.print_head();
+    let mut failures = Vec::new();
+    for cell in &options.cells {
+        for era in &options.eras {
+            let medians = medians(options, programs, cell, era, &mut failures);
+            print_row(&table, cell, era, &medians);
+        }
+    }
+    failures
+}
+
+type Medians = Vec<(&'static Program, Option<Sample>)>;
+
+fn medians(
+    options: &Options,
+    programs: &Programs,
+    cell: &Cell,
+    era: &str,
+    failures: &mut Vec<String>,
+) -> Medians {
+    let load = [
+        format!("era={era}"),
+        format!("secs={}", options.measured.as_secs_f64()),
+        format!("warm={}", options.warm_up.as_secs_f64()),
+    ];
+    let mut samples: Vec<(_, Vec<Sample>)> = programs
+        .iter()
+        .map(|program| (program, Vec::new()))
+        .collect();
+    for _ in 0..options.rounds {
+        for (program, samples) in &mut samples {
+            match sample(programs.measurement(program, cell, &load), cell.side) {
+                Ok(sample) => samples.push(sample),
+                Err(e) => failures.push(format!("{} {era}, {}: {e}", cell.name, program.name)),
+            }
+        }
+    }
+    // A program that failed once has no numbers: what it did in the other rounds would flatter it.
+    let whole = |samples: Vec<Sample>| {
+        if samples.len() == options.rounds {
+            median(&samples)
+        } else {
+            None
+        }
+    };
+    samples
+        .into_iter()
+        .map(|(program, samples)| (program, whole(samples)))
+        .collect()
+}
+
+fn sample(mut command: Command, side: Side) -> Result<Sample, String> {
+    let output = command.output().map_err(|e| e.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    }
+    let report: Value =
+        serde_json::from_slice(&output.stdout).map_err(|e| format!("no report: {e}"))?;
+    let number = |name: &str| {
+        report
+            .get(name)
+            .and_then(Value::as_f64)
+            .ok_or_else(|| format!("no {name} in the report"))
+    };
+    let cpu = match side {
+        Side::Server => number("server_cpu_seconds")?,
+        Side::Client => number("cpu_seconds")?,
+    };
+    Ok(Sample {
+        microseconds: cpu * 1e6 / number("calls")?,
+        calls_per_second: number("calls_per_second")?,
+    })
+}
+
+fn median(samples: &[Sample]) -> Option<Sample> {
+    let middle = |value: fn(&Sample) -> f64| {
+        let mut values: Vec<f64> = samples.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        let (lower, upper) = (
+            values.get((values.len().checked_sub(1)?) / 2)?,
+            values.get(values.len() / 2)?,
+        );
+        Some(f64::midpoint(*lower, *upper))
+    };
+    Some(Sample {
+        microseconds: middle(|sample| sample.microseconds)?,
+        calls_per_second: middle(|sample| sample.calls_per_second)?,
+    })
+}
+
+fn print_row(table: &Table, cell: &Cell, era: &str, medians: &Medians) {
+    let cost = |name: &str| {
+        let (_, sample) = medians.iter().find(|(program, _)| program.name == name)?;
+        sample.as_ref().map(|sample| sample.microseconds)
+    };
+    let limit = cost(LIMIT);
+    let groups = medians.iter().map(|(_, sample)| {
+        sample.as_ref().map(|sample| {
+            let ratio = limit.map(|limit| sample.microseconds / limit);
+            vec![
+                format!("{:.2}", sample.microseconds),
+                multiple(ratio),
+                format!("{:.0}", sample.calls_per_second),
+            ]
+        })
+    });
+    let ratio = cost(OURS).zip(limit).map(|(ours, limit)| ours / limit);
+    table.print_row(cell.name, era, groups, &verdict(cell.goals.cpu, ratio, "x"));
+}

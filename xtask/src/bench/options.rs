@@ -1,0 +1,95 @@
+use std::time::Duration;
+
+use super::{
+    cells::{CELLS, Cell},
+    programs::{DEFAULT, PROGRAMS},
+};
+
+const USAGE: &str = "\
+Usage: cargo xtask bench [OPTIONS]
+
+  --quick               fewer and shorter rounds: for a look, not for a claim
+  --only WORD           only the cells whose name has WORD in it; may be repeated
+  --era 2025|2026       only this era
+  --programs A,B,C      what to measure, in place of oxmcp,rmcp,raw
+  --cpu                 only CPU time
+  --instructions        only instructions and allocations per call (needs valgrind)
+";
+
+/// What to measure, and how long.
+pub(crate) struct Options {
+    pub(crate) cells: Vec<&'static Cell>,
+    pub(crate) eras: Vec<&'static str>,
+    /// Names of [`PROGRAMS`]; the order is that of the measurements.
+    pub(crate) programs: Vec<String>,
+    pub(crate) rounds: usize,
+    pub(crate) measured: Duration,
+    pub(crate) warm_up: Duration,
+    pub(crate) cpu: bool,
+    pub(crate) counts: bool,
+    /// Divides the numbers of calls in a count.
+    pub(crate) fewer: u64,
+}
+
+impl Options {
+    pub(crate) fn parse(args: &[&str]) -> Result<Self, String> {
+        let (mut quick, mut cpu, mut counts) = (false, false, false);
+        let mut words = Vec::new();
+        let mut eras = vec!["2025", "2026"];
+        let mut programs = DEFAULT.to_owned();
+        let mut args = args.iter().copied();
+        while let Some(arg) = args.next() {
+            let mut value = || {
+                args.next()
+                    .ok_or_else(|| format!("{arg} needs a value\n\n{USAGE}"))
+            };
+            match arg {
+                "--quick" => quick = true,
+                "--cpu" => cpu = true,
+                "--instructions" => counts = true,
+                "--only" => words.push(value()?.to_owned()),
+                "--programs" => value()?.clone_into(&mut programs),
+                "--era" => {
+                    let era = value()?;
+                    eras.retain(|known| *known == era);
+                }
+                _ => return Err(USAGE.to_owned()),
+            }
+        }
+        let wanted =
+            |cell: &&Cell| words.is_empty() || words.iter().any(|word| cell.name.contains(word));
+        let options = Self {
+            cells: CELLS.iter().filter(wanted).collect(),
+            eras,
+            programs: programs.split(',').map(str::to_owned).collect(),
+            rounds: if quick { 2 } else { 7 },
+            measured: Duration::from_millis(if quick { 120 } else { 300 }),
+            warm_up: Duration::from_millis(if quick { 40 } else { 100 }),
+            cpu: cpu || !counts,
+            counts: counts || !cpu,
+            fewer: if quick { 5 } else { 1 },
+        };
+        options.check()
+    }
+
+    fn check(self) -> Result<Self, String> {
+        if self.cells.is_empty() || self.eras.is_empty() {
+            let names: Vec<_> = CELLS.iter().map(|cell| cell.name).collect();
+            return Err(format!(
+                "No cell is left. There are: {}; eras 2025 and 2026",
+                names.join(", ")
+            ));
+        }
+        let unknown = |name: &&String| !PROGRAMS.iter().any(|program| program.name == **name);
+        match self.programs.iter().find(unknown) {
+            None => Ok(self),
+            Some(name) => {
+                let names: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
+                Err(format!(
+                    "No program is called {name}. There are: {}",
+                    names.join(", ")
+                ))
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::cells::{Cell, Side};
+
+/// What the others are compared with.
+pub(crate) const LIMIT: &str = "raw";
+/// What the goals are for.
+pub(crate) const OURS: &str = "oxmcp";
+/// What is measured unless other names are given.
+pub(crate) const DEFAULT: &str = "oxmcp,rmcp,raw";
+
+/// An SDK, or none, and the settings under which it is measured.
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    /// The package in the workspace `bench/`.
+    package: &'static str,
+    server: &'static str,
+    client: &'static str,
+    options: &'static [&'static str],
+}
+
+const fn ours(name: &'static str, options: &'static [&'static str]) -> Program {
+    Program {
+        name,
+        package: "bench-oxmcp",
+        server: "bench-server",
+        client: "bench-client",
+        options,
+    }
+}
+
+const fn rmcp(name: &'static str, options: &'static [&'static str]) -> Program {
+    Program {
+        name,
+        package: "bench-rmcp",
+        server: "rmcp-server",
+        client: "rmcp-client",
+        options,
+    }
+}
+
+const fn raw(name: &'static str, options: &'static [&'static str]) -> Program {
+    Program {
+        name,
+        package: "bench-raw",
+        server: "raw-server",
+        client: "raw-client",
+        options,
+    }
+}
+
+/// All that can be measured.
+pub(crate) const PROGRAMS: &[Program] = &[
+    ours(OURS, &[]),
+    ours("oxmcp-current", &["rt=current"]),
+    rmcp("rmcp", &[]),
+    rmcp("rmcp-readme", &["form=readme"]),
+    rmcp("rmcp-best", &["rt=current", "io=pipes"]),
+    raw(LIMIT, &[]),
+    raw("raw-multi", &["rt=multi"]),
+    raw("raw-blocking", &["io=tokio"]),
+];
+
+/// The programs that were built.
+pub(crate) struct Programs {
+    directory: PathBuf,
+    programs: Vec<&'static Program>,
+}
+
+impl Programs {
+    /// Builds what the named programs need, each package by itself, so that none gets the features that another wants
+    /// of their common dependencies.
+    pub(crate) fn build(bench: &Path, names: &[String]) -> Result<Self, String> {
+        let find = |name: &String| PROGRAMS.iter().find(|program| program.name == *name);
+        let programs: Vec<_> = names.iter().filter_map(find).collect();
+        // The raw server is also what the clients are measured on.
+        let mut packages = vec!["bench-driver", "bench-raw"];
+        packages.extend(programs.iter().map(|program| program.package));
+        packages.sort_unstable();
+        packages.dedup();
+        for package in packages {
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo.args(["build", "--quiet", "--release", "--package", package]);
+            let status = cargo
+                .current_dir(bench)
+                .env_remove("CARGO_TARGET_DIR")
+                .status();
+            if !status.map_err(|e| format!("cargo: {e}"))?.success() {
+                return Err(format!("{package} does not build"));
+            }
+        }
+        Ok(Self {
+            directory: bench.join("target/release"),
+            programs,
+        })
+    }
+
+    /// In the order of the measurements.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'static Program> {
+        self.programs.iter().copied()
+    }
+
+    /// The command that measures this program in this cell, on one CPU.
+    pub(crate) fn measurement(&self, program: &Program, cell: &Cell, load: &[String]) -> Command {
+        let (driver, limit) = (self.path("bench-driver"), self.server(limit(), cell));
+        let mut command = Command::new(&driver);
+        command.arg("pin");
+        match cell.side {
+            Side::Server => {
+                command
+                    .arg(&driver)
+                    .args(arguments(cell, load))
+                    .arg("--")
+                    .args(self.server(program, cell));
+            }
+            Side::Client => {
+                command
+                    .args(self.client(program, cell, load))
+                    .arg("--")
+                    .args(limit);
+            }
+        }
+        command
+    }
+
+    /// The same, with the measured side under another program that watches it.
+    pub(crate) fn watched(
+        &self,
+        program: &Program,
+        cell: &Cell,
+        load: &[String],
+        watcher: &[String],
+    ) -> Command {
+        let mut line = match cell.side {
+            Side::Server => {
+                let driver = [self.path("bench-driver")]
+                    .into_iter()
+                    .chain(arguments(cell, load));
+                let server = watcher.iter().cloned().chain(self.server(program, cell));
+                driver
+                    .chain(["--".to_owned()])
+                    .chain(server)
+                    .collect::<Vec<_>>()
+            }
+            Side::Client => {
+                let client = watcher
+                    .iter()
+                    .cloned()
+                    .chain(self.client(program, cell, load));
+                client
+                    .chain(["--".to_owned()])
+                    .chain(self.server(limit(), cell))
+                    .collect()
+            }
+        }
+        .into_iter();
+        let mut command = Command::new(line.next().unwrap_or_default());
+        command.args(line);
+        command
+    }
+
+    fn server(&self, program: &Program, cell: &Cell) -> Vec<String> {
+        let options = program.options.iter().map(|&option| option.to_owned());
+        [self.path(program.server), cell.transport.to_owned()]
+            .into_iter()
+            .chain(options)
+            .collect()
+    }
+
+    fn client(&self, program: &Program, cell: &Cell, load: &[String]) -> Vec<String> {
+        // What else a server can be told says nothing to a client.
+        let options = program
+            .options
+            .iter()
+            .filter(|option| option.starts_with("rt="));
+        let options = options.map(|&option| option.to_owned());
+        [self.path(program.client)]
+            .into_iter()
+            .chain(arguments(cell, load))
+            .chain(options)
+            .collect()
+    }
+
+    fn path(&self, binary: &str) -> String {
+        self.directory.join(binary).display().to_string()
+    }
+}
+
+fn arguments(cell: &Cell, load: &[String]) -> impl Iterator<Item = String> {
+    let fixed = [cell.transport]
+        .into_iter()
+        .chain(cell.load.iter().copied());
+    fixed.map(str::to_owned).chain(load.iter().cloned())
+}
+
+fn limit() -> &'static Program {
+    PROGRAMS
+        .iter()
+        .find(|program| program.name == LIMIT)
+        .expect("the table has the limit")
+}

@@ -1,0 +1,75 @@
+//! Tables for a terminal: a group of columns for each program, and the goal at the end.
+
+const CELL: usize = 19;
+const ERA: usize = 5;
+
+/// A column's head and width.
+#[derive(Clone, Copy)]
+pub(crate) struct Column(pub(crate) &'static str, pub(crate) usize);
+
+/// The shape of a table. Rows are printed as they come, for whoever waits.
+pub(crate) struct Table {
+    programs: Vec<&'static str>,
+    columns: Vec<Column>,
+}
+
+impl Table {
+    pub(crate) fn new(programs: Vec<&'static str>, columns: &[Column]) -> Self {
+        Self {
+            programs,
+            columns: columns.to_vec(),
+        }
+    }
+
+    pub(crate) fn print_head(&self) {
+        let width: usize = self.columns.iter().map(|Column(_, width)| width).sum();
+        let names: String = self
+            .programs
+            .iter()
+            .map(|name| format!(" |{name:>width$}"))
+            .collect();
+        println!("{:CELL$}{:ERA$}{names}", "", "");
+        let heads: String = self
+            .columns
+            .iter()
+            .map(|Column(head, width)| format!("{head:>width$}"))
+            .collect();
+        let heads: String = self.programs.iter().map(|_| format!(" |{heads}")).collect();
+        println!("{:CELL$}{:ERA$}{heads} | goal of oxmcp", "", "era");
+    }
+
+    /// A group of fields for each program; `None` where it could not be measured.
+    pub(crate) fn print_row(
+        &self,
+        cell: &str,
+        era: &str,
+        groups: impl Iterator<Item = Option<Vec<String>>>,
+        verdict: &str,
+    ) {
+        let group = |fields: Option<Vec<String>>| {
+            let fields = fields.unwrap_or_else(|| vec!["-".to_owned(); self.columns.len()]);
+            let columns = self.columns.iter().zip(fields);
+            let fields: String = columns
+                .map(|(Column(_, width), field)| format!("{field:>width$}"))
+                .collect();
+            format!(" |{fields}")
+        };
+        let groups: String = groups.map(group).collect();
+        println!("{cell:CELL$}{era:ERA$}{groups} | {verdict}");
+    }
+}
+
+/// A ratio as it is printed.
+pub(crate) fn multiple(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
+}
+
+/// The goal, and whether it is reached.
+pub(crate) fn verdict(goal: Option<f64>, reached: Option<f64>, unit: &str) -> String {
+    match (goal, reached) {
+        (None, _) => String::new(),
+        (Some(goal), None) => format!("{goal}{unit}"),
+        (Some(goal), Some(reached)) if reached <= goal => format!("{goal}{unit} reached"),
+        (Some(goal), Some(_)) => format!("{goal}{unit} MISSED"),
+    }
+}
