@@ -18,7 +18,7 @@ async fn measure(options: Options) -> Result<Report, Box<dyn Error + Send + Sync
         Era::Modern => Revision::V2026_07_28,
     };
     let session = Client::new("bench", "1.0.0")
-        .revision(revision)
+        .revisions([revision])
         .connect(Command::new(program).args(args))
         .await?;
     let calls = session.clone();
@@ -26,7 +26,7 @@ async fn measure(options: Options) -> Result<Report, Box<dyn Error + Send + Sync
         let session = calls.clone();
         async move {
             let result = session.call_tool("add", json!({"a": a, "b": 7})).await?;
-            Ok(result.text().unwrap_or_default())
+            Ok(result.as_text().unwrap_or_default().to_owned())
         }
     })
     .await?;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use oxmcp::{RequestContext, Server, Tool, ToolError, stdio};
+use oxmcp::{RequestContext, Server, Tool, stdio};
 
 #[derive(serde::Deserialize, oxmcp::JsonSchema)]
 struct Pair {
@@ -28,11 +28,11 @@ async fn echo(Echo { text }: Echo) -> String {
     text
 }
 
-async fn stream(cx: RequestContext, Count { n }: Count) -> Result<String, ToolError> {
+async fn stream(cx: RequestContext, Count { n }: Count) -> &'static str {
     for i in 1..=n {
-        cx.progress(f64::from(i)).await?;
+        cx.progress(i).await;
     }
-    Ok("done".into())
+    "done"
 }
 
 fn server() -> Server {

@@ -205,6 +205,12 @@ pub struct CallToolResult {
 }
 
 impl CallToolResult {
+    /// The first text in the content, where there is any.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        self.content.iter().find_map(ContentBlock::as_text)
+    }
+
     /// Content.
     #[must_use]
     pub fn new(content: impl Into<Vec<ContentBlock>>) -> Self {
