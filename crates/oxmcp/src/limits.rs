@@ -23,12 +23,16 @@ pub struct Limits {
     /// How many requests of the peer may be served at once; one more is refused at once, with an error that says
     /// so. Default: 1024, some ten times what a busy agent keeps in flight, at a few KiB each.
     pub max_in_flight: usize,
-    /// How many bytes may wait to be written before callers wait and requests are no longer read. What has to be
-    /// sent is never dropped. Default: 1 MiB, enough to keep a pipe full.
+    /// How many bytes may wait to be written before callers wait and requests of the peer are no longer begun. Twice
+    /// as much of requests is then still read, so that two peers that are both full read each other's answers. What
+    /// has to be sent is never dropped. Default: 1 MiB, enough to keep a pipe full.
     pub max_unsent_bytes: usize,
     /// How many notifications may wait for a user's handler; beyond it the oldest is dropped, with a warning in the
     /// log. Default: 1024.
     pub max_queued_notifications: usize,
+    /// How many updates of progress may wait for the handler of one call; beyond it the newest is dropped, with a
+    /// warning in the log. Default: 16 384, so that none is lost while the handler keeps up on average.
+    pub max_queued_progress: usize,
     /// How many messages a batch may hold (2025-03-26 only). Default: 128.
     pub max_batch: usize,
     /// How long running handlers may go on after the peer has closed its side or the session was closed.
@@ -47,6 +51,7 @@ impl Default for Limits {
             max_in_flight: 1024,
             max_unsent_bytes: 1 << 20,
             max_queued_notifications: 1024,
+            max_queued_progress: 16_384,
             max_batch: 128,
             drain: Duration::from_secs(10),
             cancel_grace: Duration::from_secs(1),

@@ -52,15 +52,12 @@ pub struct Call<M: Method> {
 impl<M: Method> Call<M> {
     pub(super) fn new(session: &ClientSession, params: Result<M::Params>) -> Self {
         let timeout = session.client().features().timeout;
-        let options = CallOptions {
-            timeout,
-            ..CallOptions::default()
-        };
-        Self {
+        let call = Self {
             session: session.clone(),
             params,
-            options,
-        }
+            options: CallOptions::default(),
+        };
+        call.timeout(timeout)
     }
 
     /// How long to wait for the answer. Progress, where it was asked for, starts the clock anew.

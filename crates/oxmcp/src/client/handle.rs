@@ -1,7 +1,7 @@
 use std::{
     fmt,
     future::Future,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -15,7 +15,7 @@ use crate::{
         ClientSession,
         features::{Features, OnChanged},
         negotiate,
-        peer::ClientPeer,
+        session::WeakSession,
     },
     protocol::Implementation,
     session::{
@@ -51,8 +51,6 @@ struct Core {
     changing: Mutex<()>,
     sessions: Mutex<Vec<WeakSession>>,
 }
-
-type WeakSession = (Weak<Connection>, Weak<ClientPeer>);
 
 impl Client {
     /// A client that can do nothing for servers yet.
@@ -185,26 +183,21 @@ impl Client {
     /// The sessions that are open now.
     pub fn sessions(&self) -> impl Iterator<Item = ClientSession> + use<> {
         let open: Vec<_> = self.lock_sessions().clone();
-        open.into_iter().filter_map(|(connection, peer)| {
-            let (connection, peer) = (connection.upgrade()?, peer.upgrade()?);
-            (!connection.is_ended()).then(|| ClientSession::new(connection, peer))
-        })
+        open.into_iter().filter_map(|session| session.open())
     }
 
     pub(crate) fn features(&self) -> Guard<Arc<Features>> {
         self.0.features.load()
     }
 
-    pub(crate) fn remember(&self, connection: &Arc<Connection>, peer: &Arc<ClientPeer>) {
-        self.lock_sessions()
-            .push((Arc::downgrade(connection), Arc::downgrade(peer)));
+    pub(crate) fn remember(&self, session: WeakSession) {
+        self.lock_sessions().push(session);
     }
 
     /// Forgets the session of a connection that has ended, and all others that are gone.
     pub(crate) fn forget(&self, ended: &Arc<Connection>) {
-        let ended = Arc::downgrade(ended);
         self.lock_sessions()
-            .retain(|(connection, _)| connection.strong_count() > 0 && !connection.ptr_eq(&ended));
+            .retain(|session| !session.is_over(ended));
     }
 
     fn change(&self, change: impl FnOnce(&mut Features)) {

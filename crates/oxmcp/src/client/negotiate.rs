@@ -237,13 +237,15 @@ impl Attempt {
         tracing::debug!(revision = %negotiated.revision, "connected");
         let modern = negotiated.revision.is_modern();
         self.peer.agree(negotiated);
-        self.client.remember(&self.connection, &self.peer);
+        let session = ClientSession::new(Arc::clone(&self.connection), Arc::clone(&self.peer));
+        self.client.remember(session.downgrade());
+        self.peer.opened(session.downgrade());
         if let Some(interval) = self.client.features().keep_alive
             && !modern
         {
             tokio::spawn(keep_alive(Arc::clone(&self.connection), interval));
         }
-        ClientSession::new(Arc::clone(&self.connection), Arc::clone(&self.peer))
+        session
     }
 
     /// Closes the connection and waits until nothing is left of it.

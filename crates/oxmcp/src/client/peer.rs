@@ -9,14 +9,15 @@ use serde_json::value::to_raw_value;
 
 use crate::{
     Error, Result, Revision,
-    client::{Client, ClientSession},
+    client::{Client, ClientSession, session::WeakSession},
     jsonrpc::RawNotification,
     protocol::{
         ClientCapabilities, EmptyResult, Implementation, Meta, Method, ServerCapabilities,
         method::Ping,
     },
     session::{
-        Arrival, Body, BoxFuture, Connection, ContextParts, Peer, RequestContext, Role, Side, Work,
+        Arrival, Body, BoxFuture, CancelSignal, Connection, ContextParts, Pace, Peer,
+        RequestContext, Role, Side, Work,
         middleware::{Next, Request, Response},
         respond_now, serve,
     },
@@ -28,6 +29,12 @@ pub(crate) struct ClientPeer {
     me: Weak<Self>,
     client: Client,
     negotiated: OnceLock<Negotiated>,
+    /// What handlers are given.
+    session: OnceLock<WeakSession>,
+    /// Set when there is a session.
+    opened: CancelSignal,
+    /// How quick the middleware is, where there is any.
+    pace: Arc<Pace>,
 }
 
 /// What was agreed on when the session was opened.
@@ -47,6 +54,9 @@ impl ClientPeer {
             me: Weak::clone(me),
             client,
             negotiated: OnceLock::new(),
+            session: OnceLock::new(),
+            opened: CancelSignal::default(),
+            pace: Arc::new(Pace::new()),
         })
     }
 
@@ -62,6 +72,22 @@ impl ClientPeer {
     pub(crate) fn agree(&self, negotiated: Negotiated) {
         // The first agreement stands.
         let _ = self.negotiated.set(negotiated);
+    }
+
+    /// The session is there. It is said once, after [`agree`](Self::agree).
+    pub(crate) fn opened(&self, session: WeakSession) {
+        // There is one session for each connection.
+        let _ = self.session.set(session);
+        self.opened.set();
+    }
+
+    /// The session, once there is one.
+    async fn session(&self, connection: &Connection) -> Option<ClientSession> {
+        tokio::select! {
+            biased;
+            () = self.opened.wait() => self.session.get()?.open(),
+            _ = connection.ended() => None,
+        }
     }
 
     /// What a modern request must carry.
@@ -88,8 +114,16 @@ impl ClientPeer {
             "notifications/resources/list_changed" => &features.on_resources_changed,
             _ => return None,
         };
-        let session = ClientSession::new(Arc::clone(connection), self.me.upgrade()?);
-        handler.as_ref().map(|handler| handler(session))
+        let handler = Arc::clone(handler.as_ref()?);
+        let peer = self.me.upgrade()?;
+        let connection = Arc::clone(connection);
+        // The handler is called in its lane, not here: it is a user's code, and what it is told of may have come while
+        // the session was still being opened.
+        Some(Box::pin(async move {
+            if let Some(session) = peer.session(&connection).await {
+                handler(session).await;
+            }
+        }))
     }
 
     fn revision(&self) -> Revision {
@@ -148,7 +182,12 @@ impl Role for ClientPeer {
                 .await
                 .map(|response| Body::Json(response.into_json()))
         });
-        serve(context, Work { future, pace: None });
+        let work = Work {
+            future,
+            pace: Some(Arc::clone(&self.pace)),
+            begun: None,
+        };
+        serve(context, work);
     }
 
     fn notification(&self, connection: &Arc<Connection>, notification: RawNotification<'_>) {

@@ -1,6 +1,9 @@
 //! A client's end of a session: a method for every method of the specification.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+};
 
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -26,7 +29,7 @@ use crate::{
 /// that the server's revision does not have fails with [`Error::is_unsupported`], and nothing is sent.
 ///
 /// When the last handle is dropped, the session is closed in the background; [`close`](Self::close) does it where you
-/// can wait for it.
+/// can wait for it. A handler that was given the session holds a handle until it returns.
 #[derive(Clone)]
 pub struct ClientSession {
     handle: Arc<Handle>,
@@ -38,7 +41,35 @@ struct Handle {
     peer: Arc<ClientPeer>,
 }
 
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.connection.begin_close();
+    }
+}
+
+/// A session, as long as somebody has a handle to it. It does not keep it open.
+#[derive(Clone)]
+pub(crate) struct WeakSession(Weak<Handle>);
+
+impl WeakSession {
+    /// The session. `None` where nobody wants it any more, or it has ended.
+    pub(crate) fn open(&self) -> Option<ClientSession> {
+        let handle = self.0.upgrade()?;
+        (!handle.connection.is_ended()).then_some(ClientSession { handle })
+    }
+
+    /// Whether this is the session of `connection`, or of nobody any more.
+    pub(crate) fn is_over(&self, connection: &Arc<Connection>) -> bool {
+        let handle = self.0.upgrade();
+        handle.is_none_or(|handle| Arc::ptr_eq(&handle.connection, connection))
+    }
+}
+
 impl ClientSession {
+    pub(crate) fn downgrade(&self) -> WeakSession {
+        WeakSession(Arc::downgrade(&self.handle))
+    }
+
     pub(crate) fn new(connection: Arc<Connection>, peer: Arc<ClientPeer>) -> Self {
         Self {
             handle: Arc::new(Handle { connection, peer }),

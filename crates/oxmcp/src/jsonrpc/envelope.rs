@@ -45,18 +45,25 @@ pub(crate) struct RawResponse<'a> {
 #[derive(Debug)]
 pub(crate) struct Malformed {
     pub(crate) id: Option<RequestId>,
+    /// Where it was meant as a response: the id of what it answers, which is one of the receiver's own.
+    pub(crate) answers: Option<RequestId>,
     pub(crate) error: ErrorObject,
 }
 
 impl Malformed {
     fn parse(message: impl fmt::Display) -> Self {
         let error = ErrorObject::new(ErrorCode::PARSE_ERROR, format!("not JSON: {message}"));
-        Self { id: None, error }
+        Self {
+            id: None,
+            answers: None,
+            error,
+        }
     }
 
     fn invalid(id: Option<RequestId>, message: impl Into<String>) -> Self {
         Self {
             id,
+            answers: None,
             error: ErrorObject::new(ErrorCode::INVALID_REQUEST, message),
         }
     }
@@ -97,11 +104,18 @@ struct Members<'a> {
 impl<'a> Members<'a> {
     fn classify(self) -> Result<Envelope<'a>, Malformed> {
         let id = self.id.and_then(RequestId::from_raw);
-        let refuse = |message: &str| Malformed::invalid(id.clone(), message);
+        let answered = self.result.is_some() || self.error.is_some();
+        let is_response = answered && self.method.is_none();
+        let refuse = |message: &str| {
+            let mut malformed = Malformed::invalid(id.clone(), message);
+            if is_response {
+                malformed.answers = malformed.id.take();
+            }
+            malformed
+        };
         if self.jsonrpc.map(RawValue::get) != Some(r#""2.0""#) {
             return Err(refuse("\"jsonrpc\" must be \"2.0\""));
         }
-        let answered = self.result.is_some() || self.error.is_some();
         let null_id = self.id.is_some_and(|id| id.get() == "null");
         if self.id.is_some() && id.is_none() && !(null_id && self.error.is_some()) {
             return Err(refuse("\"id\" must be a string or an integer"));

@@ -133,7 +133,7 @@ fn call_tool(call: Call<'_>) -> Result<Served> {
     })?;
     let tool = call.features.tools.get(&parts.name);
     let tool = tool.ok_or_else(|| unknown_tool(call.features, &parts.name))?;
-    tool.call(call.cx, parts.arguments).map(Served::Later)
+    Ok(Served::Later(tool.call(call.cx, parts.arguments)))
 }
 
 /// The names of a few tools help more than the bare fact.

@@ -13,10 +13,11 @@ use serde_json::value::RawValue;
 use crate::{
     Error, Result, Revision,
     jsonrpc::{RawNotification, RawRequest},
-    protocol::{Era, InitializeParams, RequestMeta, unsupported_version},
+    protocol::{Era, InitializeParams, Method, RequestMeta, method, unsupported_version},
     server::{Server, features::Features, methods},
     session::{
         Arrival, Body, BoxFuture, Connection, ContextParts, Peer, RequestContext, Role, Side, Work,
+        guarded,
         middleware::{Next, Request, Response},
         respond_now, serve,
     },
@@ -193,15 +194,16 @@ impl ServerPeer {
                     .await
                     .map(|response| Body::Json(response.into_json()))
             });
-            return serve(
-                context,
-                Work {
-                    future,
-                    pace: Some(Arc::clone(self.server.pace())),
-                },
-            );
+            // What a client sends right after `initialize` relies on the session that it opens.
+            let opens = method == method::Initialize::NAME;
+            let work = Work {
+                future,
+                pace: (!opens).then(|| Arc::clone(self.server.pace())),
+                begun: None,
+            };
+            return serve(context, work);
         }
-        match methods::serve(self, features, cx, method, params) {
+        match guarded(|| methods::serve(self, features, cx, method, params)) {
             Ok(methods::Served::Now(body)) => respond_now(&context, Ok(body)),
             Ok(methods::Served::Later(work)) => serve(context, work),
             Err(error) => respond_now(&context, Err(error)),

@@ -15,9 +15,10 @@ use crate::{
     jsonrpc::{ExtraMeta, RequestId, write_notification, write_request},
     protocol::{CancelledParams, Meta, ProgressParams},
     session::{
-        Connection,
+        Connection, Side, after,
         calls::Waiter,
         middleware::{Request, Response},
+        panics,
     },
 };
 
@@ -25,9 +26,6 @@ use crate::{
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a call waits altogether, however much progress is reported.
 const MAX_TOTAL: Duration = Duration::from_secs(600);
-/// Progress that the caller's task has not taken yet.
-const QUEUED_PROGRESS: usize = 256;
-
 /// A function that is told of progress.
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 
@@ -125,13 +123,19 @@ impl Connection {
         params: &(impl Serialize + ?Sized),
         options: CallOptions,
     ) -> Result<Box<RawValue>> {
+        if self.is_closing() && self.role().side() == Side::Client {
+            return Err(Error::closed("the session was closed"));
+        }
+        let start = Instant::now();
         if self.outbox.is_full() {
-            self.outbox.ready().await;
+            let limit = options.timeout.min(options.max_total);
+            self.room(method, start, limit, options.cancel.as_ref())
+                .await?;
         }
         let (answer, answered) = oneshot::channel();
         let (progress, updates) = match &options.on_progress {
             Some(_) => {
-                let (sender, receiver) = mpsc::channel(QUEUED_PROGRESS);
+                let (sender, receiver) = mpsc::channel(self.limits.max_queued_progress.max(1));
                 (Some(sender), Some(receiver))
             }
             None => (None, None),
@@ -152,12 +156,29 @@ impl Connection {
         };
         self.notify_raw(|out| write_request(out, id, method, params, extra))?;
         pending.sent = true;
-        let result = wait(method, answered, updates, options).await;
+        let result = wait(start, method, answered, updates, options).await;
         if let Wait::Answered(result) = result {
             pending.sent = false;
             return result;
         }
         Err(result.into_error(method))
+    }
+
+    /// Waits until a call may be sent, no longer than for its answer.
+    async fn room(
+        &self,
+        method: &str,
+        start: Instant,
+        limit: Duration,
+        cancel: Option<&CancellationToken>,
+    ) -> Result<()> {
+        let end = tokio::select! {
+            biased;
+            () = self.outbox.ready() => return Ok(()),
+            () = cancelled(cancel) => Wait::Cancelled,
+            () = sleep_until(after(start, limit)) => Wait::TimedOut(limit),
+        };
+        Err(end.into_error(method))
     }
 }
 
@@ -183,20 +204,28 @@ impl Wait {
 }
 
 async fn wait(
+    start: Instant,
     method: &str,
     mut answered: oneshot::Receiver<Result<Box<RawValue>>>,
     mut updates: Option<mpsc::Receiver<ProgressParams>>,
     mut options: CallOptions,
 ) -> Wait {
-    let start = Instant::now();
-    let last = start + options.max_total;
-    let mut deadline = (start + options.timeout).min(last);
+    let last = after(start, options.max_total);
+    let mut deadline = after(start, options.timeout).min(last);
     loop {
         tokio::select! {
             biased;
             Some(update) = next(&mut updates) => {
                 report(&mut options, update);
-                deadline = (Instant::now() + options.timeout).min(last);
+                let now = Instant::now();
+                // Progress that never pauses must not keep the other branches from their turn.
+                if options.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+                    return Wait::Cancelled;
+                }
+                if now >= last {
+                    return Wait::TimedOut(options.max_total);
+                }
+                deadline = after(now, options.timeout).min(last);
             }
             answer = &mut answered => {
                 drain(&mut updates, &mut options);
@@ -225,8 +254,13 @@ async fn cancelled(token: Option<&CancellationToken>) {
 }
 
 fn report(options: &mut CallOptions, update: ProgressParams) {
-    if let Some(on_progress) = &mut options.on_progress {
-        on_progress(update);
+    let Some(on_progress) = &mut options.on_progress else {
+        return;
+    };
+    if let Err(panic) = panics::catch_sync(|| on_progress(update)) {
+        // What it was working on may be half done: it is not called again. The call goes on without it.
+        tracing::error!(panic = %panic.text(), "a progress handler panicked");
+        options.on_progress = None;
     }
 }
 
@@ -256,6 +290,10 @@ impl Drop for Pending<'_> {
             let _ = self
                 .connection
                 .notify_raw(|out| write_notification(out, "notifications/cancelled", &params));
+        }
+        if waiting && self.connection.is_closing() {
+            // It may have been the last that the driver was waiting for.
+            self.connection.outbox.call_attention();
         }
     }
 }

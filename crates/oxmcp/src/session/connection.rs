@@ -1,28 +1,15 @@
 //! The state of a connection, which its driver, its handlers and its session handles share.
 
 use std::{
-    borrow::Cow,
     fmt,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
-use serde_json::value::RawValue;
-
 use crate::{
     Error, Limits, Result,
-    jsonrpc::{
-        Envelope, ErrorCode, ErrorObject, Malformed, RawNotification, RawResponse, write_error,
-    },
-    protocol::{CancelledParams, ProgressParams},
     session::{
-        Arrival, Batch, Role, Side,
-        calls::{Calls, own_id},
-        cancel::CancelSignal,
-        inflight::InFlight,
-        lane::Lane,
-        outbox::Outbox,
+        Role, calls::Calls, cancel::CancelSignal, inflight::InFlight, lane::Lane, outbox::Outbox,
     },
-    transport::Frame,
 };
 
 /// How much of a line that is no message is kept for the diagnosis.
@@ -100,19 +87,32 @@ impl Connection {
         self.ended.is_set()
     }
 
+    /// Whether nothing can be sent or received any more.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.outcome.get().is_some()
+    }
+
+    /// For the driver: the peer sends nothing more, so there will be no more answers.
+    pub(crate) fn no_more_answers(&self) {
+        self.calls.close(&self.why(&Outcome::Closed));
+    }
+
+    /// What calls are told that will not be answered.
+    fn why(&self, outcome: &Outcome) -> String {
+        let reason = match outcome {
+            Outcome::Closed if self.is_closing() => return "the session was closed".to_owned(),
+            Outcome::Closed => "the peer closed the connection",
+            Outcome::Failed(reason) => reason,
+        };
+        match self.noise() {
+            Some(noise) => format!("{reason}; the first line that was no message: {noise:?}"),
+            None => reason.to_owned(),
+        }
+    }
+
     /// For the driver: nothing can be sent or received any more. Fails what waits, and stops what runs.
     pub(crate) fn cut(self: &Arc<Self>, outcome: Outcome) {
-        let reason = match &outcome {
-            Outcome::Closed if self.is_closing() => "the session was closed".to_owned(),
-            Outcome::Closed => "the peer closed the connection".to_owned(),
-            Outcome::Failed(reason) => reason.clone(),
-        };
-        let reason = match self.noise() {
-            Some(noise) if !self.is_closing() => {
-                format!("{reason}; the first line that was no message: {noise:?}")
-            }
-            _ => reason,
-        };
+        let reason = self.why(&outcome);
         // Only the first outcome counts.
         let _ = self.outcome.set(outcome);
         self.in_flight.drain();
@@ -127,8 +127,15 @@ impl Connection {
         self.role.closed(self);
     }
 
+    /// Remembers a line from the peer that was no message, if it is the first.
+    pub(crate) fn heard_noise(&self, bytes: &[u8]) {
+        let shown = bytes.get(..KEPT_NOISE).unwrap_or(bytes);
+        let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
+        noise.get_or_insert_with(|| String::from_utf8_lossy(shown).into_owned());
+    }
+
     /// The first line from the peer that was no message.
-    pub(crate) fn noise(&self) -> Option<String> {
+    fn noise(&self) -> Option<String> {
         self.noise
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -148,187 +155,6 @@ impl Connection {
             }
         }
     }
-
-    /// For the driver: takes what arrived.
-    pub(crate) fn take(self: &Arc<Self>, frame: Frame<'_>) {
-        match frame {
-            Frame::TooLong => self.refuse(
-                None,
-                ErrorObject::new(
-                    ErrorCode::PARSE_ERROR,
-                    format!(
-                        "the message is longer than {} bytes, which is the limit; it was skipped",
-                        self.limits.max_message_bytes
-                    ),
-                ),
-            ),
-            Frame::Message(bytes) => match bytes.trim_ascii_start().first() {
-                Some(b'[') => self.take_batch(bytes),
-                Some(_) => self.take_message(bytes),
-                None => {}
-            },
-        }
-    }
-
-    fn take_message(self: &Arc<Self>, bytes: &[u8]) {
-        match Envelope::parse(bytes) {
-            Ok(envelope) => self.dispatch(envelope, None),
-            Err(malformed) => self.take_malformed(malformed, bytes),
-        }
-    }
-
-    fn take_batch(self: &Arc<Self>, bytes: &[u8]) {
-        if !self.role.has_batches() {
-            return self.refuse(
-                None,
-                ErrorObject::new(
-                    ErrorCode::INVALID_REQUEST,
-                    "batches exist in revision 2025-03-26 only; send one message at a time",
-                ),
-            );
-        }
-        let messages: Vec<&RawValue> = match serde_json::from_slice(bytes) {
-            Ok(messages) => messages,
-            Err(error) => {
-                let error = ErrorObject::new(ErrorCode::PARSE_ERROR, format!("not JSON: {error}"));
-                return self.refuse(None, error);
-            }
-        };
-        if messages.is_empty() || messages.len() > self.limits.max_batch {
-            return self.refuse(
-                None,
-                ErrorObject::new(
-                    ErrorCode::INVALID_REQUEST,
-                    format!("a batch holds 1 to {} messages", self.limits.max_batch),
-                ),
-            );
-        }
-        let parsed: Vec<_> = messages
-            .iter()
-            .map(|raw| Envelope::parse_str(raw.get()))
-            .collect();
-        let answers = parsed.iter().filter(|parsed| is_answered(parsed)).count();
-        let batch = Arc::new(Batch::new(answers));
-        for message in parsed {
-            match message {
-                Ok(envelope) => self.dispatch(envelope, Some(&batch)),
-                Err(malformed) => self.refuse_in(Some(&batch), malformed.id, &malformed.error),
-            }
-        }
-    }
-
-    fn dispatch(self: &Arc<Self>, envelope: Envelope<'_>, batch: Option<&Arc<Batch>>) {
-        match envelope {
-            Envelope::Request(request) => match self.in_flight.admit(&request.id) {
-                Ok(()) => self.role.request(
-                    self,
-                    Arrival {
-                        request,
-                        batch: batch.cloned(),
-                    },
-                ),
-                Err(error) => self.refuse_in(batch, Some(request.id), &ErrorObject::from(&error)),
-            },
-            Envelope::Notification(notification) => self.take_notification(notification),
-            Envelope::Response(response) => self.take_response(response),
-        }
-    }
-
-    /// Cancellation and progress concern the calls in flight, whatever the role; the rest is the role's.
-    fn take_notification(self: &Arc<Self>, notification: RawNotification<'_>) {
-        match &*notification.method {
-            "notifications/cancelled" => match decode::<CancelledParams>(notification.params) {
-                Some(CancelledParams {
-                    request_id: Some(id),
-                    reason,
-                    ..
-                }) => {
-                    let known = self.in_flight.cancel(&id);
-                    tracing::debug!(%id, reason, known, "the peer cancelled a request");
-                }
-                _ => tracing::debug!("a cancellation that names no request was ignored"),
-            },
-            "notifications/progress" => {
-                let known = decode::<ProgressParams>(notification.params)
-                    .is_some_and(|params| self.calls.progress(params));
-                if !known {
-                    tracing::debug!("progress for an unknown call was ignored");
-                }
-            }
-            _ => self.role.notification(self, notification),
-        }
-    }
-
-    fn take_response(&self, response: RawResponse<'_>) {
-        let waiter = response
-            .id
-            .as_ref()
-            .and_then(own_id)
-            .and_then(|id| self.calls.leave(id));
-        let Some(waiter) = waiter else {
-            let id = response
-                .id
-                .map_or(Cow::Borrowed("none"), |id| Cow::Owned(id.to_string()));
-            let error = response.outcome.err();
-            return tracing::debug!(%id, ?error, "a response to nothing that waits was ignored");
-        };
-        let answer = response.outcome.map(ToOwned::to_owned).map_err(Error::from);
-        // Whoever dropped its receiver does not want to know.
-        let _ = waiter.answer.send(answer);
-    }
-
-    /// A server says what is wrong with a message. A client cannot help a server that talks nonsense: it remembers the
-    /// first for the diagnosis.
-    fn take_malformed(&self, malformed: Malformed, bytes: &[u8]) {
-        if self.role.side() == Side::Server {
-            return self.refuse(malformed.id, malformed.error);
-        }
-        tracing::warn!(error = %malformed.error.message, "the server sent something that is no message");
-        let shown = bytes.get(..KEPT_NOISE).unwrap_or(bytes);
-        let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
-        noise.get_or_insert_with(|| String::from_utf8_lossy(shown).into_owned());
-        drop(noise);
-        // An answer that cannot be understood is still the answer: its caller must not wait for another.
-        if let Some(waiter) = malformed
-            .id
-            .as_ref()
-            .and_then(own_id)
-            .and_then(|id| self.calls.leave(id))
-        {
-            let error = Error::decode(format!(
-                "the answer is malformed: {}",
-                malformed.error.message
-            ));
-            let _ = waiter.answer.send(Err(error));
-        }
-    }
-
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "the refused message ends here"
-    )]
-    fn refuse(&self, id: Option<crate::RequestId>, error: ErrorObject) {
-        self.refuse_in(None, id, &error);
-    }
-
-    fn refuse_in(
-        &self,
-        batch: Option<&Arc<Batch>>,
-        id: Option<crate::RequestId>,
-        error: &ErrorObject,
-    ) {
-        let Some(batch) = batch else {
-            self.outbox
-                .append_from_driver(|out| write_error(out, id.as_ref(), error));
-            return;
-        };
-        let mut answer = Vec::new();
-        write_error(&mut answer, id.as_ref(), error);
-        if let Some(whole) = batch.answered(Some(&answer)) {
-            self.outbox
-                .append_from_driver(|out| out.extend_from_slice(&whole));
-        }
-    }
 }
 
 impl fmt::Debug for Connection {
@@ -340,13 +166,4 @@ impl fmt::Debug for Connection {
             .field("ended", &self.is_ended())
             .finish_non_exhaustive()
     }
-}
-
-fn decode<T: serde::de::DeserializeOwned>(params: Option<&RawValue>) -> Option<T> {
-    serde_json::from_str(params?.get()).ok()
-}
-
-/// Whether an element of a batch gets an answer.
-fn is_answered(parsed: &Result<Envelope<'_>, Malformed>) -> bool {
-    matches!(parsed, Err(_) | Ok(Envelope::Request(_)))
 }

@@ -1,6 +1,12 @@
 //! What a handler can know and do while it serves one request.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use crate::{
     jsonrpc::RequestId,
@@ -46,6 +52,8 @@ pub(crate) struct ContextParts {
     /// The request's `_meta`, as it arrived.
     pub(crate) meta: Option<Box<str>>,
     pub(crate) cancel: Arc<CancelSignal>,
+    /// Set with the answer: nothing that belongs to the request may follow it.
+    answered: AtomicBool,
 }
 
 impl ContextParts {
@@ -64,7 +72,19 @@ impl ContextParts {
             log_level: None,
             meta: None,
             cancel: Arc::default(),
+            answered: AtomicBool::new(false),
         }
+    }
+
+    /// The answer is being written. Called under the outbox's lock, as [`is_over`](Self::is_over) is: so what one of
+    /// them sees is what is on the wire.
+    pub(super) fn set_answered(&self) {
+        self.answered.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether nobody wants to hear of the request any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.answered.load(Ordering::Relaxed) || self.cancel.is_set()
     }
 }
 

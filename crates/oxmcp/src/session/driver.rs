@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::{
     Error, Result,
-    session::{Connection, Side, connection::Outcome, outbox::Due},
+    session::{Connection, Side, after, backlog::Backlog, connection::Outcome, outbox::Due},
     transport::{Frame, Messages, ReadHalf, WriteHalf},
 };
 
@@ -18,6 +18,9 @@ use crate::{
 const MESSAGES_IN_A_ROW: u32 = 64;
 /// So much output is written before more input is taken, so that answers do not wait for a busy peer's pause.
 const WRITE_FIRST: usize = 64 << 10;
+/// So many messages are taken at most before what there is to write is written, however little it is: a peer that never
+/// pauses must not keep answers back.
+const MESSAGES_UNTIL_WRITE: u32 = 512;
 
 /// Drives a connection until it ends.
 pub(crate) async fn drive(
@@ -25,7 +28,9 @@ pub(crate) async fn drive(
     mut read: impl ReadHalf,
     mut write: impl WriteHalf,
 ) {
-    let outcome = match converse(&connection, &mut read, &mut write).await {
+    let end = End(connection);
+    let connection = &end.0;
+    let outcome = match converse(connection, &mut read, &mut write).await {
         Ok(()) => Outcome::Closed,
         Err(error) => Outcome::Failed(error.message().to_owned()),
     };
@@ -33,7 +38,17 @@ pub(crate) async fn drive(
     if let Err(error) = write.close().await {
         tracing::debug!(%error, "the transport did not close cleanly");
     }
-    connection.finished();
+}
+
+/// Ends a connection, also where its transport panics or its runtime goes away: nobody must wait for ever.
+struct End(Arc<Connection>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0
+            .cut(Outcome::Failed("the connection was torn down".to_owned()));
+        self.0.finished();
+    }
 }
 
 /// Where a connection is in its life. It only ever moves downwards.
@@ -49,7 +64,9 @@ struct Pump<'a> {
     phase: Phase,
     /// Whether the peer may still send something.
     reading: bool,
+    backlog: Backlog,
     in_a_row: u32,
+    since_write: u32,
 }
 
 /// Preference: what arrives, while it is already here and little waits to be written; then what is to be written. So
@@ -59,21 +76,21 @@ async fn converse(
     read: &mut impl ReadHalf,
     write: &mut impl WriteHalf,
 ) -> Result<()> {
-    let mut pump = Pump {
-        connection,
-        phase: Phase::Open,
-        reading: true,
-        in_a_row: 0,
-    };
+    let mut pump = Pump::new(connection);
     let mut batch = Vec::new();
     loop {
-        if pump.is_done() {
+        pump.give_way().await;
+        let unsent = connection.outbox.unsent();
+        if pump.take_kept(unsent) {
+            continue;
+        }
+        if pump.is_done(unsent) {
             return Ok(());
         }
-        let may_read = pump.reading && connection.outbox.unsent() < WRITE_FIRST;
+        let may_read = pump.may_read(unsent);
         select! {
             biased;
-            frame = read.read(), if may_read => pump.arrived(frame)?,
+            frame = read.read(), if may_read => pump.arrived(frame, unsent)?,
             due = connection.outbox.take(&mut batch) => match due {
                 Due::Attention => pump.look_around(),
                 Due::Write => {
@@ -83,29 +100,68 @@ async fn converse(
             },
             () = pump.deadline() => return Ok(()),
         }
-        if pump.in_a_row >= MESSAGES_IN_A_ROW {
-            pump.in_a_row = 0;
-            yield_now().await;
-        }
     }
 }
 
-impl Pump<'_> {
-    fn arrived(&mut self, frame: Result<Option<Frame<'_>>>) -> Result<()> {
-        match frame? {
-            Some(frame) => {
-                self.in_a_row += 1;
-                self.connection.take(frame);
-            }
-            None => {
-                self.reading = false;
-                self.connection
-                    .calls
-                    .close("the peer closed the connection");
-                self.drain();
-            }
+impl<'a> Pump<'a> {
+    fn new(connection: &'a Arc<Connection>) -> Self {
+        Self {
+            connection,
+            phase: Phase::Open,
+            reading: true,
+            // What a peer has sent before it heard that this side is full: as much as may be unsent on its side, twice.
+            backlog: Backlog::new(connection.limits.max_unsent_bytes.saturating_mul(2)),
+            in_a_row: 0,
+            since_write: 0,
+        }
+    }
+
+    /// Lets other tasks have their turn, now and then.
+    async fn give_way(&mut self) {
+        if self.in_a_row >= MESSAGES_IN_A_ROW {
+            self.in_a_row = 0;
+            yield_now().await;
+        }
+    }
+
+    fn may_read(&self, unsent: usize) -> bool {
+        let write_first =
+            unsent >= WRITE_FIRST || (unsent > 0 && self.since_write >= MESSAGES_UNTIL_WRITE);
+        self.reading && !write_first && !self.backlog.is_full()
+    }
+
+    fn is_full(&self, unsent: usize) -> bool {
+        unsent > self.connection.limits.max_unsent_bytes
+    }
+
+    fn arrived(&mut self, frame: Result<Option<Frame<'_>>>, unsent: usize) -> Result<()> {
+        let Some(frame) = frame? else {
+            self.reading = false;
+            self.connection.no_more_answers();
+            self.drain();
+            return Ok(());
+        };
+        self.in_a_row += 1;
+        self.since_write += 1;
+        let must_wait = self.is_full(unsent) || !self.backlog.is_empty();
+        if !(must_wait && self.backlog.keep(frame)) {
+            self.connection.take(frame);
         }
         Ok(())
+    }
+
+    /// Takes the oldest message that had to wait, if there is room now.
+    fn take_kept(&mut self, unsent: usize) -> bool {
+        if self.backlog.is_empty() || self.is_full(unsent) {
+            return false;
+        }
+        self.in_a_row += 1;
+        let connection = self.connection;
+        self.backlog.pop(|frame| connection.take(frame));
+        if self.backlog.is_empty() && self.phase != Phase::Open {
+            connection.in_flight.drain();
+        }
+        true
     }
 
     /// Writes a batch, and goes on reading while the peer takes its time: answers and cancellations must not wait.
@@ -120,16 +176,18 @@ impl Pump<'_> {
         let outbox = &connection.outbox;
         let writing = write.write(Messages::new(batch));
         pin!(writing);
-        loop {
-            let may_read = self.reading && !outbox.is_full();
+        while !connection.is_cut() {
+            self.give_way().await;
+            let unsent = outbox.unsent();
+            let may_read = self.reading && !self.backlog.is_full();
             select! {
                 biased;
                 result = &mut writing => {
-                    result?;
-                    break;
+                    self.since_write = 0;
+                    return result;
                 }
-                frame = read.read(), if may_read => self.arrived(frame)?,
-                () = outbox.attention(), if self.phase == Phase::Open => self.look_around(),
+                frame = read.read(), if may_read => self.arrived(frame, unsent)?,
+                () = outbox.attention() => self.look_around(),
                 () = self.deadline() => return Err(Error::closed("the peer stopped reading")),
             }
         }
@@ -144,20 +202,30 @@ impl Pump<'_> {
 
     fn drain(&mut self) {
         if self.phase == Phase::Open {
-            self.connection.in_flight.drain();
-            if !self.reading && self.connection.role().side() == Side::Client {
-                // The server that asked is gone: nobody waits for the answers.
-                self.connection.in_flight.cancel_all();
+            let connection = self.connection;
+            // What the peer asked before it closed its side is answered, also where it had to wait.
+            if self.backlog.is_empty() || connection.is_closing() {
+                connection.in_flight.drain();
             }
-            self.phase = Phase::Draining(Instant::now() + self.connection.limits.drain);
+            if !self.reading && connection.role().side() == Side::Client {
+                // The server that asked is gone: nobody waits for the answers.
+                connection.in_flight.cancel_all();
+            }
+            self.phase = Phase::Draining(after(Instant::now(), connection.limits.drain));
         }
     }
 
-    fn is_done(&self) -> bool {
-        self.phase != Phase::Open
-            && self.connection.in_flight.is_empty()
-            && self.connection.calls.is_empty()
-            && self.connection.outbox.unsent() == 0
+    fn is_done(&self, unsent: usize) -> bool {
+        if self.phase == Phase::Open {
+            return false;
+        }
+        let connection = self.connection;
+        let settled = connection.in_flight.is_empty()
+            && connection.calls.is_empty()
+            // Whoever leaves one of the tables has written before: so this is looked at last.
+            && unsent == 0
+            && connection.outbox.unsent() == 0;
+        settled || connection.is_cut()
     }
 
     async fn deadline(&self) {

@@ -27,9 +27,11 @@ pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) 
             .call("ping", EmptyParams::default(), options)
             .await
         {
-            Ok(_) => {}
             Err(error) if error.code() == ErrorCode::METHOD_NOT_FOUND => return,
             Err(error) if error.is_closed() => return,
+            // Any other answer, be it an error, is a sign of life.
+            Ok(_) => {}
+            Err(error) if !error.is_timeout() => tracing::debug!(%error, "a ping failed"),
             Err(error) => {
                 tracing::warn!(%error, "the peer does not answer pings; closing the session");
                 return connection.break_off("the peer stopped answering pings");

@@ -1,6 +1,7 @@
 //! The driver of a connection, and what both roles share above it: dispatch, calls in flight, cancellation, progress,
 //! timeouts, shutdown and middleware. Nothing here knows what a tool is.
 
+mod backlog;
 mod batch;
 mod body;
 mod call;
@@ -17,14 +18,18 @@ mod outbox;
 mod pace;
 mod panics;
 mod progress;
+mod receive;
 mod role;
 mod serve;
 
-use std::{future::Future, pin::Pin};
+use std::{future::Future, pin::Pin, time::Duration};
+
+use tokio::time::Instant;
 
 pub(crate) use batch::Batch;
 pub(crate) use body::Body;
 pub(crate) use call::CallOptions;
+pub(crate) use cancel::CancelSignal;
 pub(crate) use connection::{Connection, Outcome};
 pub use context::RequestContext;
 pub(crate) use context::{ContextParts, Peer};
@@ -33,6 +38,12 @@ pub(crate) use keep_alive::keep_alive;
 pub(crate) use pace::Pace;
 pub use progress::{Progress, ReportProgress};
 pub(crate) use role::{Arrival, Role, Side, params_or_empty};
-pub(crate) use serve::{Work, respond_now, serve};
+pub(crate) use serve::{Work, guarded, respond_now, serve};
 
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// The moment `wait` after `start`, or one so far away that it never comes.
+pub(crate) fn after(start: Instant, wait: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+    start.checked_add(wait).unwrap_or_else(|| start + FAR)
+}

@@ -63,7 +63,7 @@ impl Outbox {
         if state.closed {
             return None;
         }
-        let written = write(&mut state.buffer);
+        let written = append_whole(&mut state.buffer, write);
         let driver = state.driver.take();
         drop(state);
         if let Some(driver) = driver {
@@ -75,7 +75,7 @@ impl Outbox {
     /// Like [`append`](Self::append), from within the driver, which looks for itself before it sleeps.
     pub(crate) fn append_from_driver<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
         let mut state = self.lock();
-        (!state.closed).then(|| write(&mut state.buffer))
+        (!state.closed).then(|| append_whole(&mut state.buffer, write))
     }
 
     /// Whether so much is unsent that requests should wait.
@@ -90,9 +90,10 @@ impl Outbox {
 
     /// Waits until there is room, or the connection has closed.
     pub(crate) async fn ready(&self) {
-        while self.is_full() && !self.lock().closed {
+        loop {
+            // It hears of all that happens from here on, so what is checked next cannot change unheard.
             let drained = self.drained.notified();
-            if !self.is_full() {
+            if !self.is_full() || self.lock().closed {
                 return;
             }
             drained.await;
@@ -164,7 +165,27 @@ impl Outbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic while serializing a user's type leaves a torn message behind at worst, which `respond` truncates.
+        // A panic while a user's type is serialized leaves nothing behind: see `append_whole`.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Appends what `write` writes, all of it or, where it panics, nothing: half a message would spoil the next one.
+fn append_whole<T>(buffer: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+    struct Whole<'a> {
+        buffer: &'a mut Vec<u8>,
+        length: usize,
+    }
+
+    impl Drop for Whole<'_> {
+        fn drop(&mut self) {
+            self.buffer.truncate(self.length);
+        }
+    }
+
+    let length = buffer.len();
+    let mut whole = Whole { buffer, length };
+    let written = write(whole.buffer);
+    whole.length = whole.buffer.len();
+    written
 }

@@ -93,13 +93,14 @@ impl Future for ReportProgress<'_> {
         {
             return Poll::Pending;
         }
-        if !parts.cancel.is_set() {
-            params.project(parts.peer.revision);
-            // Numbers and strings can always be serialized, and a peer that is gone wants no progress.
-            let _ = parts
-                .connection
-                .notify_raw(|out| write_notification(out, method::Progress::NAME, params));
-        }
+        params.project(parts.peer.revision);
+        // Numbers and strings can always be serialized, and a peer that is gone wants no progress.
+        let _ = parts.connection.notify_raw(|out| {
+            if parts.is_over() {
+                return Ok(());
+            }
+            write_notification(out, method::Progress::NAME, params)
+        });
         this.params = None;
         Poll::Ready(())
     }

@@ -20,14 +20,20 @@ pub(crate) struct Work {
     pub(crate) future: BoxFuture<Result<Body>>,
     /// How the handler fared so far; `None` for what is known to be quick.
     pub(crate) pace: Option<Arc<Pace>>,
+    /// When a part of the work was begun that is done already, on the connection's task.
+    pub(crate) begun: Option<Instant>,
 }
 
 /// Serves a request. Must be called on the connection's task: an answer that is ready at once is appended to the outbox
 /// before this returns.
 pub(crate) fn serve(context: Arc<ContextParts>, work: Work) {
-    let Work { mut future, pace } = work;
+    let Work {
+        mut future,
+        pace,
+        begun,
+    } = work;
     if pace.as_ref().is_none_or(|pace| pace.is_quick()) {
-        match first_poll(&mut future, pace.as_deref()) {
+        match first_poll(&mut future, pace.as_deref(), begun) {
             Poll::Ready(result) => return respond_now(&context, result),
             Poll::Pending => spawn(context, future, None),
         }
@@ -36,14 +42,23 @@ pub(crate) fn serve(context: Arc<ContextParts>, work: Work) {
     }
 }
 
-fn first_poll(future: &mut BoxFuture<Result<Body>>, pace: Option<&Pace>) -> Poll<Result<Body>> {
-    let start = pace.map(|_| Instant::now());
+fn first_poll(
+    future: &mut BoxFuture<Result<Body>>,
+    pace: Option<&Pace>,
+    begun: Option<Instant>,
+) -> Poll<Result<Body>> {
+    let start = pace.map(|_| begun.unwrap_or_else(Instant::now));
     // Nobody needs to be woken: a future that is not ready is polled again at once by the task that takes it over.
     let polled = panics::poll(future.as_mut(), &mut Context::from_waker(Waker::noop()));
     if let (Some(pace), Some(start)) = (pace, start) {
         pace.record(start.elapsed());
     }
     polled.map(flatten_panic)
+}
+
+/// Calls a user's code; its panic becomes an error.
+pub(crate) fn guarded<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
+    flatten_panic(panics::catch_sync(f))
 }
 
 fn flatten_panic<T>(result: Result<Result<T>, panics::Panic>) -> Result<T> {
@@ -68,7 +83,7 @@ fn spawn(context: Arc<ContextParts>, mut future: BoxFuture<Result<Body>>, pace: 
         };
         let work = async {
             if let Some(pace) = &pace
-                && let Poll::Ready(result) = first_poll(&mut future, Some(pace))
+                && let Poll::Ready(result) = first_poll(&mut future, Some(pace), None)
             {
                 return result;
             }
@@ -136,6 +151,7 @@ fn send(context: &ContextParts, result: Result<Body>, from_driver: bool) {
 
 fn write_answer(out: &mut Vec<u8>, context: &ContextParts, result: Result<Body>) {
     let Some(id) = &context.id else { return };
+    context.set_answered();
     let stamp = context.connection.role().stamp();
     let revision = context.peer.revision;
     let written =

@@ -1,8 +1,12 @@
 use std::{fmt, sync::Arc};
 
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
-use super::{Tool, ToolError, handler::ErasedHandler};
+use super::{
+    Tool, ToolError,
+    handler::{Begun, ErasedHandler},
+};
 use crate::{
     Error, Result,
     protocol::{CallToolResult, Tool as Definition},
@@ -46,26 +50,43 @@ impl RegisteredTool {
         }))
     }
 
-    /// Begins a call. What the model did wrong is a result, which it can learn from.
+    /// Makes a call. What the model did wrong is a result, which it can learn from.
+    ///
+    /// A tool that has shown to be quick is begun here and now, with arguments that nobody copies. Any other waits for
+    /// the task that it will get: reading its arguments, too, could hold up the connection.
     pub(crate) fn call(
         self: &Arc<Self>,
         context: RequestContext,
         arguments: Option<&RawValue>,
-    ) -> Result<Work> {
+    ) -> Work {
         let arguments = params_or_empty(arguments);
-        let begun = match self.check_input(arguments) {
-            Ok(()) => (self.handler)(context, arguments),
-            Err(error) => Err(error),
-        };
         let tool = Arc::clone(self);
-        let future = match begun {
-            Ok(running) => running,
-            Err(error) => Box::pin(async { Err(error) }),
-        };
-        Ok(Work {
-            future: Box::pin(async move { tool.finish(future.await) }),
-            pace: Some(Arc::clone(&self.pace)),
-        })
+        let pace = Some(Arc::clone(&self.pace));
+        if self.pace.is_quick() {
+            let begun = Some(Instant::now());
+            let running = self.begin(context, arguments);
+            let future = Box::pin(async move { tool.finish(running).await });
+            return Work {
+                future,
+                pace,
+                begun,
+            };
+        }
+        let arguments = arguments.to_owned();
+        let future = Box::pin(async move {
+            let running = tool.begin(context, &arguments);
+            tool.finish(running).await
+        });
+        Work {
+            future,
+            pace,
+            begun: None,
+        }
+    }
+
+    fn begin(&self, context: RequestContext, arguments: &RawValue) -> Begun {
+        self.check_input(arguments)?;
+        (self.handler)(context, arguments)
     }
 
     fn check_input(&self, arguments: &RawValue) -> Result<(), ToolError> {
@@ -80,7 +101,11 @@ impl RegisteredTool {
         })
     }
 
-    fn finish(&self, result: Result<CallToolResult, ToolError>) -> Result<Body> {
+    async fn finish(&self, running: Begun) -> Result<Body> {
+        let result = match running {
+            Ok(running) => running.await,
+            Err(error) => Err(error),
+        };
         let result = match result {
             Ok(result) => result,
             Err(error) => error.into_result()?,

@@ -1,0 +1,238 @@
+//! What a connection does with each message that arrives.
+
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::{
+    Error, Result,
+    jsonrpc::{
+        Envelope, ErrorCode, ErrorObject, Malformed, RawNotification, RawResponse, RequestId,
+        write_error,
+    },
+    protocol::{CancelledParams, ProgressParams},
+    session::{Arrival, Batch, Connection, Side, calls::own_id},
+    transport::Frame,
+};
+
+impl Connection {
+    /// For the driver: takes what arrived.
+    pub(crate) fn take(self: &Arc<Self>, frame: Frame<'_>) {
+        match frame {
+            Frame::TooLong => self.refuse(ErrorObject::new(
+                ErrorCode::PARSE_ERROR,
+                format!(
+                    "the message is longer than {} bytes, which is the limit; it was skipped",
+                    self.limits.max_message_bytes
+                ),
+            )),
+            Frame::Message(bytes) => match bytes.trim_ascii_start().first() {
+                Some(b'[') => self.take_batch(bytes),
+                Some(_) => self.take_message(bytes),
+                None => {}
+            },
+        }
+    }
+
+    fn take_message(self: &Arc<Self>, bytes: &[u8]) {
+        match Envelope::parse(bytes) {
+            Ok(envelope) => self.dispatch(envelope, None),
+            Err(malformed) => self.take_malformed(malformed, bytes, None),
+        }
+    }
+
+    fn take_batch(self: &Arc<Self>, bytes: &[u8]) {
+        if !self.role().has_batches() {
+            return self.refuse(ErrorObject::new(
+                ErrorCode::INVALID_REQUEST,
+                "batches exist in revision 2025-03-26 only; send one message at a time",
+            ));
+        }
+        let limit = self.limits.max_batch;
+        let messages = match parse_batch(bytes, limit) {
+            Ok(messages) => messages,
+            Err(error) => {
+                let error = ErrorObject::new(ErrorCode::PARSE_ERROR, format!("not JSON: {error}"));
+                return self.refuse(error);
+            }
+        };
+        if messages.is_empty() || messages.len() > limit {
+            return self.refuse(ErrorObject::new(
+                ErrorCode::INVALID_REQUEST,
+                format!("a batch holds 1 to {limit} messages"),
+            ));
+        }
+        self.take_messages(&messages);
+    }
+
+    fn take_messages(self: &Arc<Self>, messages: &[&RawValue]) {
+        let parsed: Vec<_> = messages
+            .iter()
+            .map(|raw| (Envelope::parse_str(raw.get()), raw.get()))
+            .collect();
+        let side = self.role().side();
+        let answers = parsed.iter().filter(|(it, _)| is_answered(it, side));
+        let batch = Arc::new(Batch::new(answers.count()));
+        for (message, text) in parsed {
+            match message {
+                Ok(envelope) => self.dispatch(envelope, Some(&batch)),
+                Err(malformed) => self.take_malformed(malformed, text.as_bytes(), Some(&batch)),
+            }
+        }
+    }
+
+    fn dispatch(self: &Arc<Self>, envelope: Envelope<'_>, batch: Option<&Arc<Batch>>) {
+        match envelope {
+            Envelope::Request(request) => match self.in_flight.admit(&request.id) {
+                Ok(()) => self.role().request(
+                    self,
+                    Arrival {
+                        request,
+                        batch: batch.cloned(),
+                    },
+                ),
+                Err(error) => self.refuse_in(batch, Some(request.id), &ErrorObject::from(&error)),
+            },
+            Envelope::Notification(notification) => self.take_notification(notification),
+            Envelope::Response(response) => self.take_response(response),
+        }
+    }
+
+    /// Cancellation and progress concern the calls in flight, whatever the role; the rest is the role's.
+    fn take_notification(self: &Arc<Self>, notification: RawNotification<'_>) {
+        match &*notification.method {
+            "notifications/cancelled" => match decode::<CancelledParams>(notification.params) {
+                Some(CancelledParams {
+                    request_id: Some(id),
+                    reason,
+                    ..
+                }) => {
+                    let known = self.in_flight.cancel(&id);
+                    tracing::debug!(%id, reason, known, "the peer cancelled a request");
+                }
+                _ => tracing::debug!("a cancellation that names no request was ignored"),
+            },
+            "notifications/progress" => {
+                let known = decode::<ProgressParams>(notification.params)
+                    .is_some_and(|params| self.calls.progress(params));
+                if !known {
+                    tracing::debug!("progress for an unknown call was ignored");
+                }
+            }
+            _ => self.role().notification(self, notification),
+        }
+    }
+
+    fn take_response(&self, response: RawResponse<'_>) {
+        let waiter = response
+            .id
+            .as_ref()
+            .and_then(own_id)
+            .and_then(|id| self.calls.leave(id));
+        let Some(waiter) = waiter else {
+            let id = response
+                .id
+                .map_or(Cow::Borrowed("none"), |id| Cow::Owned(id.to_string()));
+            let error = response.outcome.err();
+            return tracing::debug!(%id, ?error, "a response to nothing that waits was ignored");
+        };
+        let answer = response.outcome.map(ToOwned::to_owned).map_err(Error::from);
+        // Whoever dropped its receiver does not want to know.
+        let _ = waiter.answer.send(answer);
+    }
+
+    /// A server says what is wrong with a message. A client cannot help a server that talks nonsense: it remembers the
+    /// first for the diagnosis.
+    fn take_malformed(&self, malformed: Malformed, bytes: &[u8], batch: Option<&Arc<Batch>>) {
+        let Malformed { id, answers, error } = malformed;
+        let is_client = self.role().side() == Side::Client;
+        if is_client {
+            tracing::warn!(error = %error.message, "the server sent something that is no message");
+            self.heard_noise(bytes);
+        }
+        // An answer that cannot be understood is still the answer: its caller must not wait for another.
+        let answered = answers.as_ref().or(id.as_ref().filter(|_| is_client));
+        if let Some(waiter) = answered
+            .and_then(own_id)
+            .and_then(|id| self.calls.leave(id))
+        {
+            let error = Error::decode(format!("the answer is malformed: {}", error.message));
+            // Whoever dropped its receiver does not want to know.
+            let _ = waiter.answer.send(Err(error));
+        }
+        if !is_client {
+            self.refuse_in(batch, id, &error);
+        }
+    }
+
+    /// Refuses what has no id to answer to.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the refused message ends here"
+    )]
+    fn refuse(&self, error: ErrorObject) {
+        if self.role().side() == Side::Client {
+            // A server cannot make anything of an error that answers nothing.
+            tracing::warn!(error = %error.message, "the server sent something that cannot be taken");
+            return;
+        }
+        self.refuse_in(None, None, &error);
+    }
+
+    fn refuse_in(&self, batch: Option<&Arc<Batch>>, id: Option<RequestId>, error: &ErrorObject) {
+        let Some(batch) = batch else {
+            self.outbox
+                .append_from_driver(|out| write_error(out, id.as_ref(), error));
+            return;
+        };
+        let mut answer = Vec::new();
+        write_error(&mut answer, id.as_ref(), error);
+        if let Some(whole) = batch.answered(Some(&answer)) {
+            self.outbox
+                .append_from_driver(|out| out.extend_from_slice(&whole));
+        }
+    }
+}
+
+fn decode<T: serde::de::DeserializeOwned>(params: Option<&RawValue>) -> Option<T> {
+    serde_json::from_str(params?.get()).ok()
+}
+
+/// Whether an element of a batch gets an answer.
+fn is_answered(parsed: &Result<Envelope<'_>, Malformed>, side: Side) -> bool {
+    match parsed {
+        Ok(Envelope::Request(_)) => true,
+        Ok(_) => false,
+        Err(_) => side == Side::Server,
+    }
+}
+
+/// The elements of a batch: no more than `limit` and one are kept, however many there are.
+fn parse_batch(bytes: &[u8], limit: usize) -> serde_json::Result<Vec<&RawValue>> {
+    struct Elements(usize);
+
+    impl<'de> Visitor<'de> for Elements {
+        type Value = Vec<&'de RawValue>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a batch, which is an array")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut elements = Vec::new();
+            while elements.len() <= self.0
+                && let Some(element) = seq.next_element()?
+            {
+                elements.push(element);
+            }
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(elements)
+        }
+    }
+
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let elements = json.deserialize_seq(Elements(limit))?;
+    json.end()?;
+    Ok(elements)
+}
