@@ -212,6 +212,11 @@ impl Error {
         self.0.kind == Kind::Tool
     }
 
+    /// Whether the peer answered with something that the method does not return.
+    pub(crate) fn is_decode(&self) -> bool {
+        self.0.kind == Kind::Decode
+    }
+
     /// Whether one of this side's [`Limits`](crate::Limits) was reached.
     #[must_use]
     pub fn is_limit(&self) -> bool {

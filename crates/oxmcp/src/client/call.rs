@@ -6,15 +6,15 @@ use std::{
     time::Duration,
 };
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Error, Result,
-    client::{ClientSession, negotiate::decode},
+    Error, Result, Revision,
+    client::{ClientSession, features::LONGEST_WAIT, negotiate::decode},
     protocol::{
-        CallToolResult, Carried, ContentBlock, Method, ProgressParams, ResultType,
+        CallToolResult, Carried, ContentBlock, Meta, Method, ProgressParams, ResultType,
         method::CallTool, peek_result_type,
     },
     session::CallOptions,
@@ -62,15 +62,15 @@ impl<M: Method> Call<M> {
 
     /// How long to wait for the answer. Progress, where it was asked for, starts the clock anew.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.options.timeout = timeout;
-        self.options.max_total = self.options.max_total.max(timeout);
+        self.options.timeout = timeout.min(LONGEST_WAIT);
+        self.options.max_total = self.options.max_total.max(self.options.timeout);
         self
     }
 
     /// How long to wait altogether, however much progress is reported. Default: 10 minutes, or the timeout if that is
     /// longer.
     pub fn max_total(mut self, max_total: Duration) -> Self {
-        self.options.max_total = max_total;
+        self.options.max_total = max_total.min(LONGEST_WAIT);
         self
     }
 
@@ -105,12 +105,34 @@ impl<M: Method> Call<M> {
         if let Some(own) = params.metadata() {
             options.meta.merge(mem::take(own));
         }
+        check_meta(&options, revision)?;
         params.fit(revision);
         let result = session.connection().call(M::NAME, params, options).await?;
         if revision.is_modern() {
             check_result_type(M::NAME, &result)?;
         }
         decode(M::NAME, &result)
+    }
+}
+
+/// What the session itself puts into the metadata must not stand there twice.
+fn check_meta(options: &CallOptions, revision: Revision) -> Result<()> {
+    const ENVELOPE: [&str; 3] = [
+        Meta::PROTOCOL_VERSION,
+        Meta::CLIENT_INFO,
+        Meta::CLIENT_CAPABILITIES,
+    ];
+    if options.meta.is_empty() {
+        return Ok(());
+    }
+    let envelope = ENVELOPE.into_iter().filter(|_| revision.is_modern());
+    let progress = options.on_progress.is_some();
+    let mut own = envelope.chain(progress.then_some(Meta::PROGRESS_TOKEN));
+    match own.find(|key| options.meta.get(key).is_some()) {
+        Some(key) => Err(Error::misuse(format!(
+            "the session sets {key:?} in the _meta of its requests by itself"
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -130,7 +152,8 @@ fn check_result_type(method: &str, result: &RawValue) -> Result<()> {
 impl Call<CallTool> {
     /// Makes the call, and reads the structured content of the result as `T`.
     ///
-    /// A server that speaks a revision without structured content says the same as text, which is read instead.
+    /// A server that speaks a revision without structured content says the same as text, which is read instead: as
+    /// JSON, or for a type that a string can stand for as it is.
     ///
     /// # Errors
     /// Besides those of the call: [`Error::is_tool_error`], with the tool's own words, where the tool failed; and where
@@ -146,11 +169,16 @@ impl Call<CallTool> {
 fn structured<T: DeserializeOwned>(result: &CallToolResult) -> Result<T> {
     let texts = || result.content.iter().filter_map(ContentBlock::as_text);
     if result.is_error {
-        return Err(Error::tool(texts().collect::<Vec<_>>().join("\n")));
+        let said = texts().collect::<Vec<_>>().join("\n");
+        return Err(Error::tool(if said.is_empty() {
+            "the tool failed and did not say why".into()
+        } else {
+            said
+        }));
     }
     let decoded = match (&result.structured_content, texts().next()) {
         (Some(structured), _) => read(structured.get()),
-        (None, Some(text)) => serde_json::from_str(text),
+        (None, Some(text)) => read_text(text),
         (None, None) => return Err(Error::decode("the tool returned no structured content")),
     };
     decoded.map_err(|error| {
@@ -158,6 +186,13 @@ fn structured<T: DeserializeOwned>(result: &CallToolResult) -> Result<T> {
             "the tool's result is not of the type asked for: {error}"
         ))
         .with_source(error)
+    })
+}
+
+/// Reads text that stands for structured content. It need not be JSON: some tools write a word, and mean a string.
+fn read_text<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    serde_json::from_str(text).or_else(|error| {
+        T::deserialize(text.into_deserializer()).map_err(|_: serde_json::Error| error)
     })
 }
 

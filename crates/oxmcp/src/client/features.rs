@@ -9,6 +9,9 @@ use crate::{
     session::{BoxFuture, middleware::Stack},
 };
 
+/// The longest that anything waits: longer spans are more than clocks can add up.
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+
 /// A handler of a notification that says only that something has changed.
 pub(crate) type OnChanged = Arc<dyn Fn(ClientSession) -> BoxFuture<()> + Send + Sync>;
 

@@ -13,9 +13,10 @@ use crate::{
     Limits, Result, Revision,
     client::{
         ClientSession,
-        features::{Features, OnChanged},
+        features::{Features, LONGEST_WAIT, OnChanged},
         negotiate,
         session::WeakSession,
+        verdicts::Verdicts,
     },
     protocol::Implementation,
     session::{
@@ -50,6 +51,7 @@ struct Core {
     /// Taken while a new state of the features is made.
     changing: Mutex<()>,
     sessions: Mutex<Vec<WeakSession>>,
+    verdicts: Verdicts,
 }
 
 impl Client {
@@ -60,6 +62,7 @@ impl Client {
             features: ArcSwap::from_pointee(Features::new(Implementation::new(name, version))),
             changing: Mutex::default(),
             sessions: Mutex::default(),
+            verdicts: Verdicts::default(),
         }))
     }
 
@@ -74,7 +77,9 @@ impl Client {
     /// out.
     #[must_use]
     pub fn revisions(self, revisions: impl IntoIterator<Item = Revision>) -> Self {
-        let revisions = revisions.into_iter().collect();
+        let mut revisions: Vec<_> = revisions.into_iter().collect();
+        revisions.sort_unstable();
+        revisions.dedup();
         self.change(|features| features.revisions = revisions);
         self
     }
@@ -89,7 +94,7 @@ impl Client {
     /// How long a call waits for an answer, or for progress, unless it is told otherwise. Default: 60 s.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
-        self.change(|features| features.timeout = timeout);
+        self.change(|features| features.timeout = timeout.min(LONGEST_WAIT));
         self
     }
 
@@ -101,11 +106,12 @@ impl Client {
         self
     }
 
-    /// Pings legacy servers this often, and closes the session of one that does not answer. By default nobody is
-    /// pinged.
+    /// Pings legacy servers this often, and closes the session of one that does not answer. By default, and with zero,
+    /// nobody is pinged.
     #[must_use]
     pub fn keep_alive(self, interval: Duration) -> Self {
-        self.change(|features| features.keep_alive = Some(interval));
+        let interval = (!interval.is_zero()).then_some(interval);
+        self.change(|features| features.keep_alive = interval);
         self
     }
 
@@ -177,21 +183,36 @@ impl Client {
     /// # Cancel safety
     /// When the future is dropped, the connection is closed in the background.
     pub async fn connect(&self, transport: impl Transport) -> Result<ClientSession> {
-        negotiate::connect(self, transport).await
+        let revisions = self.features().revisions.clone();
+        negotiate::connect(self, transport, revisions).await
+    }
+
+    /// Like [`connect`](Self::connect), but in a revision of this choice.
+    pub(crate) async fn connect_in(
+        &self,
+        transport: impl Transport,
+        revision: Revision,
+    ) -> Result<ClientSession> {
+        negotiate::connect(self, transport, vec![revision]).await
     }
 
     /// The sessions that are open now.
     pub fn sessions(&self) -> impl Iterator<Item = ClientSession> + use<> {
         let open: Vec<_> = self.lock_sessions().clone();
-        open.into_iter().filter_map(|session| session.open())
+        open.into_iter().filter_map(|session| session.upgrade())
     }
 
     pub(crate) fn features(&self) -> Guard<Arc<Features>> {
         self.0.features.load()
     }
 
-    pub(crate) fn remember(&self, session: WeakSession) {
-        self.lock_sessions().push(session);
+    /// What is known of the servers that this client was connected to.
+    pub(crate) fn verdicts(&self) -> &Verdicts {
+        &self.0.verdicts
+    }
+
+    pub(crate) fn remember(&self, session: &ClientSession) {
+        self.lock_sessions().push(session.downgrade());
     }
 
     /// Forgets the session of a connection that has ended, and all others that are gone.
@@ -224,7 +245,12 @@ where
     F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
 {
-    Arc::new(move |session| Box::pin(handler(session)))
+    let handler = Arc::new(handler);
+    Arc::new(move |session| {
+        let handler = Arc::clone(&handler);
+        // Called where the handlers run: a panic must not reach whoever queues it.
+        Box::pin(async move { handler(session).await })
+    })
 }
 
 impl fmt::Debug for Client {

@@ -40,24 +40,20 @@ impl<T: Send + 'static> Listing<T> {
         session: ClientSession,
         page: fn(M::Result) -> (Vec<T>, Option<Cursor>),
     ) -> Self {
-        let pages = stream::try_unfold(Some((None, Seen::default())), move |state| {
+        let first = Some((Ok(None), Seen::default()));
+        let pages = stream::try_unfold(first, move |state| {
             let session = session.clone();
             async move {
                 let Some((cursor, mut seen)) = state else {
                     return Ok(None);
                 };
-                let result = session
-                    .request::<M>(PaginatedParams {
-                        cursor,
-                        ..PaginatedParams::default()
-                    })
-                    .await?;
-                let (entries, next) = page(result);
+                let mut params = PaginatedParams::default();
+                // What is wrong with a cursor is said after the page that it came with.
+                params.cursor = cursor?;
+                let (entries, next) = page(session.request::<M>(params).await?);
                 let limit = session.connection().limits.max_pages;
-                let next = next
-                    .map(|next| seen.check(M::NAME, next, limit))
-                    .transpose()?;
-                Ok::<_, Error>(Some((entries, next.map(|next| (Some(next), seen)))))
+                let next = next.map(|next| (seen.check(M::NAME, next, limit).map(Some), seen));
+                Ok::<_, Error>(Some((entries, next)))
             }
         });
         let entries = pages.flat_map(|page| match page {
@@ -100,7 +96,8 @@ struct Seen(HashSet<Cursor>);
 
 impl Seen {
     fn check(&mut self, method: &str, next: Cursor, limit: usize) -> Result<Cursor> {
-        if self.0.len() >= limit {
+        // The page that this cursor came with is one more than there are cursors before it.
+        if self.0.len() + 1 >= limit {
             return Err(Error::limit(format!(
                 "{method}: the list has more than {limit} pages"
             )));

@@ -7,6 +7,7 @@ mod listing;
 mod negotiate;
 mod peer;
 mod session;
+mod verdicts;
 
 pub use call::Call;
 pub use handle::Client;

@@ -2,20 +2,25 @@
 
 use std::sync::Arc;
 
+use futures_util::{FutureExt, future::FusedFuture};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use tokio::{pin, select, time::sleep};
+use tokio::{
+    pin, select,
+    time::{sleep, timeout},
+};
 
 use crate::{
     Error, Result, Revision,
     client::{
         Client, ClientSession,
         peer::{ClientPeer, Negotiated},
+        verdicts::Era,
     },
     protocol::{
         DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta, Method,
         method::{Discover, Initialize},
-        negotiation::{Verdict, on_discovered, on_error, supported_versions},
+        negotiation::{Verdict, on_discovered, on_error, on_refused},
     },
     session::{CallOptions, Connection, drive, keep_alive},
     transport::Transport,
@@ -25,71 +30,152 @@ use crate::{
 pub(super) async fn connect(
     client: &Client,
     mut transport: impl Transport,
+    revisions: Vec<Revision>,
 ) -> Result<ClientSession> {
-    let first = Attempt::begin(client, &mut transport).await?;
-    let legacy = first.newest(false);
-    let result = match first.newest(true) {
-        None => first.initialize().await,
-        Some(modern) => first.negotiate(modern).await,
-    };
-    let error = match result {
-        Ok(negotiated) => return Ok(first.succeed(negotiated)),
-        Err(error) => error,
-    };
-    let gone = error.is_closed() && first.newest(true).is_some() && legacy.is_some();
-    first.give_up().await;
-    if !gone {
-        return Err(error);
+    if revisions.is_empty() {
+        return Err(Error::misuse(
+            "a client needs at least one revision that it may speak",
+        ));
     }
-    // A transport that connects only once fails here; then the first error is the one that says what happened.
-    let Ok(second) = Attempt::begin(client, &mut transport).await else {
-        return Err(error);
-    };
-    match second.initialize().await {
-        Ok(negotiated) => Ok(second.succeed(negotiated)),
-        Err(error) => {
-            second.give_up().await;
-            Err(error)
+    let server = transport
+        .identity()
+        .filter(|_| newest(&revisions, true).is_some() && newest(&revisions, false).is_some());
+    let mut opening = Opening::choose(client, server.as_deref(), &revisions);
+    let mut failed = None;
+    loop {
+        let attempt = match Attempt::begin(client, &mut transport, &revisions).await {
+            Ok(attempt) => attempt,
+            // Where it cannot be done again, the first error is the one that says what happened.
+            Err(error) => return Err(failed.unwrap_or(error)),
+        };
+        let error = match attempt.open(opening).await {
+            Ok(session) => {
+                if let Some(server) = server {
+                    client.verdicts().remember(server, era(session.revision()));
+                }
+                return Ok(session);
+            }
+            Err(error) => error,
+        };
+        attempt.give_up().await;
+        if let Some(server) = &server {
+            client.verdicts().forget(server);
+        }
+        let Some(other) = opening
+            .instead(&revisions)
+            .filter(|_| failed.is_none() && error.is_closed())
+        else {
+            return Err(error);
+        };
+        opening = other;
+        failed = Some(error);
+    }
+}
+
+fn era(revision: Revision) -> Era {
+    if revision.is_modern() {
+        Era::Modern(revision)
+    } else {
+        Era::Legacy
+    }
+}
+
+/// The newest revision of an era.
+fn newest(revisions: &[Revision], modern: bool) -> Option<Revision> {
+    let revisions = revisions.iter().copied();
+    revisions
+        .filter(|revision| revision.is_modern() == modern)
+        .max()
+}
+
+/// How a session is opened.
+#[derive(Clone, Copy, Debug)]
+enum Opening {
+    /// By asking what the server speaks, in this revision.
+    Probe(Revision),
+    /// By `initialize`.
+    Initialize,
+    /// By `initialize`, which was right the last time.
+    InitializeAgain,
+}
+
+impl Opening {
+    fn choose(client: &Client, server: Option<&str>, revisions: &[Revision]) -> Self {
+        let Some(modern) = newest(revisions, true) else {
+            return Self::Initialize;
+        };
+        match server.and_then(|server| client.verdicts().get(server)) {
+            Some(Era::Legacy) => Self::InitializeAgain,
+            Some(Era::Modern(revision)) if revisions.contains(&revision) => Self::Probe(revision),
+            _ => Self::Probe(modern),
+        }
+    }
+
+    /// What to try with a server that went away at this.
+    fn instead(self, revisions: &[Revision]) -> Option<Self> {
+        match self {
+            Self::Probe(_) => newest(revisions, false).map(|_| Self::Initialize),
+            Self::InitializeAgain => newest(revisions, true).map(Self::Probe),
+            Self::Initialize => None,
         }
     }
 }
 
 /// A connection whose session is not open yet. Dropped, it is closed in the background.
-struct Attempt {
-    client: Client,
+struct Attempt<'a> {
+    client: &'a Client,
     connection: Arc<Connection>,
     peer: Arc<ClientPeer>,
-    succeeded: bool,
+    /// What is handed out in the end; whoever drops it closes it.
+    session: ClientSession,
+    /// What may be spoken.
+    revisions: &'a [Revision],
 }
 
-impl Attempt {
-    async fn begin(client: &Client, transport: &mut impl Transport) -> Result<Self> {
+impl<'a> Attempt<'a> {
+    async fn begin(
+        client: &'a Client,
+        transport: &mut impl Transport,
+        revisions: &'a [Revision],
+    ) -> Result<Self> {
         let limits = client.features().limits.clone();
         let (read, write) = transport.connect(&limits).await?;
         let peer = ClientPeer::new(client.clone());
         let connection = Connection::new(Arc::clone(&peer) as _, limits);
         tokio::spawn(drive(Arc::clone(&connection), read, write));
+        let session = ClientSession::new(Arc::clone(&connection), Arc::clone(&peer));
         Ok(Self {
-            client: client.clone(),
+            client,
             connection,
             peer,
-            succeeded: false,
+            session,
+            revisions,
         })
     }
 
-    /// The newest revision of an era that this client may speak.
-    fn newest(&self, modern: bool) -> Option<Revision> {
-        let features = self.client.features();
-        let ours = features.revisions.iter().copied();
-        ours.filter(|revision| revision.is_modern() == modern).max()
+    async fn open(&self, opening: Opening) -> Result<ClientSession> {
+        let negotiated = match opening {
+            Opening::Initialize => self.initialize().await?,
+            Opening::Probe(modern) => self.negotiate(modern).await?,
+            Opening::InitializeAgain => {
+                match (self.initialize().await, newest(self.revisions, true)) {
+                    // The server has changed since: it is found out anew.
+                    (Err(error), Some(modern)) if error.is_protocol() || error.is_decode() => {
+                        self.negotiate(modern).await?
+                    }
+                    (opened, _) => opened?,
+                }
+            }
+        };
+        self.succeed(negotiated).await
     }
 
     /// Asks the server what it speaks. A server that stays silent is asked to `initialize` as well, and the first answer
     /// that opens a session counts: it may only be slow to start.
     async fn negotiate(&self, modern: Revision) -> Result<Negotiated> {
-        let probe = self.discover(modern);
+        let probe = self.discover(modern).fuse();
         pin!(probe);
-        if self.newest(false).is_none() {
+        if newest(self.revisions, false).is_none() {
             return probe
                 .await?
                 .ok_or_else(|| self.nothing_in_common("no modern revision"));
@@ -108,17 +194,26 @@ impl Attempt {
         }
         let opening = self.initialize();
         pin!(opening);
-        select! {
+        let opened = select! {
             biased;
-            Ok(Some(negotiated)) = &mut probe => Ok(negotiated),
+            Ok(Some(negotiated)) = &mut probe => return Ok(negotiated),
             opened = &mut opening => opened,
+        };
+        match opened {
+            // One that refuses `initialize` may be modern and slow: its answer to the probe is still on its way.
+            Err(error) if error.is_protocol() && !probe.is_terminated() => {
+                match timeout(patience, probe).await {
+                    Ok(Ok(Some(negotiated))) => Ok(negotiated),
+                    _ => Err(error),
+                }
+            }
+            opened => opened,
         }
     }
 
     /// Asks `server/discover`. `None` means that the server is legacy.
     async fn discover(&self, first: Revision) -> Result<Option<Negotiated>> {
         let mut asked = first;
-        let ours = self.client.features().revisions.clone();
         // Once more with a revision that the server itself has named, and no more than that.
         for _ in 0..2 {
             let meta = self.peer.envelope(asked);
@@ -126,8 +221,8 @@ impl Attempt {
                 .call::<Discover>(EmptyParams::default(), meta.clone())
                 .await;
             let verdict = match &result {
-                Ok(found) => on_discovered(&found.supported_versions, &ours),
-                Err(error) => on_error(error, asked, &ours),
+                Ok(found) => on_discovered(&found.supported_versions, self.revisions),
+                Err(error) => on_error(error, asked, self.revisions),
             };
             match (verdict, result) {
                 (Verdict::Modern(revision), Ok(found)) => {
@@ -160,29 +255,35 @@ impl Attempt {
         }
     }
 
-    /// Opens a legacy session.
-    /// See [initialization](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization).
+    /// Opens a legacy session, in the second try with a revision that the server has named while it refused the first.
     async fn initialize(&self) -> Result<Negotiated> {
-        let Some(revision) = self.newest(false) else {
+        let Some(asked) = newest(self.revisions, false) else {
             return Err(self.nothing_in_common("no modern revision"));
         };
+        let error = match self.initialize_in(asked).await {
+            Ok(negotiated) => return Ok(negotiated),
+            Err(error) => error,
+        };
+        match on_refused(&error, asked, self.revisions) {
+            // A modern server that was too slow for the probe.
+            Some(modern) if modern.is_modern() => self.discover(modern).await?.ok_or(error),
+            Some(legacy) => self.initialize_in(legacy).await,
+            None => Err(error),
+        }
+    }
+
+    /// See [initialization](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization).
+    async fn initialize_in(&self, revision: Revision) -> Result<Negotiated> {
         let features = self.client.features().clone();
         let params =
             InitializeParams::new(revision, features.capabilities(), features.info.clone());
-        let result: InitializeResult = match self.call::<Initialize>(params, Meta::default()).await
-        {
-            Ok(result) => result,
-            Err(error) => return self.fall_forward(error).await,
-        };
+        let result: InitializeResult = self.call::<Initialize>(params, Meta::default()).await?;
         let agreed = result.protocol_version.parse().ok();
         let agreed = agreed
-            .filter(|agreed: &Revision| !agreed.is_modern() && features.revisions.contains(agreed));
+            .filter(|agreed: &Revision| !agreed.is_modern() && self.revisions.contains(agreed));
         let Some(revision) = agreed else {
             return Err(self.nothing_in_common(&result.protocol_version));
         };
-        self.connection
-            .notify("notifications/initialized", EmptyParams::default())
-            .await?;
         Ok(Negotiated {
             revision,
             server_info: Some(result.server_info),
@@ -190,19 +291,6 @@ impl Attempt {
             instructions: result.instructions,
             envelope: None,
         })
-    }
-
-    /// A modern server that was too slow for the probe refuses `initialize` and says what it speaks.
-    async fn fall_forward(&self, error: Error) -> Result<Negotiated> {
-        let theirs = supported_versions(&error).unwrap_or_default();
-        let ours = self.client.features().revisions.clone();
-        match on_discovered(&theirs, &ours) {
-            Verdict::Modern(revision) => {
-                let found = Box::pin(self.discover(revision)).await?;
-                found.ok_or(error)
-            }
-            _ => Err(error),
-        }
     }
 
     async fn call<M: Method>(&self, params: M::Params, meta: Meta) -> Result<M::Result> {
@@ -220,8 +308,7 @@ impl Attempt {
     }
 
     fn nothing_in_common(&self, theirs: &str) -> Error {
-        let features = self.client.features();
-        let ours: Vec<_> = features
+        let ours: Vec<_> = self
             .revisions
             .iter()
             .map(|revision| revision.as_str())
@@ -232,34 +319,28 @@ impl Attempt {
         ))
     }
 
-    fn succeed(mut self, negotiated: Negotiated) -> ClientSession {
-        self.succeeded = true;
-        tracing::debug!(revision = %negotiated.revision, "connected");
-        let modern = negotiated.revision.is_modern();
+    /// Hands the session out. All is in place before a legacy server is told that it may begin to talk.
+    async fn succeed(&self, negotiated: Negotiated) -> Result<ClientSession> {
+        let revision = negotiated.revision;
+        tracing::debug!(%revision, "connected");
         self.peer.agree(negotiated);
-        let session = ClientSession::new(Arc::clone(&self.connection), Arc::clone(&self.peer));
-        self.client.remember(session.downgrade());
-        self.peer.opened(session.downgrade());
-        if let Some(interval) = self.client.features().keep_alive
-            && !modern
-        {
-            tokio::spawn(keep_alive(Arc::clone(&self.connection), interval));
+        self.peer.open(&self.session);
+        if !revision.is_modern() {
+            self.connection
+                .notify("notifications/initialized", EmptyParams::default())
+                .await?;
+            if let Some(interval) = self.client.features().keep_alive {
+                tokio::spawn(keep_alive(Arc::clone(&self.connection), interval));
+            }
         }
-        session
+        self.client.remember(&self.session);
+        Ok(self.session.clone())
     }
 
     /// Closes the connection and waits until nothing is left of it.
     async fn give_up(self) {
-        self.connection.begin_close();
-        self.connection.ended().await;
-    }
-}
-
-impl Drop for Attempt {
-    fn drop(&mut self) {
-        if !self.succeeded {
-            self.connection.begin_close();
-        }
+        // Why it failed is known already.
+        let _ = self.session.close().await;
     }
 }
 

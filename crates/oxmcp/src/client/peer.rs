@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, OnceLock, Weak},
+    sync::{Arc, OnceLock},
 };
 
 use serde_json::value::to_raw_value;
@@ -16,8 +16,8 @@ use crate::{
         method::Ping,
     },
     session::{
-        Arrival, Body, BoxFuture, CancelSignal, Connection, ContextParts, Pace, Peer,
-        RequestContext, Role, Side, Work,
+        Arrival, Body, BoxFuture, Connection, ContextParts, Pace, Peer, RequestContext, Role, Side,
+        Work,
         middleware::{Next, Request, Response},
         respond_now, serve,
     },
@@ -25,14 +25,10 @@ use crate::{
 
 /// A client at its end of one connection: what the server said of itself.
 pub(crate) struct ClientPeer {
-    /// Itself, for the sessions that handlers are given.
-    me: Weak<Self>,
     client: Client,
     negotiated: OnceLock<Negotiated>,
     /// What handlers are given.
     session: OnceLock<WeakSession>,
-    /// Set when there is a session.
-    opened: CancelSignal,
     /// How quick the middleware is, where there is any.
     pace: Arc<Pace>,
 }
@@ -50,12 +46,10 @@ pub(crate) struct Negotiated {
 
 impl ClientPeer {
     pub(crate) fn new(client: Client) -> Arc<Self> {
-        Arc::new_cyclic(|me| Self {
-            me: Weak::clone(me),
+        Arc::new(Self {
             client,
             negotiated: OnceLock::new(),
             session: OnceLock::new(),
-            opened: CancelSignal::default(),
             pace: Arc::new(Pace::new()),
         })
     }
@@ -74,20 +68,10 @@ impl ClientPeer {
         let _ = self.negotiated.set(negotiated);
     }
 
-    /// The session is there. It is said once, after [`agree`](Self::agree).
-    pub(crate) fn opened(&self, session: WeakSession) {
+    /// Notes the session that is handed out. It is said once, after [`agree`](Self::agree).
+    pub(crate) fn open(&self, session: &ClientSession) {
         // There is one session for each connection.
-        let _ = self.session.set(session);
-        self.opened.set();
-    }
-
-    /// The session, once there is one.
-    async fn session(&self, connection: &Connection) -> Option<ClientSession> {
-        tokio::select! {
-            biased;
-            () = self.opened.wait() => self.session.get()?.open(),
-            _ = connection.ended() => None,
-        }
+        let _ = self.session.set(session.downgrade());
     }
 
     /// What a modern request must carry.
@@ -106,7 +90,7 @@ impl ClientPeer {
     }
 
     /// The user's handler for a notification that something has changed.
-    fn changed(&self, method: &str, connection: &Arc<Connection>) -> Option<BoxFuture<()>> {
+    fn changed(&self, method: &str) -> Option<BoxFuture<()>> {
         let features = self.client.features();
         let handler = match method {
             "notifications/tools/list_changed" => &features.on_tools_changed,
@@ -115,12 +99,11 @@ impl ClientPeer {
             _ => return None,
         };
         let handler = Arc::clone(handler.as_ref()?);
-        let peer = self.me.upgrade()?;
-        let connection = Arc::clone(connection);
-        // The handler is called in its lane, not here: it is a user's code, and what it is told of may have come while
-        // the session was still being opened.
+        let session = self.session.get()?.clone();
+        // The handler is called in its lane, not here: it is a user's code. Where nobody holds on to the session any
+        // more, nobody is interested in it.
         Some(Box::pin(async move {
-            if let Some(session) = peer.session(&connection).await {
+            if let Some(session) = session.upgrade() {
                 handler(session).await;
             }
         }))
@@ -193,7 +176,7 @@ impl Role for ClientPeer {
     fn notification(&self, connection: &Arc<Connection>, notification: RawNotification<'_>) {
         let features = self.client.features();
         let Some(next) = features.incoming.next().cloned() else {
-            if let Some(handler) = self.changed(&notification.method, connection) {
+            if let Some(handler) = self.changed(&notification.method) {
                 connection.lane.push(handler);
             }
             return;
@@ -213,10 +196,7 @@ impl Role for ClientPeer {
 
     fn handle(&self, request: Request) -> BoxFuture<Result<Response>> {
         if request.is_notification() {
-            let connection = request
-                .context()
-                .map(|cx| Arc::clone(&cx.parts().connection));
-            let handler = connection.and_then(|it| self.changed(request.method(), &it));
+            let handler = self.changed(request.method());
             return Box::pin(async move {
                 if let Some(handler) = handler {
                     handler.await;

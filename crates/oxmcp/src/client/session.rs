@@ -17,8 +17,8 @@ use crate::{
     protocol::{
         CallToolParams, CompleteParams, DiscoverResult, EmptyParams, GetPromptParams,
         Implementation, LoggingLevel, Method, PaginatedParams, Prompt, ReadResourceParams,
-        Resource, ResourceTemplate, ServerCapabilities, SetLevelParams, SubscribeParams, Tool,
-        method,
+        Resource, ResourceTemplate, ServerCapabilities, SetLevelParams, SubscribeParams, Task,
+        TaskParams, Tool, method,
     },
     session::{Connection, Outcome},
 };
@@ -35,7 +35,7 @@ pub struct ClientSession {
     handle: Arc<Handle>,
 }
 
-/// Closes the session with the last handle.
+/// Closes the session when it is dropped, with the last session that refers to it.
 struct Handle {
     connection: Arc<Connection>,
     peer: Arc<ClientPeer>,
@@ -47,18 +47,18 @@ impl Drop for Handle {
     }
 }
 
-/// A session, as long as somebody has a handle to it. It does not keep it open.
+/// A session that others may hold on to or not.
 #[derive(Clone)]
 pub(crate) struct WeakSession(Weak<Handle>);
 
 impl WeakSession {
-    /// The session. `None` where nobody wants it any more, or it has ended.
-    pub(crate) fn open(&self) -> Option<ClientSession> {
+    /// The session, while it is open and somebody holds on to it.
+    pub(crate) fn upgrade(&self) -> Option<ClientSession> {
         let handle = self.0.upgrade()?;
         (!handle.connection.is_ended()).then_some(ClientSession { handle })
     }
 
-    /// Whether this is the session of `connection`, or of nobody any more.
+    /// Whether it is the session over `connection`, or of nobody any more.
     pub(crate) fn is_over(&self, connection: &Arc<Connection>) -> bool {
         let handle = self.0.upgrade();
         handle.is_none_or(|handle| Arc::ptr_eq(&handle.connection, connection))
@@ -66,14 +66,14 @@ impl WeakSession {
 }
 
 impl ClientSession {
-    pub(crate) fn downgrade(&self) -> WeakSession {
-        WeakSession(Arc::downgrade(&self.handle))
-    }
-
     pub(crate) fn new(connection: Arc<Connection>, peer: Arc<ClientPeer>) -> Self {
         Self {
             handle: Arc::new(Handle { connection, peer }),
         }
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakSession {
+        WeakSession(Arc::downgrade(&self.handle))
     }
 
     pub(crate) fn connection(&self) -> &Arc<Connection> {
@@ -244,6 +244,32 @@ impl ClientSession {
     /// See [logging](https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging).
     pub fn set_level(&self, level: LoggingLevel) -> Call<method::SetLevel> {
         self.request(SetLevelParams::new(level))
+    }
+
+    /// Asks how a task fares (2025-11-25 only).
+    /// See [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks).
+    pub fn get_task(&self, task_id: impl Into<String>) -> Call<method::GetTask> {
+        self.request(TaskParams::new(task_id))
+    }
+
+    /// Asks for the result of a task, and waits until there is one (2025-11-25 only).
+    pub fn get_task_payload(&self, task_id: impl Into<String>) -> Call<method::GetTaskPayload> {
+        self.request(TaskParams::new(task_id))
+    }
+
+    /// Asks the server to give a task up (2025-11-25 only).
+    pub fn cancel_task(&self, task_id: impl Into<String>) -> Call<method::CancelTask> {
+        self.request(TaskParams::new(task_id))
+    }
+
+    /// Lists tasks, one page of them (2025-11-25 only). [`tasks`](Self::tasks) gives all.
+    pub fn list_tasks(&self, params: PaginatedParams) -> Call<method::ListTasks> {
+        self.request(params)
+    }
+
+    /// All tasks (2025-11-25 only).
+    pub fn tasks(&self) -> Listing<Task> {
+        Listing::new::<method::ListTasks>(self.clone(), |page| (page.tasks, page.next_cursor))
     }
 
     /// Asks a modern server what it is (2026-07-28 and later).

@@ -29,8 +29,12 @@ pub(crate) fn on_discovered(theirs: &[String], ours: &[Revision]) -> Verdict {
 }
 
 /// Decides on an error. What says nothing about the era (a timeout, missing credentials, a broken connection) is
-/// surfaced; an error that only modern servers know means modern; any other answer means legacy.
+/// surfaced; an error that only modern servers know means modern; any other answer means legacy, and so does one that
+/// makes no sense: some servers have an empty result for whatever they do not know.
 pub(crate) fn on_error(error: &Error, asked: Revision, ours: &[Revision]) -> Verdict {
+    if error.is_decode() {
+        return Verdict::Legacy;
+    }
     if !error.is_protocol() {
         return Verdict::Surface;
     }
@@ -41,8 +45,13 @@ pub(crate) fn on_error(error: &Error, asked: Revision, ours: &[Revision]) -> Ver
     }
 }
 
+/// Decides on an error in answer to `initialize`: the revision to try instead, where the server named one.
+pub(crate) fn on_refused(error: &Error, asked: Revision, ours: &[Revision]) -> Option<Revision> {
+    newest_common(&supported_versions(error)?, ours).filter(|revision| *revision != asked)
+}
+
 /// The names of the revisions that a server lists in an error.
-pub(crate) fn supported_versions(error: &Error) -> Option<Vec<String>> {
+fn supported_versions(error: &Error) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct Data {
         supported: Vec<String>,
@@ -105,6 +114,21 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_that_names_revisions_is_followed_once() {
+        let asked = Revision::LATEST_LEGACY;
+        let table = [
+            (unsupported(&["2026-07-28"]), Some(LATEST)),
+            (unsupported(&["2024-11-05"]), Some(Revision::V2024_11_05)),
+            (unsupported(&["2025-11-25"]), None),
+            (unsupported(&["1999-01-01"]), None),
+            (Error::invalid_params("no names"), None),
+        ];
+        for (error, next) in table {
+            assert_eq!(on_refused(&error, asked, &ALL), next, "{error}");
+        }
+    }
+
+    #[test]
     fn an_error_tells_the_era_or_nothing() {
         let table = [
             (Error::method_not_found("server/discover"), Verdict::Legacy),
@@ -119,6 +143,7 @@ mod tests {
             (unsupported(&["2026-07-28"]), Verdict::Surface),
             (Error::timeout("slow"), Verdict::Surface),
             (Error::closed("gone"), Verdict::Surface),
+            (Error::decode("no supportedVersions"), Verdict::Legacy),
         ];
         for (error, verdict) in table {
             assert_eq!(on_error(&error, LATEST, &ALL), verdict, "{error}");

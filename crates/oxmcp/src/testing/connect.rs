@@ -13,6 +13,7 @@ pub fn connect(server: &Server) -> Connect {
     Connect {
         server: server.clone(),
         client: Client::new("oxmcp-testing", "1.0.0"),
+        revision: None,
     }
 }
 
@@ -21,17 +22,17 @@ pub fn connect(server: &Server) -> Connect {
 pub struct Connect {
     server: Server,
     client: Client,
+    revision: Option<Revision>,
 }
 
 impl Connect {
     /// Pins the revision. Without it the newest that both speak is negotiated.
     pub fn revision(mut self, revision: Revision) -> Self {
-        self.client = self.client.revisions([revision]);
+        self.revision = Some(revision);
         self
     }
 
-    /// Connects this client instead of one that can do nothing for servers. Call it before
-    /// [`revision`](Self::revision).
+    /// Connects this client instead of one that can do nothing for servers.
     pub fn client(mut self, client: &Client) -> Self {
         self.client = client.clone();
         self
@@ -46,7 +47,10 @@ impl IntoFuture for Connect {
         Box::pin(async move {
             let (near, far) = in_memory();
             self.server.connect(far).await?;
-            self.client.connect(near).await
+            match self.revision {
+                Some(revision) => self.client.connect_in(near, revision).await,
+                None => self.client.connect(near).await,
+            }
         })
     }
 }

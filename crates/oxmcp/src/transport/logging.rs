@@ -83,6 +83,10 @@ impl<T: Transport> Transport for Logging<T> {
     fn name(&self) -> String {
         self.transport.name()
     }
+
+    fn identity(&self) -> Option<String> {
+        self.transport.identity()
+    }
 }
 
 /// Logs what it reads.

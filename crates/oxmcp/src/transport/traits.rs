@@ -75,6 +75,14 @@ pub trait Transport: Send + 'static {
     fn name(&self) -> String {
         "the peer".into()
     }
+
+    /// What tells this peer from others, for as long as it stays the same program at the same place: a client keeps by
+    /// it what it found out about a server, and need not find it out again. `None`, the default, where nothing does.
+    ///
+    /// It is kept in memory and shown to nobody.
+    fn identity(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The half of a connection that messages come from.

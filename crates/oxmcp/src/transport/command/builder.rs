@@ -171,6 +171,17 @@ impl Transport for Command {
     fn name(&self) -> String {
         display(self.command.as_std())
     }
+
+    /// Program, arguments and working directory.
+    fn identity(&self) -> Option<String> {
+        let command = self.command.as_std();
+        Some(format!(
+            "{:?} {:?} in {:?}",
+            command.get_program(),
+            command.get_args(),
+            command.get_current_dir()
+        ))
+    }
 }
 
 /// Takes program, arguments, environment and working directory over; the three standard streams are set on connecting.
