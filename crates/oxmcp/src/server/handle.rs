@@ -80,7 +80,7 @@ impl Server {
         self.tools([tool])
     }
 
-    /// Adds tools, as [`tool`](Self::tool) does.
+    /// Adds tools, as [`tool`](Self::tool) does. With none, `tools([])` tells clients that there may be tools later.
     #[must_use]
     pub fn tools(self, tools: impl IntoIterator<Item = Tool>) -> Self {
         if let Err(error) = self.add_tools(tools) {
@@ -94,28 +94,43 @@ impl Server {
     ///
     /// # Errors
     /// Where a tool's name or schema is not allowed. Then none of them is added.
+    ///
+    /// ```
+    /// use oxmcp::{Server, Tool};
+    ///
+    /// let server = Server::new("clock", "1.0.0");
+    /// // … and later, while it serves:
+    /// server.add_tools([Tool::new("now", "Tell the time", || async { "ten past two" })])?;
+    /// server.remove_tools(["now"]);
+    ///
+    /// let error = server.add_tools([Tool::new("right now", "Tell the time", || async { "" })]);
+    /// assert!(error.unwrap_err().to_string().contains("' ' is not allowed"));
+    /// # Ok::<(), oxmcp::Error>(())
+    /// ```
     pub fn add_tools(&self, tools: impl IntoIterator<Item = Tool>) -> Result<()> {
         let tools = tools
             .into_iter()
             .map(RegisteredTool::new)
             .collect::<Result<Vec<_>>>()?;
-        if tools.is_empty() {
-            return Ok(());
-        }
+        let changed = !tools.is_empty();
         self.change(|features| {
+            features.tools.declare();
             for tool in tools {
                 features.tools.insert(&tool.definition.name.clone(), tool);
             }
         });
-        self.0.changes.tools_changed(self);
+        if changed {
+            self.0.changes.tools_changed(self);
+        }
         Ok(())
     }
 
     /// Removes tools by name; names that are unknown are ignored. Connected clients are told if the list has changed.
     pub fn remove_tools<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) {
+        let names: Vec<_> = names.into_iter().collect();
         let mut removed = false;
         self.change(|features| {
-            for name in names {
+            for name in &names {
                 removed |= features.tools.remove(name.as_ref());
             }
         });
@@ -192,11 +207,12 @@ impl Server {
         self
     }
 
-    /// Pings legacy clients this often, and closes the session of one that does not answer. By default nobody is
-    /// pinged.
+    /// Pings legacy clients this often, and closes the session of one that does not answer. By default, and with zero,
+    /// nobody is pinged.
     #[must_use]
     pub fn keep_alive(self, interval: Duration) -> Self {
-        self.change(|features| features.keep_alive = Some(interval));
+        let interval = (!interval.is_zero()).then_some(interval);
+        self.change(|features| features.keep_alive = interval);
         self
     }
 
@@ -244,6 +260,7 @@ impl Server {
         let session = ServerSession::new(Arc::clone(&connection), Arc::clone(&peer));
         self.lock_sessions()
             .push((Arc::downgrade(&connection), Arc::downgrade(&peer)));
+        self.0.changes.connected();
         tokio::spawn(drive(connection, read, write));
         Ok(session)
     }
@@ -330,7 +347,7 @@ impl fmt::Debug for Server {
         let features = self.features();
         f.debug_struct("Server")
             .field("info", &features.info)
-            .field("tools", &features.tools.ids().collect::<Vec<_>>())
+            .field("tools", &features.tools.ids().count())
             .finish_non_exhaustive()
     }
 }

@@ -38,8 +38,10 @@ impl ToolPages {
             return Ok(Arc::clone(page));
         }
         let page: Arc<RawValue> = make(features, revision, key.1.as_deref())?.into();
+        // Only what lists lead to is kept: a client can make up any number of cursors, of any length.
+        let is_led_to = |last: &str| features.tools.get(last).is_some();
         let mut pages = self.lock();
-        if pages.len() < KEPT_PAGES {
+        if pages.len() < KEPT_PAGES && key.1.as_deref().is_none_or(is_led_to) {
             pages.insert(key, Arc::clone(&page));
         }
         Ok(page)

@@ -81,10 +81,10 @@ impl Call<'_> {
 /// See [lifecycle](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle).
 fn initialize(call: Call<'_>) -> Result<Served> {
     let params: InitializeParams = call.read(method::Initialize::NAME)?;
-    let revision = call.peer.open(call.features, params)?;
     let features = call.features;
-    let mut result =
-        InitializeResult::new(revision, features.capabilities(), features.info.clone());
+    let capabilities = features.capabilities();
+    let revision = call.peer.open(features, params, &capabilities)?;
+    let mut result = InitializeResult::new(revision, capabilities, features.info.clone());
     result.instructions.clone_from(&features.instructions);
     let mut out = Vec::new();
     encode_result(&mut out, &mut result, revision, None)?;
@@ -144,6 +144,9 @@ fn unknown_tool(features: &Features, name: &str) -> Error {
     let more = if known.len() > SHOWN { ", …" } else { "" };
     known.truncate(SHOWN);
     let shown: String = name.chars().take(128).collect();
+    if known.is_empty() {
+        return Error::invalid_params(format!("Unknown tool: {shown} (there are none)"));
+    }
     Error::invalid_params(format!(
         "Unknown tool: {shown} (there are: {}{more})",
         known.join(", ")

@@ -13,7 +13,9 @@ use serde_json::value::RawValue;
 use crate::{
     Error, Result, Revision,
     jsonrpc::{RawNotification, RawRequest},
-    protocol::{Era, InitializeParams, Method, RequestMeta, method, unsupported_version},
+    protocol::{
+        Era, InitializeParams, Method, RequestMeta, ServerCapabilities, method, unsupported_version,
+    },
     server::{Server, features::Features, methods},
     session::{
         Arrival, Body, BoxFuture, Connection, ContextParts, Peer, RequestContext, Role, Side, Work,
@@ -45,6 +47,8 @@ struct ModernPeer {
 struct Legacy {
     peer: Arc<Peer>,
     initialized: AtomicBool,
+    /// Whether the client was told that it will be told when the list of tools changes.
+    tool_changes: bool,
 }
 
 impl ServerPeer {
@@ -67,15 +71,21 @@ impl ServerPeer {
         self.legacy.get().map(|legacy| &legacy.peer)
     }
 
-    /// Whether the client may be sent notifications that belong to no request.
-    pub(crate) fn is_initialized(&self) -> bool {
+    /// Whether the client wants to know that the list of tools has changed: it was told that there are tools, and it has
+    /// said that it is ready.
+    pub(crate) fn awaits_tool_changes(&self) -> bool {
         self.legacy
             .get()
-            .is_some_and(|legacy| legacy.initialized.load(Ordering::Relaxed))
+            .is_some_and(|legacy| legacy.tool_changes && legacy.initialized.load(Ordering::Relaxed))
     }
 
     /// Opens the session, with the revision that the client asked for or the newest legacy one that is served.
-    pub(crate) fn open(&self, features: &Features, params: InitializeParams) -> Result<Revision> {
+    pub(crate) fn open(
+        &self,
+        features: &Features,
+        params: InitializeParams,
+        capabilities: &ServerCapabilities,
+    ) -> Result<Revision> {
         let asked = params
             .protocol_version
             .parse()
@@ -102,6 +112,10 @@ impl ServerPeer {
         let legacy = Legacy {
             peer: Arc::new(peer),
             initialized: AtomicBool::new(false),
+            tool_changes: capabilities
+                .tools
+                .as_ref()
+                .is_some_and(|it| it.list_changed),
         };
         self.legacy.set(legacy).map_err(|_| {
             Error::invalid_request("the session is open already; initialize is sent once")

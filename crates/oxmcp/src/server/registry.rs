@@ -9,14 +9,18 @@ use std::{borrow::Borrow, collections::BTreeMap, ops::Bound, sync::Arc};
 #[derive(Debug)]
 pub(crate) struct Registry<T> {
     features: BTreeMap<Arc<str>, Arc<T>>,
-    /// Whether there ever was one: a capability that was declared is kept.
+    /// Whether there ever was to be one: a capability that was declared is kept.
     declared: bool,
 }
 
 impl<T> Registry<T> {
+    /// From now on there may be some, also where there are none.
+    pub(crate) fn declare(&mut self) {
+        self.declared = true;
+    }
+
     /// Adds a feature, in place of one with the same id.
     pub(crate) fn insert(&mut self, id: &str, feature: Arc<T>) {
-        self.declared = true;
         self.features.insert(id.into(), feature);
     }
 

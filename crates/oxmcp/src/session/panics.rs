@@ -8,11 +8,19 @@ use std::{
     task::{Context, Poll},
 };
 
+use crate::Error;
+
 /// What a panic left behind. Its text is for this side's log and never crosses the wire.
 #[derive(Debug)]
 pub(crate) struct Panic(Box<dyn Any + Send>);
 
 impl Panic {
+    /// What the peer is told, once the log knows all.
+    pub(crate) fn into_error(self) -> Error {
+        tracing::error!(panic = %self.text(), "a handler panicked");
+        Error::internal("the handler failed unexpectedly; the server's log says more")
+    }
+
     pub(crate) fn text(&self) -> &str {
         let payload = &*self.0;
         payload

@@ -9,7 +9,7 @@ use std::{
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    Error, Result,
+    Result,
     jsonrpc::{ErrorObject, write_error, write_response},
     protocol::project_error,
     session::{Body, BoxFuture, ContextParts, Pace, panics},
@@ -62,12 +62,7 @@ pub(crate) fn guarded<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 fn flatten_panic<T>(result: Result<Result<T>, panics::Panic>) -> Result<T> {
-    result.unwrap_or_else(|panic| {
-        tracing::error!(panic = %panic.text(), "a handler panicked");
-        Err(Error::internal(
-            "the handler failed unexpectedly; the server's log says more",
-        ))
-    })
+    result.unwrap_or_else(|panic| Err(panic.into_error()))
 }
 
 fn spawn(context: Arc<ContextParts>, mut future: BoxFuture<Result<Body>>, pace: Option<Arc<Pace>>) {
