@@ -246,6 +246,19 @@ impl CallToolResult {
             ..Self::text(Box::<str>::from(value))
         })
     }
+
+    /// The text of all its content, each piece on lines of its own. What is no text is left out.
+    ///
+    /// ```
+    /// use oxmcp::protocol::CallToolResult;
+    ///
+    /// assert_eq!(CallToolResult::error("b must not be 0").to_text(), "b must not be 0");
+    /// ```
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let texts = self.content.iter().filter_map(ContentBlock::as_text);
+        texts.collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// The result of `tools/list`: one page.
