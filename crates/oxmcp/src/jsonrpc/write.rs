@@ -2,9 +2,10 @@
 //! line-framed stream as it is.
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::{ErrorObject, RequestId};
-use crate::{Result, protocol::Meta};
+use crate::Result;
 
 /// Appends a response, whose result `encode` appends as JSON.
 ///
@@ -49,7 +50,7 @@ pub(crate) struct ExtraMeta<'a> {
     /// Whether progress is wanted; the token is the request's id.
     pub(crate) progress: bool,
     /// What the caller added.
-    pub(crate) meta: &'a Meta,
+    pub(crate) meta: Option<&'a Map<String, Value>>,
 }
 
 /// Appends a request. `params` must not hold a `_meta` of its own.
@@ -95,7 +96,7 @@ fn write_meta(out: &mut Vec<u8>, id: &RequestId, extra: ExtraMeta<'_>) {
         out.extend_from_slice(br#""progressToken":"#);
         id.write(out);
     }
-    for (key, value) in extra.meta.as_object().into_iter().flatten() {
+    for (key, value) in extra.meta.into_iter().flatten() {
         separate(out, first);
         serde_json::to_writer(&mut *out, key).expect("a string is always JSON");
         out.push(b':');

@@ -1,8 +1,9 @@
 //! What a server does for each method: one row a method.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 
 use crate::{
     Error, Result,

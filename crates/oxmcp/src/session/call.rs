@@ -152,7 +152,7 @@ impl Connection {
         let extra = ExtraMeta {
             envelope: envelope.as_deref(),
             progress: wants_progress,
-            meta: &options.meta,
+            meta: options.meta.as_object(),
         };
         self.notify_raw(|out| write_request(out, id, method, params, extra))?;
         pending.sent = true;
