@@ -34,7 +34,7 @@ struct Brew {
 
 async fn brew(cx: RequestContext, Brew { cups }: Brew) -> String {
     for cup in 1..=cups {
-        sleep(Duration::from_millis(300)).await;
+        sleep(Duration::from_millis(200)).await;
         cx.progress(cup)
             .total(cups)
             .message(format!("cup {cup}"))

@@ -15,7 +15,8 @@ struct Place {
     city: String,
 }
 
-/// Doc comments become descriptions: in the output schema too, which clients get with the list of tools.
+// Doc comments become descriptions, in the output schema too, which clients get with the list of tools.
+/// the weather of a place
 #[derive(Debug, serde::Serialize, serde::Deserialize, JsonSchema)]
 struct Weather {
     /// degrees Celsius

@@ -5,10 +5,12 @@
     reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
 )]
 
+mod examples;
 mod schema_explicit;
 mod schema_inference;
 mod schema_messages;
 mod schema_options;
 mod schemas;
+mod tidy;
 mod transport;
 mod ui;

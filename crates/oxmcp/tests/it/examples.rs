@@ -1,0 +1,193 @@
+//! Runs the examples, as a reader would, and looks at what they print.
+
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+use std::{
+    env,
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::json;
+
+/// The program of an example, which `cargo test` builds beside the tests.
+fn program(name: &str) -> PathBuf {
+    let tests = env::current_exe().unwrap();
+    let built = tests.parent().and_then(|deps| deps.parent()).unwrap();
+    let program = built
+        .join("examples")
+        .join(format!("{name}{}", env::consts::EXE_SUFFIX));
+    assert!(
+        program.exists(),
+        "{} was not built: run `cargo build --examples`, or `cargo test` without `--test`",
+        program.display()
+    );
+    program
+}
+
+fn run(name: &str, args: &[&str]) -> Output {
+    Command::new(program(name))
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// Runs an example that must succeed. Returns what it prints.
+fn prints((name, args): (&str, &[&str])) -> String {
+    let output = run(name, args);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn quickstart() {
+    insta::assert_snapshot!(prints(("quickstart", &[])), @r#"
+    Connected to teahouse. It speaks MCP 2026-07-28.
+
+    Its tools:
+      brew    Brew tea, one cup at a time
+      divide  Divide a by b
+
+    A call with progress:
+      █░░░░ 1 of 5: cup 1
+      ██░░░ 2 of 5: cup 2
+      ███░░ 3 of 5: cup 3
+      ████░ 4 of 5: cup 4
+      █████ 5 of 5: cup 5
+      => 5 cups of tea
+
+    A call with a typed result:
+      22 / 7 => 3.142857142857143
+
+    What a model reads when a tool fails:
+      divide({"a":1,"b":0})
+      => b must not be 0
+
+    What a model reads when its arguments are wrong:
+      divide({"a":"one","c":2})
+      => The arguments of divide are not valid.
+      => /: "b" is missing (a number); "c" is not its name
+      => /a: expected a number, got the string "one"
+
+    The session is closed, and the server has exited.
+    "#);
+}
+
+/// The server of an example, and our own client.
+#[tokio::test]
+async fn calculator() {
+    let (name, client) = ("calculator", oxmcp::Client::new("tests", "1.0.0"));
+    let command = oxmcp::Command::new(program(name));
+    let session = client.connect(command).await.unwrap();
+    let call = session.call_tool("divide", json!({"a": 6, "b": 4}));
+    assert_eq!(call.structured::<f64>().await.unwrap(), 1.5);
+    session.close().await.unwrap();
+}
+
+#[test]
+fn client_lists_and_calls() {
+    let calculator = program("calculator");
+    let server = calculator.to_str().unwrap();
+    insta::assert_snapshot!(prints(("client", &[server])), @r#"
+    add: Add two numbers
+        {"type":"object","properties":{"a":{"type":"number","description":"the dividend"},"b":{"type":"number","description":"the divisor"}},"required":["a","b"]}
+    divide: Divide a by b
+        {"type":"object","properties":{"a":{"type":"number","description":"the dividend"},"b":{"type":"number","description":"the divisor"}},"required":["a","b"]}
+    "#);
+
+    let sum = prints((
+        "client",
+        &["--call", "add", r#"{"a": 1, "b": 2.5}"#, server],
+    ));
+    assert_eq!(sum, "3.5\n");
+}
+
+#[test]
+fn client_says_what_is_wrong() {
+    let fails = |args: &[&str]| {
+        let output = run("client", args);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let calculator = program("calculator");
+    let server = calculator.to_str().unwrap();
+    assert!(fails(&[]).contains("usage: client"));
+    assert!(fails(&["--call", "divide", "{}", server]).contains("the tool failed"));
+    assert!(
+        fails(&["--call", "subtract", "{}", server])
+            .contains("Unknown tool: subtract (there are: add, divide)")
+    );
+    assert!(fails(&["no-such-program"]).contains("cannot start the server no-such-program"));
+}
+
+#[test]
+fn structured_output() {
+    insta::assert_snapshot!(prints(("structured_output", &[])), @r#"
+    by_hand: output schema none
+    flag: output schema none
+    weather: output schema {"type":"object","description":"Doc comments become descriptions: in the output schema too, which clients get with the list of tools.","properties":{"temperature":{"type":"number","description":"degrees Celsius"},"sky":{"type":"string","enum":["clear","cloudy"]}},"required":["temperature","sky"]}
+    Weather { temperature: 21.5, sky: Cloudy }
+    text: the flag of nowhere
+    image: image/x-portable-bitmap, 8 bytes
+    "#);
+}
+
+#[test]
+fn progress_and_cancellation() {
+    insta::assert_snapshot!(prints(("progress_and_cancellation", &[])), @r#"
+    progress: 1/3
+    progress: 2/3
+    progress: 3/3
+    copied 3 files
+    timed out: true
+    the handler has stopped
+    cancelled: true
+    the handler has stopped
+    dropped
+    the handler has stopped
+    "#);
+}
+
+#[test]
+fn testing() {
+    assert!(prints(("testing", &[])).ends_with("\nall is well\n"));
+}
+
+#[test]
+fn dynamic_tools() {
+    insta::assert_snapshot!(prints(("dynamic_tools", &[])), @r#"
+    greet_english
+    greet_english, greet_french, greet_german
+    Bonjour, Ferris!
+    greet_english, greet_french
+    "#);
+}
+
+#[test]
+fn middleware() {
+    insta::assert_snapshot!(prints(("middleware", &[])), @r#"
+    server/discover: ok
+    tools/call: ok
+    => hello
+    tools/call: some things are not told (code -32602)
+    => some things are not told (code -32602)
+    3 requests
+    "#);
+}
+
+#[cfg(unix)]
+#[test]
+fn unix_socket() {
+    insta::assert_snapshot!(prints(("unix_socket", &[])), @r#"
+    the server has 3 sessions
+    same process: true
+    same process: true
+    same process: true
+    "#);
+}
+
+#[test]
+fn custom_transport() {
+    assert_eq!(prints(("custom_transport", &[])), "Hello, Ferris!\n");
+}

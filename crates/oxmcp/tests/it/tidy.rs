@@ -1,0 +1,316 @@
+//! The invariants of ARCHITECTURE.md that a program can check.
+
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+mod layers;
+mod source;
+
+use source::{Source, files, library, read};
+
+/// Fails where something is wrong, with all of it.
+#[track_caller]
+fn none(wrong: &[String]) {
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+/// The lines of code that have one of the words in them.
+fn mentions(sources: &[Source], words: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for source in sources {
+        for (number, line) in source.code() {
+            found.extend(
+                words
+                    .iter()
+                    .filter(|word| line.contains(*word))
+                    .map(|word| format!("{}:{number}: {word}", source.path)),
+            );
+        }
+    }
+    found
+}
+
+/// Who compares revisions has a copy of what the table knows, and is forgotten when the next revision comes.
+#[test]
+fn invariant_2_one_place_compares_revisions() {
+    let knows = |source: &Source| {
+        let path = source.in_crate().unwrap_or_default();
+        let files = [
+            "protocol/revision.rs",
+            "protocol/method.rs",
+            "protocol/negotiation.rs",
+        ];
+        files.contains(&path)
+            || path.starts_with("protocol/projection/")
+            || path.ends_with("proof.rs")
+    };
+    let others: Vec<_> = library()
+        .into_iter()
+        .filter(|source| !knows(source))
+        .collect();
+    let words = [
+        "Revision::V20",
+        "revision < ",
+        "revision <= ",
+        "revision > ",
+        "revision >= ",
+        "< revision",
+        "<= revision",
+        "> revision",
+        ">= revision",
+        "Self::V20",
+    ];
+    none(&mentions(&others, &words));
+}
+
+#[test]
+fn invariant_4_one_function_turns_an_error_into_the_wires() {
+    let count = |word: &str| mentions(&library(), &[word]).len();
+    assert_eq!(count("for ErrorObject {\n"), 0);
+    assert_eq!(count("impl From<&Error> for ErrorObject"), 1);
+}
+
+#[test]
+fn invariant_7_only_stdio_writes_to_stdout_and_nothing_unwraps() {
+    let words = ["println!(", "print!(", "dbg!(", ".unwrap()", "unsafe "];
+    none(&mentions(&library(), &words));
+    let is_stdio = |source: &Source| source.path.contains("/transport/stdio/");
+    let others: Vec<_> = library()
+        .into_iter()
+        .filter(|source| !is_stdio(source))
+        .collect();
+    none(&mentions(&others, &["io::stdout", "rustix::stdio"]));
+}
+
+#[test]
+fn invariant_8_files_are_short() {
+    const LONG: usize = 350;
+    const END: usize = 600;
+    const MAY_BE_LONG: usize = 16;
+    let sources: Vec<_> = files()
+        .into_iter()
+        .filter(|source| source.path.ends_with(".rs"))
+        .collect();
+    let longer_than = |lines: usize| {
+        let long = sources
+            .iter()
+            .filter(move |source| source.text.lines().count() > lines);
+        long.map(|source| source.path.clone()).collect::<Vec<_>>()
+    };
+    none(&longer_than(END));
+    let long = longer_than(LONG);
+    assert!(
+        long.len() <= MAY_BE_LONG,
+        "too many files have more than {LONG} lines: {long:#?}"
+    );
+}
+
+#[test]
+fn invariant_8_a_mod_file_is_a_table_of_contents() {
+    let mut tables = library();
+    tables.retain(|source| source.path.ends_with("/mod.rs"));
+    none(&mentions(&tables, &["fn ", "struct ", "enum ", "impl "]));
+}
+
+/// std, then others, then this crate: a blank line between blocks, and none within.
+#[test]
+fn imports_stand_in_three_blocks() {
+    let mut wrong = Vec::new();
+    for source in files() {
+        if source.path.ends_with(".rs") && !blocks_in_order(&source.text) {
+            wrong.push(format!(
+                "{}: its imports are not in three blocks: std, others, crate",
+                source.path
+            ));
+        }
+    }
+    none(&wrong);
+}
+
+fn blocks_in_order(text: &str) -> bool {
+    let mut last: Option<u8> = None;
+    let mut blank = false;
+    let mut within = false;
+    for line in text.lines() {
+        if within {
+            within = !line.ends_with(';');
+        } else if line.is_empty() {
+            blank = true;
+        } else if let Some(path) = line.strip_prefix("use ") {
+            let block = block_of(path, text);
+            let fits = match last {
+                None => true,
+                Some(last) if blank => block > last,
+                Some(last) => block == last,
+            };
+            if !fits {
+                return false;
+            }
+            (last, blank, within) = (Some(block), false, !line.ends_with(';'));
+        } else if last.is_some() && !line.starts_with('#') {
+            break;
+        }
+    }
+    true
+}
+
+fn block_of(path: &str, text: &str) -> u8 {
+    let first = path.split("::").next().unwrap_or(path);
+    let is_sibling = text.contains(&format!("\nmod {first};"))
+        || text.contains(&format!("mod {first} {{"))
+        || text.contains(&format!("enum {first} {{"));
+    match first {
+        "std" | "core" | "alloc" => 0,
+        "crate" | "super" | "self" => 2,
+        _ if is_sibling => 2,
+        _ => 1,
+    }
+}
+
+#[test]
+fn nothing_is_left_to_be_done_and_no_registry_is_named() {
+    // Put together here, so that this file does not have them in it.
+    let words = [
+        ["TO", "DO"],
+        ["FIX", "ME"],
+        ["XX", "X "],
+        ["crates", ".io"],
+        ["pypi", ".org"],
+        ["npmjs", ".org"],
+        ["npmjs", ".com"],
+    ];
+    let words = words.map(|parts| parts.concat());
+    let mut wrong = Vec::new();
+    for source in files() {
+        if source.path.ends_with("Cargo.lock") {
+            continue;
+        }
+        for (index, line) in source.text.lines().enumerate() {
+            let found = words.iter().filter(|word| line.contains(word.as_str()));
+            wrong.extend(found.map(|word| format!("{}:{}: {word}", source.path, index + 1)));
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn examples_are_short_and_registered_and_run() {
+    const LONGEST: usize = 120;
+    let manifest = read("crates/oxmcp/Cargo.toml").text;
+    let tests = read("crates/oxmcp/tests/it/examples.rs").text;
+    let readme = read("README.md").text;
+    let mut wrong = Vec::new();
+    for source in files() {
+        let Some(name) = source
+            .path
+            .strip_prefix("examples/")
+            .and_then(|it| it.strip_suffix(".rs"))
+        else {
+            continue;
+        };
+        let mut must = |holds: bool, what: &str| {
+            if !holds {
+                wrong.push(format!("{}: {what}", source.path));
+            }
+        };
+        must(
+            source.text.lines().count() <= LONGEST,
+            "it has more than 120 lines",
+        );
+        must(
+            source.text.starts_with("//! "),
+            "it does not say what it shows",
+        );
+        must(
+            source.text.contains(&format!("cargo run --example {name}")),
+            "it does not say how it is run",
+        );
+        must(
+            manifest.contains(&format!("path = \"../../examples/{name}.rs\"")),
+            "it is not in crates/oxmcp/Cargo.toml",
+        );
+        must(
+            tests.contains(&format!("(\"{name}\"")),
+            "tests/it/examples.rs does not run it",
+        );
+        must(
+            readme.contains(&format!("examples/{name}.rs")),
+            "README.md does not name it",
+        );
+    }
+    none(&wrong);
+}
+
+/// One file per page of the specification, and each says which.
+#[test]
+fn pages_of_the_protocol_name_their_page() {
+    const NO_PAGE: &[&str] = &[
+        "blob",
+        "json",
+        "mod",
+        "open_enum",
+        "ordered_map",
+        "tagged",
+        "wire",
+        "scan",
+        "proof",
+        "base",
+        "method",
+        "request_meta",
+        "elicit_select",
+    ];
+    let mut wrong = Vec::new();
+    for source in library() {
+        let Some(page) = source
+            .in_crate()
+            .and_then(|path| path.strip_prefix("protocol/"))
+        else {
+            continue;
+        };
+        let has_page =
+            !page.contains('/') && !NO_PAGE.iter().any(|name| page == format!("{name}.rs"));
+        if has_page
+            && !source
+                .text
+                .contains("https://modelcontextprotocol.io/specification/")
+        {
+            wrong.push(format!(
+                "{}: it does not link to its page of the specification",
+                source.path
+            ));
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn links_to_the_specification_name_a_revision() {
+    let mut wrong = Vec::new();
+    for source in files() {
+        for rest in source
+            .text
+            .split("modelcontextprotocol.io/specification/")
+            .skip(1)
+        {
+            let revision = rest.get(..10).unwrap_or(rest);
+            if !rest.starts_with('"') && revision.parse::<oxmcp::Revision>().is_err() {
+                wrong.push(format!("{}: there is no revision {revision}", source.path));
+            }
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn imports_in_disorder_are_seen() {
+    assert!(blocks_in_order(
+        "use std::fmt;\n\nuse serde::Serialize;\n\nuse crate::Error;\n"
+    ));
+    assert!(blocks_in_order(
+        "mod a;\n\nuse std::{\n    fmt,\n};\n\nuse a::B;\n\nfn f() {}\nuse std::io;\n"
+    ));
+    assert!(!blocks_in_order("use serde::Serialize;\n\nuse std::fmt;\n"));
+    assert!(!blocks_in_order(
+        "use serde::Serialize;\nuse crate::Error;\n"
+    ));
+    assert!(!blocks_in_order("use std::fmt;\n\nuse std::io;\n"));
+}

@@ -1,0 +1,100 @@
+//! The files of the repository, and their code without comments and tests.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Directories that hold what was built or installed.
+const NOT_OURS: &[&str] = &["target", "node_modules", ".venv", ".git"];
+
+/// A file of the repository.
+pub(super) struct Source {
+    /// From the root of the repository, with slashes.
+    pub(super) path: String,
+    pub(super) text: String,
+}
+
+impl Source {
+    /// The lines, with their numbers, that are neither comments nor tests.
+    pub(super) fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mut in_tests = false;
+        let mut after_cfg = false;
+        self.text
+            .lines()
+            .enumerate()
+            .filter_map(move |(index, line)| {
+                in_tests |= after_cfg && line.starts_with("mod ") && line.ends_with('{');
+                after_cfg = line == "#[cfg(test)]";
+                let is_code = !in_tests && !line.trim_start().starts_with("//");
+                in_tests &= line != "}";
+                let code = line.split(" // ").next().unwrap_or(line);
+                is_code.then_some((index + 1, code))
+            })
+    }
+
+    /// The lines of code as one text.
+    pub(super) fn code_text(&self) -> String {
+        self.code().map(|(_, line)| format!("{line}\n")).collect()
+    }
+
+    /// The path within `crates/oxmcp/src`, where it is there.
+    pub(super) fn in_crate(&self) -> Option<&str> {
+        self.path.strip_prefix("crates/oxmcp/src/")
+    }
+
+    /// The module below the root of the crate that the file belongs to.
+    pub(super) fn module(&self) -> Option<&str> {
+        let first = self.in_crate()?.split('/').next()?;
+        Some(first.strip_suffix(".rs").unwrap_or(first))
+    }
+}
+
+pub(super) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+pub(super) fn read(path: &str) -> Source {
+    let text = fs::read_to_string(root().join(path));
+    Source {
+        text: text.unwrap_or_else(|error| panic!("{path}: {error}")),
+        path: path.to_owned(),
+    }
+}
+
+/// All text files, in the order of their paths.
+pub(super) fn files() -> Vec<Source> {
+    let mut found = Vec::new();
+    walk(&root(), "", &mut found);
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(
+        found.len() > 100,
+        "the files of the repository are not here"
+    );
+    found
+}
+
+/// The code of the SDK, without files that hold nothing but tests.
+pub(super) fn library() -> Vec<Source> {
+    let is_code = |source: &Source| {
+        source
+            .in_crate()
+            .is_some_and(|path| path.ends_with(".rs") && !path.ends_with("tests.rs"))
+    };
+    files().into_iter().filter(is_code).collect()
+}
+
+fn walk(directory: &Path, prefix: &str, found: &mut Vec<Source>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let path = format!("{prefix}{name}");
+        if entry.file_type().unwrap().is_dir() {
+            if !NOT_OURS.contains(&name.as_str()) {
+                walk(&entry.path(), &format!("{path}/"), found);
+            }
+        } else if let Ok(text) = fs::read_to_string(entry.path()) {
+            found.push(Source { path, text });
+        }
+    }
+}
