@@ -19,7 +19,7 @@
 
 use std::{
     env,
-    process::{Command, ExitCode},
+    process::ExitCode,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -27,7 +27,7 @@ use std::{
     time::Duration,
 };
 
-use oxmcp::{Client, ClientSession};
+use oxmcp::{Client, ClientSession, Command};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -80,8 +80,7 @@ async fn run(mut args: impl Iterator<Item = String>) -> Outcome<Value> {
     while let Some(flag) = args.next().filter(|flag| flag != "--") {
         tasks.push(Task::parse(&flag, &mut args)?);
     }
-    let mut command = Command::new(args.next().ok_or("there is no command after `--`")?);
-    command.args(args);
+    let command = Command::new(args.next().ok_or("there is no command after `--`")?).args(args);
 
     let session = Client::new("interop-client", "1.0.0")
         .connect(command)
@@ -172,7 +171,7 @@ impl Task {
                     )
                 }
                 Err(error) => ensure(
-                    error.code().is_some() && error.to_string().contains(text),
+                    error.is_protocol() && error.to_string().contains(text),
                     &error,
                 ),
             },

@@ -43,10 +43,7 @@ async fn echo(Text { text }: Text) -> String {
 /// It takes no notice of being cancelled: that it stops all the same is the SDK's promise.
 async fn slow(cx: RequestContext, Steps { steps }: Steps) -> String {
     for step in 1..=steps {
-        cx.progress(f64::from(step))
-            .total(f64::from(steps))
-            .send()
-            .await;
+        cx.progress(f64::from(step)).total(f64::from(steps)).await;
         sleep(Duration::from_millis(20)).await;
     }
     "done".to_owned()
