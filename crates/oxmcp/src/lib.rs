@@ -1,4 +1,109 @@
-//! The Model Context Protocol SDK for Rust.
+//! The [Model Context Protocol](https://modelcontextprotocol.io) (MCP) for Rust: servers that give tools to language
+//! models, and the clients that use them.
+//!
+//! A server is written once and serves clients of every revision of the protocol, several of them on one connection if
+//! need be. A client finds out by itself what a server speaks. Nothing has to be chosen; all of it can be.
+//!
+//! # A server
+//!
+//! ```no_run
+//! use oxmcp::{JsonSchema, Server, Tool, ToolError, stdio};
+//!
+//! #[derive(serde::Deserialize, JsonSchema)]
+//! struct Pair {
+//!     /// the dividend
+//!     a: f64,
+//!     /// the divisor
+//!     b: f64,
+//! }
+//!
+//! async fn divide(Pair { a, b }: Pair) -> Result<f64, ToolError> {
+//!     if b == 0.0 {
+//!         return Err(ToolError::new("b must not be 0"));
+//!     }
+//!     Ok(a / b)
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> oxmcp::Result<()> {
+//!     let server = Server::new("calculator", "1.0.0")
+//!         .tool(Tool::new("add", "Add two numbers", |Pair { a, b }: Pair| async move { a + b }))
+//!         .tool(Tool::new("divide", "Divide a by b", divide).read_only());
+//!     server.run(stdio()).await
+//! }
+//! ```
+//!
+//! A handler is an async function of its input, or of a [`RequestContext`] and its input; see [`ToolHandler`]. What it
+//! may return is listed at [`IntoToolResult`], and what it fails with at [`ToolError`].
+//!
+//! # A client
+//!
+//! ```no_run
+//! use oxmcp::{Client, Command};
+//! use serde_json::json;
+//!
+//! # async fn run() -> oxmcp::Result<()> {
+//! let session = Client::new("my-app", "1.0.0").connect(Command::new("calculator")).await?;
+//! let sum: f64 = session.call_tool("add", json!({"a": 1, "b": 2})).structured().await?;
+//! assert_eq!(sum, 3.0);
+//! session.close().await
+//! # }
+//! ```
+//!
+//! A [`Call`] is awaited as it is, or is first given a timeout, a function for its progress, or a token that cancels it.
+//!
+//! # Where things are
+//!
+//! | | |
+//! |---|---|
+//! | [`Server`], [`ServerSession`], [`Tool`] | what a server offers, and to whom |
+//! | [`Client`], [`ClientSession`], [`Call`], [`Listing`] | what a client asks, and of whom |
+//! | [`RequestContext`] | what a handler knows of its request: progress, cancellation, the caller |
+//! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, written down |
+//! | [`transport`] | [`stdio()`], [`Command`], [`in_memory`], byte streams, and how to write your own |
+//! | [`middleware`] | code that sees every request, on its way in or out |
+//! | [`testing`] | client and server in one process, and a peer that follows a script |
+//! | [`protocol`] | the types of the protocol, under the specification's names |
+//! | [`Limits`] | the bounds on all that a peer can make grow |
+//!
+//! # Revisions
+//!
+//! [`Revision`] lists them. The first four open a session with `initialize`; the last is stateless, and every request says
+//! all that there is to know. Types hold the members of all revisions, and what is sent is fitted to the revision of the
+//! peer. A client fails with [`Error::is_unsupported`] where the server's revision lacks a method, and sends nothing.
+//! [`Server::revisions`] and [`Client::revisions`] restrict which are spoken.
+//!
+//! # Cancel safety
+//!
+//! Dropping a future is the way to cancel what it does, and on the wire it does this:
+//!
+//! - A [`Call`] that was sent and has no answer yet is cancelled: the server gets `notifications/cancelled`, and an answer that
+//!   comes all the same is ignored. So do its timeout and its token. `initialize` alone is never cancelled, as the
+//!   specification says.
+//! - A handler whose call is cancelled sees it in [`RequestContext::cancelled`]. It is dropped at an `.await` after
+//!   [`Limits::cancel_grace`], and nothing more is sent for its request.
+//! - [`Client::connect`] closes the connection in the background, and ends the process where it started one.
+//! - [`Server::run`] closes its session in the background; [`ServerSession::wait`] and [`ClientSession::wait`] only stop waiting.
+//! - `close` goes on without you. A client's session closes with its last handle, too.
+//!
+//! Methods that differ say so.
+//!
+//! # Errors
+//!
+//! There is one [`Error`]. It is opaque and answers questions: its [`code`](Error::code), whether it is a
+//! [timeout](Error::is_timeout), whether the connection is [closed](Error::is_closed), and so on. What a handler returns as an
+//! `Error` is what the caller gets: code, message and data. A tool that fails is no such error, but a result that the model
+//! reads; that is what [`ToolError`] makes.
+//!
+//! A panic in a handler fails its call and is logged; the session lives. Logs are events of [`tracing`].
+//!
+//! # Features and versions
+//!
+//! There are no Cargo features yet. The least Rust version is 1.88, and a newer one is a minor release; so is a new revision
+//! of the protocol, for which structs and enums are `#[non_exhaustive]`. The crate runs on [tokio], which must have its timer
+//! and, for processes and sockets, its I/O enabled.
+//!
+//! [tokio]: https://tokio.rs
 
 mod client;
 mod codec;
@@ -36,3 +141,8 @@ pub mod __private {
 
     pub use crate::schema::declared;
 }
+
+/// The code in README.md is tested as documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
