@@ -284,7 +284,7 @@ impl Proof {
             let extra = ExtraMeta {
                 envelope: (of_client && !said).then_some(CLIENT),
                 progress: false,
-                meta: &meta,
+                meta: meta.as_object(),
             };
             let mut sent = Vec::new();
             write_request(&mut sent, 1, method, &params, extra).unwrap();

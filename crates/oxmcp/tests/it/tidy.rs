@@ -2,10 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
+mod documents;
 mod layers;
 mod source;
 
-use source::{Source, files, library, read};
+use source::{Source, files, library};
 
 /// Fails where something is wrong, with all of it.
 #[track_caller]
@@ -39,9 +40,7 @@ fn invariant_2_one_place_compares_revisions() {
             "protocol/method.rs",
             "protocol/negotiation.rs",
         ];
-        files.contains(&path)
-            || path.starts_with("protocol/projection/")
-            || path.ends_with("proof.rs")
+        files.contains(&path) || path.starts_with("protocol/projection/")
     };
     let others: Vec<_> = library()
         .into_iter()
@@ -186,114 +185,6 @@ fn nothing_is_left_to_be_done_and_no_registry_is_named() {
         for (index, line) in source.text.lines().enumerate() {
             let found = words.iter().filter(|word| line.contains(word.as_str()));
             wrong.extend(found.map(|word| format!("{}:{}: {word}", source.path, index + 1)));
-        }
-    }
-    none(&wrong);
-}
-
-#[test]
-fn examples_are_short_and_registered_and_run() {
-    const LONGEST: usize = 120;
-    let manifest = read("crates/oxmcp/Cargo.toml").text;
-    let tests = read("crates/oxmcp/tests/it/examples.rs").text;
-    let readme = read("README.md").text;
-    let mut wrong = Vec::new();
-    for source in files() {
-        let Some(name) = source
-            .path
-            .strip_prefix("examples/")
-            .and_then(|it| it.strip_suffix(".rs"))
-        else {
-            continue;
-        };
-        let mut must = |holds: bool, what: &str| {
-            if !holds {
-                wrong.push(format!("{}: {what}", source.path));
-            }
-        };
-        must(
-            source.text.lines().count() <= LONGEST,
-            "it has more than 120 lines",
-        );
-        must(
-            source.text.starts_with("//! "),
-            "it does not say what it shows",
-        );
-        must(
-            source.text.contains(&format!("cargo run --example {name}")),
-            "it does not say how it is run",
-        );
-        must(
-            manifest.contains(&format!("path = \"../../examples/{name}.rs\"")),
-            "it is not in crates/oxmcp/Cargo.toml",
-        );
-        must(
-            tests.contains(&format!("(\"{name}\"")),
-            "tests/it/examples.rs does not run it",
-        );
-        must(
-            readme.contains(&format!("examples/{name}.rs")),
-            "README.md does not name it",
-        );
-    }
-    none(&wrong);
-}
-
-/// One file per page of the specification, and each says which.
-#[test]
-fn pages_of_the_protocol_name_their_page() {
-    const NO_PAGE: &[&str] = &[
-        "blob",
-        "json",
-        "mod",
-        "open_enum",
-        "ordered_map",
-        "tagged",
-        "wire",
-        "scan",
-        "proof",
-        "base",
-        "method",
-        "request_meta",
-        "elicit_select",
-    ];
-    let mut wrong = Vec::new();
-    for source in library() {
-        let Some(page) = source
-            .in_crate()
-            .and_then(|path| path.strip_prefix("protocol/"))
-        else {
-            continue;
-        };
-        let has_page =
-            !page.contains('/') && !NO_PAGE.iter().any(|name| page == format!("{name}.rs"));
-        if has_page
-            && !source
-                .text
-                .contains("https://modelcontextprotocol.io/specification/")
-        {
-            wrong.push(format!(
-                "{}: it does not link to its page of the specification",
-                source.path
-            ));
-        }
-    }
-    none(&wrong);
-}
-
-#[test]
-fn links_to_the_specification_name_a_revision() {
-    let mut wrong = Vec::new();
-    for source in files() {
-        for rest in source
-            .text
-            .split("modelcontextprotocol.io/specification/")
-            .skip(1)
-        {
-            let revision = rest.get(..10).unwrap_or(rest);
-            if !rest.starts_with('"') && revision.parse::<oxmcp::Revision>().is_err() {
-                wrong.push(format!("{}: there is no revision {revision}", source.path));
-            }
         }
     }
     none(&wrong);

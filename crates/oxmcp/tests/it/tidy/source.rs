@@ -38,6 +38,18 @@ impl Source {
         self.code().map(|(_, line)| format!("{line}\n")).collect()
     }
 
+    /// The files of the modules below this one that are there for tests only.
+    fn modules_of_tests(&self) -> impl Iterator<Item = String> {
+        let (directory, _) = self.path.rsplit_once('/').unwrap();
+        let lines = self.text.lines().zip(self.text.lines().skip(1));
+        lines
+            .filter(|(line, _)| *line == "#[cfg(test)]")
+            .filter_map(move |(_, next)| {
+                let name = next.strip_prefix("mod ")?.strip_suffix(';')?;
+                Some(format!("{directory}/{name}.rs"))
+            })
+    }
+
     /// The path within `crates/oxmcp/src`, where it is there.
     pub(super) fn in_crate(&self) -> Option<&str> {
         self.path.strip_prefix("crates/oxmcp/src/")
@@ -76,12 +88,11 @@ pub(super) fn files() -> Vec<Source> {
 
 /// The code of the SDK, without files that hold nothing but tests.
 pub(super) fn library() -> Vec<Source> {
-    let is_code = |source: &Source| {
-        source
-            .in_crate()
-            .is_some_and(|path| path.ends_with(".rs") && !path.ends_with("tests.rs"))
-    };
-    files().into_iter().filter(is_code).collect()
+    let mut sources = files();
+    sources.retain(|source| source.in_crate().is_some_and(|path| path.ends_with(".rs")));
+    let tests: Vec<_> = sources.iter().flat_map(Source::modules_of_tests).collect();
+    sources.retain(|source| !tests.contains(&source.path));
+    sources
 }
 
 fn walk(directory: &Path, prefix: &str, found: &mut Vec<Source>) {

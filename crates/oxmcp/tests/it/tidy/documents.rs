@@ -1,0 +1,155 @@
+//! What is written about the code: documents, examples, and links to the specification.
+
+use super::{
+    none,
+    source::{Source, files, library, read},
+};
+
+/// What the documents say of the code: files that exist, and functions that do.
+#[test]
+fn documents_name_what_there_is() {
+    let all = files();
+    let exists = |path: &str| {
+        all.iter()
+            .any(|it| it.path.ends_with(path) || it.path.starts_with(path))
+    };
+    let code: String = library().iter().map(Source::code_text).collect();
+    let mut wrong = Vec::new();
+    for document in all.iter().filter(|it| it.path.ends_with(".md")) {
+        let directory = document
+            .path
+            .rsplit_once('/')
+            .map_or("", |(directory, _)| directory);
+        let links = document
+            .text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://") && !link.starts_with('#')) {
+            if !exists(format!("{directory}/{link}").trim_start_matches('/')) {
+                wrong.push(format!("{}: there is no {link}", document.path));
+            }
+        }
+        for word in document.text.split('`').skip(1).step_by(2) {
+            let function = word.split_once("::").map(|(_, name)| name);
+            let is_missing = match function {
+                Some(name) if name.chars().all(|c| c.is_ascii_lowercase() || c == '_') => {
+                    !["fn ", "mod ", "pub "]
+                        .iter()
+                        .any(|kind| code.contains(&format!("{kind}{name}")))
+                }
+                _ => word.ends_with(".rs") && !word.contains(' ') && !exists(word),
+            };
+            if is_missing {
+                wrong.push(format!("{}: there is no {word}", document.path));
+            }
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn examples_are_short_and_registered_and_run() {
+    const LONGEST: usize = 120;
+    let manifest = read("crates/oxmcp/Cargo.toml").text;
+    let tests = read("crates/oxmcp/tests/it/examples.rs").text;
+    let readme = read("README.md").text;
+    let mut wrong = Vec::new();
+    for source in files() {
+        let Some(name) = source
+            .path
+            .strip_prefix("examples/")
+            .and_then(|it| it.strip_suffix(".rs"))
+        else {
+            continue;
+        };
+        let mut must = |holds: bool, what: &str| {
+            if !holds {
+                wrong.push(format!("{}: {what}", source.path));
+            }
+        };
+        must(
+            source.text.lines().count() <= LONGEST,
+            "it has more than 120 lines",
+        );
+        must(
+            source.text.starts_with("//! "),
+            "it does not say what it shows",
+        );
+        must(
+            source.text.contains(&format!("cargo run --example {name}")),
+            "it does not say how it is run",
+        );
+        must(
+            manifest.contains(&format!("path = \"../../examples/{name}.rs\"")),
+            "it is not in crates/oxmcp/Cargo.toml",
+        );
+        must(
+            tests.contains(&format!("(\"{name}\"")),
+            "tests/it/examples.rs does not run it",
+        );
+        must(
+            readme.contains(&format!("examples/{name}.rs")),
+            "README.md does not name it",
+        );
+    }
+    none(&wrong);
+}
+
+/// One file per page of the specification, and each says which.
+#[test]
+fn pages_of_the_protocol_name_their_page() {
+    const NO_PAGE: &[&str] = &[
+        "base",
+        "blob",
+        "json",
+        "mod",
+        "open_enum",
+        "ordered_map",
+        "payload",
+        "method",
+        "scan",
+        "tagged",
+        "wire",
+    ];
+    let mut wrong = Vec::new();
+    for source in library() {
+        let Some(page) = source
+            .in_crate()
+            .and_then(|path| path.strip_prefix("protocol/"))
+        else {
+            continue;
+        };
+        let has_page =
+            !page.contains('/') && !NO_PAGE.iter().any(|name| page == format!("{name}.rs"));
+        if has_page
+            && !source
+                .text
+                .contains("https://modelcontextprotocol.io/specification/")
+        {
+            wrong.push(format!(
+                "{}: it does not link to its page of the specification",
+                source.path
+            ));
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn links_to_the_specification_name_a_revision() {
+    let mut wrong = Vec::new();
+    for source in files() {
+        for rest in source
+            .text
+            .split("modelcontextprotocol.io/specification/")
+            .skip(1)
+        {
+            let revision = rest.get(..10).unwrap_or(rest);
+            if !rest.starts_with('"') && revision.parse::<oxmcp::Revision>().is_err() {
+                wrong.push(format!("{}: there is no revision {revision}", source.path));
+            }
+        }
+    }
+    none(&wrong);
+}
