@@ -349,13 +349,14 @@ fn limits(error: &ValidationError<'_>, instance: &Value) -> String {
         }
         Kind::UniqueItems => "the items are not all different".to_owned(),
         Kind::Contains => "no item is what one has to be".to_owned(),
+        // An object that has no properties at all: the error is about the first member and does not name it.
         Kind::FalseSchema
             if error
                 .schema_path()
                 .as_str()
                 .ends_with("/additionalProperties") =>
         {
-            "a member is not accepted; no members are accepted".to_owned()
+            "it takes no properties; expected an empty object, {}".into()
         }
         Kind::FalseSchema => format!("nothing is accepted here, got {}", brief(instance)),
         Kind::Not { schema } => format!(

@@ -115,7 +115,10 @@ impl Tool {
         let problem = name::check(&name).err();
         let (schemas, problem) = match schemas {
             Ok(schemas) => (schemas, problem),
-            Err(error) => ((Schema::empty_object(), None), problem.or(Some(error))),
+            Err(error) => (
+                (Schema::empty_object(), None),
+                problem.or_else(|| Some(of_tool(&name, &error))),
+            ),
         };
         let mut definition = Definition::new(name, RawJson::from(schemas.0.as_raw()));
         definition.description = Some(description);
@@ -250,9 +253,13 @@ impl Tool {
 
     fn note(&mut self, error: &Error) {
         let name = &self.definition.name;
-        self.problem
-            .get_or_insert_with(|| Error::misuse(format!("tool {name:?}: {}", error.message())));
+        self.problem.get_or_insert_with(|| of_tool(name, error));
     }
+}
+
+/// The same error, saying which tool is wrong.
+pub(super) fn of_tool(name: &str, error: &Error) -> Error {
+    Error::misuse(format!("tool {name:?}: {}", error.message()))
 }
 
 impl fmt::Debug for Tool {

@@ -5,6 +5,7 @@ use tokio::time::Instant;
 
 use super::{
     Tool, ToolError,
+    definition::of_tool,
     handler::{Begun, ErasedHandler},
 };
 use crate::{
@@ -36,9 +37,9 @@ impl RegisteredTool {
         if let Some(problem) = problem {
             return Err(problem);
         }
-        input.ensure_object().map_err(|error| {
-            Error::misuse(format!("tool {:?}: {}", definition.name, error.message()))
-        })?;
+        input
+            .ensure_object()
+            .map_err(|error| of_tool(&definition.name, &error))?;
         definition.input_schema = input.as_raw().into();
         definition.output_schema = output.as_ref().map(|output| output.as_raw().into());
         Ok(Arc::new(Self {
