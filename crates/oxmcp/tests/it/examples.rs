@@ -4,7 +4,7 @@
 
 use std::{
     env,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 
@@ -18,11 +18,18 @@ fn program(name: &str) -> PathBuf {
         .join("examples")
         .join(format!("{name}{}", env::consts::EXE_SUFFIX));
     assert!(
-        program.exists(),
-        "{} was not built: run `cargo build --examples`, or `cargo test` without `--test`",
+        is_fresh(name, &program),
+        "{} is older than its source: run `cargo test` without `--test`, or `cargo build --examples` first",
         program.display()
     );
     program
+}
+
+/// `cargo test --test it` does not build the examples: what is there may be of yesterday.
+fn is_fresh(name: &str, program: &Path) -> bool {
+    let modified = |path: &Path| path.metadata().and_then(|it| it.modified()).ok();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/{name}.rs"));
+    modified(program).is_some_and(|built| modified(&source).is_some_and(|written| written <= built))
 }
 
 fn run(name: &str, args: &[&str]) -> Output {
@@ -126,7 +133,7 @@ fn structured_output() {
     insta::assert_snapshot!(prints(("structured_output", &[])), @r#"
     by_hand: output schema none
     flag: output schema none
-    weather: output schema {"type":"object","description":"Doc comments become descriptions: in the output schema too, which clients get with the list of tools.","properties":{"temperature":{"type":"number","description":"degrees Celsius"},"sky":{"type":"string","enum":["clear","cloudy"]}},"required":["temperature","sky"]}
+    weather: output schema {"type":"object","description":"the weather of a place","properties":{"temperature":{"type":"number","description":"degrees Celsius"},"sky":{"type":"string","enum":["clear","cloudy"]}},"required":["temperature","sky"]}
     Weather { temperature: 21.5, sky: Cloudy }
     text: the flag of nowhere
     image: image/x-portable-bitmap, 8 bytes
