@@ -9,6 +9,7 @@ mod calls;
 mod cancel;
 mod connection;
 mod context;
+mod deadline;
 mod driver;
 mod inflight;
 mod keep_alive;
@@ -22,9 +23,7 @@ mod receive;
 mod role;
 mod serve;
 
-use std::{future::Future, pin::Pin, time::Duration};
-
-use tokio::time::Instant;
+use std::{future::Future, pin::Pin};
 
 pub(crate) use batch::Batch;
 pub(crate) use body::Body;
@@ -32,6 +31,7 @@ pub(crate) use call::CallOptions;
 pub(crate) use connection::{Connection, Outcome};
 pub use context::RequestContext;
 pub(crate) use context::{ContextParts, Peer};
+pub(crate) use deadline::after;
 pub(crate) use driver::drive;
 pub(crate) use keep_alive::keep_alive;
 pub(crate) use pace::Pace;
@@ -40,9 +40,3 @@ pub(crate) use role::{Arrival, Role, Side, params_or_empty};
 pub(crate) use serve::{Work, guarded, respond_now, serve};
 
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
-/// The moment `wait` after `start`, or one so far away that it never comes.
-pub(crate) fn after(start: Instant, wait: Duration) -> Instant {
-    const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
-    start.checked_add(wait).unwrap_or_else(|| start + FAR)
-}
