@@ -151,7 +151,7 @@ fn members() {
 
     /: expected an object with "unit", "anything", got an array of 1
 
-    /: a member is not accepted; no members are accepted
+    /: it takes no properties; expected an empty object, {}
     "#);
 }
 
