@@ -108,6 +108,7 @@
 mod client;
 mod codec;
 mod error;
+mod json;
 mod jsonrpc;
 mod limits;
 pub mod protocol;

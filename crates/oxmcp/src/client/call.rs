@@ -7,12 +7,13 @@ use std::{
 };
 
 use serde::de::{DeserializeOwned, IntoDeserializer};
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, Result, Revision,
     client::{ClientSession, features::LONGEST_WAIT, negotiate::decode},
+    json::Text,
     protocol::{
         CallToolResult, Carried, ContentBlock, Meta, Method, ProgressParams, ResultType,
         method::CallTool, peek_result_type,
@@ -137,8 +138,8 @@ fn check_meta(options: &CallOptions, revision: Revision) -> Result<()> {
 }
 
 /// A result of a kind that the client does not know must not be taken for another.
-fn check_result_type(method: &str, result: &RawValue) -> Result<()> {
-    match peek_result_type(result) {
+fn check_result_type(method: &str, result: &str) -> Result<()> {
+    match peek_result_type(Text::checked(result)) {
         ResultType::Complete => Ok(()),
         ResultType::InputRequired => Err(Error::unsupported(format!(
             "{method}: the server asks for input that this client did not declare it can give"

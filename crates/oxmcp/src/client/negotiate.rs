@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, future::FusedFuture};
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 use tokio::{
     pin, select,
     time::{sleep, timeout},
@@ -345,8 +344,8 @@ impl<'a> Attempt<'a> {
 }
 
 /// Reads a result as what the method returns.
-pub(super) fn decode<T: DeserializeOwned>(method: &str, result: &RawValue) -> Result<T> {
-    serde_json::from_str(result.get()).map_err(|error| {
+pub(super) fn decode<T: DeserializeOwned>(method: &str, result: &str) -> Result<T> {
+    serde_json::from_str(result).map_err(|error| {
         Error::decode(format!(
             "the server's answer to {method} is not what the method returns: {error}"
         ))

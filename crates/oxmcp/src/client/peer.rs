@@ -5,15 +5,12 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use serde_json::value::to_raw_value;
-
 use crate::{
     Error, Result, Revision,
     client::{Client, ClientSession, session::WeakSession},
     jsonrpc::RawNotification,
     protocol::{
-        ClientCapabilities, EmptyResult, Implementation, Meta, Method, ServerCapabilities,
-        method::Ping,
+        ClientCapabilities, Implementation, Meta, Method, ServerCapabilities, method::Ping,
     },
     session::{
         Arrival, Body, BoxFuture, Connection, ContextParts, Pace, Peer, RequestContext, Role, Side,
@@ -115,23 +112,19 @@ impl ClientPeer {
     }
 
     fn context(&self, connection: &Arc<Connection>) -> ContextParts {
-        let mut context = ContextParts::new(connection, None, None);
-        context.peer = Arc::new(Peer {
+        let peer = Peer {
             revision: self.revision(),
             implementation: self.negotiated().and_then(|it| it.server_info.clone()),
             capabilities: ClientCapabilities::default(),
-        });
-        context
+        };
+        ContextParts::new(connection, None, Arc::new(peer))
     }
 }
 
 /// What a client does for each method.
 fn respond(method: &str) -> Result<Body> {
     match method {
-        Ping::NAME => {
-            let empty = to_raw_value(&EmptyResult::default());
-            Ok(Body::Json(empty.expect("an empty object is JSON")))
-        }
+        Ping::NAME => Ok(Body::Json("{}".into())),
         _ => Err(Error::method_not_found(method)),
     }
 }
@@ -163,7 +156,7 @@ impl Role for ClientPeer {
         let future = Box::pin(async move {
             next.run(request)
                 .await
-                .map(|response| Body::Json(response.into_json()))
+                .map(|response| Body::Json(response.into_text()))
         });
         let work = Work {
             future,
@@ -206,7 +199,7 @@ impl Role for ClientPeer {
         }
         let revision = self.revision();
         let body = respond(request.method());
-        Box::pin(async move { body?.into_json(revision, None).map(Response::from_json) })
+        Box::pin(async move { body?.into_json(revision, None).map(Response::from_text) })
     }
 
     fn outgoing(&self) -> Option<Next> {

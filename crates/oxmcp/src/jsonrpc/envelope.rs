@@ -2,13 +2,10 @@
 
 use std::{borrow::Cow, fmt, str};
 
-use serde::{
-    Deserialize,
-    de::{self, Deserializer, IgnoredAny, MapAccess, Visitor},
-};
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
 
 use super::{ErrorCode, ErrorObject, RequestId};
+use crate::json::{Cursor, Text};
 
 /// One message, with borrowed contents.
 #[derive(Debug)]
@@ -23,14 +20,16 @@ pub(crate) enum Envelope<'a> {
 pub(crate) struct RawRequest<'a> {
     pub(crate) id: RequestId,
     pub(crate) method: Cow<'a, str>,
-    pub(crate) params: Option<&'a RawValue>,
+    /// An object, where there are any.
+    pub(crate) params: Option<Text<'a>>,
 }
 
 /// A notification whose params nobody has looked at.
 #[derive(Debug)]
 pub(crate) struct RawNotification<'a> {
     pub(crate) method: Cow<'a, str>,
-    pub(crate) params: Option<&'a RawValue>,
+    /// An object, where there are any.
+    pub(crate) params: Option<Text<'a>>,
 }
 
 /// A response whose result nobody has looked at.
@@ -38,7 +37,7 @@ pub(crate) struct RawNotification<'a> {
 pub(crate) struct RawResponse<'a> {
     /// `None` where the peer could not read the id of what it answers.
     pub(crate) id: Option<RequestId>,
-    pub(crate) outcome: Result<&'a RawValue, ErrorObject>,
+    pub(crate) outcome: Result<Text<'a>, ErrorObject>,
 }
 
 /// Why a message cannot be served, and the id to say so to, where one could be read.
@@ -61,10 +60,20 @@ impl Malformed {
     }
 
     fn invalid(id: Option<RequestId>, message: impl Into<String>) -> Self {
+        let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
         Self {
             id,
             answers: None,
-            error: ErrorObject::new(ErrorCode::INVALID_REQUEST, message),
+            error,
+        }
+    }
+
+    /// What is wrong with a text that is no JSON.
+    #[cold]
+    fn syntax(text: &str) -> Self {
+        match serde_json::from_str::<IgnoredAny>(text) {
+            Err(error) => Self::parse(error),
+            Ok(_) => Self::parse("it is nested too deeply"),
         }
     }
 }
@@ -79,54 +88,80 @@ impl<'a> Envelope<'a> {
 
     /// Reads one message of a batch, or one that is known to be UTF-8.
     pub(crate) fn parse_str(text: &'a str) -> Result<Self, Malformed> {
-        let members: Members<'a> = serde_json::from_str(text).map_err(|error| {
-            if error.is_data() && serde_json::from_str::<IgnoredAny>(text).is_ok() {
-                Malformed::invalid(None, error.to_string())
-            } else {
-                Malformed::parse(error)
+        let mut members = Members::default();
+        match Cursor::new(text).members(|key, value| members.take(key, value)) {
+            Ok(true) => members.classify(),
+            Ok(false) if serde_json::from_str::<IgnoredAny>(text).is_ok() => {
+                Err(Malformed::invalid(None, "a JSON-RPC message is an object"))
             }
-        })?;
-        members.classify()
+            _ => Err(Malformed::syntax(text)),
+        }
     }
 }
 
 /// The members of a message, each as it stands.
 #[derive(Default)]
 struct Members<'a> {
-    jsonrpc: Option<&'a RawValue>,
-    id: Option<&'a RawValue>,
-    method: Option<&'a RawValue>,
-    params: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
+    jsonrpc: Option<Text<'a>>,
+    id: Option<Text<'a>>,
+    method: Option<Text<'a>>,
+    params: Option<Text<'a>>,
+    result: Option<Text<'a>>,
+    error: Option<Text<'a>>,
+    /// A member that stands there twice.
+    twice: Option<Text<'a>>,
 }
 
 impl<'a> Members<'a> {
+    /// Keeps a member. Names are case-sensitive: `"Method"` is not `"method"`.
+    fn take(&mut self, key: Text<'a>, value: Text<'a>) {
+        let Some(name) = key.as_str() else { return };
+        let slot = match &*name {
+            "jsonrpc" => &mut self.jsonrpc,
+            "id" => &mut self.id,
+            "method" => &mut self.method,
+            "params" => &mut self.params,
+            "result" => &mut self.result,
+            "error" => &mut self.error,
+            _ => return,
+        };
+        if slot.replace(value).is_some() {
+            self.twice = Some(key);
+        }
+    }
+
     fn classify(self) -> Result<Envelope<'a>, Malformed> {
-        let id = self.id.and_then(RequestId::from_raw);
+        if let Some(twice) = self.twice {
+            return Err(Malformed::invalid(
+                None,
+                format!("{} stands there twice", twice.get()),
+            ));
+        }
+        let id = self.id.and_then(RequestId::from_text);
         let answered = self.result.is_some() || self.error.is_some();
-        let is_response = answered && self.method.is_none();
         let refuse = |message: &str| {
             let mut malformed = Malformed::invalid(id.clone(), message);
-            if is_response {
+            if answered && self.method.is_none() {
                 malformed.answers = malformed.id.take();
             }
             malformed
         };
-        if self.jsonrpc.map(RawValue::get) != Some(r#""2.0""#) {
+        if self.jsonrpc.map(Text::get) != Some(r#""2.0""#) {
             return Err(refuse("\"jsonrpc\" must be \"2.0\""));
         }
-        let null_id = self.id.is_some_and(|id| id.get() == "null");
+        let null_id = self.id.is_some_and(Text::is_null);
         if self.id.is_some() && id.is_none() && !(null_id && self.error.is_some()) {
             return Err(refuse("\"id\" must be a string or an integer"));
         }
         match (self.method, answered) {
             (Some(_), true) => Err(refuse("a message is a request or a response, not both")),
             (None, false) => Err(refuse("\"method\", \"result\" or \"error\" is missing")),
+            (None, true) => self.response(id.clone(), refuse),
             (Some(method), false) => {
-                let method = string(method).ok_or_else(|| refuse("\"method\" must be a string"))?;
-                let params = self.params.filter(|params| params.get() != "null");
-                if params.is_some_and(|params| !params.get().starts_with('{')) {
+                let method = method.as_str();
+                let method = method.ok_or_else(|| refuse("\"method\" must be a string"))?;
+                let params = self.params.filter(|params| !params.is_null());
+                if params.is_some_and(|params| !params.is_object()) {
                     return Err(refuse("\"params\" must be an object"));
                 }
                 Ok(match id {
@@ -134,82 +169,26 @@ impl<'a> Members<'a> {
                     None => Envelope::Notification(RawNotification { method, params }),
                 })
             }
-            (None, true) => {
-                let outcome = match (self.result, self.error) {
-                    (Some(result), None) => Ok(result),
-                    (None, Some(error)) => Err(serde_json::from_str(error.get())
-                        .map_err(|_| refuse("\"error\" must hold a code and a message"))?),
-                    _ => return Err(refuse("a response has a result or an error, not both")),
-                };
-                if id.is_none() && outcome.is_ok() {
-                    return Err(refuse(
-                        "a response must say what it answers: \"id\" is missing",
-                    ));
-                }
-                Ok(Envelope::Response(RawResponse { id, outcome }))
-            }
         }
     }
-}
 
-fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let text = raw.get();
-    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        serde_json::from_str(text).ok().map(Cow::Owned)
-    } else {
-        Some(Cow::Borrowed(inner))
-    }
-}
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
-
-        impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON-RPC message, which is an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Members::default();
-                while let Some(key) = map.next_key::<Key>()? {
-                    let (slot, name) = match key {
-                        Key::Jsonrpc => (&mut members.jsonrpc, "jsonrpc"),
-                        Key::Id => (&mut members.id, "id"),
-                        Key::Method => (&mut members.method, "method"),
-                        Key::Params => (&mut members.params, "params"),
-                        Key::Result => (&mut members.result, "result"),
-                        Key::Error => (&mut members.error, "error"),
-                        Key::Other => {
-                            map.next_value::<IgnoredAny>()?;
-                            continue;
-                        }
-                    };
-                    if slot.replace(map.next_value()?).is_some() {
-                        return Err(de::Error::duplicate_field(name));
-                    }
-                }
-                Ok(members)
-            }
+    fn response(
+        &self,
+        id: Option<RequestId>,
+        refuse: impl Fn(&str) -> Malformed,
+    ) -> Result<Envelope<'a>, Malformed> {
+        let outcome = match (self.result, self.error) {
+            (Some(result), None) => Ok(result),
+            (None, Some(error)) => Err(error
+                .parse()
+                .map_err(|_| refuse("\"error\" must hold a code and a message"))?),
+            _ => return Err(refuse("a response has a result or an error, not both")),
+        };
+        if id.is_none() && outcome.is_ok() {
+            return Err(refuse(
+                "a response must say what it answers: \"id\" is missing",
+            ));
         }
-
-        deserializer.deserialize_map(MembersVisitor)
+        Ok(Envelope::Response(RawResponse { id, outcome }))
     }
-}
-
-/// The name of a member. Names are case-sensitive: `"Method"` is not `"method"`.
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "lowercase")]
-enum Key {
-    Jsonrpc,
-    Id,
-    Method,
-    Params,
-    Result,
-    Error,
-    #[serde(other)]
-    Other,
 }

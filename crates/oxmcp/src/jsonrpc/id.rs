@@ -1,7 +1,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+
+use crate::json::{Text, write_string};
 
 /// The id of a JSON-RPC request: a string or an integer, never null.
 ///
@@ -23,14 +24,10 @@ pub enum RequestId {
 
 impl RequestId {
     /// Reads an id where one must stand. `None` where the value is neither a string nor an integer.
-    pub(crate) fn from_raw(raw: &RawValue) -> Option<Self> {
-        let text = raw.get();
-        if text.starts_with('"') {
-            serde_json::from_str::<Box<str>>(text)
-                .ok()
-                .map(Self::String)
-        } else {
-            text.parse().ok().map(Self::Number)
+    pub(crate) fn from_text(text: Text<'_>) -> Option<Self> {
+        match text.as_str() {
+            Some(string) => Some(Self::String(string.into())),
+            None => text.get().parse().ok().map(Self::Number),
         }
     }
 
@@ -38,12 +35,9 @@ impl RequestId {
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Number(number) => {
-                out.extend_from_slice(itoa::Buffer::new().format(*number).as_bytes())
+                out.extend_from_slice(itoa::Buffer::new().format(*number).as_bytes());
             }
-            Self::String(text) => {
-                serde_json::to_writer(out, text)
-                    .expect("a string is always JSON, and a Vec takes all");
-            }
+            Self::String(text) => write_string(out, text),
         }
     }
 }

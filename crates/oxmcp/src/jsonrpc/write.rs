@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{ErrorObject, RequestId};
-use crate::Result;
+use crate::{Result, json::write_string};
 
 /// Appends a response, whose result `encode` appends as JSON.
 ///
@@ -98,7 +98,7 @@ fn write_meta(out: &mut Vec<u8>, id: &RequestId, extra: ExtraMeta<'_>) {
     }
     for (key, value) in extra.meta.into_iter().flatten() {
         separate(out, first);
-        serde_json::to_writer(&mut *out, key).expect("a string is always JSON");
+        write_string(out, key);
         out.push(b':');
         serde_json::to_writer(&mut *out, value).expect("a JSON value is always JSON");
     }
@@ -150,7 +150,7 @@ pub(crate) fn write_notification(
 
 fn write_method(out: &mut Vec<u8>, method: &str) {
     out.extend_from_slice(br#""method":"#);
-    serde_json::to_writer(&mut *out, method).expect("a string is always JSON");
+    write_string(out, method);
     out.extend_from_slice(br#","params":"#);
 }
 

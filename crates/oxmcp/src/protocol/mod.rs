@@ -50,10 +50,10 @@ pub mod revision;
 mod roots;
 mod sampling;
 mod sampling_content;
-mod scan;
 mod subscriptions;
 mod tagged;
 mod tasks;
+mod tool_result;
 mod tools;
 mod wire;
 
@@ -103,7 +103,7 @@ pub(crate) use projection::{Project, project_error};
 pub use prompts::{
     GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage,
 };
-pub(crate) use request_meta::{Era, RequestMeta, unsupported_version};
+pub(crate) use request_meta::{Era, RequestMeta, RequestParams, unsupported_version};
 pub use resource_contents::{ResourceBody, ResourceContents};
 pub use resources::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult,
@@ -125,4 +125,4 @@ pub use tools::{
     CallToolParams, CallToolResult, ListToolsResult, TaskSupport, Tool, ToolAnnotations,
     ToolExecution,
 };
-pub(crate) use wire::{HasMeta, ResultType, encode_result, peek_result_type, raw_value};
+pub(crate) use wire::{HasMeta, ResultType, encode_result, into_text, peek_result_type};

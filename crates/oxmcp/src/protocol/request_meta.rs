@@ -4,44 +4,83 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::value::RawValue;
+use serde::de::DeserializeOwned;
 
 use super::{
     ClientCapabilities, Implementation, LoggingLevel, Meta, ProgressToken, Revision,
-    UnsupportedProtocolVersionData, scan,
+    UnsupportedProtocolVersionData,
 };
 use crate::{
     Error, Result,
-    jsonrpc::{ErrorCode, RequestId},
+    json::{Text, Walk},
+    jsonrpc::ErrorCode,
 };
 
+/// The params of a request, as far as serving it needs to look into them: found in one walk, and not copied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestParams<'a> {
+    /// All of them.
+    pub(crate) whole: Text<'a>,
+    pub(crate) meta: RequestMeta<'a>,
+    /// What is called or got by its name.
+    pub(crate) name: Option<Text<'a>>,
+    /// What it is called with.
+    pub(crate) arguments: Option<Text<'a>>,
+}
+
+impl<'a> RequestParams<'a> {
+    /// Looks into the params of a request.
+    ///
+    /// # Errors
+    /// [`ErrorCode::INVALID_PARAMS`], where `_meta` is no object, or something is said twice.
+    pub(crate) fn of(params: Option<Text<'a>>) -> Result<Self> {
+        let whole = params.unwrap_or(Text::EMPTY);
+        let (mut meta, mut name, mut arguments) = (None, None, None);
+        let mut twice = None;
+        whole.walk(|key, walk| {
+            let again = match key.as_str().as_deref() {
+                Some("_meta") => meta.replace(RequestMeta::read(walk)).is_some(),
+                Some("name") => keep(&mut name, walk),
+                Some("arguments") => keep(&mut arguments, walk),
+                _ => false,
+            };
+            if again {
+                twice = Some(key);
+            }
+        });
+        if let Some(twice) = twice {
+            return Err(stands_twice(twice));
+        }
+        let meta = meta.transpose()?.unwrap_or_default();
+        Ok(Self {
+            whole,
+            meta,
+            name,
+            arguments,
+        })
+    }
+}
+
+/// Keeps the value that stands here. `true` where there is one already: what can be read in two ways is refused.
+fn keep<'a>(slot: &mut Option<Text<'a>>, walk: &mut Walk<'a>) -> bool {
+    let value = walk.value();
+    slot.is_some() || std::mem::replace(slot, value).is_some()
+}
+
+fn stands_twice(key: Text<'_>) -> Error {
+    Error::invalid_params(format!("{} stands there twice", key.get()))
+}
+
 /// The keys of a request's `_meta` that the protocol gives a meaning, each as it stands.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RequestMeta<'a> {
     /// The whole.
-    #[serde(skip)]
-    raw: Option<&'a str>,
-    #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
-    protocol_version: Option<&'a RawValue>,
-    /// An [`Implementation`](super::Implementation).
-    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo")]
-    pub(crate) client_info: Option<&'a RawValue>,
-    /// [`ClientCapabilities`](super::ClientCapabilities).
-    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
-    pub(crate) client_capabilities: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "io.modelcontextprotocol/logLevel")]
-    log_level: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "io.modelcontextprotocol/subscriptionId")]
-    subscription_id: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "progressToken")]
-    progress_token: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    traceparent: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    tracestate: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    baggage: Option<&'a RawValue>,
+    raw: Option<Text<'a>>,
+    protocol_version: Option<Text<'a>>,
+    client_info: Option<Text<'a>>,
+    client_capabilities: Option<Text<'a>>,
+    log_level: Option<Text<'a>>,
+    progress_token: Option<Text<'a>>,
 }
 
 /// By which rules a request is to be served.
@@ -54,34 +93,33 @@ pub(crate) enum Era {
 }
 
 impl<'a> RequestMeta<'a> {
-    /// Reads the `_meta` of `params`.
-    ///
-    /// # Errors
-    /// [`ErrorCode::INVALID_PARAMS`], where `_meta` is no object, or says something twice.
-    pub(crate) fn of(params: Option<&'a RawValue>) -> Result<Self> {
-        let Some(params) = params else {
-            return Ok(Self::default());
-        };
-        let mut metas = scan::members(params)
-            .filter(|(key, _)| key == "_meta")
-            .map(|(_, meta)| meta);
-        let Some(meta) = metas.next() else {
-            return Ok(Self::default());
-        };
-        if metas.next().is_some() {
-            return Err(Error::invalid_params("`_meta` stands there twice"));
+    /// Reads the metadata that stands here.
+    fn read(walk: &mut Walk<'a>) -> Result<Self> {
+        let mut meta = Self::default();
+        let mut twice = None;
+        let mut empty = true;
+        let whole = walk.members(|key, walk| {
+            empty = false;
+            let slot = match key.as_str().as_deref() {
+                Some(Meta::PROTOCOL_VERSION) => &mut meta.protocol_version,
+                Some(Meta::CLIENT_INFO) => &mut meta.client_info,
+                Some(Meta::CLIENT_CAPABILITIES) => &mut meta.client_capabilities,
+                Some(Meta::LOG_LEVEL) => &mut meta.log_level,
+                Some(Meta::PROGRESS_TOKEN) => &mut meta.progress_token,
+                _ => return,
+            };
+            if keep(slot, walk) {
+                twice = Some(key);
+            }
+        });
+        if let Some(twice) = twice {
+            return Err(stands_twice(twice));
         }
-        match meta {
-            "{}" | "null" => Ok(Self::default()),
-            // An array would pass as a struct's members in their order.
-            _ if !meta.starts_with('{') => Err(Error::invalid_params("`_meta` must be an object")),
-            _ => serde_json::from_str(meta)
-                .map(|parts| Self {
-                    raw: Some(meta),
-                    ..parts
-                })
-                .map_err(|error| Error::invalid_params(format!("`_meta`: {error}"))),
+        if whole.is_some_and(|whole| !whole.is_object() && !whole.is_null()) {
+            return Err(Error::invalid_params("`_meta` must be an object"));
         }
+        meta.raw = whole.filter(|_| !empty);
+        Ok(meta)
     }
 
     /// By which rules the request is to be served. `served` are the revisions that this side speaks.
@@ -97,7 +135,7 @@ impl<'a> RequestMeta<'a> {
                 Ok(Era::Legacy)
             };
         };
-        let Some(version) = text(version) else {
+        let Some(version) = version.as_str() else {
             return Err(Error::invalid_params(self.what_is_missing()));
         };
         let revision = version
@@ -116,7 +154,7 @@ impl<'a> RequestMeta<'a> {
     /// What a modern request must say and this one does not, in words. For those who know from elsewhere (an HTTP
     /// header) that the request is modern.
     pub(crate) fn what_is_missing(&self) -> String {
-        let version = self.protocol_version.and_then(text).is_none();
+        let version = self.protocol_version.and_then(Text::as_str).is_none();
         let version = version.then(|| format!("`{}` (a string)", Meta::PROTOCOL_VERSION));
         let capabilities = !self.has_capabilities();
         let capabilities =
@@ -131,12 +169,12 @@ impl<'a> RequestMeta<'a> {
 
     /// The `_meta` as it arrived. `None` where there is none, or nothing in it.
     pub(crate) fn raw(&self) -> Option<&'a str> {
-        self.raw
+        self.raw.map(Text::get)
     }
 
     /// What the sender said of itself, as texts that are equal where it said the same.
     pub(crate) fn identity(&self) -> (&'a str, &'a str) {
-        let text = |raw: Option<&'a RawValue>| raw.map_or("", RawValue::get);
+        let text = |text: Option<Text<'a>>| text.map_or("", Text::get);
         (text(self.client_info), text(self.client_capabilities))
     }
 
@@ -155,18 +193,12 @@ impl<'a> RequestMeta<'a> {
     }
 
     fn has_capabilities(&self) -> bool {
-        self.client_capabilities
-            .is_some_and(|capabilities| capabilities.get().starts_with('{'))
-    }
-
-    /// The revision that the request is made in, as it is named.
-    pub(crate) fn protocol_version(&self) -> Option<Cow<'a, str>> {
-        text(self.protocol_version?)
+        self.client_capabilities.is_some_and(Text::is_object)
     }
 
     /// The token under which the caller wants to hear of progress.
     pub(crate) fn progress_token(&self) -> Option<ProgressToken> {
-        typed(self.progress_token)
+        self.progress_token?.parse().ok()
     }
 
     /// The least severe level that the caller wants to hear of.
@@ -177,29 +209,10 @@ impl<'a> RequestMeta<'a> {
         let Some(level) = self.log_level else {
             return Ok(None);
         };
-        serde_json::from_str(level.get())
+        level
+            .parse()
             .map(Some)
             .map_err(|error| Error::invalid_params(format!("`{}`: {error}", Meta::LOG_LEVEL)))
-    }
-
-    /// The id of the `subscriptions/listen` request that a notification belongs to.
-    pub(crate) fn subscription_id(&self) -> Option<RequestId> {
-        self.subscription_id.and_then(RequestId::from_raw)
-    }
-
-    /// The W3C `traceparent` of the caller.
-    pub(crate) fn traceparent(&self) -> Option<Cow<'a, str>> {
-        text(self.traceparent?)
-    }
-
-    /// The W3C `tracestate` of the caller.
-    pub(crate) fn tracestate(&self) -> Option<Cow<'a, str>> {
-        text(self.tracestate?)
-    }
-
-    /// The W3C `baggage` of the caller.
-    pub(crate) fn baggage(&self) -> Option<Cow<'a, str>> {
-        text(self.baggage?)
     }
 }
 
@@ -216,30 +229,21 @@ pub(crate) fn unsupported_version(served: &[Revision], requested: &str) -> Error
         .with_data(UnsupportedProtocolVersionData::new(supported, requested))
 }
 
-fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    scan::unescape(raw.get())
-}
-
-fn parse<T: DeserializeOwned>(key: &str, raw: &RawValue) -> Result<T> {
-    serde_json::from_str(raw.get())
+fn parse<T: DeserializeOwned>(key: &str, text: Text<'_>) -> Result<T> {
+    text.parse()
         .map_err(|error| Error::invalid_params(format!("`{key}`: {error}")))
-}
-
-fn typed<T: DeserializeOwned>(raw: Option<&RawValue>) -> Option<T> {
-    serde_json::from_str(raw?.get()).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn raw(text: &str) -> Box<RawValue> {
-        serde_json::from_str(text).unwrap()
+    fn meta(params: &str) -> Result<RequestMeta<'_>> {
+        Ok(RequestParams::of(Some(Text::checked(params)))?.meta)
     }
 
     fn era(params: &str, served: &[Revision]) -> Result<Era, (i64, String)> {
-        let params = raw(params);
-        let classify = || RequestMeta::of(Some(&params))?.classify(served);
+        let classify = || meta(params)?.classify(served);
         classify().map_err(|error| (error.code().value(), error.message().to_owned()))
     }
 
@@ -257,7 +261,7 @@ mod tests {
             assert_eq!(era(params, &Revision::ALL), Ok(Era::Legacy), "{params}");
         }
         assert!(matches!(
-            RequestMeta::of(None).unwrap().classify(&[]),
+            RequestMeta::default().classify(&[]),
             Ok(Era::Legacy)
         ));
     }
@@ -300,14 +304,11 @@ mod tests {
             ("2025-11-25", &Revision::ALL[..]),
             ("2026-07-28", &[Revision::V2024_11_05][..]),
         ] {
-            let params = raw(&format!(
+            let params = format!(
                 r#"{{"_meta":{{"{}":"{version}"}}}}"#,
                 Meta::PROTOCOL_VERSION
-            ));
-            let error = RequestMeta::of(Some(&params))
-                .unwrap()
-                .classify(served)
-                .unwrap_err();
+            );
+            let error = meta(&params).unwrap().classify(served).unwrap_err();
             assert_eq!(error.code(), ErrorCode::UNSUPPORTED_PROTOCOL_VERSION);
             let data: UnsupportedProtocolVersionData =
                 serde_json::from_str(error.data().unwrap().get()).unwrap();
@@ -336,15 +337,11 @@ mod tests {
 
     #[test]
     fn the_other_keys() {
-        let params = raw(
-            r#"{"_meta":{"progressToken":"p","io.modelcontextprotocol/logLevel":"notice","traceparent":"00-a","io.modelcontextprotocol/subscriptionId":4}}"#,
-        );
-        let meta = RequestMeta::of(Some(&params)).unwrap();
+        let meta_of = meta;
+        let meta = meta_of(r#"{"_meta":{"progressToken":"p","io.modelcontextprotocol/logLevel":"notice","traceparent":"00-a","io.modelcontextprotocol/subscriptionId":4}}"#).unwrap();
         assert_eq!(meta.progress_token(), Some("p".into()));
         assert_eq!(meta.log_level().unwrap(), Some(LoggingLevel::Notice));
-        assert_eq!(meta.traceparent().as_deref(), Some("00-a"));
-        assert_eq!(meta.subscription_id(), Some(4.into()));
-        let params = raw(r#"{"_meta":{"io.modelcontextprotocol/logLevel":"loud"}}"#);
-        assert!(RequestMeta::of(Some(&params)).unwrap().log_level().is_err());
+        let loud = meta_of(r#"{"_meta":{"io.modelcontextprotocol/logLevel":"loud"}}"#);
+        assert!(loud.unwrap().log_level().is_err());
     }
 }

@@ -1,9 +1,6 @@
 //! Writing results as the peer must see them, straight into the buffer that is sent.
 
-use std::io::Write;
-
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use super::{
     AcknowledgedParams, CallToolParams, CallToolResult, CancelledParams, CompleteParams,
@@ -14,17 +11,22 @@ use super::{
     ListTasksResult, ListToolsResult, ListenParams, ListenResult, LoggingMessageParams, Meta,
     NotificationParams, PaginatedParams, ProgressParams, Project, ReadResourceParams,
     ReadResourceResult, ResourceUpdatedParams, Revision, SetLevelParams, SubscribeParams, Task,
-    TaskParams, TaskPayload, scan,
+    TaskParams, TaskPayload,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, json::Text};
 
 /// A result or params with a `_meta` of its own.
-pub(crate) trait HasMeta {
+pub(crate) trait HasMeta: Serialize {
     /// The `resultType` of such a result.
     const RESULT_TYPE: &'static str = "complete";
 
     /// The `_meta`. `None` where there is no place for one.
     fn meta_mut(&mut self) -> Option<&mut Meta>;
+
+    /// Appends it as JSON.
+    fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        serde_json::to_writer(out, self)
+    }
 }
 
 macro_rules! has_meta {
@@ -40,7 +42,6 @@ macro_rules! has_meta {
 has_meta!(
     AcknowledgedParams,
     CallToolParams,
-    CallToolResult,
     CancelledParams,
     CompleteParams,
     CompleteResult,
@@ -77,6 +78,16 @@ has_meta!(
     TaskParams,
 );
 
+impl HasMeta for CallToolResult {
+    fn meta_mut(&mut self) -> Option<&mut Meta> {
+        Some(&mut self.meta)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        Self::write(self, out)
+    }
+}
+
 impl HasMeta for InputRequiredResult {
     const RESULT_TYPE: &'static str = "input_required";
 
@@ -109,7 +120,7 @@ impl HasMeta for TaskPayload {
 ///
 /// # Errors
 /// Where the result cannot be JSON. Then nothing is appended.
-pub(crate) fn encode_result<R: Serialize + Project + HasMeta>(
+pub(crate) fn encode_result<R: Project + HasMeta>(
     out: &mut Vec<u8>,
     result: &mut R,
     to: Revision,
@@ -127,7 +138,7 @@ pub(crate) fn encode_result<R: Serialize + Project + HasMeta>(
     let server_info = server_info.filter(|_| meta.get(Meta::SERVER_INFO).is_none());
     undo_on_error(out, start, |out| {
         append_meta(out, server_info, &meta)?;
-        append_members(out, result)
+        append_members(out, |out| result.write(out))
     })
 }
 
@@ -152,15 +163,18 @@ fn append_meta(
         out.push(b'}');
         return Ok(());
     }
-    append_members(out, meta)
+    append_members(out, |out| serde_json::to_writer(out, meta))
 }
 
-/// Appends the members of `value`, which serializes as an object, and the brace that closes it. A brace was opened
+/// Appends the members of the object that `write` writes, and the brace that closes it. A brace was opened
 /// before, and members may stand behind it.
-fn append_members<T: Serialize>(out: &mut Vec<u8>, value: &T) -> serde_json::Result<()> {
+fn append_members(
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+) -> serde_json::Result<()> {
     let joint = out.len();
     let first = out.last() == Some(&b'{');
-    serde_json::to_writer(&mut *out, value)?;
+    write(out)?;
     let members = out.get(joint..).unwrap_or_default();
     if members.first() != Some(&b'{') {
         return Err(serde::ser::Error::custom("it is no object"));
@@ -174,9 +188,9 @@ fn append_members<T: Serialize>(out: &mut Vec<u8>, value: &T) -> serde_json::Res
     Ok(())
 }
 
-fn append<T: Serialize>(out: &mut Vec<u8>, value: &T) -> Result<()> {
+fn append(out: &mut Vec<u8>, value: &impl HasMeta) -> Result<()> {
     let start = out.len();
-    undo_on_error(out, start, |out| serde_json::to_writer(out.by_ref(), value))
+    undo_on_error(out, start, |out| value.write(out))
 }
 
 /// Nothing half-written stays behind.
@@ -191,12 +205,10 @@ fn undo_on_error(
     })
 }
 
-/// Makes a raw value of what [`encode_result`] has written into an empty buffer.
-pub(crate) fn raw_value(json: Vec<u8>) -> Result<Box<RawValue>> {
-    let raw = String::from_utf8(json)
-        .ok()
-        .and_then(|json| RawValue::from_string(json).ok());
-    raw.ok_or_else(|| Error::internal("what was to be sent is no JSON"))
+/// Makes text of what [`encode_result`] has written into an empty buffer.
+pub(crate) fn into_text(json: Vec<u8>) -> Result<Box<str>> {
+    let text = String::from_utf8(json).map(String::into_boxed_str);
+    text.map_err(|_| Error::internal("what was to be sent is no text"))
 }
 
 /// Of which type a result is.
@@ -211,10 +223,10 @@ pub(crate) enum ResultType {
 }
 
 /// Looks of which type a result is, without parsing it.
-pub(crate) fn peek_result_type(result: &RawValue) -> ResultType {
-    match scan::members(result).find(|(key, _)| key == "resultType") {
+pub(crate) fn peek_result_type(result: Text<'_>) -> ResultType {
+    match result.members().find(|(key, _)| key.is_str("resultType")) {
         None => ResultType::Complete,
-        Some((_, value)) => match scan::unescape(value).as_deref() {
+        Some((_, value)) => match value.as_str().as_deref() {
             Some("complete") => ResultType::Complete,
             Some("input_required") => ResultType::InputRequired,
             _ => ResultType::Other,
@@ -316,11 +328,7 @@ mod tests {
             (r#"{"resultType":3}"#, ResultType::Other),
             ("[]", ResultType::Complete),
         ] {
-            assert_eq!(
-                peek_result_type(serde_json::from_str(text).unwrap()),
-                expected,
-                "{text}"
-            );
+            assert_eq!(peek_result_type(Text::checked(text)), expected, "{text}");
         }
     }
 

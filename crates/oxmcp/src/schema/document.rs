@@ -15,7 +15,7 @@ use super::{
     infer::{Direction, infer},
     order, portable, stream,
 };
-use crate::error::{Error, Result};
+use crate::{Error, Result, json::Text};
 
 /// A [JSON Schema](https://json-schema.org), compiled and ready to be sent. Clones share it.
 ///
@@ -131,6 +131,11 @@ impl Schema {
     /// # Errors
     /// What is wrong with the value, for its author to mend.
     pub fn validate(&self, instance: &RawValue) -> Result<(), Violations> {
+        self.validate_text(Text::from(instance))
+    }
+
+    /// Holds a value that is there as text against the schema.
+    pub(crate) fn validate_text(&self, instance: Text<'_>) -> Result<(), Violations> {
         if stream::accepts(&self.0.fast, instance) {
             return Ok(());
         }
@@ -138,7 +143,7 @@ impl Schema {
     }
 
     #[cold]
-    fn validate_fully(&self, instance: &RawValue) -> Result<(), Violations> {
+    fn validate_fully(&self, instance: Text<'_>) -> Result<(), Violations> {
         let full = match self.full() {
             Ok(full) => full,
             Err(message) => return Err(Violations::one("", message)),
@@ -215,13 +220,13 @@ impl Schema {
     /// Whether the fast check accepts the value; for tests.
     #[cfg(test)]
     pub(super) fn accepts_fast(&self, instance: &RawValue) -> bool {
-        stream::accepts(&self.0.fast, instance)
+        stream::accepts(&self.0.fast, Text::from(instance))
     }
 
     /// What the full validator says; for tests.
     #[cfg(test)]
     pub(super) fn verdict(&self, instance: &RawValue) -> Result<(), Violations> {
-        self.validate_fully(instance)
+        self.validate_fully(Text::from(instance))
     }
 }
 

@@ -7,11 +7,10 @@ use std::{
 };
 
 use data_encoding::BASE64URL_NOPAD;
-use serde_json::value::RawValue;
 
 use crate::{
     Error, Result, Revision,
-    protocol::{Cursor, ListToolsResult, encode_result, raw_value},
+    protocol::{Cursor, ListToolsResult, encode_result, into_text},
     server::features::Features,
 };
 
@@ -20,7 +19,7 @@ const KEPT_PAGES: usize = 64;
 
 /// The pages of the list of tools that have been asked for, each as the peer gets it.
 #[derive(Debug, Default)]
-pub(crate) struct ToolPages(Mutex<HashMap<(Revision, Option<String>), Arc<RawValue>>>);
+pub(crate) struct ToolPages(Mutex<HashMap<(Revision, Option<String>), Arc<str>>>);
 
 impl ToolPages {
     /// The page after `cursor`.
@@ -29,7 +28,7 @@ impl ToolPages {
         features: &Features,
         revision: Revision,
         cursor: Option<&Cursor>,
-    ) -> Result<Arc<RawValue>> {
+    ) -> Result<Arc<str>> {
         let last = cursor
             .map(|cursor| decode(Kind::Tools, cursor))
             .transpose()?;
@@ -37,7 +36,7 @@ impl ToolPages {
         if let Some(page) = self.lock().get(&key) {
             return Ok(Arc::clone(page));
         }
-        let page: Arc<RawValue> = make(features, revision, key.1.as_deref())?.into();
+        let page: Arc<str> = make(features, revision, key.1.as_deref())?.into();
         // Only what lists lead to is kept: a client can make up any number of cursors, of any length.
         let is_led_to = |last: &str| features.tools.get(last).is_some();
         let mut pages = self.lock();
@@ -47,14 +46,12 @@ impl ToolPages {
         Ok(page)
     }
 
-    fn lock(
-        &self,
-    ) -> std::sync::MutexGuard<'_, HashMap<(Revision, Option<String>), Arc<RawValue>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(Revision, Option<String>), Arc<str>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn make(features: &Features, revision: Revision, last: Option<&str>) -> Result<Box<RawValue>> {
+fn make(features: &Features, revision: Revision, last: Option<&str>) -> Result<Box<str>> {
     let mut rest = features.tools.after(last);
     let mut result = ListToolsResult::default();
     let mut end = None;
@@ -67,7 +64,7 @@ fn make(features: &Features, revision: Revision, last: Option<&str>) -> Result<B
     }
     let mut out = Vec::new();
     encode_result(&mut out, &mut result, revision, Some(&features.stamp))?;
-    raw_value(out)
+    into_text(out)
 }
 
 /// What a cursor goes on in. A cursor of one list means nothing in another.

@@ -1,15 +1,13 @@
 //! What a server does for each method: one row a method.
 
-use std::borrow::Cow;
-
-use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::value::RawValue;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Error, Result,
+    json::Text,
     protocol::{
         DiscoverResult, EmptyResult, HasMeta, InitializeParams, InitializeResult, Method,
-        PaginatedParams, Project, encode_result, method, raw_value,
+        PaginatedParams, Project, RequestParams, encode_result, into_text, method,
     },
     server::{features::Features, peer::ServerPeer},
     session::{Body, RequestContext, Work},
@@ -26,7 +24,7 @@ struct Call<'a> {
     peer: &'a ServerPeer,
     features: &'a Features,
     cx: RequestContext,
-    params: Option<&'a RawValue>,
+    params: RequestParams<'a>,
 }
 
 type Handler = fn(Call<'_>) -> Result<Served>;
@@ -46,7 +44,7 @@ pub(super) fn serve(
     features: &Features,
     cx: RequestContext,
     name: &str,
-    params: Option<&RawValue>,
+    params: RequestParams<'_>,
 ) -> Result<Served> {
     let handler = METHODS.iter().find(|(method, _)| *method == name);
     match handler {
@@ -64,17 +62,16 @@ pub(super) fn serve(
 
 impl Call<'_> {
     fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
-        let text = self.params.map_or("{}", RawValue::get);
-        serde_json::from_str(text).map_err(|error| {
+        self.params.whole.parse().map_err(|error| {
             Error::invalid_params(format!("the params of {name} do not fit: {error}"))
         })
     }
 
-    fn answer<R: serde::Serialize + Project + HasMeta>(&self, mut result: R) -> Result<Served> {
+    fn answer<R: Serialize + Project + HasMeta>(&self, mut result: R) -> Result<Served> {
         let mut out = Vec::new();
         let stamp = Some(&*self.features.stamp);
         encode_result(&mut out, &mut result, self.cx.revision(), stamp)?;
-        raw_value(out).map(|json| Served::Now(Body::Json(json)))
+        into_text(out).map(|json| Served::Now(Body::Json(json)))
     }
 }
 
@@ -89,7 +86,7 @@ fn initialize(call: Call<'_>) -> Result<Served> {
     result.instructions.clone_from(&features.instructions);
     let mut out = Vec::new();
     encode_result(&mut out, &mut result, revision, None)?;
-    raw_value(out).map(|json| Served::Now(Body::Json(json)))
+    into_text(out).map(|json| Served::Now(Body::Json(json)))
 }
 
 /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
@@ -115,26 +112,23 @@ fn list_tools(call: Call<'_>) -> Result<Served> {
     Ok(Served::Now(Body::Shared(page)))
 }
 
-/// The params of `tools/call`, as far as they are needed to find the tool: nothing is copied.
-#[derive(Deserialize)]
-struct CallToolParts<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    arguments: Option<&'a RawValue>,
-}
-
 fn call_tool(call: Call<'_>) -> Result<Served> {
     if !call.features.tools.is_declared() {
         return Err(Error::method_not_found(method::CallTool::NAME));
     }
-    let text = call.params.map_or("{}", RawValue::get);
-    let parts: CallToolParts<'_> = serde_json::from_str(text).map_err(|error| {
-        Error::invalid_params(format!("the params of tools/call do not fit: {error}"))
+    let name = call.params.name.and_then(Text::as_str);
+    let name = name.ok_or_else(|| {
+        Error::invalid_params("the params of tools/call do not fit: \"name\" must be a string")
     })?;
-    let tool = call.features.tools.get(&parts.name);
-    let tool = tool.ok_or_else(|| unknown_tool(call.features, &parts.name))?;
-    Ok(Served::Later(tool.call(call.cx, parts.arguments)))
+    let tool = call.features.tools.get(&name);
+    let tool = tool.ok_or_else(|| unknown_tool(call.features, &name))?;
+    let arguments = call
+        .params
+        .arguments
+        .filter(|arguments| !arguments.is_null());
+    Ok(Served::Later(
+        tool.call(call.cx, arguments.unwrap_or(Text::EMPTY)),
+    ))
 }
 
 /// The names of a few tools help more than the bare fact.

@@ -8,13 +8,13 @@ use std::{
     },
 };
 
-use serde_json::value::RawValue;
-
 use crate::{
     Error, Result, Revision,
+    json::Text,
     jsonrpc::{RawNotification, RawRequest},
     protocol::{
-        Era, InitializeParams, Method, RequestMeta, ServerCapabilities, method, unsupported_version,
+        Era, InitializeParams, Method, RequestMeta, RequestParams, ServerCapabilities, method,
+        unsupported_version,
     },
     server::{Server, features::Features, methods},
     session::{
@@ -176,21 +176,25 @@ impl ServerPeer {
     fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
         let RawRequest { id, method, params } = arrival.request;
         let features = self.server.features();
-        let identified = RequestMeta::of(params).and_then(|meta| {
-            let peer = self.identify(&features, &method, &meta)?;
-            Ok((peer, meta.log_level()?, meta))
+        let identified = RequestParams::of(params).and_then(|params| {
+            let peer = self.identify(&features, &method, &params.meta)?;
+            Ok((peer, params.meta.log_level()?, params))
         });
-        let mut context = ContextParts::new(connection, Some(id), arrival.batch);
-        match identified {
-            Ok((peer, log_level, meta)) => {
-                context.peer = peer;
-                context.log_level = log_level;
-                context.progress_token = meta.progress_token();
-                context.meta = meta.raw().map(Into::into);
-                self.dispatch(&features, Arc::new(context), &method, params);
+        let (peer, log_level, params) = match identified {
+            Ok(identified) => identified,
+            Err(error) => {
+                let stranger = Arc::new(Peer::stranger());
+                let mut context = ContextParts::new(connection, Some(id), stranger);
+                context.batch = arrival.batch;
+                return respond_now(&context, Err(error));
             }
-            Err(error) => respond_now(&context, Err(error)),
-        }
+        };
+        let mut context = ContextParts::new(connection, Some(id), peer);
+        context.batch = arrival.batch;
+        context.log_level = log_level;
+        context.progress_token = params.meta.progress_token();
+        context.meta = params.meta.raw().map(Into::into);
+        self.dispatch(&features, Arc::new(context), &method, params);
     }
 
     fn dispatch(
@@ -198,15 +202,15 @@ impl ServerPeer {
         features: &Features,
         context: Arc<ContextParts>,
         method: &str,
-        params: Option<&RawValue>,
+        params: RequestParams<'_>,
     ) {
         let cx = RequestContext::new(Arc::clone(&context));
         if let Some(next) = features.incoming.next().cloned() {
-            let request = Request::incoming(cx, method, params);
+            let request = Request::incoming(cx, method, Some(params.whole));
             let future = Box::pin(async move {
                 next.run(request)
                     .await
-                    .map(|response| Body::Json(response.into_json()))
+                    .map(|response| Body::Json(response.into_text()))
             });
             // What a client sends right after `initialize` relies on the session that it opens.
             let opens = method == method::Initialize::NAME;
@@ -245,10 +249,9 @@ impl Role for ServerPeer {
         let Some(next) = features.incoming.next().cloned() else {
             return;
         };
-        let mut context = ContextParts::new(connection, None, None);
-        if let Some(peer) = self.legacy() {
-            context.peer = Arc::clone(peer);
-        }
+        let stranger = || Arc::new(Peer::stranger());
+        let peer = self.legacy().cloned().unwrap_or_else(stranger);
+        let context = ContextParts::new(connection, None, peer);
         let cx = RequestContext::new(Arc::new(context));
         let request = Request::incoming(cx, &notification.method, notification.params);
         connection.lane.push(Box::pin(async move {
@@ -278,14 +281,15 @@ impl Role for ServerPeer {
         let revision = cx.revision();
         let stamp = Arc::clone(&self.stamp);
         let features = self.server.features();
-        let served = methods::serve(self, &features, cx, request.method(), request.raw_params());
+        let served = RequestParams::of(request.raw_params().map(Text::from))
+            .and_then(|params| methods::serve(self, &features, cx, request.method(), params));
         Box::pin(async move {
             let body = match served? {
                 methods::Served::Now(body) => body,
                 methods::Served::Later(work) => work.future.await?,
             };
             body.into_json(revision, Some(&stamp))
-                .map(Response::from_json)
+                .map(Response::from_text)
         })
     }
 

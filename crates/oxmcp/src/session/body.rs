@@ -2,22 +2,20 @@
 
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
-
 use crate::{
     Result, Revision,
-    protocol::{CallToolResult, encode_result, raw_value},
+    protocol::{CallToolResult, encode_result, into_text},
 };
 
 /// A result on its way out.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// As it goes onto the wire.
-    Json(Box<RawValue>),
-    /// As it goes onto the wire, and shared by all who ask: a list that did not change.
-    Shared(Arc<RawValue>),
+    /// JSON, as it goes onto the wire.
+    Json(Box<str>),
+    /// JSON, as it goes onto the wire, and shared by all who ask: a list that did not change.
+    Shared(Arc<str>),
     /// The commonest result, which is serialized straight into the outbox.
-    Tool(Box<CallToolResult>),
+    Tool(CallToolResult),
 }
 
 impl Body {
@@ -29,25 +27,21 @@ impl Body {
         stamp: Option<&str>,
     ) -> Result<()> {
         match self {
-            Self::Json(json) => out.extend_from_slice(json.get().as_bytes()),
-            Self::Shared(json) => out.extend_from_slice(json.get().as_bytes()),
-            Self::Tool(mut result) => return encode_result(out, &mut *result, revision, stamp),
+            Self::Json(json) => out.extend_from_slice(json.as_bytes()),
+            Self::Shared(json) => out.extend_from_slice(json.as_bytes()),
+            Self::Tool(mut result) => return encode_result(out, &mut result, revision, stamp),
         }
         Ok(())
     }
 
     /// The result as JSON of its own.
-    pub(crate) fn into_json(
-        self,
-        revision: Revision,
-        stamp: Option<&str>,
-    ) -> Result<Box<RawValue>> {
+    pub(crate) fn into_json(self, revision: Revision, stamp: Option<&str>) -> Result<Box<str>> {
         match self {
             Self::Json(json) => Ok(json),
             other => {
                 let mut out = Vec::new();
                 other.encode(&mut out, revision, stamp)?;
-                raw_value(out)
+                into_text(out)
             }
         }
     }

@@ -3,7 +3,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep_until},
@@ -67,12 +66,12 @@ impl Connection {
         method: &'static str,
         params: P,
         options: CallOptions,
-    ) -> Result<Box<RawValue>> {
+    ) -> Result<Box<str>> {
         match self.role().outgoing() {
             None => self.exchange(method, &params, options).await,
             Some(next) => {
                 let request = Request::outgoing(self, method, &params, options)?;
-                Ok(next.run(request).await?.into_json())
+                Ok(next.run(request).await?.into_text())
             }
         }
     }
@@ -99,7 +98,7 @@ impl Connection {
             Some(options) => self
                 .exchange(&method, &params, options)
                 .await
-                .map(Response::from_json),
+                .map(Response::from_text),
             None => {
                 self.send_notification(&method, &params).await?;
                 Ok(Response::empty())
@@ -122,7 +121,7 @@ impl Connection {
         method: &str,
         params: &(impl Serialize + ?Sized),
         options: CallOptions,
-    ) -> Result<Box<RawValue>> {
+    ) -> Result<Box<str>> {
         if self.is_closing() && self.role().side() == Side::Client {
             return Err(Error::closed("the session was closed"));
         }
@@ -184,7 +183,7 @@ impl Connection {
 
 /// How waiting for an answer ended.
 enum Wait {
-    Answered(Result<Box<RawValue>>),
+    Answered(Result<Box<str>>),
     TimedOut(Duration),
     Cancelled,
 }
@@ -206,7 +205,7 @@ impl Wait {
 async fn wait(
     start: Instant,
     method: &str,
-    mut answered: oneshot::Receiver<Result<Box<RawValue>>>,
+    mut answered: oneshot::Receiver<Result<Box<str>>>,
     mut updates: Option<mpsc::Receiver<ProgressParams>>,
     mut options: CallOptions,
 ) -> Wait {

@@ -5,7 +5,6 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{Error, Result, jsonrpc::RequestId, protocol::ProgressParams};
@@ -13,7 +12,7 @@ use crate::{Error, Result, jsonrpc::RequestId, protocol::ProgressParams};
 /// One call that waits.
 #[derive(Debug)]
 pub(crate) struct Waiter {
-    pub(crate) answer: oneshot::Sender<Result<Box<RawValue>>>,
+    pub(crate) answer: oneshot::Sender<Result<Box<str>>>,
     /// Where progress goes; `None` where the caller asked for none.
     pub(crate) progress: Option<mpsc::Sender<ProgressParams>>,
 }

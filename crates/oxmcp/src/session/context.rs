@@ -51,27 +51,27 @@ pub(crate) struct ContextParts {
     pub(crate) log_level: Option<LoggingLevel>,
     /// The request's `_meta`, as it arrived.
     pub(crate) meta: Option<Box<str>>,
-    pub(crate) cancel: Arc<CancelSignal>,
+    pub(crate) cancel: CancelSignal,
     /// Set with the answer: nothing that belongs to the request may follow it.
     answered: AtomicBool,
 }
 
 impl ContextParts {
-    /// The context of what a stranger sent, to be filled in.
+    /// The context of what `peer` sent, to be filled in.
     pub(crate) fn new(
         connection: &Arc<Connection>,
         id: Option<RequestId>,
-        batch: Option<Arc<Batch>>,
+        peer: Arc<Peer>,
     ) -> Self {
         Self {
             connection: Arc::clone(connection),
             id,
-            batch,
-            peer: Arc::new(Peer::stranger()),
+            batch: None,
+            peer,
             progress_token: None,
             log_level: None,
             meta: None,
-            cancel: Arc::default(),
+            cancel: CancelSignal::default(),
             answered: AtomicBool::new(false),
         }
     }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::{Error, Result, jsonrpc::RequestId, session::cancel::CancelSignal};
+use crate::{Error, Result, jsonrpc::RequestId, session::ContextParts};
 
 /// What is being served, by id. Requests that a handler answers at once never enter it.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct InFlight {
 
 #[derive(Debug, Default)]
 struct State {
-    served: HashMap<RequestId, Arc<CancelSignal>>,
+    served: HashMap<RequestId, Arc<ContextParts>>,
     /// Set once nothing more is to be begun.
     draining: bool,
 }
@@ -55,8 +55,8 @@ impl InFlight {
     }
 
     /// Enters a request that takes its time.
-    pub(crate) fn enter(&self, id: RequestId, cancel: Arc<CancelSignal>) {
-        self.lock().served.insert(id, cancel);
+    pub(crate) fn enter(&self, id: RequestId, context: Arc<ContextParts>) {
+        self.lock().served.insert(id, context);
     }
 
     /// Takes a request out: it is answered now, or never will be.
@@ -67,16 +67,16 @@ impl InFlight {
     /// The peer no longer wants the answer: none is sent from now on. `false` where there is no such request.
     pub(crate) fn cancel(&self, id: &RequestId) -> bool {
         let cancelled = self.lock().served.get(id).cloned();
-        cancelled.is_some_and(|signal| {
-            signal.set();
+        cancelled.is_some_and(|context| {
+            context.cancel.set();
             true
         })
     }
 
     /// Cancels all that is being served.
     pub(crate) fn cancel_all(&self) {
-        for signal in self.lock().served.values() {
-            signal.set();
+        for context in self.lock().served.values() {
+            context.cancel.set();
         }
     }
 

@@ -36,6 +36,7 @@ use tower_service::Service;
 
 use crate::{
     Error, Result,
+    json::Text,
     session::{BoxFuture, CallOptions, Connection, RequestContext},
 };
 
@@ -56,11 +57,11 @@ impl Request {
     pub(crate) fn incoming(
         context: RequestContext,
         method: &str,
-        params: Option<&RawValue>,
+        params: Option<Text<'_>>,
     ) -> Self {
         Self {
             method: Cow::Owned(method.to_owned()),
-            params: params.map(ToOwned::to_owned),
+            params: params.map(Text::to_raw),
             origin: Origin::Incoming(context),
         }
     }
@@ -186,12 +187,13 @@ impl Response {
         Self(raw(&serde_json::Map::new()).expect("an empty object is JSON"))
     }
 
-    pub(crate) fn from_json(json: Box<RawValue>) -> Self {
-        Self(json)
+    /// `json` has been checked.
+    pub(crate) fn from_text(json: Box<str>) -> Self {
+        Self(Text::checked(&json).to_raw())
     }
 
-    pub(crate) fn into_json(self) -> Box<RawValue> {
-        self.0
+    pub(crate) fn into_text(self) -> Box<str> {
+        self.0.into()
     }
 
     /// The result as JSON.

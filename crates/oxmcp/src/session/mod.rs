@@ -36,7 +36,7 @@ pub(crate) use driver::drive;
 pub(crate) use keep_alive::keep_alive;
 pub(crate) use pace::Pace;
 pub use progress::{Progress, ReportProgress};
-pub(crate) use role::{Arrival, Role, Side, params_or_empty};
+pub(crate) use role::{Arrival, Role, Side};
 pub(crate) use serve::{Work, guarded, respond_now, serve};
 
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;

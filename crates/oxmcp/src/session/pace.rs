@@ -6,11 +6,11 @@ use std::{
 };
 
 /// A first poll that is longer than this would hold up what else arrives on the connection.
-const QUICK: Duration = Duration::from_micros(100);
+const QUICK: Duration = Duration::from_micros(500);
 /// So many quick first polls in a row earn a place on the connection's task. One alone may be luck.
 const TRUSTED: u32 = 2;
 /// So many are owed after a slow one, so that a handler which is slow now and then costs little.
-const OWED: u32 = 200;
+const OWED: u32 = 50;
 
 /// How long a handler's first poll commonly takes.
 ///

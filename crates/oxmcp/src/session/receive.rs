@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     Error, Result,
+    json::Text,
     jsonrpc::{
         Envelope, ErrorCode, ErrorObject, Malformed, RawNotification, RawResponse, RequestId,
         write_error,
@@ -137,7 +138,8 @@ impl Connection {
             let error = response.outcome.err();
             return tracing::debug!(%id, ?error, "a response to nothing that waits was ignored");
         };
-        let answer = response.outcome.map(ToOwned::to_owned).map_err(Error::from);
+        let answer = response.outcome.map(|result| result.get().into());
+        let answer = answer.map_err(Error::from);
         // Whoever dropped its receiver does not want to know.
         let _ = waiter.answer.send(answer);
     }
@@ -195,8 +197,8 @@ impl Connection {
     }
 }
 
-fn decode<T: serde::de::DeserializeOwned>(params: Option<&RawValue>) -> Option<T> {
-    serde_json::from_str(params?.get()).ok()
+fn decode<T: serde::de::DeserializeOwned>(params: Option<Text<'_>>) -> Option<T> {
+    params?.parse().ok()
 }
 
 /// Whether an element of a batch gets an answer.

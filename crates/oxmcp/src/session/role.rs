@@ -2,8 +2,6 @@
 
 use std::{fmt, sync::Arc};
 
-use serde_json::value::RawValue;
-
 use crate::{
     Result,
     jsonrpc::{RawNotification, RawRequest},
@@ -62,9 +60,4 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
 
     /// The connection is gone.
     fn closed(&self, connection: &Arc<Connection>);
-}
-
-/// The params of a message, or an empty object where it has none.
-pub(crate) fn params_or_empty(params: Option<&RawValue>) -> &RawValue {
-    params.unwrap_or_else(|| serde_json::from_str("{}").expect("this is JSON"))
 }

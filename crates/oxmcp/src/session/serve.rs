@@ -68,9 +68,7 @@ fn flatten_panic<T>(result: Result<Result<T>, panics::Panic>) -> Result<T> {
 fn spawn(context: Arc<ContextParts>, mut future: BoxFuture<Result<Body>>, pace: Option<Arc<Pace>>) {
     let connection = Arc::clone(&context.connection);
     let Some(id) = context.id.clone() else { return };
-    connection
-        .in_flight
-        .enter(id.clone(), Arc::clone(&context.cancel));
+    connection.in_flight.enter(id.clone(), Arc::clone(&context));
     tokio::spawn(async move {
         let cancelled = async {
             context.cancel.wait().await;

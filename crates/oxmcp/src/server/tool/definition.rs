@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     Error, Result,
+    json::Text,
     protocol::{CallToolResult, Icon, RawJson, Tool as Definition, ToolAnnotations},
     schema::{Schema, SchemaOptions},
     session::RequestContext,
@@ -100,8 +101,9 @@ impl Tool {
             name.into(),
             description.into(),
             Schema::from_json(input_schema).map(|input| (input, None)),
-            Arc::new(move |context, arguments| {
-                Ok(Box::pin(handler(context, arguments.to_owned())))
+            Arc::new(move |context, arguments, finish| {
+                let running = handler(context, Text::checked(arguments).to_raw());
+                Ok(Box::pin(async move { finish.with(running.await) }))
             }),
         )
     }

@@ -1,14 +1,13 @@
 use std::{future::Future, sync::Arc};
 
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 
-use super::{IntoToolResult, ToolError};
+use super::{IntoToolResult, RegisteredTool, ToolError};
 use crate::{
     Result,
     protocol::CallToolResult,
     schema::{JsonSchema, Schema},
-    session::{BoxFuture, RequestContext},
+    session::{Body, BoxFuture, RequestContext},
 };
 
 /// What a tool takes: a type that can be read from JSON and says how that JSON looks.
@@ -49,14 +48,25 @@ pub trait ToolHandler<Kind>: Send + Sync + 'static {
     #[doc(hidden)]
     fn output_schema() -> Option<Schema>;
 
-    /// Begins a call. The arguments have been validated.
+    /// Begins a call. The arguments are JSON and have been validated; `finish` checks what comes of it.
     #[doc(hidden)]
-    fn begin(&self, context: RequestContext, arguments: &RawValue) -> Begun;
+    fn begin(&self, context: RequestContext, arguments: &str, finish: Finish) -> Begun;
 }
 
 /// A call that has begun, or that could not.
 #[doc(hidden)]
-pub type Begun = Result<BoxFuture<Result<CallToolResult, ToolError>>, ToolError>;
+pub type Begun = Result<BoxFuture<Result<Body>>, ToolError>;
+
+/// What is done with a handler's result: it is held against the tool's output schema.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Finish(pub(super) Arc<RegisteredTool>);
+
+impl Finish {
+    pub(super) fn with(self, result: Result<CallToolResult, ToolError>) -> Result<Body> {
+        self.0.finish(result)
+    }
+}
 
 /// Marks handlers that take no input.
 #[derive(Debug)]
@@ -78,8 +88,8 @@ where
         Fut::Output::output_schema()
     }
 
-    fn begin(&self, _context: RequestContext, arguments: &RawValue) -> Begun {
-        Ok(boxed(self(read(arguments)?)))
+    fn begin(&self, _context: RequestContext, arguments: &str, finish: Finish) -> Begun {
+        Ok(boxed(self(read(arguments)?), finish))
     }
 }
 
@@ -98,8 +108,8 @@ where
         Fut::Output::output_schema()
     }
 
-    fn begin(&self, context: RequestContext, arguments: &RawValue) -> Begun {
-        Ok(boxed(self(context, read(arguments)?)))
+    fn begin(&self, context: RequestContext, arguments: &str, finish: Finish) -> Begun {
+        Ok(boxed(self(context, read(arguments)?), finish))
     }
 }
 
@@ -117,8 +127,8 @@ where
         Fut::Output::output_schema()
     }
 
-    fn begin(&self, _context: RequestContext, _arguments: &RawValue) -> Begun {
-        Ok(boxed(self()))
+    fn begin(&self, _context: RequestContext, _arguments: &str, finish: Finish) -> Begun {
+        Ok(boxed(self(), finish))
     }
 }
 
@@ -136,13 +146,13 @@ where
         Fut::Output::output_schema()
     }
 
-    fn begin(&self, context: RequestContext, _arguments: &RawValue) -> Begun {
-        Ok(boxed(self(context)))
+    fn begin(&self, context: RequestContext, _arguments: &str, finish: Finish) -> Begun {
+        Ok(boxed(self(context), finish))
     }
 }
 
-fn read<T: DeserializeOwned>(arguments: &RawValue) -> Result<T, ToolError> {
-    serde_json::from_str(arguments.get()).map_err(|error| {
+fn read<T: DeserializeOwned>(arguments: &str) -> Result<T, ToolError> {
+    serde_json::from_str(arguments).map_err(|error| {
         // The position is one in our own copy of the arguments: it would only confuse.
         let text = error.to_string();
         let text = text
@@ -152,18 +162,18 @@ fn read<T: DeserializeOwned>(arguments: &RawValue) -> Result<T, ToolError> {
     })
 }
 
-fn boxed<Fut>(future: Fut) -> BoxFuture<Result<CallToolResult, ToolError>>
+fn boxed<Fut>(future: Fut, finish: Finish) -> BoxFuture<Result<Body>>
 where
     Fut: Future + Send + 'static,
     Fut::Output: IntoToolResult,
 {
-    Box::pin(async { future.await.into_tool_result() })
+    Box::pin(async move { finish.with(future.await.into_tool_result()) })
 }
 
 /// A handler whose type has been forgotten.
-pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, &RawValue) -> Begun + Send + Sync>;
+pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, &str, Finish) -> Begun + Send + Sync>;
 
 /// Forgets the type of a handler.
 pub(super) fn erase<K: 'static>(handler: impl ToolHandler<K>) -> ErasedHandler {
-    Arc::new(move |context, arguments| handler.begin(context, arguments))
+    Arc::new(move |context, arguments, finish| handler.begin(context, arguments, finish))
 }

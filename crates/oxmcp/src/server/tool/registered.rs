@@ -1,18 +1,18 @@
 use std::{fmt, sync::Arc};
 
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::{
     Tool, ToolError,
     definition::of_tool,
-    handler::{Begun, ErasedHandler},
+    handler::{ErasedHandler, Finish},
 };
 use crate::{
     Error, Result,
+    json::Text,
     protocol::{CallToolResult, Tool as Definition},
     schema::Schema,
-    session::{Body, Pace, RequestContext, Work, params_or_empty},
+    session::{Body, BoxFuture, Pace, RequestContext, Work},
 };
 
 /// A tool in a server's registry: its schemas are compiled, and nothing about it changes any more.
@@ -55,29 +55,20 @@ impl RegisteredTool {
     ///
     /// A tool that has shown to be quick is begun here and now, with arguments that nobody copies. Any other waits for
     /// the task that it will get: reading its arguments, too, could hold up the connection.
-    pub(crate) fn call(
-        self: &Arc<Self>,
-        context: RequestContext,
-        arguments: Option<&RawValue>,
-    ) -> Work {
-        let arguments = params_or_empty(arguments);
-        let tool = Arc::clone(self);
+    pub(crate) fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {
         let pace = Some(Arc::clone(&self.pace));
         if self.pace.is_quick() {
             let begun = Some(Instant::now());
-            let running = self.begin(context, arguments);
-            let future = Box::pin(async move { tool.finish(running).await });
+            let future = self.begin(context, arguments);
             return Work {
                 future,
                 pace,
                 begun,
             };
         }
-        let arguments = arguments.to_owned();
-        let future = Box::pin(async move {
-            let running = tool.begin(context, &arguments);
-            tool.finish(running).await
-        });
+        let tool = Arc::clone(self);
+        let arguments: Box<str> = arguments.get().into();
+        let future = Box::pin(async move { tool.begin(context, Text::checked(&arguments)).await });
         Work {
             future,
             pace,
@@ -85,16 +76,26 @@ impl RegisteredTool {
         }
     }
 
-    fn begin(&self, context: RequestContext, arguments: &RawValue) -> Begun {
-        self.check_input(arguments)?;
-        (self.handler)(context, arguments)
+    fn begin(
+        self: &Arc<Self>,
+        context: RequestContext,
+        arguments: Text<'_>,
+    ) -> BoxFuture<Result<Body>> {
+        let finish = Finish(Arc::clone(self));
+        let begun = self
+            .check_input(arguments)
+            .and_then(|()| (self.handler)(context, arguments.get(), finish));
+        begun.unwrap_or_else(|error| {
+            let failed = self.finish(Err(error));
+            Box::pin(async { failed })
+        })
     }
 
-    fn check_input(&self, arguments: &RawValue) -> Result<(), ToolError> {
+    fn check_input(&self, arguments: Text<'_>) -> Result<(), ToolError> {
         let Some(input) = &self.input else {
             return Ok(());
         };
-        input.validate(arguments).map_err(|violations| {
+        input.validate_text(arguments).map_err(|violations| {
             let name = &self.definition.name;
             ToolError::new(format!(
                 "The arguments of {name} are not valid.\n{violations}"
@@ -102,17 +103,13 @@ impl RegisteredTool {
         })
     }
 
-    async fn finish(&self, running: Begun) -> Result<Body> {
-        let result = match running {
-            Ok(running) => running.await,
-            Err(error) => Err(error),
-        };
+    pub(super) fn finish(&self, result: Result<CallToolResult, ToolError>) -> Result<Body> {
         let result = match result {
             Ok(result) => result,
             Err(error) => error.into_result()?,
         };
         self.check_output(&result)?;
-        Ok(Body::Tool(Box::new(result)))
+        Ok(Body::Tool(result))
     }
 
     /// A result that breaks its own schema is the server's fault: the client is told no more than that.

@@ -6,6 +6,7 @@ use super::source::{self, Source};
 
 /// The layers, the lowest first. A module imports from lower layers, and from those beside it that are named with it.
 const LAYERS: &[&[&str]] = &[
+    &["json"],
     &["error jsonrpc", "limits"],
     &["protocol", "codec", "schema"],
     &["transport"],

@@ -1,0 +1,342 @@
+//! Checking JSON: one pass over text of which nothing is known.
+
+use super::Text;
+
+/// How deep objects and arrays may be nested: as deep as serde_json reads them into types.
+const DEEPEST: u32 = 128;
+
+/// A place in a text that is being checked.
+///
+/// It tells only that something is wrong; serde_json, which is asked then, says what and where.
+#[derive(Debug)]
+pub(crate) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+    /// Whether control characters are in the text, which strings must not have.
+    controls: bool,
+}
+
+/// The text is not JSON, or nested too deeply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Syntax;
+
+type Checked<T> = Result<T, Syntax>;
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        let controls = has_controls(text.as_bytes());
+        let mut cursor = Self {
+            text,
+            at: 0,
+            controls,
+        };
+        cursor.skip_space();
+        cursor
+    }
+
+    /// The members of the object that the text is, each handed to `member`; nothing may stand behind the object.
+    /// `false` where the text is something else: then nothing of it has been checked.
+    pub(crate) fn members(mut self, mut member: impl FnMut(Text<'a>, Text<'a>)) -> Checked<bool> {
+        if self.peek() != Some(b'{') {
+            return Ok(false);
+        }
+        self.at += 1;
+        self.skip_space();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+        } else {
+            loop {
+                let key = self.key()?;
+                let value = self.value()?;
+                member(key, value);
+                self.skip_space();
+                match self.take()? {
+                    b',' => self.skip_space(),
+                    b'}' => break,
+                    _ => return Err(Syntax),
+                }
+            }
+        }
+        self.skip_space();
+        if self.at == self.text.len() {
+            Ok(true)
+        } else {
+            Err(Syntax)
+        }
+    }
+
+    /// A key, and the colon behind it.
+    fn key(&mut self) -> Checked<Text<'a>> {
+        let start = self.at;
+        let plain = self.string()?;
+        let key = Text::known(self.since(start)?, plain);
+        self.skip_space();
+        if self.take()? != b':' {
+            return Err(Syntax);
+        }
+        self.skip_space();
+        Ok(key)
+    }
+
+    /// Any value.
+    fn value(&mut self) -> Checked<Text<'a>> {
+        let start = self.at;
+        if self.peek() == Some(b'"') {
+            let plain = self.string()?;
+            return Ok(Text::known(self.since(start)?, plain));
+        }
+        // One bit for each level that is open: whether it is an object.
+        let (mut objects, mut depth) = (0_u128, 0_u32);
+        loop {
+            let opened = match self.peek().ok_or(Syntax)? {
+                b'{' => Some(true),
+                b'[' => Some(false),
+                _ => None,
+            };
+            if let Some(object) = opened {
+                if depth == DEEPEST - 1 {
+                    return Err(Syntax);
+                }
+                self.at += 1;
+                self.skip_space();
+                let end = if object { b'}' } else { b']' };
+                if self.peek() == Some(end) {
+                    self.at += 1;
+                } else {
+                    depth += 1;
+                    objects = objects << 1 | u128::from(object);
+                    if object {
+                        self.key()?;
+                    }
+                    continue;
+                }
+            } else {
+                self.scalar()?;
+            }
+            if self.close(&mut objects, &mut depth)? {
+                return self.since(start).map(Text::checked);
+            }
+        }
+    }
+
+    /// Goes on behind a value: to the next one, or out of what ends there. `true` where the outermost has ended.
+    fn close(&mut self, objects: &mut u128, depth: &mut u32) -> Checked<bool> {
+        while *depth > 0 {
+            let object = *objects & 1 == 1;
+            self.skip_space();
+            match (self.take()?, object) {
+                (b',', true) => {
+                    self.skip_space();
+                    self.key()?;
+                    return Ok(false);
+                }
+                (b',', false) => {
+                    self.skip_space();
+                    return Ok(false);
+                }
+                (b'}', true) | (b']', false) => {
+                    *objects >>= 1;
+                    *depth -= 1;
+                }
+                _ => return Err(Syntax),
+            }
+        }
+        Ok(true)
+    }
+
+    fn scalar(&mut self) -> Checked<()> {
+        match self.peek() {
+            Some(b'"') => self.string().map(drop),
+            Some(b't') => self.word("true"),
+            Some(b'f') => self.word("false"),
+            Some(b'n') => self.word("null"),
+            _ => self.number(),
+        }
+    }
+
+    /// A string. Returns whether nothing in it is escaped.
+    fn string(&mut self) -> Checked<bool> {
+        if self.take()? != b'"' {
+            return Err(Syntax);
+        }
+        let start = self.at;
+        let mut plain = true;
+        loop {
+            let rest = self.text.as_bytes().get(self.at..).ok_or(Syntax)?;
+            self.at += memchr::memchr2(b'"', b'\\', rest).ok_or(Syntax)?;
+            if self.take()? == b'"' {
+                break;
+            }
+            plain = false;
+            self.escape()?;
+        }
+        if self.controls
+            && self
+                .text
+                .as_bytes()
+                .get(start..self.at)
+                .is_some_and(has_controls)
+        {
+            return Err(Syntax);
+        }
+        Ok(plain)
+    }
+
+    fn escape(&mut self) -> Checked<()> {
+        match self.take()? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(()),
+            b'u' => {
+                let digits = self
+                    .text
+                    .as_bytes()
+                    .get(self.at..self.at + 4)
+                    .ok_or(Syntax)?;
+                self.at += 4;
+                digits
+                    .iter()
+                    .all(u8::is_ascii_hexdigit)
+                    .then_some(())
+                    .ok_or(Syntax)
+            }
+            _ => Err(Syntax),
+        }
+    }
+
+    fn word(&mut self, word: &str) -> Checked<()> {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        self.at += word.len();
+        rest.starts_with(word).then_some(()).ok_or(Syntax)
+    }
+
+    fn number(&mut self) -> Checked<()> {
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Checked<()> {
+        let start = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        if self.at > start { Ok(()) } else { Err(Syntax) }
+    }
+
+    #[inline]
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+            self.at += 1;
+        }
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    #[inline]
+    fn take(&mut self) -> Checked<u8> {
+        let byte = self.peek().ok_or(Syntax)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    #[inline]
+    fn since(&self, start: usize) -> Checked<&'a str> {
+        self.text.get(start..self.at).ok_or(Syntax)
+    }
+}
+
+/// Whether there is a control character. The compiler makes vector instructions of it.
+fn has_controls(bytes: &[u8]) -> bool {
+    bytes
+        .iter()
+        .fold(false, |found, byte| found | (*byte < 0x20))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde::de::IgnoredAny;
+
+    use super::*;
+
+    fn accepts(text: &str) -> bool {
+        Cursor::new(text)
+            .members(|_, _| {})
+            .is_ok_and(|object| object)
+    }
+
+    fn is_object(text: &str) -> bool {
+        text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    }
+
+    proptest! {
+        /// Pieces of JSON in any order are JSON now and then.
+        #[test]
+        fn the_verdict_is_that_of_serde_json(
+            pieces in prop::collection::vec(prop::sample::select(vec![
+                "{", "}", "[", "]", ",", ":", " ", "\"a\"", "\"\\n\"", "\"\\u00e9\"", "\"\\u12\"", "\"", "\\",
+                "0", "-1", "01", "1.5", "1.", ".5", "1e5", "1e", "-", "true", "false", "null", "nul", "é", "\t",
+                "\u{1}", "{}", "[]", "\"b\":1", "\"c\":{\"d\":[1,2]}",
+            ]), 0..12),
+        ) {
+            let text = format!("{{{}}}", pieces.concat());
+            prop_assert_eq!(accepts(&text), is_object(&text), "{}", text);
+        }
+
+        /// A valid text with one byte changed or cut off.
+        #[test]
+        fn one_wrong_byte_is_seen(at in 0_usize..120, byte in 0_u8..128, cut in any::<bool>()) {
+            let text = r#" {"a" : [1, -2.5e+10, "x\"\\\u0041é", {"b":{}, "c":[[]]}, true, false, null ], "d":"" } "#;
+            let mut bytes = text.as_bytes().to_vec();
+            if let Some(old) = bytes.get_mut(at) {
+                *old = byte;
+            }
+            if cut {
+                bytes.truncate(at);
+            }
+            if let Ok(text) = std::str::from_utf8(&bytes) {
+                prop_assert_eq!(accepts(text), is_object(text), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn members_are_handed_out_as_they_stand() {
+        let mut seen = Vec::new();
+        let text = r#" { "a" : [ 1 , "]" ] ,"b\"":{"c":{}}} "#;
+        let object = Cursor::new(text).members(|key, value| seen.push((key.get(), value.get())));
+        assert_eq!(object, Ok(true));
+        assert_eq!(
+            seen,
+            [(r#""a""#, r#"[ 1 , "]" ]"#), (r#""b\"""#, r#"{"c":{}}"#)]
+        );
+        assert_eq!(Cursor::new("[1]").members(|_, _| {}), Ok(false));
+    }
+
+    #[test]
+    fn nesting_has_an_end() {
+        let nested = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+        assert!(accepts(&nested(127)));
+        assert!(!accepts(&nested(128)));
+        assert!(!accepts(&nested(1_000_000)));
+    }
+}

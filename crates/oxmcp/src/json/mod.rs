@@ -1,0 +1,12 @@
+//! JSON as text: checked once, then walked over and handed on without building values.
+//!
+//! Every message is read and written on every call, so these few functions are where the time of a call goes. What they
+//! promise is held against serde_json by property tests.
+
+mod cursor;
+mod strings;
+mod text;
+
+pub(crate) use cursor::{Cursor, Syntax};
+pub(crate) use strings::write_string;
+pub(crate) use text::{Text, Walk};

@@ -1,0 +1,299 @@
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// The text of one JSON value, which has been checked: walking over it needs no second look.
+///
+/// It is what `&RawValue` is, but a `RawValue` cannot be had without parsing the text once more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text<'a> {
+    text: &'a str,
+    /// Whether it is known that no backslash is in it.
+    plain: bool,
+}
+
+impl<'a> Text<'a> {
+    /// An object without members.
+    pub(crate) const EMPTY: Self = Self {
+        text: "{}",
+        plain: true,
+    };
+
+    /// `text` must be one JSON value without white space around it. Anything else gives wrong answers later, though never
+    /// a panic.
+    pub(crate) fn checked(text: &'a str) -> Self {
+        Self { text, plain: false }
+    }
+
+    /// The same, of which is known whether a backslash may be in it.
+    #[inline]
+    pub(super) fn known(text: &'a str, plain: bool) -> Self {
+        Self { text, plain }
+    }
+
+    pub(crate) fn get(self) -> &'a str {
+        self.text
+    }
+
+    pub(crate) fn is_null(self) -> bool {
+        self.text == "null"
+    }
+
+    pub(crate) fn is_object(self) -> bool {
+        self.text.starts_with('{')
+    }
+
+    /// The string that the value is. Borrowed where nothing in it is escaped. `None` where it is none, or has half a
+    /// surrogate pair in it.
+    pub(crate) fn as_str(self) -> Option<Cow<'a, str>> {
+        let inner = self.text.strip_prefix('"')?.strip_suffix('"')?;
+        if !self.plain && memchr::memchr(b'\\', inner.as_bytes()).is_some() {
+            serde_json::from_str(self.text).ok().map(Cow::Owned)
+        } else {
+            Some(Cow::Borrowed(inner))
+        }
+    }
+
+    /// Whether the value is this string.
+    pub(crate) fn is_str(self, text: &str) -> bool {
+        self.as_str().as_deref() == Some(text)
+    }
+
+    /// Walks over the members of an object; anything else has none. `member` is given each key and the place of its
+    /// value, which it takes or leaves.
+    pub(crate) fn walk(self, member: impl FnMut(Text<'a>, &mut Walk<'a>)) {
+        Walk {
+            text: self.text,
+            at: 0,
+        }
+        .members(member);
+    }
+
+    /// Reads the value into a type.
+    pub(crate) fn parse<T: DeserializeOwned>(self) -> serde_json::Result<T> {
+        serde_json::from_str(self.text)
+    }
+
+    /// A copy that others can hold.
+    pub(crate) fn to_raw(self) -> Box<RawValue> {
+        RawValue::from_string(self.text.to_owned()).expect("the text has been checked")
+    }
+
+    /// The members of an object: keys and values. Anything else has none.
+    pub(crate) fn members(self) -> Members<'a> {
+        Members(Walk::into(self.text, b'{'))
+    }
+
+    /// The items of an array. Anything else has none.
+    pub(crate) fn items(self) -> Items<'a> {
+        Items(Walk::into(self.text, b'['))
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl<'a> From<&'a RawValue> for Text<'a> {
+    fn from(raw: &'a RawValue) -> Self {
+        Self::checked(raw.get().trim_matches([' ', '\t', '\n', '\r']))
+    }
+}
+
+/// The members of an object.
+pub(crate) struct Members<'a>(Option<Walk<'a>>);
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (Text<'a>, Text<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let walk = self.0.as_mut()?;
+        let key = walk.value()?;
+        let value = walk.value()?;
+        Some((key, value))
+    }
+}
+
+/// The items of an array.
+pub(crate) struct Items<'a>(Option<Walk<'a>>);
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Text<'a>;
+
+    fn next(&mut self) -> Option<Text<'a>> {
+        self.0.as_mut()?.value()
+    }
+}
+
+/// A place in a text that has been checked.
+pub(crate) struct Walk<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// Behind the bracket that `text` begins with, where it is this one.
+    fn into(text: &'a str, bracket: u8) -> Option<Self> {
+        (text.as_bytes().first() == Some(&bracket)).then_some(Self { text, at: 1 })
+    }
+
+    /// Takes the next value, a key being one, whatever stands before it. `None` at the end of what is open.
+    pub(crate) fn value(&mut self) -> Option<Text<'a>> {
+        let start = self.next()?;
+        let bytes = self.text.as_bytes();
+        let mut plain = false;
+        self.at = match bytes.get(start)? {
+            b'"' => {
+                let (end, unescaped) = string_end(bytes, start)?;
+                plain = unescaped;
+                end
+            }
+            b'{' | b'[' => nested_end(bytes, start)?,
+            _ => scalar_end(bytes, start),
+        };
+        let text = self.text.get(start..self.at)?;
+        Some(Text { text, plain })
+    }
+
+    /// Walks into the object that stands here and over its members, to behind it. Returns the whole. What is no object
+    /// is taken as [`value`](Self::value) does.
+    pub(crate) fn members(
+        &mut self,
+        mut member: impl FnMut(Text<'a>, &mut Self),
+    ) -> Option<Text<'a>> {
+        let start = self.next()?;
+        if self.text.as_bytes().get(start) != Some(&b'{') {
+            return self.value();
+        }
+        self.at = start + 1;
+        while let Some(key) = self.value() {
+            let before = self.at;
+            member(key, self);
+            if self.at == before {
+                self.value()?;
+            }
+        }
+        self.at += 1;
+        self.text.get(start..self.at).map(Text::checked)
+    }
+
+    /// Where the next value begins.
+    fn next(&mut self) -> Option<usize> {
+        loop {
+            match self.text.as_bytes().get(self.at)? {
+                b' ' | b'\n' | b'\r' | b'\t' | b',' | b':' => self.at += 1,
+                b'}' | b']' => return None,
+                _ => return Some(self.at),
+            }
+        }
+    }
+}
+
+/// Behind the string that begins at `start`, and whether nothing in it is escaped.
+fn string_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
+    let mut at = start + 1;
+    let mut plain = true;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes.get(at)? == &b'"' {
+            return Some((at + 1, plain));
+        }
+        plain = false;
+        at += 2;
+    }
+}
+
+/// Behind the object or array that begins at `start`: where as many brackets are closed as were opened.
+fn nested_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let (mut at, mut depth) = (start, 0_usize);
+    loop {
+        match bytes.get(at)? {
+            b'"' => {
+                at = string_end(bytes, at)?.0;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 1 => return Some(at + 1),
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// Behind the number or word that begins at `start`.
+fn scalar_end(bytes: &[u8], start: usize) -> usize {
+    let rest = bytes.get(start..).unwrap_or_default();
+    let ends = |byte: &u8| {
+        matches!(
+            byte,
+            b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t' | b':'
+        )
+    };
+    rest.iter()
+        .position(ends)
+        .map_or(bytes.len(), |offset| start + offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection, prelude::*};
+    use serde_json::{Value, value::to_raw_value};
+
+    use super::*;
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[a-z\"\\\\{}\\[\\],: \n\u{e9}]{0,40}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                collection::hash_map("[a-z\"\\\\]{0,4}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn walking_finds_what_parsing_finds(value in json(), pretty in any::<bool>()) {
+            let text = if pretty {
+                serde_json::to_string_pretty(&value).unwrap()
+            } else {
+                value.to_string()
+            };
+            let raw: Box<RawValue> = serde_json::from_str(&text).unwrap();
+            let text = Text::from(&*raw);
+            let members: Vec<(String, Value)> = text
+                .members()
+                .map(|(key, value)| (key.as_str().unwrap().into_owned(), value.parse().unwrap()))
+                .collect();
+            let expected: Vec<(String, Value)> =
+                value.as_object().cloned().unwrap_or_default().into_iter().collect();
+            prop_assert_eq!(members, expected);
+            let mut walked = Vec::new();
+            text.walk(|key, walk| walked.push((key, walk.members(|_, _| {}))));
+            let taken = text.members().map(|(key, value)| (key, Some(value))).collect::<Vec<_>>();
+            prop_assert_eq!(walked, taken);
+            let items: Vec<Value> = text.items().map(|item| item.parse().unwrap()).collect();
+            prop_assert_eq!(items, value.as_array().cloned().unwrap_or_default());
+            let string = text.as_str();
+            prop_assert_eq!(string.as_deref(), value.as_str());
+        }
+    }
+
+    #[test]
+    fn a_raw_value_is_text() {
+        let raw = to_raw_value(&"a\n").unwrap();
+        assert!(Text::from(&*raw).is_str("a\n"));
+        assert!(Text::EMPTY.is_object());
+        assert_eq!(Text::EMPTY.to_raw().get(), "{}");
+    }
+}

@@ -1,0 +1,73 @@
+//! Writing the result of a tool by hand.
+//!
+//! It is the commonest of all results, and its text is what most bytes of most sessions are. Serializers look at every
+//! byte of a string; [`write_string`] looks at many together.
+
+use super::{CallToolResult, ContentBlock};
+use crate::json::write_string;
+
+impl CallToolResult {
+    /// Appends the result as JSON, just as its `Serialize` has it.
+    pub(super) fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        out.extend_from_slice(br#"{"content":["#);
+        for (index, block) in self.content.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            write_block(out, block)?;
+        }
+        out.push(b']');
+        if let Some(structured) = &self.structured_content {
+            out.extend_from_slice(br#","structuredContent":"#);
+            out.extend_from_slice(structured.get().as_bytes());
+        }
+        if self.is_error {
+            out.extend_from_slice(br#","isError":true"#);
+        }
+        if !self.meta.is_absent() {
+            out.extend_from_slice(br#","_meta":"#);
+            serde_json::to_writer(&mut *out, &self.meta)?;
+        }
+        out.push(b'}');
+        Ok(())
+    }
+}
+
+fn write_block(out: &mut Vec<u8>, block: &ContentBlock) -> serde_json::Result<()> {
+    match block {
+        ContentBlock::Text(text) if text.annotations.is_none() && text.meta.is_absent() => {
+            out.extend_from_slice(br#"{"type":"text","text":"#);
+            write_string(out, &text.text);
+            out.push(b'}');
+            Ok(())
+        }
+        other => serde_json::to_writer(out, other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::to_raw_value;
+
+    use super::*;
+    use crate::protocol::{ImageContent, TextContent};
+
+    #[test]
+    fn it_is_written_as_it_is_serialized() {
+        let plain = CallToolResult::text("a \"quote\"\n");
+        let mut rich = CallToolResult::error("wrong");
+        let mut text = TextContent::new("with meta");
+        text.meta.insert("a", 1);
+        rich.content.push(text.into());
+        rich.content
+            .push(ImageContent::new(b"png".to_vec(), "image/png").into());
+        rich.structured_content = Some(to_raw_value(&[1, 2]).unwrap());
+        rich.meta.insert("b", 2);
+        for result in [CallToolResult::default(), plain, rich] {
+            let mut out = Vec::new();
+            result.write(&mut out).unwrap();
+            let written = String::from_utf8(out).unwrap();
+            assert_eq!(written, serde_json::to_string(&result).unwrap());
+        }
+    }
+}
