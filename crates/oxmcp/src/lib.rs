@@ -129,6 +129,7 @@ pub use server::{
     IntoToolResult, Server, ServerSession, Structured, Tool, ToolError, ToolHandler, ToolInput,
 };
 pub use session::{Progress, ReportProgress, RequestContext, middleware};
+pub use tokio_util::sync::CancellationToken;
 pub use transport::{Command, in_memory, stdio};
 
 // So that derived code finds the crate from within it, too.

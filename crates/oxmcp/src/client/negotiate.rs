@@ -345,6 +345,12 @@ impl<'a> Attempt<'a> {
 
 /// Reads a result as what the method returns.
 pub(super) fn decode<T: DeserializeOwned>(method: &str, result: &str) -> Result<T> {
+    // An array would pass as an object's members in their order.
+    if !result.starts_with('{') {
+        return Err(Error::decode(format!(
+            "the server's answer to {method} is not an object"
+        )));
+    }
     serde_json::from_str(result).map_err(|error| {
         Error::decode(format!(
             "the server's answer to {method} is not what the method returns: {error}"

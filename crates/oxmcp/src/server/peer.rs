@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    Error, Result, Revision,
+    Error, ErrorCode, Result, Revision,
     json::Text,
     jsonrpc::{RawNotification, RawRequest},
     protocol::{
@@ -183,8 +183,12 @@ impl ServerPeer {
         let (peer, log_level, params) = match identified {
             Ok(identified) => identified,
             Err(error) => {
-                let stranger = Arc::new(Peer::stranger());
-                let mut context = ContextParts::new(connection, Some(id), stranger);
+                // Only a request that names a revision is refused for it, and who does that knows the modern errors.
+                let stranger = match error.code() {
+                    ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => Peer::modern_stranger(),
+                    _ => Peer::stranger(),
+                };
+                let mut context = ContextParts::new(connection, Some(id), Arc::new(stranger));
                 context.batch = arrival.batch;
                 return respond_now(&context, Err(error));
             }

@@ -106,6 +106,14 @@ impl Peer {
             capabilities: ClientCapabilities::default(),
         }
     }
+
+    /// A peer of which nothing is known but that it is modern.
+    pub(crate) fn modern_stranger() -> Self {
+        Self {
+            revision: Revision::LATEST,
+            ..Self::stranger()
+        }
+    }
 }
 
 impl RequestContext {
