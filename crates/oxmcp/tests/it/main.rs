@@ -5,12 +5,16 @@
     reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
 )]
 
+mod client;
 mod examples;
 mod schema_explicit;
 mod schema_inference;
 mod schema_messages;
 mod schema_options;
 mod schemas;
+mod send;
+mod server;
+mod support;
 mod tidy;
 mod transport;
 mod ui;

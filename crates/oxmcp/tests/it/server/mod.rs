@@ -1,0 +1,9 @@
+//! Servers: tools, lists, revisions, sessions.
+
+mod changes;
+mod handlers;
+mod negotiation;
+mod pages;
+mod sessions;
+mod tools;
+mod validation;

@@ -1,0 +1,96 @@
+//! What the tests of both roles need.
+
+use oxmcp::{JsonSchema, Revision, Server, Tool, testing::ScriptedPeer};
+use serde_json::{Value, json};
+
+/// The revisions that `initialize` opens.
+pub(crate) const LEGACY: [Revision; 4] = [
+    Revision::V2024_11_05,
+    Revision::V2025_03_26,
+    Revision::V2025_06_18,
+    Revision::V2025_11_25,
+];
+
+#[derive(Debug, serde::Deserialize, serde::Serialize, JsonSchema)]
+pub(crate) struct Pair {
+    pub(crate) a: f64,
+    pub(crate) b: f64,
+}
+
+/// A server with one tool, `add`.
+pub(crate) fn calculator() -> Server {
+    Server::new("calculator", "1.0.0").tool(add())
+}
+
+pub(crate) fn add() -> Tool {
+    Tool::new("add", "Add two numbers", |Pair { a, b }: Pair| async move {
+        a + b
+    })
+}
+
+/// A tool that does nothing.
+pub(crate) fn idle(name: &str) -> Tool {
+    Tool::new(name, "Do nothing", || async {})
+}
+
+pub(crate) fn request(id: i64, method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+/// A request as a modern client makes it.
+pub(crate) fn modern(id: i64, method: &str, mut params: Value) -> Value {
+    params["_meta"] = ScriptedPeer::modern_meta();
+    request(id, method, params)
+}
+
+pub(crate) fn notification(method: &str) -> Value {
+    json!({"jsonrpc": "2.0", "method": method})
+}
+
+/// A client by script, and the server under test at the other end.
+pub(crate) async fn script(server: &Server) -> ScriptedPeer {
+    let (peer, transport) = ScriptedPeer::new().await;
+    server.connect(transport).await.unwrap();
+    peer
+}
+
+/// The answer to one request in a revision, on a connection of its own.
+pub(crate) async fn answer(
+    server: &Server,
+    revision: Revision,
+    method: &str,
+    params: Value,
+) -> Value {
+    let mut peer = script(server).await;
+    let request = if revision.is_modern() {
+        modern(7, method, params)
+    } else {
+        peer.initialize(revision).await.unwrap();
+        request(7, method, params)
+    };
+    peer.ask(request).await.unwrap()
+}
+
+/// What `tools/call` gives in a revision.
+pub(crate) async fn call(
+    server: &Server,
+    revision: Revision,
+    name: &str,
+    arguments: Value,
+) -> Value {
+    answer(
+        server,
+        revision,
+        "tools/call",
+        json!({"name": name, "arguments": arguments}),
+    )
+    .await
+}
+
+/// The text of the first block of a result.
+pub(crate) fn text(answer: &Value) -> &str {
+    answer
+        .pointer("/result/content/0/text")
+        .and_then(Value::as_str)
+        .unwrap_or_else(|| panic!("no text: {answer}"))
+}
