@@ -34,11 +34,14 @@ use crate::{
 #[must_use = "a list is read by asking it for entries"]
 pub struct Listing<T>(Pin<Box<dyn Stream<Item = Result<T>> + Send>>);
 
+/// The entries of a page, and where the next one begins.
+type Page<T> = (Vec<T>, Option<Cursor>);
+
 impl<T: Send + 'static> Listing<T> {
     /// Lists by a method; `page` takes a result apart.
     pub(super) fn new<M: Method<Params = PaginatedParams>>(
         session: ClientSession,
-        page: fn(M::Result) -> (Vec<T>, Option<Cursor>),
+        page: fn(M::Result) -> Page<T>,
     ) -> Self {
         let first = Some((Ok(None), Seen::default()));
         let pages = stream::try_unfold(first, move |state| {
@@ -47,9 +50,11 @@ impl<T: Send + 'static> Listing<T> {
                 let Some((cursor, mut seen)) = state else {
                     return Ok(None);
                 };
-                let mut params = PaginatedParams::default();
-                // What is wrong with a cursor is said after the page that it came with.
-                params.cursor = cursor?;
+                let params = PaginatedParams {
+                    // What is wrong with a cursor is said after the page that it came with.
+                    cursor: cursor?,
+                    ..PaginatedParams::default()
+                };
                 let (entries, next) = page(session.request::<M>(params).await?);
                 let limit = session.connection().limits.max_pages;
                 let next = next.map(|next| (seen.check(M::NAME, next, limit).map(Some), seen));

@@ -302,7 +302,7 @@ impl<'a> Attempt<'a> {
         };
         decode(
             M::NAME,
-            &*self.connection.call(M::NAME, params, options).await?,
+            &self.connection.call(M::NAME, params, options).await?,
         )
     }
 

@@ -1,6 +1,9 @@
 //! Every method of the specification is a method of the session.
 
-use std::future::{Future, IntoFuture};
+use std::{
+    future::{Future, IntoFuture},
+    pin::Pin,
+};
 
 use oxmcp::{
     Call, ClientSession, Revision,
@@ -9,7 +12,6 @@ use oxmcp::{
     },
 };
 use serde_json::{Value, json};
-use std::pin::Pin;
 
 use super::{expect, session};
 

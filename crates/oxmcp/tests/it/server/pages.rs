@@ -1,9 +1,10 @@
 //! Lists come in pages, by the names of what is listed.
 
+use std::collections::BTreeSet;
+
 use oxmcp::{Revision, Server};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 
 use crate::support::{LEGACY, answer, idle, modern, script};
 
