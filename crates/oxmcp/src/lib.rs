@@ -126,7 +126,8 @@ pub use oxmcp_macros::JsonSchema;
 pub use protocol::Revision;
 pub use schema::{JsonSchema, Schema, SchemaOptions, Violation, Violations};
 pub use server::{
-    IntoToolResult, Server, ServerSession, Structured, Tool, ToolError, ToolHandler, ToolInput,
+    HandlerContext, IntoToolError, IntoToolResult, Server, ServerSession, Structured, Tool,
+    ToolArguments, ToolError, ToolFuture, ToolHandler, ToolInput,
 };
 pub use session::{Progress, ReportProgress, RequestContext, middleware};
 pub use tokio_util::sync::CancellationToken;

@@ -8,8 +8,11 @@ mod methods;
 mod peer;
 mod registry;
 mod session;
-pub mod tool;
+mod tool;
 
 pub use handle::Server;
 pub use session::ServerSession;
-pub use tool::{IntoToolResult, Structured, Tool, ToolError, ToolHandler, ToolInput};
+pub use tool::{
+    HandlerContext, IntoToolError, IntoToolResult, Structured, Tool, ToolArguments, ToolError,
+    ToolFuture, ToolHandler, ToolInput,
+};

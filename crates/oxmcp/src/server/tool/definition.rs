@@ -3,7 +3,7 @@ use std::{fmt, future::Future, sync::Arc};
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    ToolError, ToolHandler,
+    IntoToolResult, ToolArguments, ToolError, ToolFuture, ToolHandler,
     handler::{ErasedHandler, erase},
     name,
 };
@@ -57,15 +57,21 @@ pub struct Tool {
 
 impl Tool {
     /// A tool whose schemas are those of the handler's types. `description` is what the model decides by.
-    pub fn new<K: 'static, H: ToolHandler<K>>(
+    pub fn new<Arguments, H>(
         name: impl Into<String>,
         description: impl Into<String>,
         handler: H,
-    ) -> Self {
+    ) -> Self
+    where
+        H: ToolHandler<Arguments>,
+        Arguments: ToolArguments,
+        H::Returned: ToolFuture<Output: IntoToolResult> + Send + 'static,
+    {
+        let output = <H::Returned as ToolFuture>::Output::output_schema();
         Self::assemble(
             name.into(),
             description.into(),
-            Ok((H::input_schema(), H::output_schema())),
+            Ok((Arguments::input_schema(), output)),
             erase(handler),
         )
     }

@@ -69,6 +69,24 @@ impl<E: StdError + Send + Sync + 'static> From<E> for ToolError {
     }
 }
 
+/// What a tool's handler may fail with: a [`ToolError`], or any [`std::error::Error`].
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot fail with `{Self}`",
+    label = "neither a `ToolError` nor a `std::error::Error`",
+    note = "return `Result<_, ToolError>`; `ToolError::new(text)` makes one of any text, and `?` of any `std::error::Error`"
+)]
+pub trait IntoToolError {
+    /// The error as the model is told of it.
+    fn into_tool_error(self) -> ToolError;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<ToolError>> IntoToolError for E {
+    fn into_tool_error(self) -> ToolError {
+        self.into()
+    }
+}
+
 fn with_causes(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -9,7 +9,7 @@ mod output;
 mod registered;
 
 pub use definition::Tool;
-pub use error::ToolError;
-pub use handler::{ToolHandler, ToolInput};
+pub use error::{IntoToolError, ToolError};
+pub use handler::{HandlerContext, ToolArguments, ToolFuture, ToolHandler, ToolInput};
 pub use output::{IntoToolResult, Structured};
 pub(crate) use registered::RegisteredTool;

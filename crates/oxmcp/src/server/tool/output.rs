@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
-use super::ToolError;
+use super::{IntoToolError, ToolError};
 use crate::{
     Error,
     protocol::{CallToolResult, ContentBlock},
@@ -147,12 +147,13 @@ impl IntoToolResult for CallToolResult {
     }
 }
 
-impl<T: IntoToolResult, E: Into<ToolError>> IntoToolResult for Result<T, E> {
+impl<T: IntoToolResult, E: IntoToolError> IntoToolResult for Result<T, E> {
     fn output_schema() -> Option<Schema> {
         T::output_schema()
     }
 
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
-        self.map_err(Into::into)?.into_tool_result()
+        self.map_err(IntoToolError::into_tool_error)?
+            .into_tool_result()
     }
 }

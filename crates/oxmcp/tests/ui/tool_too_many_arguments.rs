@@ -1,0 +1,9 @@
+//! A handler that takes its arguments one by one.
+
+async fn add(a: f64, b: f64) -> f64 {
+    a + b
+}
+
+fn main() {
+    let _ = oxmcp::Tool::new("add", "Add two numbers", add);
+}
