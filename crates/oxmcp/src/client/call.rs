@@ -83,6 +83,17 @@ impl<M: Method> Call<M> {
     }
 
     /// Cancels the call when the token is cancelled.
+    ///
+    /// ```
+    /// use oxmcp::CancellationToken;
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let stop = CancellationToken::new();
+    /// let call = tokio::spawn(session.call_tool("build", ()).cancel_with(stop.clone()).into_future());
+    /// stop.cancel();
+    /// assert!(call.await.expect("it does not panic").unwrap_err().is_cancelled());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn cancel_with(mut self, token: CancellationToken) -> Self {
         self.options.cancel = Some(token);
         self

@@ -75,6 +75,13 @@ impl Client {
 
     /// Which revisions may be spoken. By default all may; one alone is thereby pinned, and no time is spent on finding
     /// out.
+    ///
+    /// ```
+    /// use oxmcp::{Client, Revision};
+    ///
+    /// let pinned = Client::new("my-app", "1.0.0").revisions([Revision::V2025_06_18]);
+    /// # let _ = pinned;
+    /// ```
     #[must_use]
     pub fn revisions(self, revisions: impl IntoIterator<Item = Revision>) -> Self {
         let mut revisions: Vec<_> = revisions.into_iter().collect();
@@ -115,7 +122,20 @@ impl Client {
         self
     }
 
-    /// Is called when a server says that its list of tools has changed.
+    /// Is called when a server says that its list of tools has changed. The handlers of one session run one at a time, in
+    /// the order in which the server said it.
+    ///
+    /// ```
+    /// use oxmcp::{Client, ClientSession};
+    ///
+    /// let client = Client::new("my-app", "1.0.0").on_tools_changed(|session: ClientSession| async move {
+    ///     match session.tools().all().await {
+    ///         Ok(tools) => println!("there are {} tools now", tools.len()),
+    ///         Err(error) => eprintln!("{error}"),
+    ///     }
+    /// });
+    /// # let _ = client;
+    /// ```
     #[must_use]
     pub fn on_tools_changed<F, Fut>(self, handler: F) -> Self
     where

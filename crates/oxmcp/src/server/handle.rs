@@ -187,6 +187,13 @@ impl Server {
     ///
     /// Sessions that are open go on. Without a legacy revision, `initialize` is refused with the names of those that are
     /// served.
+    ///
+    /// ```
+    /// use oxmcp::{Revision, Server};
+    ///
+    /// let modern_only = Server::new("calculator", "1.0.0").revisions([Revision::LATEST]);
+    /// # let _ = modern_only;
+    /// ```
     #[must_use]
     pub fn revisions(self, revisions: impl IntoIterator<Item = Revision>) -> Self {
         let mut revisions: Vec<_> = revisions.into_iter().collect();
@@ -243,6 +250,20 @@ impl Server {
     }
 
     /// Connects to a client and serves it in the background. Must be called within a tokio runtime.
+    ///
+    /// ```
+    /// use oxmcp::{Client, Server, in_memory};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> oxmcp::Result<()> {
+    /// let (near, far) = in_memory();
+    /// let session = Server::new("calculator", "1.0.0").connect(far).await?;
+    /// let client = Client::new("my-app", "1.0.0").connect(near).await?;
+    /// assert_eq!(session.server().sessions().count(), 1);
+    /// client.close().await?;
+    /// session.wait().await
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// Where the server was put together wrongly, or the transport does not connect.
