@@ -2,8 +2,6 @@
 //!
 //! See [per-request fields](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
 
-use std::borrow::Cow;
-
 use serde::de::DeserializeOwned;
 
 use super::{

@@ -59,9 +59,10 @@ impl Features {
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
         let mut capabilities = ServerCapabilities::default();
         if self.tools.is_declared() {
-            let mut tools = ToolsCapability::default();
-            tools.list_changed = true;
-            capabilities.tools = Some(tools);
+            capabilities.tools = Some(ToolsCapability {
+                list_changed: true,
+                ..ToolsCapability::default()
+            });
         }
         capabilities
     }

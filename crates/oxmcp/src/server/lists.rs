@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use data_encoding::BASE64URL_NOPAD;
@@ -19,7 +19,10 @@ const KEPT_PAGES: usize = 64;
 
 /// The pages of the list of tools that have been asked for, each as the peer gets it.
 #[derive(Debug, Default)]
-pub(crate) struct ToolPages(Mutex<HashMap<(Revision, Option<String>), Arc<str>>>);
+pub(crate) struct ToolPages(Mutex<Pages>);
+
+/// Pages, by the revision that they are made for and by what they come after.
+type Pages = HashMap<(Revision, Option<String>), Arc<str>>;
 
 impl ToolPages {
     /// The page after `cursor`.
@@ -46,7 +49,7 @@ impl ToolPages {
         Ok(page)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(Revision, Option<String>), Arc<str>>> {
+    fn lock(&self) -> MutexGuard<'_, Pages> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

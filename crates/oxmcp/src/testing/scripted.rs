@@ -35,6 +35,10 @@ pub struct ScriptedPeer {
 
 impl ScriptedPeer {
     /// A peer, and the transport that leads to it.
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "a new in-memory transport always connects"
+    )]
     pub async fn new() -> (Self, InMemory) {
         let (mut near, far) = in_memory();
         let halves = near.connect(&Limits::default()).await;

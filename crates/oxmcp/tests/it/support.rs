@@ -33,6 +33,7 @@ pub(crate) fn idle(name: &str) -> Tool {
     Tool::new(name, "Do nothing", || async {})
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
 pub(crate) fn request(id: i64, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }

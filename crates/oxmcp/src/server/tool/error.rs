@@ -141,7 +141,7 @@ mod tests {
             error.to_string(),
             "cannot read the settings: the disk is on fire"
         );
-        assert_eq!(error.into_result().unwrap().is_error, true);
+        assert!(error.into_result().unwrap().is_error);
     }
 
     #[test]

@@ -121,17 +121,13 @@ impl IntoToolResult for () {
 
 impl IntoToolResult for ContentBlock {
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
-        let mut result = CallToolResult::default();
-        result.content = vec![self];
-        Ok(result)
+        Ok(CallToolResult::new([self]))
     }
 }
 
 impl IntoToolResult for Vec<ContentBlock> {
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
-        let mut result = CallToolResult::default();
-        result.content = self;
-        Ok(result)
+        Ok(CallToolResult::new(self))
     }
 }
 

@@ -26,6 +26,7 @@ fn own<F: Future<Output = oxmcp::Result<T>> + Send + 'static, T>(future: F) -> M
 }
 
 /// What the session is asked for, the method that is sent, and the params without `_meta`.
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn calls(session: &ClientSession) -> Vec<(Made, &'static str, Value)> {
     let s = session.clone();
     let pages = PaginatedParams::default;

@@ -183,9 +183,8 @@ async fn h3_a_handler_may_use_the_session_it_is_given() {
     let client = client().on_tools_changed(move |session: ClientSession| {
         let told = told.clone();
         async move {
-            told.send(session.tools().all().await.unwrap().len())
-                .await
-                .unwrap()
+            let count = session.tools().all().await.unwrap().len();
+            told.send(count).await.unwrap();
         }
     });
     let server = calculator();

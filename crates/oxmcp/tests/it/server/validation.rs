@@ -264,7 +264,7 @@ async fn m12_recursive_types_are_inputs_too() {
     #[derive(serde::Deserialize, JsonSchema)]
     struct Tree {
         #[serde(default)]
-        children: Vec<Tree>,
+        children: Vec<Self>,
     }
     fn count(tree: &Tree) -> usize {
         1 + tree.children.iter().map(count).sum::<usize>()
@@ -292,7 +292,7 @@ async fn input_that_serde_refuses_though_the_schema_allows_it_is_told_to_the_mod
         type Error = &'static str;
 
         fn try_from(n: u32) -> Result<Self, Self::Error> {
-            (n % 2 == 0).then_some(Self).ok_or("n must be even")
+            n.is_multiple_of(2).then_some(Self).ok_or("n must be even")
         }
     }
     #[derive(serde::Deserialize, JsonSchema)]
