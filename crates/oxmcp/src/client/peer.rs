@@ -10,7 +10,8 @@ use crate::{
     client::{Client, ClientSession, session::WeakSession},
     jsonrpc::RawNotification,
     protocol::{
-        ClientCapabilities, Implementation, Meta, Method, ServerCapabilities, method::Ping,
+        ClientCapabilities, Implementation, Meta, Method, RequestParams, ServerCapabilities,
+        method::Ping,
     },
     session::{
         Arrival, Body, BoxFuture, Connection, ContextParts, Pace, Peer, RequestContext, Role, Side,
@@ -152,7 +153,7 @@ impl Role for ClientPeer {
             return respond_now(&context, respond(method));
         };
         let cx = RequestContext::new(Arc::clone(&context));
-        let request = Request::incoming(cx, method, arrival.request.params);
+        let request = Request::incoming(cx, method, arrival.request.params.map(|it| it.whole));
         let future = Box::pin(async move {
             next.run(request)
                 .await
@@ -166,7 +167,11 @@ impl Role for ClientPeer {
         serve(context, work);
     }
 
-    fn notification(&self, connection: &Arc<Connection>, notification: RawNotification<'_>) {
+    fn notification(
+        &self,
+        connection: &Arc<Connection>,
+        notification: RawNotification<'_, RequestParams<'_>>,
+    ) {
         let features = self.client.features();
         let Some(next) = features.incoming.next().cloned() else {
             if let Some(handler) = self.changed(&notification.method) {
@@ -175,7 +180,11 @@ impl Role for ClientPeer {
             return;
         };
         let cx = RequestContext::new(Arc::new(self.context(connection)));
-        let request = Request::incoming(cx, &notification.method, notification.params);
+        let request = Request::incoming(
+            cx,
+            &notification.method,
+            notification.params.map(|it| it.whole),
+        );
         connection.lane.push(Box::pin(async move {
             if let Err(error) = next.run(request).await {
                 tracing::debug!(%error, "the middleware refused a notification");

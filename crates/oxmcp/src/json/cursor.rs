@@ -1,6 +1,6 @@
 //! Checking JSON: one pass over text of which nothing is known.
 
-use super::Text;
+use super::{Text, strings::next_quote};
 
 /// How deep objects and arrays may be nested: as deep as serde_json reads them into types.
 const DEEPEST: u32 = 128;
@@ -20,7 +20,8 @@ pub(crate) struct Cursor<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Syntax;
 
-type Checked<T> = Result<T, Syntax>;
+/// What a check gives.
+pub(crate) type Checked<T> = Result<T, Syntax>;
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
@@ -34,11 +35,33 @@ impl<'a> Cursor<'a> {
         cursor
     }
 
-    /// The members of the object that the text is, each handed to `member`; nothing may stand behind the object.
-    /// `false` where the text is something else: then nothing of it has been checked.
-    pub(crate) fn members(mut self, mut member: impl FnMut(Text<'a>, Text<'a>)) -> Checked<bool> {
+    /// Checks the whole text, of whose object the members are handed to `member`. `false` where the text is no object:
+    /// then nothing of it has been checked.
+    pub(crate) fn whole(
+        mut self,
+        member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
+    ) -> Checked<bool> {
         if self.peek() != Some(b'{') {
             return Ok(false);
+        }
+        self.members(member)?;
+        self.skip_space();
+        if self.at == self.text.len() {
+            Ok(true)
+        } else {
+            Err(Syntax)
+        }
+    }
+
+    /// Goes into the object that stands here and over its members, to behind it. `member` is given each key and takes its
+    /// value. What is no object is taken as [`value`](Self::value) does.
+    pub(crate) fn members(
+        &mut self,
+        mut member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
+    ) -> Checked<Text<'a>> {
+        let start = self.at;
+        if self.peek() != Some(b'{') {
+            return self.value();
         }
         self.at += 1;
         self.skip_space();
@@ -47,8 +70,7 @@ impl<'a> Cursor<'a> {
         } else {
             loop {
                 let key = self.key()?;
-                let value = self.value()?;
-                member(key, value);
+                member(key, self)?;
                 self.skip_space();
                 match self.take()? {
                     b',' => self.skip_space(),
@@ -57,12 +79,7 @@ impl<'a> Cursor<'a> {
                 }
             }
         }
-        self.skip_space();
-        if self.at == self.text.len() {
-            Ok(true)
-        } else {
-            Err(Syntax)
-        }
+        self.since(start).map(Text::checked)
     }
 
     /// A key, and the colon behind it.
@@ -78,8 +95,8 @@ impl<'a> Cursor<'a> {
         Ok(key)
     }
 
-    /// Any value.
-    fn value(&mut self) -> Checked<Text<'a>> {
+    /// Takes any value.
+    pub(crate) fn value(&mut self) -> Checked<Text<'a>> {
         let start = self.at;
         if self.peek() == Some(b'"') {
             let plain = self.string()?;
@@ -162,8 +179,7 @@ impl<'a> Cursor<'a> {
         let start = self.at;
         let mut plain = true;
         loop {
-            let rest = self.text.as_bytes().get(self.at..).ok_or(Syntax)?;
-            self.at += memchr::memchr2(b'"', b'\\', rest).ok_or(Syntax)?;
+            self.at = next_quote(self.text.as_bytes(), self.at).ok_or(Syntax)?;
             if self.take()? == b'"' {
                 break;
             }
@@ -280,7 +296,7 @@ mod tests {
 
     fn accepts(text: &str) -> bool {
         Cursor::new(text)
-            .members(|_, _| {})
+            .whole(|_, cursor| cursor.value().map(drop))
             .is_ok_and(|object| object)
     }
 
@@ -323,13 +339,16 @@ mod tests {
     fn members_are_handed_out_as_they_stand() {
         let mut seen = Vec::new();
         let text = r#" { "a" : [ 1 , "]" ] ,"b\"":{"c":{}}} "#;
-        let object = Cursor::new(text).members(|key, value| seen.push((key.get(), value.get())));
+        let object = Cursor::new(text).whole(|key, cursor| {
+            seen.push((key.get(), cursor.value()?.get()));
+            Ok(())
+        });
         assert_eq!(object, Ok(true));
         assert_eq!(
             seen,
             [(r#""a""#, r#"[ 1 , "]" ]"#), (r#""b\"""#, r#"{"c":{}}"#)]
         );
-        assert_eq!(Cursor::new("[1]").members(|_, _| {}), Ok(false));
+        assert_eq!(Cursor::new("[1]").whole(|_, _| Ok(())), Ok(false));
     }
 
     #[test]

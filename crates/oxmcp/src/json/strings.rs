@@ -11,17 +11,24 @@ const fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// The same for eight bytes at once: the top bit of each special byte is set, and none below the first such.
+const ONES: u64 = u64::MAX / 255;
+const TOPS: u64 = ONES << 7;
+
+/// Eight bytes at once: the top bit of each quote and backslash is set, and none below the first such.
 #[inline]
-const fn special_bits(word: u64) -> u64 {
-    const ONES: u64 = u64::MAX / 255;
-    const TOPS: u64 = ONES << 7;
+const fn quote_bits(word: u64) -> u64 {
     let quote = word ^ (ONES * b'"' as u64);
     let backslash = word ^ (ONES * b'\\' as u64);
-    let controls = word.wrapping_sub(ONES * 0x20) & !word;
     let quotes = quote.wrapping_sub(ONES) & !quote;
     let backslashes = backslash.wrapping_sub(ONES) & !backslash;
-    (controls | quotes | backslashes) & TOPS
+    (quotes | backslashes) & TOPS
+}
+
+/// The same for all special bytes.
+#[inline]
+const fn special_bits(word: u64) -> u64 {
+    let controls = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
+    controls | quote_bits(word)
 }
 
 /// Where the first special byte is, from `at` on. `None` where there is none.
@@ -58,6 +65,20 @@ fn next_special_far(bytes: &[u8], at: usize) -> Option<usize> {
     tail.iter()
         .position(|byte| is_special(*byte))
         .map(|offset| skipped + offset)
+}
+
+/// Where the first quote or backslash is, from `at` on: in a string without control characters. Most strings end within
+/// eight bytes.
+#[inline]
+pub(super) fn next_quote(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = bytes.get(at..)?;
+    if let Some(word) = rest.first_chunk::<8>() {
+        let bits = quote_bits(u64::from_le_bytes(*word));
+        if bits != 0 {
+            return Some(at + bits.trailing_zeros() as usize / 8);
+        }
+    }
+    memchr::memchr2(b'"', b'\\', rest).map(|offset| at + offset)
 }
 
 /// Appends a string as JSON.

@@ -3,6 +3,8 @@ use std::borrow::Cow;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use super::strings::next_quote;
+
 /// The text of one JSON value, which has been checked: walking over it needs no second look.
 ///
 /// It is what `&RawValue` is, but a `RawValue` cannot be had without parsing the text once more.
@@ -58,16 +60,6 @@ impl<'a> Text<'a> {
     /// Whether the value is this string.
     pub(crate) fn is_str(self, text: &str) -> bool {
         self.as_str().as_deref() == Some(text)
-    }
-
-    /// Walks over the members of an object; anything else has none. `member` is given each key and the place of its
-    /// value, which it takes or leaves.
-    pub(crate) fn walk(self, member: impl FnMut(Text<'a>, &mut Walk<'a>)) {
-        Walk {
-            text: self.text,
-            at: 0,
-        }
-        .members(member);
     }
 
     /// Reads the value into a type.
@@ -129,7 +121,7 @@ impl<'a> Iterator for Items<'a> {
 }
 
 /// A place in a text that has been checked.
-pub(crate) struct Walk<'a> {
+struct Walk<'a> {
     text: &'a str,
     at: usize,
 }
@@ -141,7 +133,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Takes the next value, a key being one, whatever stands before it. `None` at the end of what is open.
-    pub(crate) fn value(&mut self) -> Option<Text<'a>> {
+    fn value(&mut self) -> Option<Text<'a>> {
         let start = self.next()?;
         let bytes = self.text.as_bytes();
         let mut plain = false;
@@ -156,28 +148,6 @@ impl<'a> Walk<'a> {
         };
         let text = self.text.get(start..self.at)?;
         Some(Text { text, plain })
-    }
-
-    /// Walks into the object that stands here and over its members, to behind it. Returns the whole. What is no object
-    /// is taken as [`value`](Self::value) does.
-    pub(crate) fn members(
-        &mut self,
-        mut member: impl FnMut(Text<'a>, &mut Self),
-    ) -> Option<Text<'a>> {
-        let start = self.next()?;
-        if self.text.as_bytes().get(start) != Some(&b'{') {
-            return self.value();
-        }
-        self.at = start + 1;
-        while let Some(key) = self.value() {
-            let before = self.at;
-            member(key, self);
-            if self.at == before {
-                self.value()?;
-            }
-        }
-        self.at += 1;
-        self.text.get(start..self.at).map(Text::checked)
     }
 
     /// Where the next value begins.
@@ -197,7 +167,7 @@ fn string_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
     let mut at = start + 1;
     let mut plain = true;
     loop {
-        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        at = next_quote(bytes, at)?;
         if bytes.get(at)? == &b'"' {
             return Some((at + 1, plain));
         }
@@ -278,10 +248,6 @@ mod tests {
             let expected: Vec<(String, Value)> =
                 value.as_object().cloned().unwrap_or_default().into_iter().collect();
             prop_assert_eq!(members, expected);
-            let mut walked = Vec::new();
-            text.walk(|key, walk| walked.push((key, walk.members(|_, _| {}))));
-            let taken = text.members().map(|(key, value)| (key, Some(value))).collect::<Vec<_>>();
-            prop_assert_eq!(walked, taken);
             let items: Vec<Value> = text.items().map(|item| item.parse().unwrap()).collect();
             prop_assert_eq!(items, value.as_array().cloned().unwrap_or_default());
             let string = text.as_str();

@@ -5,31 +5,51 @@ use std::{borrow::Cow, fmt, str};
 use serde::de::IgnoredAny;
 
 use super::{ErrorCode, ErrorObject, RequestId};
-use crate::json::{Cursor, Text};
+use crate::json::{Checked, Cursor, Text};
+
+/// The params of a message, as far as somebody looks into them while the message is checked.
+pub(crate) trait Params<'a>: Sized {
+    /// Takes the value that stands here.
+    fn take(cursor: &mut Cursor<'a>) -> Checked<Self>;
+
+    /// All of it.
+    fn whole(&self) -> Text<'a>;
+}
+
+/// Nobody looks.
+impl<'a> Params<'a> for Text<'a> {
+    fn take(cursor: &mut Cursor<'a>) -> Checked<Self> {
+        cursor.value()
+    }
+
+    fn whole(&self) -> Text<'a> {
+        *self
+    }
+}
 
 /// One message, with borrowed contents.
 #[derive(Debug)]
-pub(crate) enum Envelope<'a> {
-    Request(RawRequest<'a>),
-    Notification(RawNotification<'a>),
+pub(crate) enum Envelope<'a, P = Text<'a>> {
+    Request(RawRequest<'a, P>),
+    Notification(RawNotification<'a, P>),
     Response(RawResponse<'a>),
 }
 
 /// A request whose params nobody has looked at.
 #[derive(Debug)]
-pub(crate) struct RawRequest<'a> {
+pub(crate) struct RawRequest<'a, P = Text<'a>> {
     pub(crate) id: RequestId,
     pub(crate) method: Cow<'a, str>,
     /// An object, where there are any.
-    pub(crate) params: Option<Text<'a>>,
+    pub(crate) params: Option<P>,
 }
 
 /// A notification whose params nobody has looked at.
 #[derive(Debug)]
-pub(crate) struct RawNotification<'a> {
+pub(crate) struct RawNotification<'a, P = Text<'a>> {
     pub(crate) method: Cow<'a, str>,
     /// An object, where there are any.
-    pub(crate) params: Option<Text<'a>>,
+    pub(crate) params: Option<P>,
 }
 
 /// A response whose result nobody has looked at.
@@ -78,7 +98,7 @@ impl Malformed {
     }
 }
 
-impl<'a> Envelope<'a> {
+impl<'a, P: Params<'a>> Envelope<'a, P> {
     /// Reads one message. Keys are matched exactly, and a key that the envelope gives a meaning may stand only once:
     /// what two parsers could read differently is refused.
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
@@ -88,8 +108,8 @@ impl<'a> Envelope<'a> {
 
     /// Reads one message of a batch, or one that is known to be UTF-8.
     pub(crate) fn parse_str(text: &'a str) -> Result<Self, Malformed> {
-        let mut members = Members::default();
-        match Cursor::new(text).members(|key, value| members.take(key, value)) {
+        let mut members = Members::new();
+        match Cursor::new(text).whole(|key, cursor| members.take(key, cursor)) {
             Ok(true) => members.classify(),
             Ok(false) if serde_json::from_str::<IgnoredAny>(text).is_ok() => {
                 Err(Malformed::invalid(None, "a JSON-RPC message is an object"))
@@ -100,37 +120,54 @@ impl<'a> Envelope<'a> {
 }
 
 /// The members of a message, each as it stands.
-#[derive(Default)]
-struct Members<'a> {
+struct Members<'a, P> {
     jsonrpc: Option<Text<'a>>,
     id: Option<Text<'a>>,
     method: Option<Text<'a>>,
-    params: Option<Text<'a>>,
+    params: Option<P>,
     result: Option<Text<'a>>,
     error: Option<Text<'a>>,
     /// A member that stands there twice.
     twice: Option<Text<'a>>,
 }
 
-impl<'a> Members<'a> {
-    /// Keeps a member. Names are case-sensitive: `"Method"` is not `"method"`.
-    fn take(&mut self, key: Text<'a>, value: Text<'a>) {
-        let Some(name) = key.as_str() else { return };
-        let slot = match &*name {
-            "jsonrpc" => &mut self.jsonrpc,
-            "id" => &mut self.id,
-            "method" => &mut self.method,
-            "params" => &mut self.params,
-            "result" => &mut self.result,
-            "error" => &mut self.error,
-            _ => return,
-        };
-        if slot.replace(value).is_some() {
-            self.twice = Some(key);
+impl<'a, P: Params<'a>> Members<'a, P> {
+    fn new() -> Self {
+        Self {
+            jsonrpc: None,
+            id: None,
+            method: None,
+            params: None,
+            result: None,
+            error: None,
+            twice: None,
         }
     }
 
-    fn classify(self) -> Result<Envelope<'a>, Malformed> {
+    /// Takes a member. Names are case-sensitive: `"Method"` is not `"method"`.
+    fn take(&mut self, key: Text<'a>, cursor: &mut Cursor<'a>) -> Checked<()> {
+        let name = key.as_str();
+        let slot = match name.as_deref() {
+            Some("jsonrpc") => &mut self.jsonrpc,
+            Some("id") => &mut self.id,
+            Some("method") => &mut self.method,
+            Some("result") => &mut self.result,
+            Some("error") => &mut self.error,
+            Some("params") => {
+                if self.params.replace(P::take(cursor)?).is_some() {
+                    self.twice = Some(key);
+                }
+                return Ok(());
+            }
+            _ => return cursor.value().map(drop),
+        };
+        if slot.replace(cursor.value()?).is_some() {
+            self.twice = Some(key);
+        }
+        Ok(())
+    }
+
+    fn classify(mut self) -> Result<Envelope<'a, P>, Malformed> {
         if let Some(twice) = self.twice {
             return Err(Malformed::invalid(
                 None,
@@ -160,8 +197,14 @@ impl<'a> Members<'a> {
             (Some(method), false) => {
                 let method = method.as_str();
                 let method = method.ok_or_else(|| refuse("\"method\" must be a string"))?;
-                let params = self.params.filter(|params| !params.is_null());
-                if params.is_some_and(|params| !params.is_object()) {
+                let params = self
+                    .params
+                    .take()
+                    .filter(|params| !params.whole().is_null());
+                if params
+                    .as_ref()
+                    .is_some_and(|params| !params.whole().is_object())
+                {
                     return Err(refuse("\"params\" must be an object"));
                 }
                 Ok(match id {
@@ -176,7 +219,7 @@ impl<'a> Members<'a> {
         &self,
         id: Option<RequestId>,
         refuse: impl Fn(&str) -> Malformed,
-    ) -> Result<Envelope<'a>, Malformed> {
+    ) -> Result<Envelope<'a, P>, Malformed> {
         let outcome = match (self.result, self.error) {
             (Some(result), None) => Ok(result),
             (None, Some(error)) => Err(error

@@ -10,11 +10,12 @@ use super::{
 };
 use crate::{
     Error, Result,
-    json::{Text, Walk},
-    jsonrpc::ErrorCode,
+    json::{Checked, Cursor, Text},
+    jsonrpc::{ErrorCode, Params},
 };
 
-/// The params of a request, as far as serving it needs to look into them: found in one walk, and not copied.
+/// The params of a message, as far as serving it needs to look into them: found while the message is checked, and not
+/// copied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestParams<'a> {
     /// All of them.
@@ -24,49 +25,71 @@ pub(crate) struct RequestParams<'a> {
     pub(crate) name: Option<Text<'a>>,
     /// What it is called with.
     pub(crate) arguments: Option<Text<'a>>,
+    /// What stands there twice, and so can be read in two ways.
+    twice: Option<Text<'a>>,
 }
 
-impl<'a> RequestParams<'a> {
-    /// Looks into the params of a request.
-    ///
-    /// # Errors
-    /// [`ErrorCode::INVALID_PARAMS`], where `_meta` is no object, or something is said twice.
-    pub(crate) fn of(params: Option<Text<'a>>) -> Result<Self> {
-        let whole = params.unwrap_or(Text::EMPTY);
-        let (mut meta, mut name, mut arguments) = (None, None, None);
-        let mut twice = None;
-        whole.walk(|key, walk| {
+impl<'a> Params<'a> for RequestParams<'a> {
+    fn take(cursor: &mut Cursor<'a>) -> Checked<Self> {
+        let mut params = Self::default();
+        let mut meta = None;
+        params.whole = cursor.members(|key, cursor| {
             let again = match key.as_str().as_deref() {
-                Some("_meta") => meta.replace(RequestMeta::read(walk)).is_some(),
-                Some("name") => keep(&mut name, walk),
-                Some("arguments") => keep(&mut arguments, walk),
-                _ => false,
+                Some("_meta") => meta.replace(RequestMeta::take(cursor)?).is_some(),
+                Some("name") => params.name.replace(cursor.value()?).is_some(),
+                Some("arguments") => params.arguments.replace(cursor.value()?).is_some(),
+                _ => return cursor.value().map(drop),
             };
             if again {
-                twice = Some(key);
+                params.twice = Some(key);
             }
-        });
-        if let Some(twice) = twice {
-            return Err(stands_twice(twice));
-        }
-        let meta = meta.transpose()?.unwrap_or_default();
-        Ok(Self {
-            whole,
-            meta,
-            name,
-            arguments,
-        })
+            Ok(())
+        })?;
+        params.meta = meta.unwrap_or_default();
+        Ok(params)
+    }
+
+    fn whole(&self) -> Text<'a> {
+        self.whole
     }
 }
 
-/// Keeps the value that stands here. `true` where there is one already: what can be read in two ways is refused.
-fn keep<'a>(slot: &mut Option<Text<'a>>, walk: &mut Walk<'a>) -> bool {
-    let value = walk.value();
-    slot.is_some() || std::mem::replace(slot, value).is_some()
+impl<'a> RequestParams<'a> {
+    /// The params that a text is.
+    pub(crate) fn of(text: Text<'a>) -> Self {
+        let taken = Self::take(&mut Cursor::new(text.get()));
+        // A text is JSON for certain.
+        taken.unwrap_or_default()
+    }
+
+    /// Refuses what cannot be read in one way only.
+    ///
+    /// # Errors
+    /// [`ErrorCode::INVALID_PARAMS`], where `_meta` is no object, or something is said twice.
+    pub(crate) fn check(&self) -> Result<()> {
+        if let Some(twice) = self.twice.or(self.meta.twice) {
+            let message = format!("{} stands there twice", twice.get());
+            return Err(Error::invalid_params(message));
+        }
+        match self.meta.raw {
+            Some(raw) if !raw.is_object() && !raw.is_null() => {
+                Err(Error::invalid_params("`_meta` must be an object"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
-fn stands_twice(key: Text<'_>) -> Error {
-    Error::invalid_params(format!("{} stands there twice", key.get()))
+impl Default for RequestParams<'_> {
+    fn default() -> Self {
+        Self {
+            whole: Text::EMPTY,
+            meta: RequestMeta::default(),
+            name: None,
+            arguments: None,
+            twice: None,
+        }
+    }
 }
 
 /// The keys of a request's `_meta` that the protocol gives a meaning, each as it stands.
@@ -79,6 +102,7 @@ pub(crate) struct RequestMeta<'a> {
     client_capabilities: Option<Text<'a>>,
     log_level: Option<Text<'a>>,
     progress_token: Option<Text<'a>>,
+    twice: Option<Text<'a>>,
 }
 
 /// By which rules a request is to be served.
@@ -91,32 +115,24 @@ pub(crate) enum Era {
 }
 
 impl<'a> RequestMeta<'a> {
-    /// Reads the metadata that stands here.
-    fn read(walk: &mut Walk<'a>) -> Result<Self> {
+    /// Takes the metadata that stands here.
+    fn take(cursor: &mut Cursor<'a>) -> Checked<Self> {
         let mut meta = Self::default();
-        let mut twice = None;
-        let mut empty = true;
-        let whole = walk.members(|key, walk| {
-            empty = false;
+        let whole = cursor.members(|key, cursor| {
             let slot = match key.as_str().as_deref() {
                 Some(Meta::PROTOCOL_VERSION) => &mut meta.protocol_version,
                 Some(Meta::CLIENT_INFO) => &mut meta.client_info,
                 Some(Meta::CLIENT_CAPABILITIES) => &mut meta.client_capabilities,
                 Some(Meta::LOG_LEVEL) => &mut meta.log_level,
                 Some(Meta::PROGRESS_TOKEN) => &mut meta.progress_token,
-                _ => return,
+                _ => return cursor.value().map(drop),
             };
-            if keep(slot, walk) {
-                twice = Some(key);
+            if slot.replace(cursor.value()?).is_some() {
+                meta.twice = Some(key);
             }
-        });
-        if let Some(twice) = twice {
-            return Err(stands_twice(twice));
-        }
-        if whole.is_some_and(|whole| !whole.is_object() && !whole.is_null()) {
-            return Err(Error::invalid_params("`_meta` must be an object"));
-        }
-        meta.raw = whole.filter(|_| !empty);
+            Ok(())
+        })?;
+        meta.raw = Some(whole);
         Ok(meta)
     }
 
@@ -237,7 +253,8 @@ mod tests {
     use super::*;
 
     fn meta(params: &str) -> Result<RequestMeta<'_>> {
-        Ok(RequestParams::of(Some(Text::checked(params)))?.meta)
+        let params = RequestParams::of(Text::checked(params));
+        params.check().map(|()| params.meta)
     }
 
     fn era(params: &str, served: &[Revision]) -> Result<Era, (i64, String)> {

@@ -176,11 +176,12 @@ impl ServerPeer {
     fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
         let RawRequest { id, method, params } = arrival.request;
         let features = self.server.features();
-        let identified = RequestParams::of(params).and_then(|params| {
+        let params = params.unwrap_or_default();
+        let identified = params.check().and_then(|()| {
             let peer = self.identify(&features, &method, &params.meta)?;
-            Ok((peer, params.meta.log_level()?, params))
+            Ok((peer, params.meta.log_level()?))
         });
-        let (peer, log_level, params) = match identified {
+        let (peer, log_level) = match identified {
             Ok(identified) => identified,
             Err(error) => {
                 // Only a request that names a revision is refused for it, and who does that knows the modern errors.
@@ -242,7 +243,11 @@ impl Role for ServerPeer {
         self.begin(connection, arrival);
     }
 
-    fn notification(&self, connection: &Arc<Connection>, notification: RawNotification<'_>) {
+    fn notification(
+        &self,
+        connection: &Arc<Connection>,
+        notification: RawNotification<'_, RequestParams<'_>>,
+    ) {
         if notification.method == "notifications/initialized"
             && let Some(legacy) = self.legacy.get()
             && !legacy.initialized.swap(true, Ordering::Relaxed)
@@ -257,7 +262,11 @@ impl Role for ServerPeer {
         let peer = self.legacy().cloned().unwrap_or_else(stranger);
         let context = ContextParts::new(connection, None, peer);
         let cx = RequestContext::new(Arc::new(context));
-        let request = Request::incoming(cx, &notification.method, notification.params);
+        let request = Request::incoming(
+            cx,
+            &notification.method,
+            notification.params.map(|it| it.whole),
+        );
         connection.lane.push(Box::pin(async move {
             if let Err(error) = next.run(request).await {
                 tracing::debug!(%error, "the middleware refused a notification");
@@ -285,8 +294,13 @@ impl Role for ServerPeer {
         let revision = cx.revision();
         let stamp = Arc::clone(&self.stamp);
         let features = self.server.features();
-        let served = RequestParams::of(request.raw_params().map(Text::from))
-            .and_then(|params| methods::serve(self, &features, cx, request.method(), params));
+        let params = request
+            .raw_params()
+            .map(|raw| RequestParams::of(Text::from(raw)));
+        let params = params.unwrap_or_default();
+        let served = params
+            .check()
+            .and_then(|()| methods::serve(self, &features, cx, request.method(), params));
         Box::pin(async move {
             let body = match served? {
                 methods::Served::Now(body) => body,

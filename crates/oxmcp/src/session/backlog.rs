@@ -62,7 +62,8 @@ impl Backlog {
             self.push(None, None);
             return true;
         };
-        let id = match Envelope::parse(bytes) {
+        let parsed: Result<Envelope<'_>, _> = Envelope::parse(bytes);
+        let id = match parsed {
             Ok(Envelope::Response(_)) => return false,
             Ok(Envelope::Notification(notification)) => {
                 return notification.method == "notifications/cancelled"

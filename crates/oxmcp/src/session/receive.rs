@@ -7,12 +7,11 @@ use serde_json::value::RawValue;
 
 use crate::{
     Error, Result,
-    json::Text,
     jsonrpc::{
         Envelope, ErrorCode, ErrorObject, Malformed, RawNotification, RawResponse, RequestId,
         write_error,
     },
-    protocol::{CancelledParams, ProgressParams},
+    protocol::{CancelledParams, ProgressParams, RequestParams},
     session::{Arrival, Batch, Connection, Side, calls::own_id},
     transport::Frame,
 };
@@ -83,7 +82,11 @@ impl Connection {
         }
     }
 
-    fn dispatch(self: &Arc<Self>, envelope: Envelope<'_>, batch: Option<&Arc<Batch>>) {
+    fn dispatch(
+        self: &Arc<Self>,
+        envelope: Envelope<'_, RequestParams<'_>>,
+        batch: Option<&Arc<Batch>>,
+    ) {
         match envelope {
             Envelope::Request(request) => match self.in_flight.admit(&request.id) {
                 Ok(()) => self.role().request(
@@ -101,7 +104,7 @@ impl Connection {
     }
 
     /// Cancellation and progress concern the calls in flight, whatever the role; the rest is the role's.
-    fn take_notification(self: &Arc<Self>, notification: RawNotification<'_>) {
+    fn take_notification(self: &Arc<Self>, notification: RawNotification<'_, RequestParams<'_>>) {
         match &*notification.method {
             "notifications/cancelled" => match decode::<CancelledParams>(notification.params) {
                 Some(CancelledParams {
@@ -197,12 +200,12 @@ impl Connection {
     }
 }
 
-fn decode<T: serde::de::DeserializeOwned>(params: Option<Text<'_>>) -> Option<T> {
-    params?.parse().ok()
+fn decode<T: serde::de::DeserializeOwned>(params: Option<RequestParams<'_>>) -> Option<T> {
+    params?.whole.parse().ok()
 }
 
 /// Whether an element of a batch gets an answer.
-fn is_answered(parsed: &Result<Envelope<'_>, Malformed>, side: Side) -> bool {
+fn is_answered(parsed: &Result<Envelope<'_, RequestParams<'_>>, Malformed>, side: Side) -> bool {
     match parsed {
         Ok(Envelope::Request(_)) => true,
         Ok(_) => false,

@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc};
 use crate::{
     Result,
     jsonrpc::{RawNotification, RawRequest},
+    protocol::RequestParams,
     session::{
         Batch, BoxFuture, Connection,
         middleware::{Next, Request, Response},
@@ -14,7 +15,7 @@ use crate::{
 /// A request that has been admitted and waits to be served.
 #[derive(Debug)]
 pub(crate) struct Arrival<'a> {
-    pub(crate) request: RawRequest<'a>,
+    pub(crate) request: RawRequest<'a, RequestParams<'a>>,
     /// The batch that the answer belongs to.
     pub(crate) batch: Option<Arc<Batch>>,
 }
@@ -35,7 +36,11 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
 
     /// Takes a notification. What it changes in the session is changed when this returns; users' handlers wait in the
     /// lane.
-    fn notification(&self, connection: &Arc<Connection>, notification: RawNotification<'_>);
+    fn notification(
+        &self,
+        connection: &Arc<Connection>,
+        notification: RawNotification<'_, RequestParams<'_>>,
+    );
 
     /// Whether the peer speaks a revision with batches.
     fn has_batches(&self) -> bool {
