@@ -1,6 +1,7 @@
 //! A client at its end of one connection.
 
 use std::{
+    any::Any,
     fmt,
     sync::{Arc, OnceLock},
 };
@@ -133,6 +134,10 @@ fn respond(method: &str) -> Result<Body> {
 impl Role for ClientPeer {
     fn side(&self) -> Side {
         Side::Client
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
 
     fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {

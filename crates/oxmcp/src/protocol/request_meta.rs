@@ -2,6 +2,8 @@
 //!
 //! See [per-request fields](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
 
+use std::borrow::Cow;
+
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -102,6 +104,7 @@ pub(crate) struct RequestMeta<'a> {
     client_capabilities: Option<Text<'a>>,
     log_level: Option<Text<'a>>,
     progress_token: Option<Text<'a>>,
+    traceparent: Option<Text<'a>>,
     twice: Option<Text<'a>>,
 }
 
@@ -125,6 +128,7 @@ impl<'a> RequestMeta<'a> {
                 Some(Meta::CLIENT_CAPABILITIES) => &mut meta.client_capabilities,
                 Some(Meta::LOG_LEVEL) => &mut meta.log_level,
                 Some(Meta::PROGRESS_TOKEN) => &mut meta.progress_token,
+                Some(Meta::TRACEPARENT) => &mut meta.traceparent,
                 _ => return cursor.value().map(drop),
             };
             if slot.replace(cursor.value()?).is_some() {
@@ -213,6 +217,11 @@ impl<'a> RequestMeta<'a> {
     /// The token under which the caller wants to hear of progress.
     pub(crate) fn progress_token(&self) -> Option<ProgressToken> {
         self.progress_token?.parse().ok()
+    }
+
+    /// The W3C `traceparent` of the caller.
+    pub(crate) fn traceparent(&self) -> Option<Cow<'a, str>> {
+        self.traceparent?.as_str()
     }
 
     /// The least severe level that the caller wants to hear of.

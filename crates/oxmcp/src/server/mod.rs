@@ -8,6 +8,7 @@ mod methods;
 mod peer;
 mod registry;
 mod session;
+mod span;
 mod tool;
 
 pub use handle::Server;

@@ -1,6 +1,7 @@
 //! A server at its end of one connection.
 
 use std::{
+    any::Any,
     fmt,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
@@ -16,7 +17,7 @@ use crate::{
         Era, InitializeParams, Method, RequestMeta, RequestParams, ServerCapabilities, method,
         unsupported_version,
     },
-    server::{Server, features::Features, methods},
+    server::{Server, features::Features, methods, span},
     session::{
         Arrival, Body, BoxFuture, Connection, ContextParts, Peer, RequestContext, Role, Side, Work,
         guarded,
@@ -228,7 +229,10 @@ impl ServerPeer {
         }
         match guarded(|| methods::serve(self, features, cx, method, params)) {
             Ok(methods::Served::Now(body)) => respond_now(&context, Ok(body)),
-            Ok(methods::Served::Later(work)) => serve(context, work),
+            Ok(methods::Served::Later(work)) => {
+                let work = span::traced(work, &context, method, &params);
+                serve(context, work);
+            }
             Err(error) => respond_now(&context, Err(error)),
         }
     }
@@ -237,6 +241,10 @@ impl ServerPeer {
 impl Role for ServerPeer {
     fn side(&self) -> Side {
         Side::Server
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
 
     fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {

@@ -6,7 +6,7 @@ use crate::{
     Error, Result, Revision,
     protocol::{ClientCapabilities, EmptyParams, Implementation, Method, method::Ping},
     server::{Server, peer::ServerPeer},
-    session::{CallOptions, Connection, Outcome},
+    session::{CallOptions, Connection, Outcome, RequestContext},
 };
 
 /// A server's end of a connection to one client. Cheap to clone; all clones are the same session.
@@ -109,6 +109,26 @@ impl ServerSession {
             Outcome::Closed => Ok(()),
             Outcome::Failed(reason) => Err(Error::closed(reason)),
         }
+    }
+}
+
+impl RequestContext {
+    /// The session that the request came over, on a server: for the [`Server`] itself, and for what concerns the client
+    /// beyond the request. `None` where a client handles what a server sent.
+    ///
+    /// ```
+    /// use oxmcp::{RequestContext, Tool};
+    ///
+    /// let tool = Tool::new("sessions", "Count the sessions", |cx: RequestContext| async move {
+    ///     cx.server_session().map_or(0, |session| session.server().sessions().count())
+    /// });
+    /// # let _ = tool;
+    /// ```
+    #[must_use]
+    pub fn server_session(&self) -> Option<ServerSession> {
+        let connection = &self.parts().connection;
+        let peer = Arc::clone(connection.role()).into_any().downcast().ok()?;
+        Some(ServerSession::new(Arc::clone(connection), peer))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a connection needs to know of the role at its end.
 
-use std::{fmt, sync::Arc};
+use std::{any::Any, fmt, sync::Arc};
 
 use crate::{
     Result,
@@ -30,6 +30,9 @@ pub(crate) enum Side {
 /// A client or a server at one end of one connection.
 pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     fn side(&self) -> Side;
+
+    /// Itself, for those who know which role it is.
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 
     /// Serves a request, through [`serve`](super::serve) or [`respond_now`](super::respond_now). Does not block.
     fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>);

@@ -5,5 +5,6 @@ mod handlers;
 mod negotiation;
 mod pages;
 mod sessions;
+mod span;
 mod tools;
 mod validation;
