@@ -29,11 +29,12 @@ impl InFlight {
         }
     }
 
-    /// Whether a request with this id may be begun now.
+    /// Whether a request with this id may be begun now. A ping always finds room: it asks whether this side is alive, and
+    /// is answered at once.
     ///
     /// # Errors
     /// Where the id is in use, the limit is reached, or the session ends.
-    pub(crate) fn admit(&self, id: &RequestId) -> Result<()> {
+    pub(crate) fn admit(&self, id: &RequestId, method: &str) -> Result<()> {
         let state = self.lock();
         if state.draining {
             return Err(Error::internal(
@@ -45,7 +46,7 @@ impl InFlight {
                 "request id {id} is in use by a request that has not been answered yet"
             )));
         }
-        if state.served.len() >= self.limit {
+        if state.served.len() >= self.limit && method != "ping" {
             return Err(Error::internal(format!(
                 "too many requests in flight: the limit is {}; wait for answers before you send more",
                 self.limit

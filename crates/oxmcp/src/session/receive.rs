@@ -88,16 +88,20 @@ impl Connection {
         batch: Option<&Arc<Batch>>,
     ) {
         match envelope {
-            Envelope::Request(request) => match self.in_flight.admit(&request.id) {
-                Ok(()) => self.role().request(
-                    self,
-                    Arrival {
-                        request,
-                        batch: batch.cloned(),
-                    },
-                ),
-                Err(error) => self.refuse_in(batch, Some(request.id), &ErrorObject::from(&error)),
-            },
+            Envelope::Request(request) => {
+                match self.in_flight.admit(&request.id, &request.method) {
+                    Ok(()) => self.role().request(
+                        self,
+                        Arrival {
+                            request,
+                            batch: batch.cloned(),
+                        },
+                    ),
+                    Err(error) => {
+                        self.refuse_in(batch, Some(&request.id), &ErrorObject::from(&error));
+                    }
+                }
+            }
             Envelope::Notification(notification) => self.take_notification(notification),
             Envelope::Response(response) => self.take_response(response),
         }
@@ -157,7 +161,11 @@ impl Connection {
             self.heard_noise(bytes);
         }
         // An answer that cannot be understood is still the answer: its caller must not wait for another.
-        let answered = answers.as_ref().or(id.as_ref().filter(|_| is_client));
+        let answered = if is_client {
+            answers.as_ref().or(id.as_ref())
+        } else {
+            answers.as_ref()
+        };
         if let Some(waiter) = answered
             .and_then(own_id)
             .and_then(|id| self.calls.leave(id))
@@ -167,7 +175,7 @@ impl Connection {
             let _ = waiter.answer.send(Err(error));
         }
         if !is_client {
-            self.refuse_in(batch, id, &error);
+            self.refuse_in(batch, id.as_ref(), &error);
         }
     }
 
@@ -185,14 +193,14 @@ impl Connection {
         self.refuse_in(None, None, &error);
     }
 
-    fn refuse_in(&self, batch: Option<&Arc<Batch>>, id: Option<RequestId>, error: &ErrorObject) {
+    fn refuse_in(&self, batch: Option<&Arc<Batch>>, id: Option<&RequestId>, error: &ErrorObject) {
         let Some(batch) = batch else {
             self.outbox
-                .append_from_driver(|out| write_error(out, id.as_ref(), error));
+                .append_from_driver(|out| write_error(out, id, error));
             return;
         };
         let mut answer = Vec::new();
-        write_error(&mut answer, id.as_ref(), error);
+        write_error(&mut answer, id, error);
         if let Some(whole) = batch.answered(Some(&answer)) {
             self.outbox
                 .append_from_driver(|out| out.extend_from_slice(&whole));

@@ -34,7 +34,7 @@ pub(crate) fn serve(context: Arc<ContextParts>, work: Work) {
     } = work;
     if pace.as_ref().is_none_or(|pace| pace.is_quick()) {
         match first_poll(&mut future, pace.as_deref(), begun) {
-            Poll::Ready(result) => return respond_now(&context, result),
+            Poll::Ready(result) => respond_now(&context, result),
             Poll::Pending => spawn(context, future, None),
         }
     } else {
