@@ -15,6 +15,7 @@ mod schema_options;
 mod schemas;
 mod send;
 mod server;
+mod session;
 mod support;
 mod tidy;
 mod transport;
