@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     Result,
-    jsonrpc::{ErrorObject, write_error, write_response},
+    jsonrpc::{ErrorObject, RequestId, write_error, write_response},
     protocol::project_error,
-    session::{Body, BoxFuture, ContextParts, Pace, panics},
+    session::{Batch, Body, BoxFuture, ContextParts, Pace, panics},
 };
 
 /// What remains to be done for a request.
@@ -91,19 +91,41 @@ fn spawn(context: Arc<ContextParts>, mut future: BoxFuture<Result<Body>>, pace: 
     });
 }
 
-fn finish(context: &ContextParts, id: &crate::RequestId, result: Option<Result<Body>>) {
+fn finish(context: &ContextParts, id: &RequestId, result: Option<Result<Body>>) {
     let connection = &context.connection;
     match result {
-        Some(result) if !context.cancel.is_set() => {
-            // The answer is in the outbox before the request leaves the table: whoever sees an empty table while
-            // draining knows that all answers are there to be written.
-            send(context, result, false);
+        Some(result) if !context.cancel.is_set() => answer(context, id, result),
+        _ => {
+            abandon(context);
+            connection.in_flight.leave(id);
         }
-        _ => abandon(context),
     }
-    connection.in_flight.leave(id);
     if connection.in_flight.is_draining() {
         connection.outbox.call_attention();
+    }
+}
+
+/// Answers a request that took its time.
+///
+/// It leaves the table together with its answer, under the outbox's lock: whoever reads the answer can use its id and
+/// its place again, and whoever sees an empty table while draining knows that all answers are there to be written.
+fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
+    let outbox = &context.connection.outbox;
+    let in_flight = &context.connection.in_flight;
+    let sent = match &context.batch {
+        None => outbox.append(|out| {
+            in_flight.leave(id);
+            write_answer(out, context, result);
+        }),
+        Some(batch) => in_batch(batch, context, result).and_then(|whole| {
+            outbox.append(|out| {
+                in_flight.leave(id);
+                out.extend_from_slice(&whole);
+            })
+        }),
+    };
+    if sent.is_none() {
+        in_flight.leave(id);
     }
 }
 
@@ -123,23 +145,21 @@ fn abandon(context: &ContextParts) {
 
 /// Answers a request from within the connection's task.
 pub(crate) fn respond_now(context: &ContextParts, result: Result<Body>) {
-    send(context, result, true);
+    let outbox = &context.connection.outbox;
+    let Some(batch) = &context.batch else {
+        outbox.append_from_driver(|out| write_answer(out, context, result));
+        return;
+    };
+    if let Some(whole) = in_batch(batch, context, result) {
+        outbox.append_from_driver(|out| out.extend_from_slice(&whole));
+    }
 }
 
-fn send(context: &ContextParts, result: Result<Body>, from_driver: bool) {
-    let write = |out: &mut Vec<u8>| write_answer(out, context, result);
-    let outbox = &context.connection.outbox;
-    if let Some(batch) = &context.batch {
-        let mut answer = Vec::new();
-        write(&mut answer);
-        if let Some(whole) = batch.answered(Some(&answer)) {
-            outbox.append(|out| out.extend_from_slice(&whole));
-        }
-    } else if from_driver {
-        outbox.append_from_driver(write);
-    } else {
-        outbox.append(write);
-    }
+/// Adds an answer to those of its batch, and returns them all if it was the last.
+fn in_batch(batch: &Batch, context: &ContextParts, result: Result<Body>) -> Option<Vec<u8>> {
+    let mut answer = Vec::new();
+    write_answer(&mut answer, context, result);
+    batch.answered(Some(&answer))
 }
 
 fn write_answer(out: &mut Vec<u8>, context: &ContextParts, result: Result<Body>) {
