@@ -50,6 +50,24 @@ async fn w5_ten_thousand_requests_in_flight_stay_within_the_limit() {
     assert_alive(&mut peer).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_frees_the_id_and_the_place_of_its_request() {
+    let limits = Limits {
+        max_in_flight: 1,
+        ..Limits::default()
+    };
+    let waits = Tool::new("waits", "Waits for its turn", || async {
+        tokio::task::yield_now().await;
+        "waited"
+    });
+    let server = server().tool(waits).limits(limits);
+    let mut peer = client_of(&server, Revision::V2025_11_25).await;
+    for _ in 0..5_000 {
+        let answer = peer.ask(call(1, "waits", json!({}))).await.unwrap();
+        assert_eq!(text(&answer), "waited", "{answer}");
+    }
+}
+
 const BIG: usize = 10_000;
 const UNSENT: usize = 100_000;
 const IN_FLIGHT: usize = 100;
@@ -186,13 +204,17 @@ async fn a_peer_that_never_pauses_does_not_keep_an_answer_back() {
             .write_all(format!("{}\n", ping(1)).as_bytes())
             .await
             .unwrap();
-        loop {
+        for _ in 0..200 {
             write.write_all(noise.as_bytes()).await.unwrap();
         }
     });
     let mut lines = BufReader::new(read).lines();
     let answer = lines.next_line().await.unwrap().unwrap();
     assert!(answer.contains("\"id\":1"), "{answer}");
+    assert!(
+        !flooding.is_finished(),
+        "the answer waited for the flood to end"
+    );
     flooding.abort();
 }
 
@@ -223,7 +245,8 @@ async fn w5_two_peers_that_flood_each_other_do_not_wait_for_ever() {
         let serving = serving.clone();
         all.spawn(async move { serving.ping().await.unwrap() });
     }
-    while let Some(done) = all.join_next().await {
+    let hour = Duration::from_secs(3600);
+    while let Some(done) = timeout(hour, all.join_next()).await.unwrap() {
         done.unwrap();
     }
     session.close().await.unwrap();
