@@ -91,7 +91,7 @@ async fn converse(
         select! {
             biased;
             frame = read.read(), if may_read => pump.arrived(frame, unsent)?,
-            due = connection.outbox.take(&mut batch) => match due {
+            due = connection.outbox.take(&mut batch, pump.gathers()) => match due {
                 Due::Attention => pump.look_around(),
                 Due::Write => {
                     pump.write(read, write, &batch).await?;
@@ -128,6 +128,11 @@ impl<'a> Pump<'a> {
         let write_first =
             unsent >= WRITE_FIRST || (unsent > 0 && self.since_write >= MESSAGES_UNTIL_WRITE);
         self.reading && !write_first && !self.backlog.is_full()
+    }
+
+    /// Whether several tasks may be about to answer or to ask: as many as there were messages for them.
+    fn gathers(&self) -> bool {
+        self.since_write > 1
     }
 
     fn is_full(&self, unsent: usize) -> bool {

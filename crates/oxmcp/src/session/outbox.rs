@@ -33,6 +33,8 @@ struct State {
     buffer: Vec<u8>,
     /// The driver, where it waits for something to write.
     driver: Option<Waker>,
+    /// Somebody has woken the driver by what he appended.
+    roused: bool,
     /// Something other than the buffer has changed.
     attention: bool,
     closed: bool,
@@ -65,6 +67,7 @@ impl Outbox {
         }
         let written = append_whole(&mut state.buffer, write);
         let driver = state.driver.take();
+        state.roused |= driver.is_some();
         drop(state);
         if let Some(driver) = driver {
             driver.wake();
@@ -102,11 +105,14 @@ impl Outbox {
 
     /// For the driver: waits until there is something to do for it. What is to be written is taken in exchange for
     /// `written`, an empty buffer. Cancel safe.
-    pub(crate) async fn take(&self, written: &mut Vec<u8>) -> Due {
-        poll_fn(|cx| self.poll_take(cx, written)).await
+    ///
+    /// With `gather`, whoever else is about to append has his turn first: a scheduler may run the driver right after
+    /// the first task that appends, and then each message would become a write of its own.
+    pub(crate) async fn take(&self, written: &mut Vec<u8>, gather: bool) -> Due {
+        poll_fn(|cx| self.poll_take(cx, written, gather)).await
     }
 
-    fn poll_take(&self, cx: &Context<'_>, written: &mut Vec<u8>) -> Poll<Due> {
+    fn poll_take(&self, cx: &Context<'_>, written: &mut Vec<u8>, gather: bool) -> Poll<Due> {
         let mut state = self.lock();
         if mem::take(&mut state.attention) {
             return Poll::Ready(Due::Attention);
@@ -116,6 +122,11 @@ impl Outbox {
                 Some(driver) => driver.clone_from(cx.waker()),
                 none => *none = Some(cx.waker().clone()),
             }
+            return Poll::Pending;
+        }
+        if mem::take(&mut state.roused) && gather {
+            // A task that wakes itself goes to the end of the queue.
+            cx.waker().wake_by_ref();
             return Poll::Pending;
         }
         mem::swap(&mut state.buffer, written);
