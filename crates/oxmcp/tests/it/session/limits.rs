@@ -11,7 +11,7 @@ use std::{
 use oxmcp::{
     Client, Limits, Revision, Server, Tool,
     middleware::{self, Next, Request, Response},
-    transport::{in_memory, stream},
+    transport::stream,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -163,23 +163,25 @@ async fn k6_a_request_that_waits_to_be_begun_can_be_cancelled() {
     let requests = 100;
     let line = |message: Value| format!("{message}\n");
     for id in 0..requests {
-        let asked = request(
-            id,
-            "tools/call",
-            json!({"name": "big", "_meta": ScriptedPeer::modern_meta()}),
-        );
-        write.write_all(line(asked).as_bytes()).await.unwrap();
+        let params = json!({"name": "big", "_meta": ScriptedPeer::modern_meta()});
+        let line = line(request(id, "tools/call", params));
+        let sent = timeout(Duration::from_secs(60), write.write_all(line.as_bytes())).await;
+        sent.expect("requests are read, up to a bound").unwrap();
     }
     sleep(Duration::from_secs(1)).await;
     assert!(calls.load(Ordering::SeqCst) < 90);
     for id in 90..requests {
-        write.write_all(line(cancel(id)).as_bytes()).await.unwrap();
+        let line = line(cancel(id));
+        let sent = timeout(Duration::from_secs(60), write.write_all(line.as_bytes())).await;
+        sent.expect("cancellations are read, whatever waits")
+            .unwrap();
     }
     sleep(Duration::from_secs(1)).await;
+    let hour = Duration::from_secs(3600);
     write.shutdown().await.unwrap();
     let mut lines = BufReader::new(read).lines();
     let mut ids = Vec::new();
-    while let Some(answer) = lines.next_line().await.unwrap() {
+    while let Some(answer) = timeout(hour, lines.next_line()).await.unwrap().unwrap() {
         let answer: Value = serde_json::from_str(&answer).unwrap();
         assert_eq!(text(&answer).len(), BIG, "{answer}");
         ids.push(answer["id"].as_i64().unwrap());
@@ -229,9 +231,10 @@ async fn w5_two_peers_that_flood_each_other_do_not_wait_for_ever() {
         .revisions([Revision::V2025_11_25])
         .layer(middleware::from_fn(verbose_ping));
     let server = server().limits(limits);
-    let (near, far) = in_memory();
-    let serving = server.connect(far).await.unwrap();
-    let session = client.connect(near).await.unwrap();
+    // A pipe that holds less than a message: each waits for the other to read.
+    let (near, far) = tokio::io::duplex(1 << 10);
+    let serving = server.connect(stream(far)).await.unwrap();
+    let session = client.connect(stream(near)).await.unwrap();
     let mut all = JoinSet::new();
     for _ in 0..200 {
         let session = session.clone();
