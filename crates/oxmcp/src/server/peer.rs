@@ -213,13 +213,14 @@ impl ServerPeer {
         let cx = RequestContext::new(Arc::clone(&context));
         if let Some(next) = features.incoming.next().cloned() {
             let request = Request::incoming(cx, method, Some(params.whole));
-            let future = Box::pin(async move {
-                next.run(request)
-                    .await
-                    .map(|response| Body::Json(response.into_text()))
-            });
             // What a client sends right after `initialize` relies on the session that it opens.
             let opens = method == method::Initialize::NAME;
+            let hold = opens.then(|| context.connection.hold());
+            let future = Box::pin(async move {
+                let response = next.run(request).await;
+                drop(hold);
+                response.map(|response| Body::Json(response.into_text()))
+            });
             let work = Work {
                 future,
                 pace: (!opens).then(|| Arc::clone(self.server.pace())),

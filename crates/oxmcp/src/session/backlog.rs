@@ -22,6 +22,8 @@ pub(crate) struct Backlog {
     kept: VecDeque<Kept>,
     bytes: usize,
     limit: usize,
+    /// Whether an `initialize` was let through.
+    opened: bool,
 }
 
 #[derive(Debug)]
@@ -44,6 +46,7 @@ impl Backlog {
             kept: VecDeque::new(),
             bytes: 0,
             limit,
+            opened: false,
         }
     }
 
@@ -69,8 +72,11 @@ impl Backlog {
                 return notification.method == "notifications/cancelled"
                     && self.cancel(notification.params.map(|params| params.get()));
             }
-            // Its answer is small and comes once, and what follows relies on it.
-            Ok(Envelope::Request(request)) if request.method == "initialize" => return false,
+            // Its answer is small, and what follows relies on it. It is sent once; a flood of it must wait like any other.
+            Ok(Envelope::Request(request)) if request.method == "initialize" && !self.opened => {
+                self.opened = true;
+                return false;
+            }
             Ok(Envelope::Request(request)) => Some(request.id),
             Err(_) => None,
         };

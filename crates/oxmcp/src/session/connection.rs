@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use crate::{
@@ -23,6 +26,8 @@ pub(crate) struct Connection {
     pub(crate) calls: Calls,
     pub(crate) in_flight: InFlight,
     pub(crate) lane: Arc<Lane>,
+    /// Whether nothing more is taken from the peer for now.
+    held: AtomicBool,
     /// Set when this side wants to close.
     closing: CancelSignal,
     /// Set when the driver has ended; then `outcome` holds why.
@@ -49,6 +54,7 @@ impl Connection {
             calls: Calls::default(),
             in_flight: InFlight::new(limits.max_in_flight),
             lane: Lane::new(limits.max_queued_notifications),
+            held: AtomicBool::new(false),
             closing: CancelSignal::default(),
             ended: CancelSignal::default(),
             outcome: OnceLock::new(),
@@ -71,6 +77,16 @@ impl Connection {
     pub(crate) fn break_off(self: &Arc<Self>, reason: &str) {
         self.cut(Outcome::Failed(reason.to_owned()));
         self.begin_close();
+    }
+
+    /// Takes nothing more from the peer until what this returns is dropped: what comes next relies on what is being done.
+    pub(crate) fn hold(self: &Arc<Self>) -> Hold {
+        self.held.store(true, Ordering::Relaxed);
+        Hold(Arc::clone(self))
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.held.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -154,6 +170,17 @@ impl Connection {
                 Err(Error::misuse(format!("the params are no JSON: {error}")).with_source(error))
             }
         }
+    }
+}
+
+/// Keeps a connection from taking anything more; made by [`Connection::hold`].
+#[derive(Debug)]
+pub(crate) struct Hold(Arc<Connection>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.held.store(false, Ordering::Relaxed);
+        self.0.outbox.call_attention();
     }
 }
 

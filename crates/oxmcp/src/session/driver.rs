@@ -79,7 +79,9 @@ async fn converse(
     let mut pump = Pump::new(connection);
     let mut batch = Vec::new();
     loop {
-        pump.give_way().await;
+        if pump.give_way().await {
+            return Ok(());
+        }
         let unsent = connection.outbox.unsent();
         if pump.take_kept(unsent) {
             continue;
@@ -116,18 +118,22 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Lets other tasks have their turn, now and then.
-    async fn give_way(&mut self) {
-        if self.in_a_row >= MESSAGES_IN_A_ROW {
-            self.in_a_row = 0;
-            yield_now().await;
+    /// Lets other tasks have their turn, now and then, and looks at what a peer that never pauses would keep from being
+    /// seen: whether the connection is to be closed, and whether its time is up. Returns the latter.
+    async fn give_way(&mut self) -> bool {
+        if self.in_a_row < MESSAGES_IN_A_ROW {
+            return false;
         }
+        self.in_a_row = 0;
+        yield_now().await;
+        self.look_around();
+        matches!(self.phase, Phase::Draining(deadline) if Instant::now() >= deadline)
     }
 
     fn may_read(&self, unsent: usize) -> bool {
         let write_first =
             unsent >= WRITE_FIRST || (unsent > 0 && self.since_write >= MESSAGES_UNTIL_WRITE);
-        self.reading && !write_first && !self.backlog.is_full()
+        self.reading && !write_first && !self.backlog.is_full() && !self.connection.is_held()
     }
 
     /// Whether several tasks may be about to answer or to ask: as many as there were messages for them.
@@ -157,7 +163,7 @@ impl<'a> Pump<'a> {
 
     /// Takes the oldest message that had to wait, if there is room now.
     fn take_kept(&mut self, unsent: usize) -> bool {
-        if self.backlog.is_empty() || self.is_full(unsent) {
+        if self.backlog.is_empty() || self.is_full(unsent) || self.connection.is_held() {
             return false;
         }
         self.in_a_row += 1;
@@ -182,9 +188,11 @@ impl<'a> Pump<'a> {
         let writing = write.write(Messages::new(batch));
         pin!(writing);
         while !connection.is_cut() {
-            self.give_way().await;
+            if self.give_way().await {
+                return Err(Error::closed("the peer stopped reading"));
+            }
             let unsent = outbox.unsent();
-            let may_read = self.reading && !self.backlog.is_full();
+            let may_read = self.reading && !self.backlog.is_full() && !connection.is_held();
             select! {
                 biased;
                 result = &mut writing => {

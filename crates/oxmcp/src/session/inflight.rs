@@ -36,7 +36,7 @@ impl InFlight {
     /// Where the id is in use, the limit is reached, or the session ends.
     pub(crate) fn admit(&self, id: &RequestId, method: &str) -> Result<()> {
         let state = self.lock();
-        if state.draining {
+        if state.draining && method != "ping" {
             return Err(Error::internal(
                 "the session is being closed; nothing new is begun",
             ));

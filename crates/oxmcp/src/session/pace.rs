@@ -11,6 +11,10 @@ const QUICK: Duration = Duration::from_micros(500);
 const TRUSTED: u32 = 2;
 /// So many are owed after a slow one, so that a handler which is slow now and then costs little.
 const OWED: u32 = 50;
+/// After one that is longer than this, no trust is left: whoever waited for it has noticed.
+const FAR_TOO_SLOW: Duration = Duration::from_millis(10);
+/// Owed by those who are never trusted again.
+const FOR_EVER: u32 = u32::MAX;
 
 /// How long a handler's first poll commonly takes.
 ///
@@ -26,18 +30,56 @@ impl Pace {
         Self(AtomicU32::new(TRUSTED))
     }
 
+    /// For a handler that is never to be trusted.
+    pub(crate) fn slow() -> Self {
+        Self(AtomicU32::new(FOR_EVER))
+    }
+
     pub(crate) fn is_quick(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
 
     pub(crate) fn record(&self, first_poll: Duration) {
-        if first_poll > QUICK {
-            self.0.store(OWED, Ordering::Relaxed);
-        } else {
-            let owed = self.0.load(Ordering::Relaxed);
-            if owed > 0 {
-                self.0.store(owed - 1, Ordering::Relaxed);
-            }
+        let owed = self.0.load(Ordering::Relaxed);
+        let now = match owed {
+            FOR_EVER => return,
+            _ if first_poll > FAR_TOO_SLOW => FOR_EVER,
+            _ if first_poll > QUICK => OWED,
+            0 => return,
+            owed => owed - 1,
+        };
+        self.0.store(now, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trust_is_earned_and_lost() {
+        let pace = Pace::new();
+        for _ in 0..TRUSTED {
+            assert!(!pace.is_quick());
+            pace.record(QUICK);
         }
+        assert!(pace.is_quick());
+        pace.record(QUICK * 2);
+        for _ in 0..OWED {
+            assert!(!pace.is_quick());
+            pace.record(Duration::ZERO);
+        }
+        assert!(pace.is_quick());
+    }
+
+    #[test]
+    fn one_that_is_far_too_slow_is_never_trusted_again() {
+        let pace = Pace::new();
+        pace.record(FAR_TOO_SLOW * 2);
+        for _ in 0..10 * OWED {
+            pace.record(Duration::ZERO);
+        }
+        assert!(!pace.is_quick());
+        assert!(!Pace::slow().is_quick());
     }
 }

@@ -115,7 +115,9 @@ fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
     let sent = match &context.batch {
         None => outbox.append(|out| {
             in_flight.leave(id);
-            write_answer(out, context, result);
+            if !context.cancel.is_set() {
+                write_answer(out, context, result);
+            }
         }),
         Some(batch) => in_batch(batch, context, result).and_then(|whole| {
             outbox.append(|out| {

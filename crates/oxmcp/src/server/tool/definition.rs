@@ -51,6 +51,8 @@ pub struct Tool {
     pub(super) output: Option<Schema>,
     pub(super) handler: ErasedHandler,
     pub(super) validated: bool,
+    /// Whether every call gets a task of its own from the start.
+    pub(super) spawned: bool,
     /// The first thing that is wrong.
     pub(super) problem: Option<Error>,
 }
@@ -136,6 +138,7 @@ impl Tool {
             output: schemas.1,
             handler,
             validated: true,
+            spawned: false,
             problem,
         }
     }
@@ -250,6 +253,19 @@ impl Tool {
     #[must_use]
     pub fn unvalidated(mut self) -> Self {
         self.validated = false;
+        self
+    }
+
+    /// Runs every call on a task of its own from the start, for a handler that computes or blocks for long now and then.
+    ///
+    /// A handler that has always been ready within half a millisecond is begun on the connection's own task, which saves
+    /// most of the cost of a call; meanwhile nothing else of the connection is taken. The first call that takes long is
+    /// noticed, and the tool is begun elsewhere from then on. This is for those who cannot afford that first time.
+    /// Handlers that wait with `.await` do not need it, and code that blocks belongs into
+    /// [`spawn_blocking`](tokio::task::spawn_blocking) all the same.
+    #[must_use]
+    pub fn spawned(mut self) -> Self {
+        self.spawned = true;
         self
     }
 

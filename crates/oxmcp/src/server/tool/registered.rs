@@ -32,6 +32,7 @@ impl RegisteredTool {
             output,
             handler,
             validated,
+            spawned,
             problem,
         } = tool;
         if let Some(problem) = problem {
@@ -47,7 +48,7 @@ impl RegisteredTool {
             input: validated.then_some(input),
             output: output.filter(|_| validated),
             handler,
-            pace: Arc::new(Pace::new()),
+            pace: Arc::new(if spawned { Pace::slow() } else { Pace::new() }),
         }))
     }
 

@@ -137,13 +137,27 @@ async fn w5_w7_a_peer_that_stops_reading_stops_being_served_and_loses_nothing() 
 
 #[tokio::test(start_paused = true)]
 async fn w5_nonsense_without_end_does_not_grow_the_unsent_answers() {
+    flood(b"nonsense\n".to_vec()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn w5_initialize_without_end_does_not_grow_the_unsent_answers() {
+    let hello = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "flood", "version": "1"},
+    });
+    flood(format!("{}\n", request(1, "initialize", hello)).into_bytes()).await;
+}
+
+async fn flood(line: Vec<u8>) {
     let (server, _) = verbose();
     let (ours, theirs) = tokio::io::duplex(64 << 10);
     let session = server.connect(stream(theirs)).await.unwrap();
     let (_read, mut write) = tokio::io::split(ours);
     let flooding = tokio::spawn(async move {
         loop {
-            write.write_all(b"nonsense\n").await.unwrap();
+            write.write_all(&line).await.unwrap();
         }
     });
     sleep(Duration::from_secs(1)).await;

@@ -241,3 +241,32 @@ async fn a_slow_middleware_delays_only_its_own_request() {
         assert_eq!(text(&peer.receive().await.unwrap()), "fast");
     }
 }
+
+#[tokio::test]
+async fn what_follows_initialize_waits_for_a_middleware_that_takes_its_time() {
+    let server = server().layer(middleware::from_fn(
+        |request: Request, next: Next| async move {
+            tokio::task::yield_now().await;
+            next.run(request).await
+        },
+    ));
+    let (mut peer, transport) = ScriptedPeer::new().await;
+    server.connect(transport).await.unwrap();
+    let hello = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "pipelined", "version": "1"},
+    });
+    peer.send(request(1, "initialize", hello)).await.unwrap();
+    peer.send(notification("notifications/initialized", json!({})))
+        .await
+        .unwrap();
+    peer.send(request(2, "tools/list", json!({})))
+        .await
+        .unwrap();
+    assert_eq!(
+        peer.receive().await.unwrap()["result"]["protocolVersion"],
+        "2025-11-25"
+    );
+    assert!(peer.receive().await.unwrap()["result"]["tools"].is_array());
+}

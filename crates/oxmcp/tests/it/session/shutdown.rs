@@ -9,8 +9,9 @@ use std::{
 };
 
 use oxmcp::{
-    Client, Limits, RequestContext, Revision, Server, Tool, testing::ScriptedPeer,
-    transport::stream,
+    Client, Limits, RequestContext, Revision, Server, Tool,
+    testing::ScriptedPeer,
+    transport::{Frame, Messages, ReadHalf, Transport, WriteHalf, stream},
 };
 use serde_json::json;
 use tokio::{io::AsyncWriteExt, time::Instant};
@@ -241,4 +242,38 @@ async fn h2_sessions_of_one_server_end_one_by_one() {
             assert_alive(peer).await;
         }
     }
+}
+
+/// A transport whose peer sends notifications without end and without a pause.
+struct Endless;
+
+impl Transport for Endless {
+    type Read = Self;
+    type Write = Self;
+
+    async fn connect(&mut self, _limits: &Limits) -> oxmcp::Result<(Self, Self)> {
+        Ok((Self, Self))
+    }
+}
+
+impl ReadHalf for Endless {
+    async fn read(&mut self) -> oxmcp::Result<Option<Frame<'_>>> {
+        Ok(Some(Frame::Message(br#"{"jsonrpc":"2.0","method":"x"}"#)))
+    }
+}
+
+impl WriteHalf for Endless {
+    async fn write(&mut self, _messages: Messages<'_>) -> oxmcp::Result<()> {
+        Ok(())
+    }
+
+    async fn close(&mut self) -> oxmcp::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn close_is_seen_though_the_peer_never_pauses() {
+    let session = server().connect(Endless).await.unwrap();
+    session.close().await.unwrap();
 }
