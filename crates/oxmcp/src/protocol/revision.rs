@@ -227,10 +227,17 @@ impl fmt::Display for Revision {
 }
 
 /// There is no revision of that name, or this version of the crate does not know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no revision of MCP that this crate knows has this name")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnknownRevision;
+
+impl fmt::Display for UnknownRevision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no revision of MCP that this crate knows has this name")
+    }
+}
+
+impl std::error::Error for UnknownRevision {}
 
 impl FromStr for Revision {
     type Err = UnknownRevision;

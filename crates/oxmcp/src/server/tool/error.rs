@@ -130,16 +130,14 @@ mod tests {
 
     use super::*;
 
-    #[derive(Debug, thiserror::Error)]
-    #[error("cannot read the settings")]
-    struct Outer(#[source] io::Error);
-
     #[test]
     fn k3_the_model_reads_the_causes_too() {
-        let error = ToolError::from(Outer(io::Error::other("the disk is on fire")));
+        let cause = io::Error::other("the disk is on fire");
+        let error = Error::internal("cannot read the settings").with_source(cause);
+        let error = ToolError::new(with_causes(&error));
         assert_eq!(
             error.to_string(),
-            "cannot read the settings: the disk is on fire"
+            "cannot read the settings (code -32603): the disk is on fire"
         );
         assert!(error.into_result().unwrap().is_error);
     }
