@@ -7,6 +7,7 @@
 #[path = "../../tests/it/schemas/generate.rs"]
 mod generate;
 #[path = "../../tests/it/schemas/official.rs"]
+#[expect(dead_code, reason = "the tests of the binary `it` use the rest")]
 mod official;
 
 use std::collections::HashMap;
@@ -237,7 +238,8 @@ impl Proof {
                 // Only whoever asks can make an id for it.
                 url.elicitation_id.get_or_insert_with(|| "1".into());
             }
-            params.obstacle(to.revision).is_none()
+            // Where users cannot be sent to a URL, nothing stands for the question.
+            !matches!(params, ElicitParams::Url(_)) || to.revision.has_elicitation_modes()
         });
     }
 

@@ -11,19 +11,6 @@ use crate::protocol::{
     JsonObject, MultiSelectSchema, PrimitiveSchema, Revision, SingleSelectSchema, StringSchema,
 };
 
-impl ElicitParams {
-    /// Why users of a revision cannot be asked this. `None` where they can.
-    pub(crate) fn obstacle(&self, to: Revision) -> Option<&'static str> {
-        match self {
-            _ if !to.has_elicitation() => Some("this revision has no way to ask the user"),
-            Self::Url(_) if !to.has_elicitation_modes() => {
-                Some("this revision has no way to send the user to a URL")
-            }
-            _ => None,
-        }
-    }
-}
-
 impl Project for ElicitParams {
     fn project(&mut self, to: Revision) {
         match self {
@@ -110,7 +97,7 @@ fn plain_select(field: &mut SingleSelectSchema) {
     }
 }
 
-/// Where several cannot be chosen, they can be typed. [`ElicitSchema::read_lists`] reads them.
+/// Where several cannot be chosen, they can be typed.
 fn listed(select: &mut MultiSelectSchema) -> StringSchema {
     let values: Vec<&str> = select.options.values().collect();
     let hint = format!("Any of these, separated by commas: {}", values.join(", "));
@@ -124,35 +111,6 @@ fn listed(select: &mut MultiSelectSchema) -> StringSchema {
     }
 }
 
-impl ElicitSchema {
-    /// Reads what was typed into fields that stood for a choice of several. `None` where there is nothing of the kind.
-    pub(crate) fn read_lists(&self, content: &RawValue) -> Option<Box<RawValue>> {
-        let lists: Vec<&str> = self
-            .properties
-            .iter()
-            .filter_map(|(name, field)| {
-                matches!(field, PrimitiveSchema::MultiSelect(_)).then_some(name)
-            })
-            .collect();
-        if lists.is_empty() {
-            return None;
-        }
-        let mut content: JsonObject = serde_json::from_str(content.get()).ok()?;
-        for name in lists {
-            if let Some(field) = content.get_mut(name)
-                && let Value::String(typed) = field
-            {
-                let values = typed
-                    .split(',')
-                    .map(str::trim)
-                    .filter(|value| !value.is_empty());
-                *field = values.collect();
-            }
-        }
-        to_raw_value(&content).ok()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -162,10 +120,9 @@ mod tests {
     #[test]
     fn old_forms_have_no_lists_and_their_titles_beside() {
         let colours = EnumOptions::titled([("r", "Red"), ("g", "Green")]);
-        let form = ElicitSchema::new()
+        let mut old = ElicitSchema::new()
             .required("one", SingleSelectSchema::new(colours.clone()))
             .required("some", MultiSelectSchema::new(colours));
-        let mut old = form.clone();
         old.project(Revision::V2025_06_18);
         let old: Value = serde_json::from_str(&serde_json::to_string(&old).unwrap()).unwrap();
         assert_eq!(
@@ -173,20 +130,5 @@ mod tests {
             json!({"type": "string", "enum": ["r", "g"], "enumNames": ["Red", "Green"]})
         );
         assert_eq!(old["properties"]["some"]["type"], "string");
-
-        let typed = to_raw_value(&json!({"one": "r", "some": "r, g,"})).unwrap();
-        let read = form.read_lists(&typed).unwrap();
-        assert_eq!(read.get(), r#"{"one":"r","some":["r","g"]}"#);
-    }
-
-    #[test]
-    fn who_cannot_be_asked() {
-        let url = ElicitParams::url("m", "https://example.com");
-        let form = ElicitParams::form("m", ElicitSchema::new());
-        let asked = |params: &ElicitParams| {
-            Revision::ALL.map(|revision| params.obstacle(revision).is_none())
-        };
-        assert_eq!(asked(&form), [false, false, true, true, true]);
-        assert_eq!(asked(&url), [false, false, false, true, true]);
     }
 }
