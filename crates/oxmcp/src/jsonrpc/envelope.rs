@@ -22,7 +22,7 @@ impl<'a> Params<'a> for Text<'a> {
         cursor.value()
     }
 
-    fn whole(&self) -> Text<'a> {
+    fn whole(&self) -> Self {
         *self
     }
 }

@@ -28,7 +28,7 @@ pub struct DiscoverResult {
     /// Who may share a cached copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// What travels beside. The server's [`Implementation`](super::Implementation) is at [`Meta::SERVER_INFO`].
+    /// What travels beside. The server's [`Implementation`] is at [`Meta::SERVER_INFO`].
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }

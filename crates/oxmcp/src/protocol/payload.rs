@@ -10,6 +10,7 @@ pub trait Payload: Serialize + Send + Sync + Carried {}
 impl<T: Serialize + Send + Sync + Carried> Payload for T {}
 
 /// What the crate does with a payload. Nobody else can name it, so nobody else can implement [`Payload`].
+#[expect(unnameable_types, reason = "that seals the trait above")]
 pub trait Carried {
     /// The `_meta`. `None` where there is no place for one.
     fn metadata(&mut self) -> Option<&mut Meta>;

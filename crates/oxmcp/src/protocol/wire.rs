@@ -285,8 +285,10 @@ mod tests {
     #[test]
     fn a_result_keeps_its_own_meta() {
         let with_meta = |meta: Meta| {
-            let mut result = EmptyResult::default();
-            result.meta = meta;
+            let result = EmptyResult {
+                meta,
+                ..EmptyResult::default()
+            };
             let text = encoded(result, MODERN, Some("1"));
             serde_json::from_str::<Value>(&text).unwrap()["_meta"].clone()
         };

@@ -13,7 +13,7 @@ use crate::{
 ///
 /// On one pipe a client may open a session with `initialize`, or make modern requests that know of no session, or both.
 /// What this says of the client ([`client_info`](Self::client_info) and so on) is what `initialize` said; in a handler
-/// the [`RequestContext`](crate::RequestContext) says it for the request, whatever the revision.
+/// the [`RequestContext`] says it for the request, whatever the revision.
 #[derive(Clone)]
 pub struct ServerSession {
     connection: Arc<Connection>,

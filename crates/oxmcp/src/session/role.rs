@@ -34,7 +34,7 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     /// Itself, for those who know which role it is.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 
-    /// Serves a request, through [`serve`](super::serve) or [`respond_now`](super::respond_now). Does not block.
+    /// Serves a request, through [`serve`](super::serve()) or [`respond_now`](super::respond_now). Does not block.
     fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>);
 
     /// Takes a notification. What it changes in the session is changed when this returns; users' handlers wait in the

@@ -1,6 +1,6 @@
 //! For the tests of servers and clients: everything in one process, and without waiting.
 //!
-//! [`connect`] gives a client's session with a [`Server`](crate::Server), at a revision of your choice.
+//! [`connect()`] gives a client's session with a [`Server`](crate::Server), at a revision of your choice.
 //! [`ScriptedPeer`] is a peer of either role that says exactly what a test tells it to say, and writes down what it
 //! heard. Both work under tokio's virtual time (`#[tokio::test(start_paused = true)]`).
 //!
