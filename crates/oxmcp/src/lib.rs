@@ -61,7 +61,7 @@
 //! | [`RequestContext`] | what a handler knows of its request: progress, cancellation, the caller |
 //! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, written down |
 //! | [`transport`] | [`stdio()`], [`Command`], [`in_memory`], byte streams, and how to write your own |
-//! | [`middleware`] | code that sees every request, on its way in or out |
+//! | [`middleware`] | code that sees requests and notifications, on their way in or out |
 //! | [`testing`] | client and server in one process, and a peer that follows a script |
 //! | [`protocol`] | the types of the protocol, under the specification's names |
 //! | [`Limits`] | the bounds on all that a peer can make grow |

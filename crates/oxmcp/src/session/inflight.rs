@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use serde_json::json;
+
 use crate::{Error, Result, jsonrpc::RequestId, session::ContextParts};
 
 /// What is being served, by id. Requests that a handler answers at once never enter it.
@@ -37,9 +39,8 @@ impl InFlight {
     pub(crate) fn admit(&self, id: &RequestId, method: &str) -> Result<()> {
         let state = self.lock();
         if state.draining && method != "ping" {
-            return Err(Error::internal(
-                "the session is being closed; nothing new is begun",
-            ));
+            let error = Error::internal("the session is being closed; nothing new is begun");
+            return Err(error.with_data(json!({"reason": "closing"})));
         }
         if state.served.contains_key(id) {
             return Err(Error::invalid_request(format!(
@@ -47,10 +48,11 @@ impl InFlight {
             )));
         }
         if state.served.len() >= self.limit && method != "ping" {
-            return Err(Error::internal(format!(
-                "too many requests in flight: the limit is {}; wait for answers before you send more",
-                self.limit
-            )));
+            let limit = self.limit;
+            let error = Error::internal(format!(
+                "too many requests in flight: the limit is {limit}; wait for answers before you send more"
+            ));
+            return Err(error.with_data(json!({"reason": "busy", "limit": limit})));
         }
         Ok(())
     }

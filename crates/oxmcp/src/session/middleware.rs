@@ -1,4 +1,8 @@
-//! Code that sees every request and notification, on its way in or on its way out.
+//! Code that sees requests and notifications, on their way in or on their way out.
+//!
+//! It sees every well-formed request whose sender is known and every notification, also those with methods that nobody
+//! knows. It does not see `notifications/cancelled` and `notifications/progress`, which belong to calls in flight, nor what
+//! is refused before it is looked at: what is malformed, an id that is in use, a request beyond the limits.
 //!
 //! A middleware is a function of a [`Request`] and the [`Next`] in line, made with [`from_fn`], or any
 //! [`tower::Layer`](tower_layer::Layer) whose service takes a [`Request`] and gives a [`Response`]. It is added with
