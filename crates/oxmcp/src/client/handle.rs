@@ -6,8 +6,6 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, Guard};
-use tower_layer::Layer;
-use tower_service::Service;
 
 use crate::{
     Limits, Result, Revision,
@@ -19,10 +17,7 @@ use crate::{
         verdicts::Verdicts,
     },
     protocol::Implementation,
-    session::{
-        Connection,
-        middleware::{Next, Request, Response},
-    },
+    session::{Connection, middleware::MiddlewareLayer},
     transport::Transport,
 };
 
@@ -170,26 +165,14 @@ impl Client {
 
     /// Adds a middleware for what arrives. See [`middleware`](crate::middleware).
     #[must_use]
-    pub fn layer<L>(self, layer: L) -> Self
-    where
-        L: Layer<Next> + Send + Sync + 'static,
-        L::Service: Service<Request, Response = Response> + Clone + Send + 'static,
-        <L::Service as Service<Request>>::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-        <L::Service as Service<Request>>::Future: Send,
-    {
+    pub fn layer(self, layer: impl MiddlewareLayer) -> Self {
         self.change(|features| features.incoming.push(layer));
         self
     }
 
     /// Adds a middleware for what is sent. See [`middleware`](crate::middleware).
     #[must_use]
-    pub fn outgoing_layer<L>(self, layer: L) -> Self
-    where
-        L: Layer<Next> + Send + Sync + 'static,
-        L::Service: Service<Request, Response = Response> + Clone + Send + 'static,
-        <L::Service as Service<Request>>::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-        <L::Service as Service<Request>>::Future: Send,
-    {
+    pub fn outgoing_layer(self, layer: impl MiddlewareLayer) -> Self {
         self.change(|features| features.outgoing.push(layer));
         self
     }

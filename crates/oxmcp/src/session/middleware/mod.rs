@@ -1,0 +1,40 @@
+//! Code that sees requests and notifications, on their way in or on their way out.
+//!
+//! It sees every well-formed request whose sender is known and every notification, also those with methods that nobody
+//! knows. It does not see `notifications/cancelled` and `notifications/progress`, which belong to calls in flight, nor what
+//! is refused before it is looked at: what is malformed, an id that is in use, a request beyond the limits.
+//!
+//! A middleware is a function of a [`Request`] and the [`Next`] in line, made with [`from_fn`], or any
+//! [`tower::Layer`](tower_layer::Layer) whose service takes a [`Request`] and gives a [`Response`]. It is added with
+//! `Server::layer` and `Client::layer` for what arrives, and with `outgoing_layer` for what is sent. What was added first
+//! is outermost: it sees a request first and its response last.
+//!
+//! ```
+//! use std::time::Instant;
+//! use oxmcp::{Server, middleware::{self, Next, Request}};
+//!
+//! let server = Server::new("timed", "1.0.0").layer(middleware::from_fn(
+//!     |request: Request, next: Next| async move {
+//!         let method = request.method().to_owned();
+//!         let start = Instant::now();
+//!         let response = next.run(request).await;
+//!         eprintln!("{method}: {} after {:?}", if response.is_ok() { "ok" } else { "failed" }, start.elapsed());
+//!         response
+//!     },
+//! ));
+//! # let _ = server;
+//! ```
+
+mod from_fn;
+mod layer;
+mod next;
+mod request;
+mod response;
+mod stack;
+
+pub use from_fn::{FromFn, FromFnLayer, from_fn};
+pub use layer::MiddlewareLayer;
+pub use next::Next;
+pub use request::Request;
+pub use response::Response;
+pub(crate) use stack::Stack;

@@ -1,0 +1,137 @@
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+use super::response::raw;
+use crate::{
+    Error, Result,
+    json::Text,
+    session::{CallOptions, Connection, RequestContext},
+};
+
+/// A request or a notification, seen by a middleware.
+pub struct Request {
+    method: Cow<'static, str>,
+    params: Option<Box<RawValue>>,
+    pub(super) origin: Origin,
+}
+
+/// Where a request comes from.
+pub(super) enum Origin {
+    Incoming(RequestContext),
+    /// Options are there for a request and not for a notification.
+    Outgoing(Arc<Connection>, Option<Box<CallOptions>>),
+}
+
+impl Request {
+    pub(crate) fn incoming(
+        context: RequestContext,
+        method: &str,
+        params: Option<Text<'_>>,
+    ) -> Self {
+        Self {
+            method: Cow::Owned(method.to_owned()),
+            params: params.map(Text::to_raw),
+            origin: Origin::Incoming(context),
+        }
+    }
+
+    pub(crate) fn outgoing(
+        connection: &Arc<Connection>,
+        method: &'static str,
+        params: &impl Serialize,
+        options: CallOptions,
+    ) -> Result<Self> {
+        let origin = Origin::Outgoing(Arc::clone(connection), Some(Box::new(options)));
+        Ok(Self {
+            method: Cow::Borrowed(method),
+            params: Some(raw(params)?),
+            origin,
+        })
+    }
+
+    pub(crate) fn outgoing_notification(
+        connection: &Arc<Connection>,
+        method: &'static str,
+        params: &impl Serialize,
+    ) -> Result<Self> {
+        let origin = Origin::Outgoing(Arc::clone(connection), None);
+        Ok(Self {
+            method: Cow::Borrowed(method),
+            params: Some(raw(params)?),
+            origin,
+        })
+    }
+
+    pub(crate) fn into_outgoing(self) -> Result<OutgoingParts> {
+        let Origin::Outgoing(_, options) = self.origin else {
+            return Err(Error::misuse("a request that came in cannot be sent out"));
+        };
+        let params = match self.params {
+            Some(params) => params,
+            None => raw(&serde_json::Map::new())?,
+        };
+        Ok((self.method, params, options.map(|options| *options)))
+    }
+
+    /// The method, for example `tools/call`.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// Whether nobody waits for a response.
+    #[must_use]
+    pub fn is_notification(&self) -> bool {
+        match &self.origin {
+            Origin::Incoming(context) => context.request_id().is_none(),
+            Origin::Outgoing(_, options) => options.is_none(),
+        }
+    }
+
+    /// The context that the handler will get. `None` for what is on its way out.
+    #[must_use]
+    pub fn context(&self) -> Option<&RequestContext> {
+        match &self.origin {
+            Origin::Incoming(context) => Some(context),
+            Origin::Outgoing(..) => None,
+        }
+    }
+
+    /// The params as JSON.
+    #[must_use]
+    pub fn raw_params(&self) -> Option<&RawValue> {
+        self.params.as_deref()
+    }
+
+    /// The params as a type, for example [`CallToolParams`](crate::protocol::CallToolParams).
+    ///
+    /// # Errors
+    /// [`ErrorCode::INVALID_PARAMS`](crate::ErrorCode::INVALID_PARAMS), where they are not what the type wants.
+    pub fn params<T: DeserializeOwned>(&self) -> Result<T> {
+        let text = self.params.as_ref().map_or("{}", |params| params.get());
+        serde_json::from_str(text)
+            .map_err(|error| Error::invalid_params(format!("{}: {error}", self.method)))
+    }
+
+    /// Replaces the params.
+    ///
+    /// # Errors
+    /// Where they cannot be serialized.
+    pub fn set_params(&mut self, params: &impl Serialize) -> Result<()> {
+        self.params = Some(raw(params)?);
+        Ok(())
+    }
+}
+
+/// What the wire needs of a request.
+type OutgoingParts = (Cow<'static, str>, Box<RawValue>, Option<CallOptions>);
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,62 @@
+use std::fmt;
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::{Error, Result};
+
+/// What a request was answered with.
+pub struct Response(Box<RawValue>);
+
+impl Response {
+    /// A response that `result` is the result of.
+    ///
+    /// It goes to the peer as it is: it must be what the peer's revision has for the method.
+    ///
+    /// # Errors
+    /// Where `result` cannot be serialized.
+    pub fn new(result: &impl Serialize) -> Result<Self> {
+        raw(result).map(Self)
+    }
+
+    pub(crate) fn empty() -> Self {
+        Self(raw(&serde_json::Map::new()).expect("an empty object is JSON"))
+    }
+
+    /// `json` has been checked.
+    pub(crate) fn from_text(json: Box<str>) -> Self {
+        Self(RawValue::from_string(json.into()).expect("it has been checked"))
+    }
+
+    pub(crate) fn into_text(self) -> Box<str> {
+        self.0.into()
+    }
+
+    /// The result as JSON.
+    #[must_use]
+    pub fn raw(&self) -> &RawValue {
+        &self.0
+    }
+
+    /// The result as a type, for example [`CallToolResult`](crate::protocol::CallToolResult).
+    ///
+    /// # Errors
+    /// Where the result is not what the type wants.
+    pub fn result<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_str(self.0.get()).map_err(|error| Error::decode(error.to_string()))
+    }
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response")
+            .field("bytes", &self.0.get().len())
+            .finish()
+    }
+}
+
+/// A value as JSON.
+pub(super) fn raw(value: &impl Serialize) -> Result<Box<RawValue>> {
+    to_raw_value(value)
+        .map_err(|error| Error::misuse(format!("not serializable: {error}")).with_source(error))
+}
