@@ -8,9 +8,14 @@ use crate::step::{self, Outcome, cargo, root};
 pub(crate) fn run() -> Outcome {
     step::all([
         step::run("format", &mut cargo(["fmt", "--all", "--check"])),
+        step::run(
+            "format, benchmarks",
+            &mut in_bench(&["fmt", "--all", "--check"]),
+        ),
         step::run("script of the checks", &mut bash(&["-n", ".ci/run"])),
         clippy("clippy, all features", "--all-features"),
         clippy("clippy, no features", "--no-default-features"),
+        clippy_bench(),
         documentation(),
     ])
 }
@@ -27,6 +32,33 @@ fn clippy(title: &str, features: &str) -> Outcome {
         "-Dwarnings",
     ];
     step::run(title, &mut cargo(args))
+}
+
+/// The benchmarks break when the API changes, and nobody builds them every day. The peer that needs an SDK of others is
+/// left out: to build that SDK takes longer than all the rest.
+fn clippy_bench() -> Outcome {
+    let args = [
+        "clippy",
+        "--quiet",
+        "--locked",
+        "--workspace",
+        "--exclude=bench-rmcp",
+        "--all-targets",
+        "--",
+        "-Dwarnings",
+    ];
+    step::run(
+        "clippy, benchmarks",
+        // What both have in common is built once.
+        in_bench(&args).env("CARGO_TARGET_DIR", root().join("target")),
+    )
+}
+
+/// `cargo`, in the workspace of the benchmarks.
+fn in_bench(args: &[&str]) -> Command {
+    let mut command = cargo(args.iter().copied());
+    command.current_dir(root().join("bench"));
+    command
 }
 
 fn documentation() -> Outcome {
