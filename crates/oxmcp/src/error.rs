@@ -24,7 +24,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// assert_eq!(error.code(), ErrorCode::INVALID_PARAMS);
 /// assert!(!error.is_timeout());
 /// ```
-#[derive(Debug)]
 pub struct Error(Box<Inner>);
 
 #[derive(Debug)]
@@ -224,6 +223,16 @@ impl Error {
     }
 }
 
+/// What a person can read, for that is what a `main` that returns the error prints; `{:#?}` shows the parts.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            return self.0.fmt(f);
+        }
+        write!(f, "{self}")
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)?;
@@ -263,5 +272,20 @@ impl From<&Error> for ErrorObject {
         let mut object = Self::new(error.code(), error.message());
         object.data.clone_from(&error.0.data);
         object
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_main_returns_is_printed_for_a_person() {
+        let error = Error::closed("the server exited with status 1\nits last words:\n    oh");
+        assert_eq!(
+            format!("{error:?}"),
+            "the server exited with status 1\nits last words:\n    oh"
+        );
+        assert!(format!("{error:#?}").contains("kind: Closed"));
     }
 }
