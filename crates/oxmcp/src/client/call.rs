@@ -46,13 +46,20 @@ use crate::{
 #[must_use = "a call is made when it is awaited"]
 pub struct Call<M: Method> {
     session: ClientSession,
-    params: Result<M::Params>,
+    params: Result<Params<M::Params>>,
     options: CallOptions,
 }
 
+/// What a call carries. It is small, because calls are moved about.
+pub(super) enum Params<P> {
+    Typed(Box<P>),
+    /// A JSON object that fits every revision, without a `_meta`.
+    Written(Vec<u8>),
+}
+
 impl<M: Method> Call<M> {
-    pub(super) fn new(session: &ClientSession, params: Result<M::Params>) -> Self {
-        let timeout = session.client().features().timeout;
+    pub(super) fn new(session: &ClientSession, params: Result<Params<M::Params>>) -> Self {
+        let timeout = session.default_timeout();
         let call = Self {
             session: session.clone(),
             params,
@@ -111,15 +118,24 @@ impl<M: Method> Call<M> {
             params,
             mut options,
         } = self;
-        let mut params = params?;
+        let params = params?;
         let revision = session.revision();
         session.has_method(M::NAME)?;
-        if let Some(own) = params.metadata() {
-            options.meta.merge(mem::take(own));
-        }
-        check_meta(&options, revision)?;
-        params.fit(revision);
-        let result = session.connection().call(M::NAME, params, options).await?;
+        let connection = session.connection();
+        let result = match params {
+            Params::Typed(mut params) => {
+                if let Some(own) = params.metadata() {
+                    options.meta.merge(mem::take(own));
+                }
+                check_meta(&options, revision)?;
+                params.fit(revision);
+                connection.call(M::NAME, params, options).await?
+            }
+            Params::Written(params) => {
+                check_meta(&options, revision)?;
+                connection.call_written(M::NAME, params, options).await?
+            }
+        };
         if revision.is_modern() {
             check_result_type(M::NAME, &result)?;
         }

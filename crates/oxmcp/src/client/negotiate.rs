@@ -1,6 +1,6 @@
 //! Opening a session: finding out what the server speaks, and agreeing on it.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use futures_util::{FutureExt, future::FusedFuture};
 use serde::de::DeserializeOwned;
@@ -16,8 +16,10 @@ use crate::{
         peer::{ClientPeer, Negotiated},
         verdicts::Era,
     },
+    json::Text,
     protocol::{
-        DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta, Method,
+        CallToolResult, DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta,
+        Method,
         method::{Discover, Initialize},
         negotiation::{Verdict, on_discovered, on_error, on_refused},
     },
@@ -343,8 +345,20 @@ impl<'a> Attempt<'a> {
     }
 }
 
+/// Reads the plain result of a tool, the commonest of all results, without a detour. `None` for anything else.
+fn read_plain<T: 'static>(result: &str) -> Option<T> {
+    let mut read: Option<T> = None;
+    let any: &mut dyn Any = &mut read;
+    let plain = any.downcast_mut::<Option<CallToolResult>>()?;
+    *plain = CallToolResult::read_plain(Text::checked(result));
+    read
+}
+
 /// Reads a result as what the method returns.
-pub(super) fn decode<T: DeserializeOwned>(method: &str, result: &str) -> Result<T> {
+pub(super) fn decode<T: DeserializeOwned + 'static>(method: &str, result: &str) -> Result<T> {
+    if let Some(read) = read_plain(result) {
+        return Ok(read);
+    }
     // An array would pass as an object's members in their order.
     if !result.starts_with('{') {
         return Err(Error::decode(format!(

@@ -220,8 +220,8 @@ impl Role for ClientPeer {
         self.client.features().outgoing.next().cloned()
     }
 
-    fn envelope(&self) -> Option<Arc<str>> {
-        self.negotiated()?.envelope.clone()
+    fn envelope(&self) -> Option<&str> {
+        self.negotiated()?.envelope.as_deref()
     }
 
     fn closed(&self, connection: &Arc<Connection>) {

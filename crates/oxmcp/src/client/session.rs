@@ -3,22 +3,23 @@
 use std::{
     fmt,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
 use serde::Serialize;
-use serde_json::value::to_raw_value;
 
 use crate::{
     Error, Result, Revision,
     client::{
         Call, Client, Listing,
+        call::Params,
         peer::{ClientPeer, Negotiated},
     },
+    json::write_string,
     protocol::{
-        CallToolParams, CompleteParams, DiscoverResult, EmptyParams, GetPromptParams,
-        Implementation, LoggingLevel, Method, PaginatedParams, Prompt, ReadResourceParams,
-        Resource, ResourceTemplate, ServerCapabilities, SetLevelParams, SubscribeParams, Task,
-        TaskParams, Tool, method,
+        CompleteParams, DiscoverResult, EmptyParams, GetPromptParams, Implementation, LoggingLevel,
+        Method, PaginatedParams, Prompt, ReadResourceParams, Resource, ResourceTemplate,
+        ServerCapabilities, SetLevelParams, SubscribeParams, Task, TaskParams, Tool, method,
     },
     session::{Connection, Outcome},
 };
@@ -80,6 +81,11 @@ impl ClientSession {
         &self.handle.connection
     }
 
+    /// How long a call may take that is not told otherwise.
+    pub(crate) fn default_timeout(&self) -> Duration {
+        self.handle.peer.client().features().timeout
+    }
+
     fn negotiated(&self) -> &Negotiated {
         self.handle
             .peer
@@ -128,7 +134,7 @@ impl ClientSession {
     /// # }
     /// ```
     pub fn request<M: Method>(&self, params: M::Params) -> Call<M> {
-        Call::new(self, Ok(params))
+        Call::new(self, Ok(Params::Typed(Box::new(params))))
     }
 
     /// Calls a tool. `arguments` is anything that serializes to an object: `json!({…})`, or a struct of your own.
@@ -138,16 +144,10 @@ impl ClientSession {
         name: impl Into<String>,
         arguments: impl Serialize,
     ) -> Call<method::CallTool> {
-        let params = to_raw_value(&arguments).map_err(|error| {
+        let params = write_tool_params(&name.into(), &arguments).map_err(|error| {
             Error::misuse(format!("the arguments cannot be serialized: {error}")).with_source(error)
         });
-        let params = params.map(|arguments| {
-            let mut params = CallToolParams::new(name);
-            // A tool without arguments is called with nothing, `()` or `None`.
-            params.arguments = (arguments.get() != "null").then_some(arguments);
-            params
-        });
-        Call::new(self, params)
+        Call::new(self, params.map(Params::Written))
     }
 
     /// Lists tools, one page of them. [`tools`](Self::tools) gives all.
@@ -341,6 +341,23 @@ impl ClientSession {
             Outcome::Failed(reason) => Err(Error::closed(reason)),
         }
     }
+}
+
+/// Writes the params of `tools/call`, as `CallToolParams` has them. The arguments are serialized straight into them.
+fn write_tool_params(name: &str, arguments: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(128);
+    out.extend_from_slice(br#"{"name":"#);
+    write_string(&mut out, name);
+    let named = out.len();
+    out.extend_from_slice(br#","arguments":"#);
+    let start = out.len();
+    serde_json::to_writer(&mut out, arguments)?;
+    // A tool without arguments is called with nothing, `()` or `None`.
+    if out.get(start..) == Some(b"null") {
+        out.truncate(named);
+    }
+    out.push(b'}');
+    Ok(out)
 }
 
 impl fmt::Debug for ClientSession {

@@ -53,7 +53,7 @@ pub(crate) struct ExtraMeta<'a> {
     pub(crate) meta: Option<&'a Map<String, Value>>,
 }
 
-/// Appends a request. `params` must not hold a `_meta` of its own.
+/// Appends a request, whose params `encode` appends as JSON. They must not hold a `_meta` of their own.
 ///
 /// # Errors
 /// Where the params are no JSON object; then nothing is appended.
@@ -61,7 +61,7 @@ pub(crate) fn write_request(
     out: &mut Vec<u8>,
     id: i64,
     method: &str,
-    params: &(impl Serialize + ?Sized),
+    encode: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
     extra: ExtraMeta<'_>,
 ) -> serde_json::Result<()> {
     let start = out.len();
@@ -73,7 +73,7 @@ pub(crate) fn write_request(
     let open = out.len();
     write_meta(out, &id, extra);
     let meta_end = out.len();
-    if let Err(error) = write_object(out, params) {
+    if let Err(error) = write_object(out, encode) {
         out.truncate(start);
         return Err(error);
     }
@@ -140,7 +140,7 @@ pub(crate) fn write_notification(
     let start = out.len();
     out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
     write_method(out, method);
-    if let Err(error) = write_object(out, params) {
+    if let Err(error) = write_object(out, |out| serde_json::to_writer(out, params)) {
         out.truncate(start);
         return Err(error);
     }
@@ -154,9 +154,12 @@ fn write_method(out: &mut Vec<u8>, method: &str) {
     out.extend_from_slice(br#","params":"#);
 }
 
-fn write_object(out: &mut Vec<u8>, params: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
+fn write_object(
+    out: &mut Vec<u8>,
+    encode: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+) -> serde_json::Result<()> {
     let start = out.len();
-    serde_json::to_writer(&mut *out, params)?;
+    encode(out)?;
     if out.get(start) != Some(&b'{') {
         return Err(serde::ser::Error::custom("params must be an object"));
     }

@@ -104,14 +104,28 @@ pub(super) fn present<'de, D: Deserializer<'de>>(
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
+/// The integer that a number is, where it is one that no neighbour is taken for.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "below 2^53 a whole f64 is an i64"
+)]
+fn whole(value: f64) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    (value.fract() == 0.0 && value.abs() < EXACT).then_some(value as i64)
+}
+
+/// Appends a number as [`number`] serializes it.
+pub(super) fn write_number(out: &mut Vec<u8>, value: f64) {
+    match whole(value) {
+        Some(whole) => out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes()),
+        None => serde_json::to_writer(out, &value).expect("every number is written somehow"),
+    }
+}
+
 /// Numbers, of which whole ones are written without a fraction.
 pub(super) mod number {
     use serde::{Deserialize, Deserializer, Serializer};
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "below 2^53 a whole f64 is an i64"
-    )]
     #[expect(
         clippy::trivially_copy_pass_by_ref,
         reason = "the signature that serde asks for"
@@ -120,11 +134,9 @@ pub(super) mod number {
         value: &f64,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        const EXACT: f64 = 9_007_199_254_740_992.0;
-        if value.fract() == 0.0 && value.abs() < EXACT {
-            serializer.serialize_i64(*value as i64)
-        } else {
-            serializer.serialize_f64(*value)
+        match super::whole(*value) {
+            Some(whole) => serializer.serialize_i64(whole),
+            None => serializer.serialize_f64(*value),
         }
     }
 

@@ -97,6 +97,7 @@ pub use ordered_map::{OrderedMap, OrderedMapIter};
 pub use pagination::{Cursor, PaginatedParams};
 pub(crate) use payload::Carried;
 pub use payload::Payload;
+pub(crate) use progress::write_progress;
 pub use progress::{ProgressParams, ProgressToken};
 pub(crate) use projection::{Project, project_error};
 

@@ -9,9 +9,11 @@ use serde::{
     de::{self, Visitor},
 };
 
+use crate::json::write_string;
+
 use super::{
     Meta,
-    json::{number, optional_number},
+    json::{number, optional_number, write_number},
     open_enum::setters,
 };
 
@@ -35,6 +37,35 @@ impl ProgressToken {
             Self::String(_) => None,
         }
     }
+}
+
+/// Appends a `notifications/progress`, just as [`ProgressParams`] has it. Many of them may make up a call.
+pub(crate) fn write_progress(
+    out: &mut Vec<u8>,
+    token: &ProgressToken,
+    progress: f64,
+    total: Option<f64>,
+    message: Option<&str>,
+) {
+    let open = br#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"#;
+    out.extend_from_slice(open);
+    match token {
+        ProgressToken::Number(number) => {
+            out.extend_from_slice(itoa::Buffer::new().format(*number).as_bytes());
+        }
+        ProgressToken::String(text) => write_string(out, text),
+    }
+    out.extend_from_slice(br#","progress":"#);
+    write_number(out, progress);
+    if let Some(total) = total {
+        out.extend_from_slice(br#","total":"#);
+        write_number(out, total);
+    }
+    if let Some(message) = message {
+        out.extend_from_slice(br#","message":"#);
+        write_string(out, message);
+    }
+    out.extend_from_slice(b"}}\n");
 }
 
 impl From<i64> for ProgressToken {
@@ -156,7 +187,43 @@ impl fmt::Display for ProgressParams {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{option, prelude::*};
+
     use super::*;
+    use crate::jsonrpc::write_notification;
+
+    fn a_number() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            any::<i64>().prop_map(|whole| whole as f64),
+            (-1000..1000).prop_map(f64::from),
+            any::<f64>(),
+        ]
+    }
+
+    fn a_token() -> impl Strategy<Value = ProgressToken> {
+        prop_oneof![
+            any::<i64>().prop_map(ProgressToken::from),
+            any::<String>().prop_map(ProgressToken::from),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_written_as_it_is_serialized(
+            token in a_token(),
+            progress in a_number(),
+            total in option::of(a_number()),
+            message in option::of(any::<String>()),
+        ) {
+            let mut written = Vec::new();
+            write_progress(&mut written, &token, progress, total, message.as_deref());
+            let mut params = ProgressParams::new(token, progress);
+            (params.total, params.message) = (total, message);
+            let mut expected = Vec::new();
+            write_notification(&mut expected, "notifications/progress", &params).unwrap();
+            prop_assert_eq!(String::from_utf8(written), String::from_utf8(expected));
+        }
+    }
 
     #[test]
     fn whole_numbers_have_no_fraction_and_tokens_keep_their_kind() {

@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep_until},
@@ -16,6 +17,7 @@ use crate::{
     session::{
         Connection, Side, after,
         calls::Waiter,
+        connection::not_json,
         middleware::{Request, Response},
         panics,
     },
@@ -68,12 +70,34 @@ impl Connection {
         options: CallOptions,
     ) -> Result<Box<str>> {
         match self.role().outgoing() {
-            None => self.exchange(method, &params, options).await,
+            None => {
+                let encode = |out: &mut Vec<u8>| serde_json::to_writer(out, &params);
+                self.exchange(method, encode, options).await
+            }
             Some(next) => {
                 let request = Request::outgoing(self, method, &params, options)?;
                 Ok(next.run(request).await?.into_text())
             }
         }
+    }
+
+    /// The same with params that have been written already, as a JSON object.
+    pub(crate) async fn call_written(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: Vec<u8>,
+        options: CallOptions,
+    ) -> Result<Box<str>> {
+        let Some(next) = self.role().outgoing() else {
+            let encode = move |out: &mut Vec<u8>| {
+                out.extend_from_slice(&params);
+                Ok(())
+            };
+            return self.exchange(method, encode, options).await;
+        };
+        let params: &RawValue = serde_json::from_slice(&params).map_err(not_json)?;
+        let request = Request::outgoing(self, method, &params, options)?;
+        Ok(Box::pin(next.run(request)).await?.into_text())
     }
 
     /// Notifies the peer, through the outgoing middleware where there is any.
@@ -95,10 +119,11 @@ impl Connection {
     pub(crate) async fn send(self: Arc<Self>, request: Request) -> Result<Response> {
         let (method, params, options) = request.into_outgoing()?;
         match options {
-            Some(options) => self
-                .exchange(&method, &params, options)
-                .await
-                .map(Response::from_text),
+            Some(options) => {
+                let encode = |out: &mut Vec<u8>| serde_json::to_writer(out, &params);
+                let answer = self.exchange(&method, encode, options).await;
+                answer.map(Response::from_text)
+            }
             None => {
                 self.send_notification(&method, &params).await?;
                 Ok(Response::empty())
@@ -115,11 +140,11 @@ impl Connection {
         self.notify_raw(|out| write_notification(out, method, params))
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request, whose params `encode` appends, and waits for its answer.
     async fn exchange(
         self: &Arc<Self>,
         method: &str,
-        params: &(impl Serialize + ?Sized),
+        encode: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
         options: CallOptions,
     ) -> Result<Box<str>> {
         if self.is_closing() && self.role().side() == Side::Client {
@@ -128,8 +153,7 @@ impl Connection {
         let start = Instant::now();
         if self.outbox.is_full() {
             let limit = options.timeout.min(options.max_total);
-            self.room(method, start, limit, options.cancel.as_ref())
-                .await?;
+            Box::pin(self.room(method, start, limit, options.cancel.as_ref())).await?;
         }
         let (answer, answered) = oneshot::channel();
         let (progress, updates) = match &options.on_progress {
@@ -147,15 +171,24 @@ impl Connection {
             method,
             sent: false,
         };
-        let envelope = self.role().envelope();
         let extra = ExtraMeta {
-            envelope: envelope.as_deref(),
+            envelope: self.role().envelope(),
             progress: wants_progress,
             meta: options.meta.as_object(),
         };
-        self.notify_raw(|out| write_request(out, id, method, params, extra))?;
+        self.notify_raw(|out| write_request(out, id, method, encode, extra))?;
         pending.sent = true;
-        let result = wait(start, method, answered, updates, options).await;
+        let result = if updates.is_none() && options.cancel.is_none() {
+            wait(
+                start,
+                method,
+                answered,
+                options.timeout.min(options.max_total),
+            )
+            .await
+        } else {
+            Box::pin(watch(start, method, answered, updates, options)).await
+        };
         if let Wait::Answered(result) = result {
             pending.sent = false;
             return result;
@@ -189,6 +222,13 @@ enum Wait {
 }
 
 impl Wait {
+    fn answered(method: &str, answer: Result<Result<Box<str>>, oneshot::error::RecvError>) -> Self {
+        Self::Answered(answer.unwrap_or_else(|_| {
+            let reason = format!("the session ended before {method} was answered");
+            Err(Error::closed(reason))
+        }))
+    }
+
     fn into_error(self, method: &str) -> Error {
         match self {
             Self::Answered(_) | Self::Cancelled => {
@@ -202,7 +242,22 @@ impl Wait {
     }
 }
 
+/// Waits for an answer and nothing else, as most calls do.
 async fn wait(
+    start: Instant,
+    method: &str,
+    answered: oneshot::Receiver<Result<Box<str>>>,
+    limit: Duration,
+) -> Wait {
+    tokio::select! {
+        biased;
+        answer = answered => Wait::answered(method, answer),
+        () = sleep_until(after(start, limit)) => Wait::TimedOut(limit),
+    }
+}
+
+/// Waits for an answer, takes progress, and heeds a cancellation.
+async fn watch(
     start: Instant,
     method: &str,
     mut answered: oneshot::Receiver<Result<Box<str>>>,
@@ -228,9 +283,7 @@ async fn wait(
             }
             answer = &mut answered => {
                 drain(&mut updates, &mut options);
-                return Wait::Answered(answer.unwrap_or_else(|_| {
-                    Err(Error::closed(format!("the session ended before {method} was answered")))
-                }));
+                return Wait::answered(method, answer);
             }
             () = cancelled(options.cancel.as_ref()) => return Wait::Cancelled,
             () = sleep_until(deadline) => {

@@ -1,7 +1,8 @@
 //! The calls of this side that wait for an answer.
 
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -24,9 +25,30 @@ pub(crate) struct Calls(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     last_id: i64,
-    waiting: BTreeMap<i64, Waiter>,
+    waiting: HashMap<i64, Waiter, BuildHasherDefault<IdHasher>>,
     /// Why there will be no more answers.
     closed: Option<String>,
+}
+
+/// Spreads ids. They are our own, so that nobody can choose them to collide.
+#[derive(Debug, Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_i64(i64::from(*byte));
+        }
+    }
+
+    fn write_i64(&mut self, id: i64) {
+        // The multiplier of the golden ratio: neighbours end up far from each other, in the upper bits too.
+        self.0 = (self.0 ^ id.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Calls {

@@ -166,9 +166,7 @@ impl Connection {
         match self.outbox.append(write) {
             None => Err(Error::closed("the session has ended")),
             Some(Ok(())) => Ok(()),
-            Some(Err(error)) => {
-                Err(Error::misuse(format!("the params are no JSON: {error}")).with_source(error))
-            }
+            Some(Err(error)) => Err(not_json(error)),
         }
     }
 }
@@ -182,6 +180,11 @@ impl Drop for Hold {
         self.0.held.store(false, Ordering::Relaxed);
         self.0.outbox.call_attention();
     }
+}
+
+/// What a caller is told whose params cannot be sent.
+pub(crate) fn not_json(error: serde_json::Error) -> Error {
+    Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
 }
 
 impl fmt::Debug for Connection {

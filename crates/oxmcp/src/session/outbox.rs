@@ -40,6 +40,15 @@ struct State {
     closed: bool,
 }
 
+impl State {
+    /// The driver, where it must be woken for what has been appended.
+    fn rouse(&mut self) -> Option<Waker> {
+        let driver = self.driver.take();
+        self.roused |= driver.is_some();
+        driver
+    }
+}
+
 /// What there is to do for the driver.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Due {
@@ -66,13 +75,31 @@ impl Outbox {
             return None;
         }
         let written = append_whole(&mut state.buffer, write);
-        let driver = state.driver.take();
-        state.roused |= driver.is_some();
+        let driver = state.rouse();
         drop(state);
         if let Some(driver) = driver {
             driver.wake();
         }
         Some(written)
+    }
+
+    /// Like [`append`](Self::append), unless so much is unsent that the message should wait: then it does nothing, and
+    /// returns false.
+    pub(crate) fn append_if_room(&self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+        let mut state = self.lock();
+        if state.closed {
+            return true;
+        }
+        if self.being_written.load(Ordering::Relaxed) + state.buffer.len() > self.max_unsent {
+            return false;
+        }
+        append_whole(&mut state.buffer, write);
+        let driver = state.rouse();
+        drop(state);
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+        true
     }
 
     /// Like [`append`](Self::append), from within the driver, which looks for itself before it sleeps.
@@ -118,6 +145,7 @@ impl Outbox {
             return Poll::Ready(Due::Attention);
         }
         if state.buffer.is_empty() {
+            state.roused = false;
             match &mut state.driver {
                 Some(driver) => driver.clone_from(cx.waker()),
                 none => *none = Some(cx.waker().clone()),

@@ -6,8 +6,7 @@ use std::{
 };
 
 use crate::{
-    jsonrpc::write_notification,
-    protocol::{Notification, ProgressParams, Project, method},
+    protocol::write_progress,
     session::{BoxFuture, RequestContext},
 };
 
@@ -15,31 +14,37 @@ use crate::{
 #[must_use = "progress is reported when this is awaited"]
 pub struct Progress<'a> {
     context: &'a RequestContext,
-    /// `None` where the caller did not ask for progress.
-    params: Option<ProgressParams>,
+    report: Report,
+}
+
+/// How far it is, of how much, and what is being done.
+#[derive(Debug)]
+struct Report {
+    done: f64,
+    total: Option<f64>,
+    message: Option<String>,
 }
 
 impl<'a> Progress<'a> {
     pub(super) fn new(context: &'a RequestContext, done: f64) -> Self {
-        let token = context.parts().progress_token.clone();
-        Self {
-            context,
-            params: token.map(|token| ProgressParams::new(token, done)),
-        }
+        let report = Report {
+            done,
+            total: None,
+            message: None,
+        };
+        Self { context, report }
     }
 
     /// How much there is in all, where that is known.
     pub fn total(mut self, total: impl Into<f64>) -> Self {
-        if let Some(params) = &mut self.params {
-            params.total = Some(total.into());
-        }
+        self.report.total = Some(total.into());
         self
     }
 
     /// What is being done, for people to read.
     pub fn message(mut self, message: impl Into<String>) -> Self {
-        if let Some(params) = &mut self.params {
-            params.message = Some(message.into());
+        if self.context.wants_progress() {
+            self.report.message = Some(message.into());
         }
         self
     }
@@ -52,7 +57,7 @@ impl<'a> IntoFuture for Progress<'a> {
     fn into_future(self) -> ReportProgress<'a> {
         ReportProgress {
             context: self.context,
-            params: self.params,
+            report: Some(self.report),
             room: None,
         }
     }
@@ -61,7 +66,7 @@ impl<'a> IntoFuture for Progress<'a> {
 impl fmt::Debug for Progress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Progress")
-            .field("params", &self.params)
+            .field("report", &self.report)
             .finish_non_exhaustive()
     }
 }
@@ -70,9 +75,26 @@ impl fmt::Debug for Progress<'_> {
 /// done at once, and nothing is allocated.
 pub struct ReportProgress<'a> {
     context: &'a RequestContext,
-    params: Option<ProgressParams>,
+    /// `None` once it has been reported.
+    report: Option<Report>,
     /// Waits for room, where there is none.
     room: Option<BoxFuture<()>>,
+}
+
+impl ReportProgress<'_> {
+    /// Appends the report. A peer that is gone, or that has its answer, wants no progress.
+    fn write(&self, out: &mut Vec<u8>) {
+        let parts = self.context.parts();
+        let (Some(token), Some(report)) = (&parts.progress_token, &self.report) else {
+            return;
+        };
+        if parts.is_over() {
+            return;
+        }
+        let has_messages = parts.peer.revision.has_progress_messages();
+        let message = report.message.as_deref().filter(|_| has_messages);
+        write_progress(out, token, report.done, report.total, message);
+    }
 }
 
 impl Future for ReportProgress<'_> {
@@ -80,12 +102,16 @@ impl Future for ReportProgress<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        let parts = this.context.parts();
-        let Some(params) = &mut this.params else {
+        if !this.context.wants_progress() || this.report.is_none() {
             return Poll::Ready(());
-        };
-        if this.room.is_none() && parts.connection.outbox.is_full() {
-            let connection = parts.connection.clone();
+        }
+        let connection = &this.context.parts().connection;
+        if this.room.is_none() {
+            if connection.outbox.append_if_room(|out| this.write(out)) {
+                this.report = None;
+                return Poll::Ready(());
+            }
+            let connection = connection.clone();
             this.room = Some(Box::pin(async move { connection.outbox.ready().await }));
         }
         if let Some(room) = &mut this.room
@@ -93,15 +119,8 @@ impl Future for ReportProgress<'_> {
         {
             return Poll::Pending;
         }
-        params.project(parts.peer.revision);
-        // Numbers and strings can always be serialized, and a peer that is gone wants no progress.
-        let _ = parts.connection.notify_raw(|out| {
-            if parts.is_over() {
-                return Ok(());
-            }
-            write_notification(out, method::Progress::NAME, params)
-        });
-        this.params = None;
+        connection.outbox.append(|out| this.write(out));
+        this.report = None;
         Poll::Ready(())
     }
 }
@@ -109,7 +128,7 @@ impl Future for ReportProgress<'_> {
 impl fmt::Debug for ReportProgress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReportProgress")
-            .field("params", &self.params)
+            .field("report", &self.report)
             .finish_non_exhaustive()
     }
 }

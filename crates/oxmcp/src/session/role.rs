@@ -62,7 +62,7 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     fn outgoing(&self) -> Option<Next>;
 
     /// The `_meta` members that every request carries, as JSON members without braces.
-    fn envelope(&self) -> Option<Arc<str>> {
+    fn envelope(&self) -> Option<&str> {
         None
     }
 
