@@ -9,13 +9,12 @@ use serde::{
     de::{self, Visitor},
 };
 
-use crate::json::write_string;
-
 use super::{
     Meta,
     json::{number, optional_number, write_number},
     open_enum::setters,
 };
+use crate::json::write_string;
 
 /// What ties progress notifications to the request that asked for them: a string or an integer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]

@@ -4,52 +4,40 @@
 //! byte of a string; [`write_string`] looks at many together.
 
 use super::{CallToolResult, ContentBlock};
-use crate::json::{Text, Walk, write_string};
+use crate::json::{Text, write_string};
 
 impl CallToolResult {
     /// Reads what most results are: text, which may be structured as well, and nothing beside it. `None` where there is
     /// more to it, or something wrong with it: then `Deserialize` tells.
     pub(crate) fn read_plain(result: Text<'_>) -> Option<Self> {
         let mut read = Self::default();
-        let (mut seen, mut is_plain) = (0_u8, result.is_object());
-        result.walk(|key, walk| {
-            let Some(name) = key.as_str().filter(|_| is_plain) else {
-                return;
-            };
-            let (member, taken) = match &*name {
-                "content" => (1, read.read_texts(walk)),
-                "structuredContent" => {
-                    let value = walk.value();
-                    read.structured_content = value.map(Text::to_raw);
-                    (2, value.map(drop))
-                }
-                "isError" => {
-                    let value = walk.value().map(Text::get);
-                    read.is_error = value == Some("true");
-                    (
-                        4,
-                        value.filter(|it| matches!(*it, "true" | "false")).map(drop),
-                    )
-                }
-                "_meta" => (8, None),
-                _ => (0, Some(())),
-            };
-            is_plain = taken.is_some() && seen & member == 0;
-            seen |= member;
-        });
-        is_plain.then_some(read)
-    }
-
-    fn read_texts(&mut self, walk: &mut Walk<'_>) -> Option<()> {
-        let content = walk.value()?;
-        if !content.get().starts_with('[') {
+        let mut seen = 0_u8;
+        if !result.is_object() {
             return None;
         }
-        self.content.reserve_exact(1);
-        for block in content.items() {
-            self.content.push(ContentBlock::text(read_text(block)?));
+        for (key, value) in result.members() {
+            let member = match &*key.as_str()? {
+                "content" => {
+                    read.content = read_texts(value)?;
+                    1
+                }
+                "structuredContent" => {
+                    read.structured_content = Some(value.to_raw());
+                    2
+                }
+                "isError" => {
+                    read.is_error = value.parse().ok()?;
+                    4
+                }
+                "_meta" => return None,
+                _ => 0,
+            };
+            if seen & member != 0 {
+                return None;
+            }
+            seen |= member;
         }
-        Some(())
+        Some(read)
     }
 
     /// Appends the result as JSON, just as its `Serialize` has it.
@@ -76,6 +64,17 @@ impl CallToolResult {
         out.push(b'}');
         Ok(())
     }
+}
+
+fn read_texts(content: Text<'_>) -> Option<Vec<ContentBlock>> {
+    if !content.get().starts_with('[') {
+        return None;
+    }
+    let mut blocks = Vec::with_capacity(1);
+    for block in content.items() {
+        blocks.push(ContentBlock::text(read_text(block)?));
+    }
+    Some(blocks)
 }
 
 /// The text of a block that has nothing but its type and a text.
