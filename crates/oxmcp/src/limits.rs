@@ -23,6 +23,10 @@ pub struct Limits {
     /// How many requests of the peer may be served at once; one more is refused at once, with an error that says
     /// so. Default: 1024, some ten times what a busy agent keeps in flight, at a few KiB each.
     pub max_in_flight: usize,
+    /// How many subscriptions (`subscriptions/listen`) the peer may have open at once; one more is refused at once,
+    /// with an error that says so. They do not count as requests in flight. Default: 1024, since some clients open one
+    /// for each resource that they watch; each costs a few hundred bytes.
+    pub max_subscriptions: usize,
     /// How many bytes may wait to be written before callers wait and requests of the peer are no longer begun. Twice
     /// as much of requests is then still read, so that two peers that are both full read each other's answers. What
     /// has to be sent is never dropped. Default: 1 MiB, enough to keep a pipe full.
@@ -49,6 +53,7 @@ impl Default for Limits {
         Self {
             max_message_bytes: 64 << 20,
             max_in_flight: 1024,
+            max_subscriptions: 1024,
             max_unsent_bytes: 1 << 20,
             max_queued_notifications: 1024,
             max_queued_progress: 16_384,

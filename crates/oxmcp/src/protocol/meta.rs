@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, value::RawValue};
 
 use super::{JsonObject, ProgressToken};
+use crate::jsonrpc::RequestId;
 
 /// The `_meta` of a message or of one of its parts.
 ///
@@ -127,6 +128,23 @@ impl Meta {
     #[must_use]
     pub fn progress_token(&self) -> Option<ProgressToken> {
         ProgressToken::deserialize(self.get(Self::PROGRESS_TOKEN)?).ok()
+    }
+
+    /// What belongs to a subscription carries this.
+    pub(crate) fn of_subscription(id: &RequestId) -> Self {
+        let id = match id {
+            RequestId::Number(number) => Value::from(*number),
+            RequestId::String(text) => Value::from(&**text),
+        };
+        let mut meta = Self::default();
+        meta.insert(Self::SUBSCRIPTION_ID, id);
+        meta
+    }
+
+    /// The id of the `subscriptions/listen` request that a notification belongs to.
+    #[must_use]
+    pub fn subscription_id(&self) -> Option<RequestId> {
+        RequestId::deserialize(self.get(Self::SUBSCRIPTION_ID)?).ok()
     }
 
     /// The W3C `traceparent` of the caller.

@@ -4,9 +4,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{JsonObject, Meta, json::is_false};
+use super::{JsonObject, Meta, ServerCapabilities, json::is_false};
 
 /// What a client wants to hear of.
+///
+/// ```
+/// use oxmcp::protocol::SubscriptionFilter;
+///
+/// let filter = SubscriptionFilter::default()
+///     .with_tools_list_changed(true)
+///     .with_resource_subscription("file:///project/config.json");
+/// assert!(!filter.is_empty());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -26,6 +35,86 @@ pub struct SubscriptionFilter {
     /// What extensions add.
     #[serde(flatten)]
     pub other: JsonObject,
+}
+
+impl SubscriptionFilter {
+    /// The same with, or without, changes of the list of tools.
+    #[must_use]
+    pub fn with_tools_list_changed(mut self, wanted: bool) -> Self {
+        self.tools_list_changed = wanted;
+        self
+    }
+
+    /// The same with, or without, changes of the list of prompts.
+    #[must_use]
+    pub fn with_prompts_list_changed(mut self, wanted: bool) -> Self {
+        self.prompts_list_changed = wanted;
+        self
+    }
+
+    /// The same with, or without, changes of the list of resources.
+    #[must_use]
+    pub fn with_resources_list_changed(mut self, wanted: bool) -> Self {
+        self.resources_list_changed = wanted;
+        self
+    }
+
+    /// The same with changes of one more resource.
+    #[must_use]
+    pub fn with_resource_subscription(mut self, uri: impl Into<String>) -> Self {
+        self.resource_subscriptions.push(uri.into());
+        self
+    }
+
+    /// Whether nothing passes it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.tools_list_changed
+            && !self.prompts_list_changed
+            && !self.resources_list_changed
+            && self.resource_subscriptions.is_empty()
+            && self.other.is_empty()
+    }
+
+    /// What of it a server with these capabilities tells. Extensions are nobody's yet.
+    pub(crate) fn narrowed(mut self, capabilities: &ServerCapabilities) -> Self {
+        let tools = capabilities.tools.as_ref();
+        let prompts = capabilities.prompts.as_ref();
+        let resources = capabilities.resources.as_ref();
+        self.tools_list_changed &= tools.is_some_and(|it| it.list_changed);
+        self.prompts_list_changed &= prompts.is_some_and(|it| it.list_changed);
+        self.resources_list_changed &= resources.is_some_and(|it| it.list_changed);
+        if !resources.is_some_and(|it| it.subscribe) {
+            self.resource_subscriptions = Vec::new();
+        }
+        self.other = JsonObject::new();
+        self
+    }
+
+    /// What passes both, extensions aside.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        let uris = self.resource_subscriptions.iter();
+        let uris = uris.filter(|uri| other.resource_subscriptions.contains(uri));
+        Self {
+            tools_list_changed: self.tools_list_changed && other.tools_list_changed,
+            prompts_list_changed: self.prompts_list_changed && other.prompts_list_changed,
+            resources_list_changed: self.resources_list_changed && other.resources_list_changed,
+            resource_subscriptions: uris.cloned().collect(),
+            other: JsonObject::new(),
+        }
+    }
+
+    /// Lets pass what passes `other`, too, extensions aside.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.tools_list_changed |= other.tools_list_changed;
+        self.prompts_list_changed |= other.prompts_list_changed;
+        self.resources_list_changed |= other.resources_list_changed;
+        for uri in other.resource_subscriptions {
+            if !self.resource_subscriptions.contains(&uri) {
+                self.resource_subscriptions.push(uri);
+            }
+        }
+    }
 }
 
 /// The params of `subscriptions/listen`.
@@ -81,5 +170,55 @@ impl AcknowledgedParams {
             notifications,
             meta: Meta::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{ResourcesCapability, ToolsCapability};
+
+    fn all() -> SubscriptionFilter {
+        let mut all = SubscriptionFilter::default()
+            .with_tools_list_changed(true)
+            .with_prompts_list_changed(true)
+            .with_resources_list_changed(true)
+            .with_resource_subscription("file:///a");
+        all.other.insert("taskIds".into(), true.into());
+        all
+    }
+
+    #[test]
+    fn a_filter_is_narrowed_to_what_is_declared() {
+        let none = ServerCapabilities::default();
+        assert!(all().narrowed(&none).is_empty());
+        let silent = none.clone().with_tools(ToolsCapability::default());
+        assert!(all().narrowed(&silent).is_empty());
+
+        let list_changed = true;
+        let tools = none.clone().with_tools(ToolsCapability { list_changed });
+        let wanted = SubscriptionFilter::default().with_tools_list_changed(true);
+        assert_eq!(all().narrowed(&tools), wanted);
+        assert!(SubscriptionFilter::default().narrowed(&tools).is_empty());
+
+        let mut resources = ResourcesCapability::default();
+        resources.subscribe = true;
+        let wanted = SubscriptionFilter::default().with_resource_subscription("file:///a");
+        assert_eq!(all().narrowed(&none.with_resources(resources)), wanted);
+    }
+
+    #[test]
+    fn filters_are_sets() {
+        let a = SubscriptionFilter::default()
+            .with_tools_list_changed(true)
+            .with_resource_subscription("file:///a");
+        let mut b = SubscriptionFilter::default()
+            .with_prompts_list_changed(true)
+            .with_resource_subscription("file:///b");
+        assert!(a.and(&b).is_empty());
+        b.merge(a.clone());
+        b.merge(a.clone());
+        assert_eq!(b.and(&a), a);
+        assert_eq!(b.resource_subscriptions, ["file:///b", "file:///a"]);
     }
 }

@@ -8,7 +8,7 @@ use arc_swap::{ArcSwap, Guard};
 
 use crate::{
     Error, Limits, Result, Revision,
-    protocol::{Icon, Implementation},
+    protocol::{Icon, Implementation, SubscriptionFilter},
     server::{
         changes::Changes,
         features::{Features, PAGE_SIZE},
@@ -115,7 +115,7 @@ impl Server {
             }
         });
         if changed {
-            self.0.changes.tools_changed(self);
+            self.tools_changed();
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ impl Server {
             }
         });
         if removed {
-            self.0.changes.tools_changed(self);
+            self.tools_changed();
         }
     }
 
@@ -313,6 +313,11 @@ impl Server {
         if let Some(interval) = self.features().keep_alive {
             tokio::spawn(keep_alive(Arc::clone(connection), interval));
         }
+    }
+
+    fn tools_changed(&self) {
+        let changed = SubscriptionFilter::default().with_tools_list_changed(true);
+        self.0.changes.changed(self, changed);
     }
 
     fn change(&self, change: impl FnOnce(&mut Features)) {

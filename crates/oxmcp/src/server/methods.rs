@@ -5,16 +5,18 @@
     reason = "all rows of the table have one signature"
 )]
 
+use std::sync::Arc;
+
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Error, Result,
     json::Text,
     protocol::{
-        DiscoverResult, EmptyResult, HasMeta, InitializeParams, InitializeResult, Method,
-        PaginatedParams, Project, RequestParams, encode_result, into_text, method,
+        DiscoverResult, EmptyResult, HasMeta, InitializeParams, InitializeResult, ListenParams,
+        Method, PaginatedParams, Project, RequestParams, encode_result, into_text, method,
     },
-    server::{features::Features, peer::ServerPeer},
+    server::{features::Features, listen, peer::ServerPeer},
     session::{Body, RequestContext, Work},
 };
 
@@ -41,6 +43,7 @@ const METHODS: &[(&str, Handler)] = &[
     (method::Ping::NAME, ping),
     (method::Initialize::NAME, initialize),
     (method::Discover::NAME, discover),
+    (method::Listen::NAME, listen),
 ];
 
 /// Serves one request, whose sender is known.
@@ -105,6 +108,20 @@ fn discover(call: Call<'_>) -> Result<Served> {
     let mut result = DiscoverResult::new(features.revisions.clone(), features.capabilities());
     result.instructions.clone_from(&features.instructions);
     call.answer(result)
+}
+
+/// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
+fn listen(call: Call<'_>) -> Result<Served> {
+    let params: ListenParams = call.read(method::Listen::NAME)?;
+    let wanted = params.notifications.narrowed(&call.features.capabilities());
+    let listens = Arc::clone(call.peer.listens());
+    let stamp = Arc::clone(&call.features.stamp);
+    Ok(Served::Later(Work {
+        future: Box::pin(listen::serve(call.cx, listens, wanted, stamp)),
+        // Its first poll only registers and acknowledges; it must be done before what the client sends next.
+        pace: None,
+        begun: None,
+    }))
 }
 
 fn list_tools(call: Call<'_>) -> Result<Served> {

@@ -3,6 +3,7 @@
 mod changes;
 mod features;
 mod handle;
+mod listen;
 mod lists;
 mod methods;
 mod peer;

@@ -14,10 +14,10 @@ use crate::{
     json::Text,
     jsonrpc::{RawNotification, RawRequest},
     protocol::{
-        Era, InitializeParams, Method, RequestMeta, RequestParams, ServerCapabilities, method,
-        unsupported_version,
+        Era, InitializeParams, Method, RequestMeta, RequestParams, ServerCapabilities,
+        SubscriptionFilter, method, unsupported_version,
     },
-    server::{Server, features::Features, methods, span},
+    server::{Server, features::Features, listen::Listens, methods, span},
     session::{
         Arrival, Body, BoxFuture, Connection, ContextParts, Peer, RequestContext, Role, Side, Work,
         guarded,
@@ -33,6 +33,8 @@ pub(crate) struct ServerPeer {
     legacy: OnceLock<Legacy>,
     /// The last modern peer: it says the same of itself with every request.
     modern: Mutex<Option<ModernPeer>>,
+    /// What modern requests subscribe to.
+    listens: Arc<Listens>,
     stamp: Arc<str>,
 }
 
@@ -48,8 +50,8 @@ struct ModernPeer {
 struct Legacy {
     peer: Arc<Peer>,
     initialized: AtomicBool,
-    /// Whether the client was told that it will be told when the list of tools changes.
-    tool_changes: bool,
+    /// What the client hears of, since it was told that it would.
+    awaited: SubscriptionFilter,
 }
 
 impl ServerPeer {
@@ -59,6 +61,7 @@ impl ServerPeer {
             server,
             legacy: OnceLock::new(),
             modern: Mutex::default(),
+            listens: Arc::default(),
             stamp,
         })
     }
@@ -72,12 +75,17 @@ impl ServerPeer {
         self.legacy.get().map(|legacy| &legacy.peer)
     }
 
-    /// Whether the client wants to know that the list of tools has changed: it was told that there are tools, and it has
-    /// said that it is ready.
-    pub(crate) fn awaits_tool_changes(&self) -> bool {
+    /// What the session that `initialize` opened hears of: it was told of what can change, and has said that it is ready.
+    pub(crate) fn awaited(&self) -> SubscriptionFilter {
         self.legacy
             .get()
-            .is_some_and(|legacy| legacy.tool_changes && legacy.initialized.load(Ordering::Relaxed))
+            .filter(|legacy| legacy.initialized.load(Ordering::Relaxed))
+            .map_or_else(SubscriptionFilter::default, |legacy| legacy.awaited.clone())
+    }
+
+    /// The subscriptions of modern requests.
+    pub(crate) fn listens(&self) -> &Arc<Listens> {
+        &self.listens
     }
 
     /// Opens the session, with the revision that the client asked for or the newest legacy one that is served.
@@ -113,10 +121,11 @@ impl ServerPeer {
         let legacy = Legacy {
             peer: Arc::new(peer),
             initialized: AtomicBool::new(false),
-            tool_changes: capabilities
-                .tools
-                .as_ref()
-                .is_some_and(|it| it.list_changed),
+            awaited: SubscriptionFilter::default()
+                .with_tools_list_changed(true)
+                .with_prompts_list_changed(true)
+                .with_resources_list_changed(true)
+                .narrowed(capabilities),
         };
         self.legacy.set(legacy).map_err(|_| {
             Error::invalid_request("the session is open already; initialize is sent once")

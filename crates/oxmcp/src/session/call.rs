@@ -30,10 +30,14 @@ const MAX_TOTAL: Duration = Duration::from_secs(600);
 /// A function that is told of progress.
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 
+/// A function that is told the id of a call, before the call is sent.
+pub(crate) type OnBegin = Box<dyn FnOnce(i64) + Send>;
+
 /// How one call is made.
 pub(crate) struct CallOptions {
     pub(crate) timeout: Duration,
     pub(crate) max_total: Duration,
+    pub(crate) on_begin: Option<OnBegin>,
     pub(crate) on_progress: Option<OnProgress>,
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) meta: Meta,
@@ -44,6 +48,7 @@ impl Default for CallOptions {
         Self {
             timeout: TIMEOUT,
             max_total: MAX_TOTAL,
+            on_begin: None,
             on_progress: None,
             cancel: None,
             meta: Meta::default(),
@@ -145,7 +150,7 @@ impl Connection {
         self: &Arc<Self>,
         method: &str,
         encode: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
-        options: CallOptions,
+        mut options: CallOptions,
     ) -> Result<Box<str>> {
         if self.is_closing() && self.role().side() == Side::Client {
             return Err(Error::closed("the session was closed"));
@@ -165,6 +170,9 @@ impl Connection {
         };
         let wants_progress = progress.is_some();
         let id = self.calls.enter(Waiter { answer, progress })?;
+        if let Some(on_begin) = options.on_begin.take() {
+            on_begin(id);
+        }
         let mut pending = Pending {
             connection: self,
             id,

@@ -93,6 +93,11 @@ impl Connection {
         self.closing.is_set()
     }
 
+    /// Waits until this side wants to close. Cancel safe.
+    pub(crate) async fn closing(&self) {
+        self.closing.wait().await;
+    }
+
     /// Waits until the connection has ended. Cancel safe.
     pub(crate) async fn ended(&self) -> Outcome {
         self.ended.wait().await;

@@ -7,20 +7,26 @@ use std::{
 
 use serde_json::json;
 
-use crate::{Error, Result, jsonrpc::RequestId, session::ContextParts};
+use crate::{
+    Error, Result,
+    jsonrpc::RequestId,
+    session::{ContextParts, cancel::CancelSignal},
+};
 
 /// What is being served, by id. Requests that a handler answers at once never enter it.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     state: Mutex<State>,
     limit: usize,
+    /// Set once nothing more is to be begun.
+    draining: CancelSignal,
 }
 
 #[derive(Debug, Default)]
 struct State {
     served: HashMap<RequestId, Arc<ContextParts>>,
-    /// Set once nothing more is to be begun.
-    draining: bool,
+    /// How many of them only wait for something to happen, and do no work.
+    waiting: usize,
 }
 
 impl InFlight {
@@ -28,6 +34,7 @@ impl InFlight {
         Self {
             state: Mutex::default(),
             limit,
+            draining: CancelSignal::default(),
         }
     }
 
@@ -37,17 +44,18 @@ impl InFlight {
     /// # Errors
     /// Where the id is in use, the limit is reached, or the session ends.
     pub(crate) fn admit(&self, id: &RequestId, method: &str) -> Result<()> {
-        let state = self.lock();
-        if state.draining && method != "ping" {
+        if self.draining.is_set() && method != "ping" {
             let error = Error::internal("the session is being closed; nothing new is begun");
             return Err(error.with_data(json!({"reason": "closing"})));
         }
+        let state = self.lock();
         if state.served.contains_key(id) {
             return Err(Error::invalid_request(format!(
                 "request id {id} is in use by a request that has not been answered yet"
             )));
         }
-        if state.served.len() >= self.limit && method != "ping" {
+        let taken = state.served.len().saturating_sub(state.waiting);
+        if taken >= self.limit && method != "ping" {
             let limit = self.limit;
             let error = Error::internal(format!(
                 "too many requests in flight: the limit is {limit}; wait for answers before you send more"
@@ -83,13 +91,24 @@ impl InFlight {
         }
     }
 
-    /// Begins nothing more.
+    /// One of the requests only waits from now on, until the returned guard is dropped: it does not count.
+    pub(crate) fn wait_idly(&self) -> IdleWait<'_> {
+        self.lock().waiting += 1;
+        IdleWait(self)
+    }
+
+    /// Begins nothing more, and tells those that only wait to end.
     pub(crate) fn drain(&self) {
-        self.lock().draining = true;
+        self.draining.set();
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        self.lock().draining
+        self.draining.is_set()
+    }
+
+    /// Waits until nothing more is begun: what only waits must end then, or it would hold up the end. Cancel safe.
+    pub(crate) async fn drained(&self) {
+        self.draining.wait().await;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -98,5 +117,15 @@ impl InFlight {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that only waits, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct IdleWait<'a>(&'a InFlight);
+
+impl Drop for IdleWait<'_> {
+    fn drop(&mut self) {
+        self.0.lock().waiting -= 1;
     }
 }

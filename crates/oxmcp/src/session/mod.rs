@@ -33,6 +33,7 @@ pub use context::RequestContext;
 pub(crate) use context::{ContextParts, Peer};
 pub(crate) use deadline::after;
 pub(crate) use driver::drive;
+pub(crate) use inflight::IdleWait;
 pub(crate) use keep_alive::keep_alive;
 pub(crate) use pace::Pace;
 pub use progress::{Progress, ReportProgress};

@@ -116,7 +116,7 @@ impl Connection {
                     reason,
                     ..
                 }) => {
-                    let known = self.in_flight.cancel(&id);
+                    let known = self.in_flight.cancel(&id) || self.role().ended(self, &id);
                     tracing::debug!(%id, reason, known, "the peer cancelled a request");
                 }
                 _ => tracing::debug!("a cancellation that names no request was ignored"),

@@ -4,7 +4,7 @@ use std::{any::Any, fmt, sync::Arc};
 
 use crate::{
     Result,
-    jsonrpc::{RawNotification, RawRequest},
+    jsonrpc::{RawNotification, RawRequest, RequestId},
     protocol::RequestParams,
     session::{
         Batch, BoxFuture, Connection,
@@ -44,6 +44,13 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
         connection: &Arc<Connection>,
         notification: RawNotification<'_, RequestParams<'_>>,
     );
+
+    /// The peer takes back a request that is none of its own. Returns whether there is such a request: servers end
+    /// subscriptions that clients opened.
+    fn ended(&self, connection: &Arc<Connection>, id: &RequestId) -> bool {
+        let _ = (connection, id);
+        false
+    }
 
     /// Whether the peer speaks a revision with batches.
     fn has_batches(&self) -> bool {

@@ -2,6 +2,7 @@
 
 mod changes;
 mod handlers;
+mod listen;
 mod negotiation;
 mod pages;
 mod sessions;

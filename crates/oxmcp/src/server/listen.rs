@@ -1,0 +1,148 @@
+//! Serving `subscriptions/listen`: a request that stays open, and brings notifications until one side ends it.
+//! See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
+
+use std::{
+    convert::Infallible,
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::{select, sync::Notify};
+
+use crate::{
+    Error, Result,
+    protocol::{
+        AcknowledgedParams, ListenResult, Meta, Notification, SubscriptionFilter, encode_result,
+        into_text, method::SubscriptionsAcknowledged,
+    },
+    server::changes::notify,
+    session::{Body, Connection, IdleWait, RequestContext},
+};
+
+/// The subscriptions that are open on one connection. Each has a task of its own, which serves its request.
+#[derive(Debug, Default)]
+pub(crate) struct Listens(Mutex<Vec<Arc<Listen>>>);
+
+#[derive(Debug)]
+struct Listen {
+    wanted: SubscriptionFilter,
+    /// What is to be told. It cannot grow beyond what is wanted, however slowly the client reads.
+    due: Mutex<SubscriptionFilter>,
+    is_due: Notify,
+}
+
+impl Listens {
+    /// Something has changed: who wants to know is told soon.
+    pub(super) fn tell(&self, changed: &SubscriptionFilter) {
+        for listen in &*self.lock() {
+            let due = listen.wanted.and(changed);
+            if !due.is_empty() {
+                listen.lock_due().merge(due);
+                listen.is_due.notify_one();
+            }
+        }
+    }
+
+    /// From now on, no change is missed.
+    fn register<'a>(
+        &'a self,
+        connection: &'a Connection,
+        wanted: SubscriptionFilter,
+    ) -> Result<Registration<'a>> {
+        let limit = connection.limits.max_subscriptions;
+        let mut listens = self.lock();
+        if listens.len() >= limit {
+            return Err(Error::internal(format!(
+                "too many subscriptions: the limit is {limit}; cancel one that is open, or ask for more in one of them"
+            )));
+        }
+        let listen = Arc::new(Listen {
+            wanted,
+            due: Mutex::default(),
+            is_due: Notify::new(),
+        });
+        listens.push(Arc::clone(&listen));
+        Ok(Registration {
+            listens: self,
+            listen,
+            _idle: connection.in_flight.wait_idly(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Listen>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listen {
+    /// Waits until something is due, and takes it.
+    async fn next(&self) -> SubscriptionFilter {
+        self.is_due.notified().await;
+        mem::take(&mut *self.lock_due())
+    }
+
+    fn lock_due(&self) -> MutexGuard<'_, SubscriptionFilter> {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An open subscription; it ends when this is dropped.
+struct Registration<'a> {
+    listens: &'a Listens,
+    listen: Arc<Listen>,
+    _idle: IdleWait<'a>,
+}
+
+impl Drop for Registration<'_> {
+    fn drop(&mut self) {
+        self.listens
+            .lock()
+            .retain(|listen| !Arc::ptr_eq(listen, &self.listen));
+    }
+}
+
+/// Serves a request for what is `wanted` until the client cancels it, which nothing answers, or the session ends, which
+/// the result says. `stamp` is the `serverInfo` for it.
+pub(super) async fn serve(
+    cx: RequestContext,
+    listens: Arc<Listens>,
+    wanted: SubscriptionFilter,
+    stamp: Arc<str>,
+) -> Result<Body> {
+    let context = cx.parts();
+    let connection = &context.connection;
+    let Some(id) = cx.request_id().filter(|_| context.batch.is_none()) else {
+        return Err(Error::invalid_request(
+            "a batch is answered as a whole, for which it would wait as long as the subscription lasts; send \
+             subscriptions/listen by itself",
+        ));
+    };
+    let meta = Meta::of_subscription(id);
+    let registration = listens.register(connection, wanted)?;
+    select! {
+        biased;
+        () = cx.cancelled() => return Err(Error::cancelled("the client cancelled the subscription")),
+        Err(error) = stream(connection, &registration.listen, &meta) => return Err(error),
+        () = connection.in_flight.drained() => {}
+    }
+    let mut out = Vec::new();
+    encode_result(
+        &mut out,
+        &mut ListenResult { meta },
+        cx.revision(),
+        Some(&stamp),
+    )?;
+    into_text(out).map(Body::Json)
+}
+
+/// Acknowledges what is told, then tells it.
+async fn stream(connection: &Arc<Connection>, listen: &Listen, meta: &Meta) -> Result<Infallible> {
+    let mut acknowledged = AcknowledgedParams::new(listen.wanted.clone());
+    acknowledged.meta = meta.clone();
+    connection
+        .notify(SubscriptionsAcknowledged::NAME, acknowledged)
+        .await?;
+    loop {
+        notify(connection, &listen.next().await, meta).await;
+    }
+}
