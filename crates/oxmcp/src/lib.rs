@@ -57,7 +57,7 @@
 //! | | |
 //! |---|---|
 //! | [`Server`], [`ServerSession`], [`Tool`] | what a server offers, and to whom |
-//! | [`Client`], [`ClientSession`], [`Call`], [`Listing`] | what a client asks, and of whom |
+//! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`] | what a client asks, and of whom |
 //! | [`RequestContext`] | what a handler knows of its request: progress, cancellation, the caller |
 //! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, written down |
 //! | [`transport`] | [`stdio()`], [`Command`], [`in_memory`], byte streams, and how to write your own |
@@ -118,7 +118,9 @@ mod session;
 pub mod testing;
 pub mod transport;
 
-pub use client::{Call, Client, ClientSession, Listing};
+pub use client::{
+    Call, Client, ClientSession, Listing, Subscription, SubscriptionEnd, SubscriptionEvent,
+};
 pub use error::{Error, Result};
 pub use jsonrpc::{ErrorCode, ErrorObject, RequestId};
 pub use limits::Limits;

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use crate::{
     Limits, Revision,
     client::ClientSession,
-    protocol::{ClientCapabilities, Implementation},
+    protocol::{ClientCapabilities, Implementation, SubscriptionFilter},
     session::{BoxFuture, middleware::Stack},
 };
 
@@ -47,6 +47,14 @@ impl Features {
             incoming: Stack::incoming(),
             outgoing: Stack::outgoing(),
         }
+    }
+
+    /// What there are handlers for.
+    pub(crate) fn wanted(&self) -> SubscriptionFilter {
+        SubscriptionFilter::default()
+            .with_tools_list_changed(self.on_tools_changed.is_some())
+            .with_prompts_list_changed(self.on_prompts_changed.is_some())
+            .with_resources_list_changed(self.on_resources_changed.is_some())
     }
 
     /// What the client says it can do: what it has handlers for, and nothing else.

@@ -8,6 +8,7 @@ use tokio::{
     pin, select,
     time::{sleep, timeout},
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, Result, Revision,
@@ -20,7 +21,7 @@ use crate::{
     protocol::{
         CallToolResult, DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta,
         Method,
-        method::{Discover, Initialize},
+        method::{Discover, Initialize, Listen},
         negotiation::{Verdict, on_discovered, on_error, on_refused},
     },
     session::{CallOptions, Connection, drive, keep_alive},
@@ -326,7 +327,9 @@ impl<'a> Attempt<'a> {
         tracing::debug!(%revision, "connected");
         self.peer.agree(negotiated);
         self.peer.open(&self.session);
-        if !revision.is_modern() {
+        if revision.is_modern() {
+            self.subscribe();
+        } else {
             self.connection
                 .notify("notifications/initialized", EmptyParams::default())
                 .await?;
@@ -336,6 +339,16 @@ impl<'a> Attempt<'a> {
         }
         self.client.remember(&self.session);
         Ok(self.session.clone())
+    }
+
+    /// Where a server says what changes to who asks only, it is asked for what the client has handlers for.
+    fn subscribe(&self) {
+        let wanted = self.client.features().wanted();
+        let wanted = wanted.narrowed(self.session.server_capabilities());
+        if !wanted.is_empty() && self.session.has_method(Listen::NAME).is_ok() {
+            self.session
+                .begin_listen(wanted, true, &CancellationToken::new());
+        }
     }
 
     /// Closes the connection and waits until nothing is left of it.

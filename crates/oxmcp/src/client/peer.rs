@@ -8,8 +8,9 @@ use std::{
 
 use crate::{
     Error, Result, Revision,
-    client::{Client, ClientSession, session::WeakSession},
-    jsonrpc::RawNotification,
+    client::{Client, ClientSession, listener::Listeners, session::WeakSession},
+    json::Text,
+    jsonrpc::{RawNotification, RequestId},
     protocol::{
         ClientCapabilities, Implementation, Meta, Method, RequestParams, ServerCapabilities,
         method::Ping,
@@ -28,6 +29,8 @@ pub(crate) struct ClientPeer {
     negotiated: OnceLock<Negotiated>,
     /// What handlers are given.
     session: OnceLock<WeakSession>,
+    /// What is subscribed to.
+    listeners: Arc<Listeners>,
     /// How quick the middleware is, where there is any.
     pace: Arc<Pace>,
 }
@@ -49,12 +52,17 @@ impl ClientPeer {
             client,
             negotiated: OnceLock::new(),
             session: OnceLock::new(),
+            listeners: Arc::default(),
             pace: Arc::new(Pace::new()),
         })
     }
 
     pub(crate) fn client(&self) -> &Client {
         &self.client
+    }
+
+    pub(super) fn listeners(&self) -> &Arc<Listeners> {
+        &self.listeners
     }
 
     pub(crate) fn negotiated(&self) -> Option<&Negotiated> {
@@ -177,24 +185,27 @@ impl Role for ClientPeer {
         connection: &Arc<Connection>,
         notification: RawNotification<'_, RequestParams<'_>>,
     ) {
+        let RawNotification { method, params } = notification;
+        let params = params.map(|params| params.whole);
+        let for_handlers = !self.revision().is_modern() || self.listeners.take(&method, params);
         let features = self.client.features();
         let Some(next) = features.incoming.next().cloned() else {
-            if let Some(handler) = self.changed(&notification.method) {
+            if let Some(handler) = self.changed(&method).filter(|_| for_handlers) {
                 connection.lane.push(handler);
             }
             return;
         };
         let cx = RequestContext::new(Arc::new(self.context(connection)));
-        let request = Request::incoming(
-            cx,
-            &notification.method,
-            notification.params.map(|it| it.whole),
-        );
+        let request = Request::incoming(cx, &method, params);
         connection.lane.push(Box::pin(async move {
             if let Err(error) = next.run(request).await {
                 tracing::debug!(%error, "the middleware refused a notification");
             }
         }));
+    }
+
+    fn ended(&self, connection: &Arc<Connection>, id: &RequestId) -> bool {
+        self.listeners.end(connection, id)
     }
 
     fn has_batches(&self) -> bool {
@@ -203,7 +214,10 @@ impl Role for ClientPeer {
 
     fn handle(&self, request: Request) -> BoxFuture<Result<Response>> {
         if request.is_notification() {
-            let handler = self.changed(request.method());
+            let params = request.raw_params().map(Text::from);
+            let for_handlers =
+                !self.revision().is_modern() || self.listeners.is_for_handlers(params);
+            let handler = self.changed(request.method()).filter(|_| for_handlers);
             return Box::pin(async move {
                 if let Some(handler) = handler {
                     handler.await;

@@ -260,7 +260,7 @@ impl SubscribeParams {
 }
 
 /// The params of `notifications/resources/updated`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourceUpdatedParams {

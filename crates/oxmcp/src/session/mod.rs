@@ -28,6 +28,7 @@ use std::{future::Future, pin::Pin};
 pub(crate) use batch::Batch;
 pub(crate) use body::Body;
 pub(crate) use call::CallOptions;
+pub(crate) use calls::own_id;
 pub(crate) use connection::{Connection, Outcome};
 pub use context::RequestContext;
 pub(crate) use context::{ContextParts, Peer};

@@ -1,6 +1,7 @@
 //! Clients: negotiation, calls, lists, sessions.
 
 mod calls;
+mod listen;
 mod listing;
 mod methods;
 mod negotiation;
