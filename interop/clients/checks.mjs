@@ -1,6 +1,6 @@
 // What every TypeScript client asks of a stdio server that offers the tools of `interop-server`.
 //
-// A client script adapts its SDK to `{ revision, listTools, call, ping?, close }` and hands itself over to `main`.
+// A client script adapts its SDK to `{ revision, listTools, call, ping?, onToolsChanged?, close }` and hands itself over to `main`.
 // Usage of each script: `node SCRIPT MODE strict|lenient COMMAND ARGS...`. `strict` is for our server; `lenient`
 // is for the foreign twins in `../servers`, which differ where the specification leaves a choice.
 import assert from 'node:assert/strict';
@@ -65,6 +65,17 @@ async function check(peer, strict) {
       assert.equal(text(await peer.call('echo', { text: 'still here' })), 'still here');
     },
     ...(peer.ping && { 'pings': () => peer.ping() }),
+    ...(peer.onToolsChanged && has('grow') && {
+      'hears that there is another tool': async () => {
+        let tell;
+        const changed = new Promise((resolve) => { tell = resolve; });
+        const stop = await peer.onToolsChanged(() => tell());
+        assert.equal(text(await peer.call('grow', {})), 'grown');
+        await changed;
+        await stop?.();
+        assert.ok((await peer.listTools()).some((tool) => tool.name === 'grown'));
+      },
+    }),
     ...(has('panic') && {
       'survives a panic in a tool': async () => {
         const error = await peer.call('panic', {}).catch((error) => error);

@@ -21,6 +21,13 @@ serveStdio(() => {
     content: [{ type: 'text', text }],
   }));
 
+  server.registerTool('grow', { description: 'Add a tool', inputSchema: z.object({}) }, () => {
+    server.registerTool('grown', { description: 'Say that it is there', inputSchema: z.object({}) }, () => ({
+      content: [{ type: 'text', text: 'here' }],
+    }));
+    return { content: [{ type: 'text', text: 'grown' }] };
+  });
+
   server.registerTool(
     'slow',
     { description: 'Take some time', inputSchema: z.object({ steps: z.int() }) },

@@ -8,6 +8,7 @@
 //! | `--call TOOL ARGS TEXT`     | the call succeeds, and its result has the text in it                  |
 //! | `--fail TOOL ARGS TEXT`     | a tool error, or an error of the protocol, that has the text in it    |
 //! | `--progress TOOL ARGS N`    | the call succeeds, after N notifications of progress                  |
+//! | `--changed TOOL ARGS`      | the call succeeds, and the server says that its tools have changed    |
 //! | `--cancel TOOL ARGS`        | the call is dropped after the first progress                          |
 //!
 //! ARGS are a JSON object. In the end it prints one line of JSON.
@@ -29,7 +30,7 @@ use std::{
 
 use oxmcp::{Client, ClientSession, Command};
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::timeout};
 
 /// For one call; those that take longer are stuck.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -54,6 +55,10 @@ enum Task {
         tool: String,
         args: Value,
         count: usize,
+    },
+    Changed {
+        tool: String,
+        args: Value,
     },
     Cancel {
         tool: String,
@@ -82,11 +87,17 @@ async fn run(mut args: impl Iterator<Item = String>) -> Outcome<Value> {
     }
     let command = Command::new(args.next().ok_or("there is no command after `--`")?).args(args);
 
+    let changed = Arc::new(Notify::new());
+    let notify = Arc::clone(&changed);
     let session = Client::new("interop-client", "1.0.0")
+        .on_tools_changed(move |_session| {
+            notify.notify_one();
+            std::future::ready(())
+        })
         .connect(command)
         .await?;
     for task in &tasks {
-        task.run(&session)
+        task.run(&session, &changed)
             .await
             .map_err(|error| format!("{}: {error}", task.name()))?;
     }
@@ -120,6 +131,10 @@ impl Task {
                 args: word()?.parse()?,
                 count: word()?.parse()?,
             },
+            "--changed" => Self::Changed {
+                tool,
+                args: word()?.parse()?,
+            },
             "--cancel" => Self::Cancel {
                 tool,
                 args: word()?.parse()?,
@@ -134,11 +149,12 @@ impl Task {
             Self::Call { tool, args, text } => format!("--call {tool} {args} {text}"),
             Self::Fail { tool, args, text } => format!("--fail {tool} {args} {text}"),
             Self::Progress { tool, args, count } => format!("--progress {tool} {args} {count}"),
+            Self::Changed { tool, args } => format!("--changed {tool} {args}"),
             Self::Cancel { tool, args } => format!("--cancel {tool} {args}"),
         }
     }
 
-    async fn run(&self, session: &ClientSession) -> Outcome {
+    async fn run(&self, session: &ClientSession, changed: &Notify) -> Outcome {
         match self {
             Self::List { tool } => {
                 let listed = serde_json::to_value(session.list_tools(Default::default()).await?)?;
@@ -176,6 +192,13 @@ impl Task {
                 ),
             },
             Self::Progress { tool, args, count } => progress(session, tool, args, *count).await,
+            Self::Changed { tool, args } => {
+                let call = session.call_tool(tool, args.clone()).timeout(PATIENCE);
+                let result = serde_json::to_value(call.await?)?;
+                ensure(!is_error(&result), &result)?;
+                timeout(PATIENCE, changed.notified()).await?;
+                Ok(())
+            }
             Self::Cancel { tool, args } => cancel(session, tool, args).await,
         }
     }

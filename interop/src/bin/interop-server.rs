@@ -59,6 +59,13 @@ async fn print(Nothing {}: Nothing) -> &'static str {
     "printed"
 }
 
+async fn grow(server: Server) -> Result<&'static str, oxmcp::Error> {
+    server.add_tools([Tool::new("grown", "Say that it is there", || async {
+        "here"
+    })])?;
+    Ok("grown")
+}
+
 #[tokio::main]
 async fn main() -> oxmcp::Result<()> {
     let server = Server::new("interop-server", "1.0.0")
@@ -68,5 +75,9 @@ async fn main() -> oxmcp::Result<()> {
         .tool(Tool::new("slow", "Take 20 ms for each step", slow))
         .tool(Tool::new("panic", "Panic", panic))
         .tool(Tool::new("print", "Print a line to standard output", print));
+    let growing = server.clone();
+    server.add_tools([Tool::new("grow", "Add a tool", move || {
+        grow(growing.clone())
+    })])?;
     server.run(stdio()).await
 }

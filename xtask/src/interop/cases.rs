@@ -98,6 +98,21 @@ const CALCULATOR: &[&str] = &[
     "--call", "echo", r#"{"text":"still here"}"#, "still here",
 ];
 
+/// The same, and a tool that adds another.
+#[rustfmt::skip]
+const GROWING: &[&str] = &[
+    "--list", "add", "--list", "divide", "--list", "slow", "--list", "echo",
+    "--call", "add", r#"{"a":1,"b":2}"#, "3",
+    "--call", "echo", r#"{"text":"line\nbreak and 🦀"}"#, r"line\nbreak and 🦀",
+    "--fail", "divide", r#"{"a":1,"b":0}"#, "b must not be 0",
+    "--fail", "add", r#"{"a":"one","b":2}"#, "",
+    "--progress", "slow", r#"{"steps":5}"#, "5",
+    "--cancel", "slow", r#"{"steps":1000000}"#,
+    "--call", "echo", r#"{"text":"still here"}"#, "still here",
+    "--changed", "grow", "{}",
+    "--call", "grown", "{}", "here",
+];
+
 #[rustfmt::skip]
 const EVERYTHING: &[&str] = &[
     "--list", "get-sum",
@@ -149,7 +164,7 @@ pub(crate) const SERVERS: &[Server] = &[
     server("typescript-1.12-server", "2025-03-26", Node, &[TS1_SERVER, "sdk-2025-03-26"], CALCULATOR),
     server("typescript-1.22-server", "2025-06-18", Node, &[TS1_SERVER, "sdk-2025-06-18"], CALCULATOR),
     server("typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk"], CALCULATOR),
-    server("typescript-2-server", "2026-07-28", Node, &[TS2_SERVER], CALCULATOR),
+    server("typescript-2-server", "2026-07-28", Node, &[TS2_SERVER], GROWING),
     server("python-1-server", "2025-11-25", Python1, &[PY1_SERVER], CALCULATOR),
     server("python-2-server", "2026-07-28", Python2, &[PY2_SERVER], CALCULATOR),
     server("server-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "stdio"], EVERYTHING),
