@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use oxmcp::{
-    Client, ClientSession, Result, Revision, Server, Tool, protocol::CallToolResult, testing,
-};
+use oxmcp::{Client, ClientSession, Result, Server, Tool, protocol::CallToolResult, testing};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -52,11 +50,8 @@ async fn main() -> Result<()> {
         notify.notify_one();
         async {}
     });
-    // In this revision servers tell of changes without being asked.
-    let session = testing::connect(&server)
-        .client(&client)
-        .revision(Revision::V2025_11_25)
-        .await?;
+    // Whatever the revision: the session asks to be told, where it has to.
+    let session = testing::connect(&server).client(&client).await?;
     show(&session).await?;
 
     server.add_tools([greeting("french", "Bonjour"), greeting("german", "Hallo")])?;

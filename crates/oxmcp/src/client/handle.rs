@@ -120,6 +120,11 @@ impl Client {
     /// Is called when a server says that its list of tools has changed. The handlers of one session run one at a time, in
     /// the order in which the server said it.
     ///
+    /// Legacy servers say it by themselves. Modern ones say it to who subscribes, so a session with one opens a
+    /// subscription when it connects, for those handlers that are there by then and that the server has something for.
+    /// A server that refuses is logged. [`ClientSession::listen`] opens one by hand.
+    /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
+    ///
     /// ```
     /// use oxmcp::{Client, ClientSession};
     ///
@@ -141,7 +146,8 @@ impl Client {
         self
     }
 
-    /// Is called when a server says that its list of prompts has changed.
+    /// Is called when a server says that its list of prompts has changed, as
+    /// [`on_tools_changed`](Self::on_tools_changed) is for tools.
     #[must_use]
     pub fn on_prompts_changed<F, Fut>(self, handler: F) -> Self
     where
@@ -152,7 +158,8 @@ impl Client {
         self
     }
 
-    /// Is called when a server says that its list of resources or of resource templates has changed.
+    /// Is called when a server says that its list of resources or of resource templates has changed, as
+    /// [`on_tools_changed`](Self::on_tools_changed) is for tools.
     #[must_use]
     pub fn on_resources_changed<F, Fut>(self, handler: F) -> Self
     where

@@ -129,7 +129,9 @@ impl Listener {
         // Who reads by hand can look at it; handlers are simply not called for what is missing.
         tracing::debug!(?filter, "the server acknowledged a subscription");
         let mut state = self.lock();
-        state.acknowledged.get_or_insert(filter.unwrap_or_default());
+        state
+            .acknowledged
+            .get_or_insert_with(|| filter.unwrap_or_default());
         drop(state);
         self.changed.notify_waiters();
     }

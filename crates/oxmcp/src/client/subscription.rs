@@ -127,6 +127,7 @@ impl Subscription {
     }
 
     /// What the server has agreed to tell: a part of what it was asked for.
+    #[must_use]
     pub fn filter(&self) -> &SubscriptionFilter {
         &self.filter
     }

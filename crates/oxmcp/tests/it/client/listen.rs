@@ -10,7 +10,7 @@ use oxmcp::{
 };
 use serde_json::{Value, json};
 use tokio::{
-    sync::mpsc::{self, UnboundedReceiver},
+    sync::mpsc::{self, Receiver},
     time::{Instant, sleep},
 };
 
@@ -21,13 +21,13 @@ const CHANGED: &str = "notifications/tools/list_changed";
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
 /// A client that says which of its handlers were called.
-fn with_handlers(client: Client) -> (Client, UnboundedReceiver<&'static str>) {
-    let (sender, heard) = mpsc::unbounded_channel();
+fn with_handlers(client: Client) -> (Client, Receiver<&'static str>) {
+    let (sender, heard) = mpsc::channel(16);
     let told = move |what: &'static str| {
         let sender = sender.clone();
         move |_: ClientSession| {
             let sender = sender.clone();
-            async move { sender.send(what).unwrap() }
+            async move { sender.send(what).await.unwrap() }
         }
     };
     let client = client
@@ -45,12 +45,12 @@ fn tools() -> SubscriptionFilter {
     SubscriptionFilter::default().with_tools_list_changed(true)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
 fn within(id: &Value, method: &str, mut params: Value) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": id});
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
 fn acknowledgement(id: &Value, filter: Value) -> Value {
     within(id, ACKNOWLEDGED, json!({"notifications": filter}))
 }

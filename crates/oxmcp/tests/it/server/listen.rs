@@ -15,6 +15,7 @@ use crate::support::{calculator, idle, modern, notification, request, script};
 const CHANGED: &str = "notifications/tools/list_changed";
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
+#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
 fn listen(id: i64, filter: Value) -> Value {
     modern(id, "subscriptions/listen", json!({"notifications": filter}))
 }
