@@ -201,8 +201,10 @@ mod tests {
         assert_eq!(all().narrowed(&tools), wanted);
         assert!(SubscriptionFilter::default().narrowed(&tools).is_empty());
 
-        let mut resources = ResourcesCapability::default();
-        resources.subscribe = true;
+        let resources = ResourcesCapability {
+            subscribe: true,
+            ..ResourcesCapability::default()
+        };
         let wanted = SubscriptionFilter::default().with_resource_subscription("file:///a");
         assert_eq!(all().narrowed(&none.with_resources(resources)), wanted);
     }

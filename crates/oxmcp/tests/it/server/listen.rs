@@ -294,6 +294,26 @@ async fn subscriptions_are_bounded_and_leave_room_for_calls() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_makes_nothing_grow_and_holds_up_nobody() {
+    const CHANGES: usize = 2000;
+    let limits = Limits {
+        max_unsent_bytes: 1024,
+        ..Limits::default()
+    };
+    let server = calculator().limits(limits);
+    let mut slow = script(&server).await;
+    let mut quick = script(&server).await;
+    subscribe(&mut slow, 1, tools()).await;
+    subscribe(&mut quick, 1, tools()).await;
+    for _ in 0..CHANGES {
+        server.add_tools([idle("more")]).unwrap();
+        assert_eq!(quick.receive().await.unwrap()["method"], CHANGED);
+    }
+    let told = heard(&mut slow).await.len();
+    assert!((1..CHANGES / 2).contains(&told), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_subscription_that_makes_no_sense_is_refused() {
     let server = calculator();
     let mut peer = script(&server).await;
