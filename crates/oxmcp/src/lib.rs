@@ -131,7 +131,7 @@ pub use server::{
     HandlerContext, IntoToolError, IntoToolResult, Server, ServerSession, Structured, Tool,
     ToolArguments, ToolError, ToolFuture, ToolHandler, ToolInput,
 };
-pub use session::{Progress, ReportProgress, RequestContext, middleware};
+pub use session::{Progress, ProgressAmount, ReportProgress, RequestContext, middleware};
 pub use tokio_util::sync::CancellationToken;
 pub use transport::{Command, in_memory, stdio};
 

@@ -190,11 +190,12 @@ impl Call<CallTool> {
     /// # Cancel safety
     /// As for the call itself.
     pub async fn structured<T: DeserializeOwned>(self) -> Result<T> {
-        structured(&self.send().await?)
+        let wraps = !self.session.revision().is_modern();
+        structured(&self.send().await?, wraps)
     }
 }
 
-fn structured<T: DeserializeOwned>(result: &CallToolResult) -> Result<T> {
+fn structured<T: DeserializeOwned>(result: &CallToolResult, wraps: bool) -> Result<T> {
     let texts = || result.content.iter().filter_map(ContentBlock::as_text);
     if result.is_error {
         let said = texts().collect::<Vec<_>>().join("\n");
@@ -205,7 +206,7 @@ fn structured<T: DeserializeOwned>(result: &CallToolResult) -> Result<T> {
         }));
     }
     let decoded = match (&result.structured_content, texts().next()) {
-        (Some(structured), _) => read(structured.get()),
+        (Some(structured), _) => read(structured.get(), wraps),
         (None, Some(text)) => read_text(text),
         (None, None) => return Err(Error::decode("the tool returned no structured content")),
     };
@@ -224,18 +225,21 @@ fn read_text<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     })
 }
 
-/// Reads structured content. Legacy revisions allow objects only, and there a value of another type stands in `result`.
-fn read<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
+/// Reads structured content. Legacy revisions allow objects only, and there a value of another type stands in `result`: what
+/// has no other member is taken for such a value, where the type allows it.
+fn read<T: DeserializeOwned>(json: &str, wraps: bool) -> serde_json::Result<T> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Wrapped<T> {
         result: T,
     }
-    serde_json::from_str(json).or_else(|error| {
-        serde_json::from_str(json)
-            .map(|Wrapped { result }| result)
-            .map_err(|_| error)
-    })
+    let unwrapped = || serde_json::from_str(json).map(|Wrapped { result }| result);
+    let direct = || serde_json::from_str(json);
+    if wraps {
+        unwrapped().or_else(|_| direct())
+    } else {
+        direct().or_else(|error| unwrapped().map_err(|_| error))
+    }
 }
 
 impl<M: Method> IntoFuture for Call<M> {

@@ -21,9 +21,9 @@ use crate::{
     json::write_string,
     protocol::{
         CompleteParams, DiscoverResult, EmptyParams, GetPromptParams, Implementation, LoggingLevel,
-        Method, PaginatedParams, Prompt, ReadResourceParams, Resource, ResourceTemplate,
-        ServerCapabilities, SetLevelParams, SubscribeParams, SubscriptionFilter, Task, TaskParams,
-        Tool, method,
+        Method, Notification, PaginatedParams, ProgressParams, Project, Prompt, ReadResourceParams,
+        Resource, ResourceTemplate, ServerCapabilities, SetLevelParams, SubscribeParams,
+        SubscriptionFilter, Task, TaskParams, Tool, method,
     },
     session::{Connection, Outcome},
 };
@@ -349,6 +349,27 @@ impl ClientSession {
         }
     }
 
+    /// Tells the server how far a request of its is, by the token that came with it (2025-11-25 and earlier: modern
+    /// servers make no requests).
+    /// See [progress](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress).
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] where the server is modern; and where the session has ended.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    pub async fn notify_progress(&self, mut params: ProgressParams) -> Result<()> {
+        let name = method::Progress::NAME;
+        let revision = self.revision();
+        if !method::is_in(method::NOTIFICATIONS_TO_SERVER, name, revision) {
+            return Err(Error::unsupported(format!(
+                "the server speaks revision {revision}, in which clients report no progress; nothing was sent"
+            )));
+        }
+        params.project(revision);
+        self.connection().notify(name, params).await
+    }
+
     /// Whether the revision that is spoken has a method.
     pub(crate) fn has_method(&self, name: &str) -> Result<()> {
         let revision = self.revision();
@@ -399,8 +420,10 @@ fn write_tool_params(name: &str, arguments: &impl Serialize) -> serde_json::Resu
     let start = out.len();
     serde_json::to_writer(&mut out, arguments)?;
     // A tool without arguments is called with nothing, `()` or `None`.
-    if out.get(start..) == Some(b"null") {
-        out.truncate(named);
+    match out.get(start..) {
+        Some(b"null") => out.truncate(named),
+        Some([b'{', ..]) => {}
+        _ => return Err(serde::ser::Error::custom("they must be an object")),
     }
     out.push(b'}');
     Ok(out)

@@ -4,7 +4,11 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     Error, Result, Revision,
-    protocol::{ClientCapabilities, EmptyParams, Implementation, Method, method::Ping},
+    protocol::{
+        ClientCapabilities, EmptyParams, Implementation, Method, Notification, ProgressParams,
+        Project,
+        method::{self, Ping},
+    },
     server::{Server, peer::ServerPeer},
     session::{CallOptions, Connection, Outcome, RequestContext},
 };
@@ -72,6 +76,20 @@ impl ServerSession {
             .call(Ping::NAME, EmptyParams::default(), options)
             .await
             .map(drop)
+    }
+
+    /// Tells the client how far a request of its is, by the token that came with it. In a handler,
+    /// [`RequestContext::progress`] knows the token; this is for who reports on from elsewhere.
+    /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
+    ///
+    /// # Errors
+    /// Where the session has ended.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    pub async fn notify_progress(&self, mut params: ProgressParams) -> Result<()> {
+        params.project(self.revision().unwrap_or(Revision::LATEST));
+        self.connection.notify(method::Progress::NAME, params).await
     }
 
     fn legacy_only(&self, method: &str) -> Result<()> {

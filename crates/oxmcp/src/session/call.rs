@@ -155,6 +155,16 @@ impl Connection {
         if self.is_closing() && self.role().side() == Side::Client {
             return Err(Error::closed("the session was closed"));
         }
+        // A call that nobody wants must not even be begun.
+        let unwanted = |options: &CallOptions| {
+            options
+                .cancel
+                .as_ref()
+                .is_some_and(CancellationToken::is_cancelled)
+        };
+        if unwanted(&options) {
+            return Err(Wait::Cancelled.into_error(method));
+        }
         let start = Instant::now();
         if self.outbox.is_full() {
             let limit = options.timeout.min(options.max_total);

@@ -11,7 +11,7 @@ use std::{
 use crate::{
     jsonrpc::RequestId,
     protocol::{ClientCapabilities, Implementation, LoggingLevel, Meta, ProgressToken, Revision},
-    session::{Batch, Connection, Progress, cancel::CancelSignal},
+    session::{Batch, Connection, Progress, ProgressAmount, cancel::CancelSignal},
 };
 
 /// What a handler can know and do while it serves one request.
@@ -187,8 +187,8 @@ impl RequestContext {
     ///
     /// # Cancel safety
     /// Cancel safe: dropped while it waits, nothing has been sent.
-    pub fn progress(&self, done: impl Into<f64>) -> Progress<'_> {
-        Progress::new(self, done.into())
+    pub fn progress(&self, done: impl ProgressAmount) -> Progress<'_> {
+        Progress::new(self, done.to_f64())
     }
 
     /// Whether the caller asked for progress.

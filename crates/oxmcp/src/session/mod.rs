@@ -37,7 +37,7 @@ pub(crate) use driver::drive;
 pub(crate) use inflight::IdleWait;
 pub(crate) use keep_alive::keep_alive;
 pub(crate) use pace::Pace;
-pub use progress::{Progress, ReportProgress};
+pub use progress::{Progress, ProgressAmount, ReportProgress};
 pub(crate) use role::{Arrival, Role, Side};
 pub(crate) use serve::{Work, guarded, respond_now, serve};
 

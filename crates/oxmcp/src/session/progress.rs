@@ -17,6 +17,36 @@ pub struct Progress<'a> {
     report: Report,
 }
 
+/// How much of something there is: any number.
+pub trait ProgressAmount {
+    /// The number as the protocol has it. Beyond 2^53 it is the nearest that there is.
+    fn to_f64(self) -> f64;
+}
+
+macro_rules! amounts {
+    ($($number:ty)*) => {$(
+        impl ProgressAmount for $number {
+            fn to_f64(self) -> f64 {
+                self.into()
+            }
+        }
+    )*};
+}
+
+macro_rules! large_amounts {
+    ($($number:ty)*) => {$(
+        impl ProgressAmount for $number {
+            #[expect(clippy::cast_precision_loss, reason = "as the trait says")]
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+        }
+    )*};
+}
+
+amounts!(u8 u16 u32 i8 i16 i32 f32 f64);
+large_amounts!(u64 usize i64 isize);
+
 /// How far it is, of how much, and what is being done.
 #[derive(Debug)]
 struct Report {
@@ -36,8 +66,8 @@ impl<'a> Progress<'a> {
     }
 
     /// How much there is in all, where that is known.
-    pub fn total(mut self, total: impl Into<f64>) -> Self {
-        self.report.total = Some(total.into());
+    pub fn total(mut self, total: impl ProgressAmount) -> Self {
+        self.report.total = Some(total.to_f64()).filter(|total| total.is_finite());
         self
     }
 
@@ -88,7 +118,8 @@ impl ReportProgress<'_> {
         let (Some(token), Some(report)) = (&parts.progress_token, &self.report) else {
             return;
         };
-        if parts.is_over() {
+        // What is no number cannot be said in JSON.
+        if parts.is_over() || !report.done.is_finite() {
             return;
         }
         let has_messages = parts.peer.revision.has_progress_messages();

@@ -85,13 +85,20 @@ async fn k5_a_token_cancels_the_call() {
         assert!(call.await.unwrap().unwrap_err().is_cancelled());
         let cancelled = expect(&mut peer, "notifications/cancelled").await;
         assert_eq!(cancelled["params"]["requestId"], request["id"]);
-        // One that is cancelled already is not made, or taken back at once; in no case is it waited for.
+        // One that is cancelled already is not made.
         let error = session
             .call_tool("t", ())
             .cancel_with(token)
             .await
             .unwrap_err();
         assert!(error.is_cancelled());
+        drop(session.call_tool("next", ()).into_future());
+        let call = tokio::spawn(session.call_tool("last", ()).into_future());
+        assert_eq!(
+            expect(&mut peer, "tools/call").await["params"]["name"],
+            "last"
+        );
+        call.abort();
     }
 }
 
@@ -187,6 +194,8 @@ async fn arguments_that_are_no_json_are_named_and_nothing_is_sent() {
         error.message().contains("arguments cannot be serialized"),
         "{error}"
     );
+    let error = session.call_tool("t", vec![1, 2]).await.unwrap_err();
+    assert!(error.message().contains("must be an object"), "{error}");
 }
 
 #[tokio::test]

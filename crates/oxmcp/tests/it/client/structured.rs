@@ -37,6 +37,10 @@ async fn structured_reads_every_shape_in_every_revision() {
             Weather { celsius: 22.5 }
         );
         assert_eq!(call("number").structured::<i32>().await.unwrap(), 7);
+        assert_eq!(
+            call("number").structured::<Value>().await.unwrap(),
+            json!(7)
+        );
         assert!(call("flag").structured::<bool>().await.unwrap());
         assert_eq!(
             call("list").structured::<Vec<u8>>().await.unwrap(),

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use oxmcp::{Client, Limits, RequestContext, Revision, Tool};
+use oxmcp::{Client, Limits, RequestContext, Revision, Tool, protocol::ProgressParams};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -159,4 +159,43 @@ async fn a_handler_can_cancel_its_call_however_much_is_waiting() {
     assert!(calling.await.unwrap().unwrap_err().is_cancelled());
     assert_eq!(*seen.lock().unwrap(), 1);
     assert_eq!(peer.receive().await.unwrap(), cancel(asked["id"].clone()));
+}
+
+#[tokio::test]
+async fn any_number_is_progress_and_what_is_none_is_not_sent() {
+    let tool = Tool::new("odd", "Reports oddly", |cx: RequestContext| async move {
+        cx.progress(f64::NAN).await;
+        cx.progress(1_u64).total(f64::INFINITY).await;
+        cx.progress(2_usize).total(3_i64).await;
+    });
+    let mut peer = client_of(&server().tool(tool), Revision::V2025_11_25).await;
+    let params = json!({"name": "odd", "arguments": {}, "_meta": {"progressToken": 1}});
+    let first = peer.ask(request(1, "tools/call", params)).await.unwrap();
+    assert_eq!(first["params"], json!({"progressToken": 1, "progress": 1}));
+    let second = peer.receive().await.unwrap();
+    assert_eq!(
+        second["params"],
+        json!({"progressToken": 1, "progress": 2, "total": 3})
+    );
+}
+
+#[tokio::test]
+async fn k8_both_sessions_can_report_progress() {
+    let server = server();
+    let mut peer = client_of(&server, Revision::V2024_11_05).await;
+    let session = server.sessions().next().unwrap();
+    let mut params = ProgressParams::new("t", 1.0);
+    params.message = Some("2024-11-05 has no messages".into());
+    session.notify_progress(params).await.unwrap();
+    let sent = peer.receive().await.unwrap();
+    assert_eq!(sent["method"], "notifications/progress");
+    assert_eq!(sent["params"], json!({"progressToken": "t", "progress": 1}));
+
+    let (session, mut peer) = server_of(Client::new("c", "1")).await;
+    session
+        .notify_progress(ProgressParams::new(7, 2.0))
+        .await
+        .unwrap();
+    let sent = peer.receive().await.unwrap();
+    assert_eq!(sent["params"], json!({"progressToken": 7, "progress": 2}));
 }
