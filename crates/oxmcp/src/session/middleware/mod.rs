@@ -4,7 +4,7 @@
 //! knows. It does not see `notifications/cancelled` and `notifications/progress`, which belong to calls in flight, nor what
 //! is refused before it is looked at: what is malformed, an id that is in use, a request beyond the limits.
 //!
-//! A middleware is a function of a [`Request`] and the [`Next`] in line, made with [`from_fn`], or any
+//! A middleware is a function of a [`Request`] and the [`Next`] in line, made with [`from_fn()`], or any
 //! [`tower::Layer`](tower_layer::Layer) whose service takes a [`Request`] and gives a [`Response`]. It is added with
 //! `Server::layer` and `Client::layer` for what arrives, and with `outgoing_layer` for what is sent. What was added first
 //! is outermost: it sees a request first and its response last.
