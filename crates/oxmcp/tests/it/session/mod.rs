@@ -15,6 +15,7 @@ mod panics;
 mod progress;
 mod shutdown;
 mod timeouts;
+mod writes;
 
 use std::time::Duration;
 
