@@ -2,15 +2,9 @@
 //!
 //! See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-use super::{
-    JsonObject, Meta, OrderedMap,
-    content::unknown,
-    json::is_false,
-    open_enum::setters,
-    tagged::{self, Tagged},
-};
+use super::{JsonObject, Meta, OrderedMap, json::is_false, open_enum::setters, tagged::tagged};
 
 /// The params of `completion/complete`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -88,23 +82,10 @@ impl CompletionReference {
     }
 }
 
-impl Tagged for CompletionReference {
-    const TAG: &'static str = "type";
-
-    fn read<'de, D: Deserializer<'de>>(tag: &str, members: D) -> Result<Self, D::Error> {
-        Ok(match tag {
-            "ref/prompt" => Self::Prompt(Deserialize::deserialize(members)?),
-            "ref/resource" => Self::Resource(Deserialize::deserialize(members)?),
-            _ => Self::Unknown(unknown(Self::TAG, tag, members)?),
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for CompletionReference {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        tagged::deserialize(deserializer)
-    }
-}
+tagged!(CompletionReference by "type" {
+    "ref/prompt" => Prompt,
+    "ref/resource" => Resource,
+});
 
 /// A prompt, by its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

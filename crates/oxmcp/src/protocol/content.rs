@@ -2,14 +2,13 @@
 //!
 //! See [tool results](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-result).
 
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use super::{
     Blob, JsonObject, Meta, Resource, ResourceContents,
     json::optional_number,
     open_enum::{open_enum, setters},
-    tagged::{self, Tagged},
+    tagged::tagged,
 };
 
 /// A piece of content. Strings turn into [`Text`](Self::Text) by `into()`.
@@ -118,37 +117,13 @@ impl From<EmbeddedResource> for ContentBlock {
     }
 }
 
-impl Tagged for ContentBlock {
-    const TAG: &'static str = "type";
-
-    fn read<'de, D: Deserializer<'de>>(tag: &str, members: D) -> Result<Self, D::Error> {
-        Ok(match tag {
-            "text" => Self::Text(Deserialize::deserialize(members)?),
-            "image" => Self::Image(Deserialize::deserialize(members)?),
-            "audio" => Self::Audio(Deserialize::deserialize(members)?),
-            "resource_link" => Self::ResourceLink(Deserialize::deserialize(members)?),
-            "resource" => Self::Resource(Deserialize::deserialize(members)?),
-            _ => Self::Unknown(unknown(Self::TAG, tag, members)?),
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for ContentBlock {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        tagged::deserialize(deserializer)
-    }
-}
-
-/// Keeps an object of an unknown variant whole.
-pub(super) fn unknown<'de, D: Deserializer<'de>>(
-    key: &str,
-    tag: &str,
-    members: D,
-) -> Result<JsonObject, D::Error> {
-    let mut object = JsonObject::deserialize(members)?;
-    object.insert(key.into(), Value::from(tag));
-    Ok(object)
-}
+tagged!(ContentBlock by "type" {
+    "text" => Text,
+    "image" => Image,
+    "audio" => Audio,
+    "resource_link" => ResourceLink,
+    "resource" => Resource,
+});
 
 /// Text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

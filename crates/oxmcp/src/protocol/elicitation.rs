@@ -2,15 +2,10 @@
 //!
 //! See [elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation).
 
-use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{
-    ElicitSchema, JsonObject, Meta, TaskMetadata,
-    content::unknown,
-    open_enum::setters,
-    tagged::{self, Tagged},
-};
+use super::{ElicitSchema, JsonObject, Meta, TaskMetadata, open_enum::setters, tagged::tagged};
 
 /// The params of `elicitation/create`.
 #[derive(Clone, Debug, Serialize)]
@@ -64,24 +59,10 @@ impl From<ElicitUrlParams> for ElicitParams {
     }
 }
 
-impl Tagged for ElicitParams {
-    const TAG: &'static str = "mode";
-    const DEFAULT: Option<&'static str> = Some("form");
-
-    fn read<'de, D: Deserializer<'de>>(tag: &str, members: D) -> Result<Self, D::Error> {
-        Ok(match tag {
-            "form" => Self::Form(Deserialize::deserialize(members)?),
-            "url" => Self::Url(Deserialize::deserialize(members)?),
-            _ => Self::Unknown(unknown(Self::TAG, tag, members)?),
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for ElicitParams {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        tagged::deserialize(deserializer)
-    }
-}
+tagged!(ElicitParams by "mode" or else "form" {
+    "form" => Form,
+    "url" => Url,
+});
 
 /// Asks by a form.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

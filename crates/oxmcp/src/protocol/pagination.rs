@@ -62,3 +62,44 @@ impl PaginatedParams {
         }
     }
 }
+
+/// Defines the result of a request that lists things.
+macro_rules! page {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $(#[$doc:meta])*
+            pub $items:ident: Vec<$item:ty>,
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        #[non_exhaustive]
+        pub struct $name {
+            $(#[$doc])*
+            pub $items: Vec<$item>,
+            /// Where the next page begins, if there is one.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub next_cursor: Option<$crate::protocol::Cursor>,
+            /// How long the page stays fresh, in milliseconds (2026-07-28 and later).
+            #[serde(
+                default,
+                skip_serializing_if = "Option::is_none",
+                deserialize_with = "crate::protocol::caching::ttl"
+            )]
+            pub ttl_ms: Option<u64>,
+            /// Who may share a cached copy (2026-07-28 and later).
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub cache_scope: Option<$crate::protocol::CacheScope>,
+            /// What travels beside.
+            #[serde(
+                rename = "_meta",
+                default,
+                skip_serializing_if = "crate::protocol::Meta::is_absent"
+            )]
+            pub meta: $crate::protocol::Meta,
+        }
+    };
+}
+pub(super) use page;

@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CacheScope, ContentBlock, Cursor, Icon, InputResponses, Meta, OrderedMap, Role, caching,
-    json::is_false, open_enum::setters,
+    ContentBlock, Icon, InputResponses, Meta, OrderedMap, Role, json::is_false, open_enum::setters,
+    pagination::page,
 };
 
 /// A prompt that a server has.
@@ -196,27 +196,10 @@ setters!(GetPromptResult {
     with_description => description: String,
 });
 
-/// The result of `prompts/list`: one page.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ListPromptsResult {
-    /// The prompts of this page.
-    pub prompts: Vec<Prompt>,
-    /// Where the next page begins, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<Cursor>,
-    /// How long the page stays fresh, in milliseconds (2026-07-28 and later).
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "caching::ttl"
-    )]
-    pub ttl_ms: Option<u64>,
-    /// Who may share a cached copy (2026-07-28 and later).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_scope: Option<CacheScope>,
-    /// What travels beside.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
-    pub meta: Meta,
+page! {
+    /// The result of `prompts/list`: one page.
+    pub struct ListPromptsResult {
+        /// The prompts of this page.
+        pub prompts: Vec<Prompt>,
+    }
 }

@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Annotations, CacheScope, Cursor, Icon, InputResponses, Meta, ResourceContents, caching,
-    open_enum::setters,
+    Annotations, CacheScope, Icon, InputResponses, Meta, ResourceContents, caching,
+    open_enum::setters, pagination::page,
 };
 
 /// A resource that a server has.
@@ -186,54 +186,20 @@ impl From<ResourceContents> for ReadResourceResult {
     }
 }
 
-/// The result of `resources/list`: one page.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ListResourcesResult {
-    /// The resources of this page.
-    pub resources: Vec<Resource>,
-    /// Where the next page begins, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<Cursor>,
-    /// How long the page stays fresh, in milliseconds (2026-07-28 and later).
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "caching::ttl"
-    )]
-    pub ttl_ms: Option<u64>,
-    /// Who may share a cached copy (2026-07-28 and later).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_scope: Option<CacheScope>,
-    /// What travels beside.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
-    pub meta: Meta,
+page! {
+    /// The result of `resources/list`: one page.
+    pub struct ListResourcesResult {
+        /// The resources of this page.
+        pub resources: Vec<Resource>,
+    }
 }
 
-/// The result of `resources/templates/list`: one page.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ListResourceTemplatesResult {
-    /// The templates of this page.
-    pub resource_templates: Vec<ResourceTemplate>,
-    /// Where the next page begins, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<Cursor>,
-    /// How long the page stays fresh, in milliseconds (2026-07-28 and later).
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "caching::ttl"
-    )]
-    pub ttl_ms: Option<u64>,
-    /// Who may share a cached copy (2026-07-28 and later).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_scope: Option<CacheScope>,
-    /// What travels beside.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
-    pub meta: Meta,
+page! {
+    /// The result of `resources/templates/list`: one page.
+    pub struct ListResourceTemplatesResult {
+        /// The templates of this page.
+        pub resource_templates: Vec<ResourceTemplate>,
+    }
 }
 
 /// The params of `resources/subscribe` and `resources/unsubscribe` (2025-11-25 and earlier).

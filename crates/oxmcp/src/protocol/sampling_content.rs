@@ -2,14 +2,13 @@
 //!
 //! See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
     AudioContent, ContentBlock, ImageContent, JsonObject, Meta, TextContent,
-    content::unknown,
     json::{is_false, present},
-    tagged::{self, Tagged},
+    tagged::tagged,
 };
 
 /// A piece of what is said to a model or by it. Strings turn into [`Text`](Self::Text) by `into()`.
@@ -106,26 +105,13 @@ impl From<ToolResultContent> for SamplingContent {
     }
 }
 
-impl Tagged for SamplingContent {
-    const TAG: &'static str = "type";
-
-    fn read<'de, D: Deserializer<'de>>(tag: &str, members: D) -> Result<Self, D::Error> {
-        Ok(match tag {
-            "text" => Self::Text(Deserialize::deserialize(members)?),
-            "image" => Self::Image(Deserialize::deserialize(members)?),
-            "audio" => Self::Audio(Deserialize::deserialize(members)?),
-            "tool_use" => Self::ToolUse(Deserialize::deserialize(members)?),
-            "tool_result" => Self::ToolResult(Deserialize::deserialize(members)?),
-            _ => Self::Unknown(unknown(Self::TAG, tag, members)?),
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for SamplingContent {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        tagged::deserialize(deserializer)
-    }
-}
+tagged!(SamplingContent by "type" {
+    "text" => Text,
+    "image" => Image,
+    "audio" => Audio,
+    "tool_use" => ToolUse,
+    "tool_result" => ToolResult,
+});
 
 /// A model asks for a tool (2025-11-25 and later).
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -6,7 +6,9 @@ use serde::de::{
     Deserialize, Deserializer, Error, MapAccess, Visitor,
     value::{MapAccessDeserializer, MapDeserializer},
 };
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
+
+use super::JsonObject;
 
 /// A union whose variants are told apart by the member [`TAG`](Self::TAG).
 pub(super) trait Tagged: Sized {
@@ -72,6 +74,17 @@ fn buffered<'de, T: Tagged, A: MapAccess<'de>>(
     T::read(tag, MapDeserializer::<_, serde_json::Error>::new(entries)).map_err(A::Error::custom)
 }
 
+/// Keeps an object of an unknown variant whole.
+pub(super) fn unknown<'de, D: Deserializer<'de>>(
+    key: &str,
+    tag: &str,
+    members: D,
+) -> Result<JsonObject, D::Error> {
+    let mut object = JsonObject::deserialize(members)?;
+    object.insert(key.into(), Value::from(tag));
+    Ok(object)
+}
+
 /// A string that is borrowed where it can be.
 struct Key<'de>(Cow<'de, str>);
 
@@ -98,3 +111,30 @@ impl<'de> Deserialize<'de> for Key<'de> {
         deserializer.deserialize_str(KeyVisitor)
     }
 }
+
+/// Has a union be read by its tag: for each tag the variant, and `Unknown` for the others.
+macro_rules! tagged {
+    ($name:ident by $key:literal $(or else $default:literal)? { $( $tag:literal => $variant:ident, )+ }) => {
+        impl $crate::protocol::tagged::Tagged for $name {
+            const TAG: &'static str = $key;
+            $( const DEFAULT: Option<&'static str> = Some($default); )?
+
+            fn read<'de, D: serde::Deserializer<'de>>(
+                tag: &str,
+                members: D,
+            ) -> Result<Self, D::Error> {
+                Ok(match tag {
+                    $( $tag => Self::$variant(serde::Deserialize::deserialize(members)?), )+
+                    _ => Self::Unknown($crate::protocol::tagged::unknown($key, tag, members)?),
+                })
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::protocol::tagged::deserialize(deserializer)
+            }
+        }
+    };
+}
+pub(super) use tagged;

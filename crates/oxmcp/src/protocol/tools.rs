@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
-    CacheScope, ContentBlock, Cursor, Icon, InputResponses, Meta, RawJson, TaskMetadata, caching,
+    ContentBlock, Icon, InputResponses, Meta, RawJson, TaskMetadata,
     json::{is_false, present},
     open_enum::{open_enum, setters},
+    pagination::page,
 };
 
 /// A tool, as a list shows it.
@@ -261,27 +262,10 @@ impl CallToolResult {
     }
 }
 
-/// The result of `tools/list`: one page.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ListToolsResult {
-    /// The tools of this page.
-    pub tools: Vec<Tool>,
-    /// Where the next page begins, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<Cursor>,
-    /// How long the page stays fresh, in milliseconds (2026-07-28 and later).
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "caching::ttl"
-    )]
-    pub ttl_ms: Option<u64>,
-    /// Who may share a cached copy (2026-07-28 and later).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_scope: Option<CacheScope>,
-    /// What travels beside.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
-    pub meta: Meta,
+page! {
+    /// The result of `tools/list`: one page.
+    pub struct ListToolsResult {
+        /// The tools of this page.
+        pub tools: Vec<Tool>,
+    }
 }

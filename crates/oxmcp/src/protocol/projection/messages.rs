@@ -52,46 +52,25 @@ fn cached(ttl_ms: &mut Option<u64>, scope: &mut Option<CacheScope>, to: Revision
     }
 }
 
-impl Project for ListToolsResult {
-    fn project(&mut self, to: Revision) {
-        self.tools.project(to);
-        cached(&mut self.ttl_ms, &mut self.cache_scope, to);
-    }
+/// Results that say how long they stay fresh, each with the member that may have to be fitted.
+macro_rules! cached {
+    ($($type:ty: $member:ident,)+) => {
+        $(impl Project for $type {
+            fn project(&mut self, to: Revision) {
+                self.$member.project(to);
+                cached(&mut self.ttl_ms, &mut self.cache_scope, to);
+            }
+        })+
+    };
 }
 
-impl Project for ListResourcesResult {
-    fn project(&mut self, to: Revision) {
-        self.resources.project(to);
-        cached(&mut self.ttl_ms, &mut self.cache_scope, to);
-    }
-}
-
-impl Project for ListResourceTemplatesResult {
-    fn project(&mut self, to: Revision) {
-        self.resource_templates.project(to);
-        cached(&mut self.ttl_ms, &mut self.cache_scope, to);
-    }
-}
-
-impl Project for ListPromptsResult {
-    fn project(&mut self, to: Revision) {
-        self.prompts.project(to);
-        cached(&mut self.ttl_ms, &mut self.cache_scope, to);
-    }
-}
-
-impl Project for ReadResourceResult {
-    fn project(&mut self, to: Revision) {
-        self.contents.project(to);
-        cached(&mut self.ttl_ms, &mut self.cache_scope, to);
-    }
-}
-
-impl Project for DiscoverResult {
-    fn project(&mut self, to: Revision) {
-        self.capabilities.project(to);
-        cached(&mut self.ttl_ms, &mut self.cache_scope, to);
-    }
+cached! {
+    ListToolsResult: tools,
+    ListResourcesResult: resources,
+    ListResourceTemplatesResult: resource_templates,
+    ListPromptsResult: prompts,
+    ReadResourceResult: contents,
+    DiscoverResult: capabilities,
 }
 
 impl Project for GetPromptResult {
