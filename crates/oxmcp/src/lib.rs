@@ -33,7 +33,7 @@
 //! }
 //! ```
 //!
-//! A handler is an async function of its input, or of a [`RequestContext`] and its input; see [`ToolHandler`]. What it
+//! A handler is an async function of its input, or of a [`RequestContext`] and its input; see [`Handler`]. What it
 //! may return is listed at [`IntoToolResult`], and what it fails with at [`ToolError`].
 //!
 //! # A client
@@ -128,8 +128,8 @@ pub use oxmcp_macros::JsonSchema;
 pub use protocol::Revision;
 pub use schema::{JsonSchema, Schema, SchemaOptions, Violation, Violations};
 pub use server::{
-    HandlerContext, IntoToolError, IntoToolResult, Server, ServerSession, Structured, Tool,
-    ToolArguments, ToolError, ToolFuture, ToolHandler, ToolInput,
+    Handler, HandlerContext, HandlerFuture, IntoError, IntoToolError, IntoToolResult, Server,
+    ServerSession, Structured, Tool, ToolArguments, ToolError, ToolInput,
 };
 pub use session::{Progress, ProgressAmount, ReportProgress, RequestContext, middleware};
 pub use tokio_util::sync::CancellationToken;

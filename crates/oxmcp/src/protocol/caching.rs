@@ -2,6 +2,8 @@
 //!
 //! See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
 
+use std::time::Duration;
+
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Who may share a cached result.
@@ -15,6 +17,53 @@ pub enum CacheScope {
     #[default]
     #[serde(other)]
     Private,
+}
+
+/// What a server says of a result: how long it stays fresh, and who may share it. By default it is stale at once, and
+/// nobody may share it. Clients of revisions before 2026-07-28 are told nothing.
+///
+/// ```
+/// use std::time::Duration;
+/// use oxmcp::protocol::CacheHint;
+///
+/// let hint = CacheHint::public(Duration::from_secs(60));
+/// assert_eq!(hint.ttl_ms(), 60_000);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct CacheHint {
+    /// How long the result stays fresh.
+    pub ttl: Duration,
+    /// Who may share it.
+    pub scope: CacheScope,
+}
+
+impl CacheHint {
+    /// Nothing in the result depends on who asked.
+    #[must_use]
+    pub const fn public(ttl: Duration) -> Self {
+        Self {
+            ttl,
+            scope: CacheScope::Public,
+        }
+    }
+
+    /// The result is for who asked.
+    #[must_use]
+    pub const fn private(ttl: Duration) -> Self {
+        Self {
+            ttl,
+            scope: CacheScope::Private,
+        }
+    }
+
+    /// The time as it stands on the wire, in milliseconds.
+    #[must_use]
+    pub fn ttl_ms(&self) -> u64 {
+        // Integers beyond this are not exact in every client's language.
+        const MOST: u64 = 1 << 53;
+        u64::try_from(self.ttl.as_millis()).map_or(MOST, |ttl| ttl.min(MOST))
+    }
 }
 
 /// Reads `ttlMs`. The specification has clients take a negative one as 0; a fraction of a millisecond is dropped.

@@ -59,7 +59,7 @@ mod wire;
 
 pub use base::{EmptyParams, EmptyResult, NotificationParams};
 pub use blob::Blob;
-pub use caching::CacheScope;
+pub use caching::{CacheHint, CacheScope};
 pub use cancellation::CancelledParams;
 pub use capabilities::{
     ClientCapabilities, ElicitationCapability, PromptsCapability, ResourcesCapability,

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     Limits, Revision,
-    protocol::{Implementation, ServerCapabilities, ToolsCapability},
-    server::{lists::ToolPages, registry::Registry, tool::RegisteredTool},
+    protocol::{CacheHint, Implementation, ServerCapabilities, ToolsCapability},
+    server::{registry::Registry, tool::RegisteredTool},
     session::middleware::Stack,
 };
 
@@ -20,8 +20,9 @@ pub(crate) struct Features {
     pub(crate) info: Implementation,
     pub(crate) instructions: Option<String>,
     pub(crate) tools: Registry<RegisteredTool>,
-    pub(crate) tool_pages: Arc<ToolPages>,
     pub(crate) page_size: usize,
+    /// What is said of the answer to `server/discover`.
+    pub(crate) discover_cache: CacheHint,
     pub(crate) limits: Limits,
     /// The revisions that are served, the newest first.
     pub(crate) revisions: Vec<Revision>,
@@ -39,8 +40,8 @@ impl Features {
             info,
             instructions: None,
             tools: Registry::default(),
-            tool_pages: Arc::default(),
             page_size: PAGE_SIZE,
+            discover_cache: CacheHint::default(),
             limits: Limits::default(),
             revisions: Revision::ALL.into_iter().rev().collect(),
             keep_alive: None,
@@ -52,7 +53,7 @@ impl Features {
     /// Brings what is derived up to date.
     pub(crate) fn refresh(&mut self) {
         self.stamp = stamp(&self.info);
-        self.tool_pages = Arc::default();
+        self.tools.refresh();
     }
 
     /// What the server says it can do: what it was given, and nothing else.

@@ -8,13 +8,13 @@ use arc_swap::{ArcSwap, Guard};
 
 use crate::{
     Error, Limits, Result, Revision,
-    protocol::{Icon, Implementation, SubscriptionFilter},
+    protocol::{CacheHint, Icon, Implementation},
     server::{
         changes::Changes,
         features::{Features, PAGE_SIZE},
         peer::ServerPeer,
+        registry::Feature,
         session::ServerSession,
-        tool::{RegisteredTool, Tool},
     },
     session::{Connection, Pace, drive, keep_alive, middleware::MiddlewareLayer},
     transport::Transport,
@@ -65,73 +65,6 @@ impl Server {
             changes: Arc::default(),
             pace: Arc::new(Pace::new()),
         }))
-    }
-
-    /// Adds a tool, in place of one with the same name.
-    ///
-    /// What is wrong with it is reported by [`run`](Self::run) and [`connect`](Self::connect).
-    #[must_use]
-    pub fn tool(self, tool: Tool) -> Self {
-        self.tools([tool])
-    }
-
-    /// Adds tools, as [`tool`](Self::tool) does. With none, `tools([])` tells clients that there may be tools later.
-    #[must_use]
-    pub fn tools(self, tools: impl IntoIterator<Item = Tool>) -> Self {
-        if let Err(error) = self.add_tools(tools) {
-            self.lock_problem().get_or_insert(error);
-        }
-        self
-    }
-
-    /// Adds tools to a server that may be serving already, each in place of one with the same name. Connected clients
-    /// are told that the list has changed.
-    ///
-    /// # Errors
-    /// Where a tool's name or schema is not allowed. Then none of them is added.
-    ///
-    /// ```
-    /// use oxmcp::{Server, Tool};
-    ///
-    /// let server = Server::new("clock", "1.0.0");
-    /// // … and later, while it serves:
-    /// server.add_tools([Tool::new("now", "Tell the time", || async { "ten past two" })])?;
-    /// server.remove_tools(["now"]);
-    ///
-    /// let error = server.add_tools([Tool::new("right now", "Tell the time", || async { "" })]);
-    /// assert!(error.unwrap_err().to_string().contains("' ' is not allowed"));
-    /// # Ok::<(), oxmcp::Error>(())
-    /// ```
-    pub fn add_tools(&self, tools: impl IntoIterator<Item = Tool>) -> Result<()> {
-        let tools = tools
-            .into_iter()
-            .map(RegisteredTool::new)
-            .collect::<Result<Vec<_>>>()?;
-        let changed = !tools.is_empty();
-        self.change(|features| {
-            features.tools.declare();
-            for tool in tools {
-                features.tools.insert(&tool.definition.name.clone(), tool);
-            }
-        });
-        if changed {
-            self.tools_changed();
-        }
-        Ok(())
-    }
-
-    /// Removes tools by name; names that are unknown are ignored. Connected clients are told if the list has changed.
-    pub fn remove_tools<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) {
-        let names: Vec<_> = names.into_iter().collect();
-        let mut removed = false;
-        self.change(|features| {
-            for name in &names {
-                removed |= features.tools.remove(name.as_ref());
-            }
-        });
-        if removed {
-            self.tools_changed();
-        }
     }
 
     /// Tells clients how to use the server; many hand it to the model.
@@ -196,9 +129,17 @@ impl Server {
         revisions.dedup();
         if revisions.is_empty() {
             let error = Error::misuse("a server needs at least one revision to serve");
-            self.lock_problem().get_or_insert(error);
+            self.note(Err(error));
         }
         self.change(|features| features.revisions = revisions);
+        self
+    }
+
+    /// What clients are told of the answer to `server/discover`: how long it stays fresh, and who may share it.
+    /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
+    #[must_use]
+    pub fn cache_discovery(self, hint: CacheHint) -> Self {
+        self.change(|features| features.discover_cache = hint);
         self
     }
 
@@ -315,12 +256,44 @@ impl Server {
         }
     }
 
-    fn tools_changed(&self) {
-        let changed = SubscriptionFilter::default().with_tools_list_changed(true);
-        self.0.changes.changed(self, changed);
+    /// Adds features, each in place of one with the same id, and tells connected clients.
+    pub(super) fn offer<T: Feature>(&self, offered: Vec<Arc<T>>) {
+        let changed = !offered.is_empty();
+        self.change(|features| {
+            let registry = T::registry_mut(features);
+            registry.declare();
+            for feature in offered {
+                registry.insert(feature);
+            }
+        });
+        if changed {
+            self.0.changes.changed(self, T::changed());
+        }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Features)) {
+    /// Removes features by their ids, and tells connected clients if there was any.
+    pub(super) fn withdraw<T: Feature>(&self, ids: impl IntoIterator<Item = impl AsRef<str>>) {
+        let ids: Vec<_> = ids.into_iter().collect();
+        let mut removed = false;
+        self.change(|features| {
+            let registry = T::registry_mut(features);
+            for id in &ids {
+                removed |= registry.remove(id.as_ref());
+            }
+        });
+        if removed {
+            self.0.changes.changed(self, T::changed());
+        }
+    }
+
+    /// Notes what was wrong with the making of the server, for whoever connects it. The first thing counts.
+    pub(super) fn note(&self, done: Result<()>) {
+        if let Err(error) = done {
+            self.lock_problem().get_or_insert(error);
+        }
+    }
+
+    pub(super) fn change(&self, change: impl FnOnce(&mut Features)) {
         let _one_at_a_time = self.lock_problem();
         let mut features = Features::clone(&self.0.features.load());
         change(&mut features);
@@ -356,7 +329,7 @@ impl fmt::Debug for Server {
         let features = self.features();
         f.debug_struct("Server")
             .field("info", &features.info)
-            .field("tools", &features.tools.ids().count())
+            .field("tools", &features.tools.len())
             .finish_non_exhaustive()
     }
 }

@@ -11,12 +11,18 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Error, Result,
-    json::Text,
     protocol::{
         DiscoverResult, EmptyResult, HasMeta, InitializeParams, InitializeResult, ListenParams,
         Method, PaginatedParams, Project, RequestParams, encode_result, into_text, method,
     },
-    server::{features::Features, listen, peer::ServerPeer},
+    server::{
+        features::Features,
+        listen,
+        lists::{ListPage, page},
+        peer::ServerPeer,
+        registry::{Feature, Registry},
+        tool::{RegisteredTool, call_tool},
+    },
     session::{Body, RequestContext, Work},
 };
 
@@ -27,11 +33,11 @@ pub(super) enum Served {
 }
 
 /// All there is to know for serving a request.
-struct Call<'a> {
-    peer: &'a ServerPeer,
-    features: &'a Features,
-    cx: RequestContext,
-    params: RequestParams<'a>,
+pub(super) struct Call<'a> {
+    pub(super) peer: &'a ServerPeer,
+    pub(super) features: &'a Features,
+    pub(super) cx: RequestContext,
+    pub(super) params: RequestParams<'a>,
 }
 
 type Handler = fn(Call<'_>) -> Result<Served>;
@@ -39,7 +45,7 @@ type Handler = fn(Call<'_>) -> Result<Served>;
 /// The methods that this server serves. Which revisions have them is written in [`method::REQUESTS_TO_SERVER`].
 const METHODS: &[(&str, Handler)] = &[
     (method::CallTool::NAME, call_tool),
-    (method::ListTools::NAME, list_tools),
+    (method::ListTools::NAME, list::<RegisteredTool>),
     (method::Ping::NAME, ping),
     (method::Initialize::NAME, initialize),
     (method::Discover::NAME, discover),
@@ -69,13 +75,15 @@ pub(super) fn serve(
 }
 
 impl Call<'_> {
-    fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
+    /// The params as a type.
+    pub(super) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
         self.params.whole.parse().map_err(|error| {
             Error::invalid_params(format!("the params of {name} do not fit: {error}"))
         })
     }
 
-    fn answer<R: Serialize + Project + HasMeta>(&self, mut result: R) -> Result<Served> {
+    /// Answers with a result that is there already.
+    pub(super) fn answer<R: Serialize + Project + HasMeta>(&self, mut result: R) -> Result<Served> {
         let mut out = Vec::new();
         let stamp = Some(&*self.features.stamp);
         encode_result(&mut out, &mut result, self.cx.revision(), stamp)?;
@@ -107,6 +115,8 @@ fn discover(call: Call<'_>) -> Result<Served> {
     let features = call.features;
     let mut result = DiscoverResult::new(features.revisions.clone(), features.capabilities());
     result.instructions.clone_from(&features.instructions);
+    result.ttl_ms = Some(features.discover_cache.ttl_ms());
+    result.cache_scope = Some(features.discover_cache.scope);
     call.answer(result)
 }
 
@@ -124,48 +134,34 @@ fn listen(call: Call<'_>) -> Result<Served> {
     }))
 }
 
-fn list_tools(call: Call<'_>) -> Result<Served> {
-    if !call.features.tools.is_declared() {
-        return Err(Error::method_not_found(method::ListTools::NAME));
+/// Lists features of one kind.
+fn list<T: Feature>(call: Call<'_>) -> Result<Served> {
+    let name = <T::Page as ListPage<T::Definition>>::Method::NAME;
+    if !T::registry(call.features).is_declared() {
+        return Err(Error::method_not_found(name));
     }
-    let params: PaginatedParams = call.read(method::ListTools::NAME)?;
-    let pages = &call.features.tool_pages;
-    let page = pages.page(call.features, call.cx.revision(), params.cursor.as_ref())?;
-    Ok(Served::Now(Body::Shared(page)))
+    let params: PaginatedParams = call.read(name)?;
+    page::<T>(call.features, &call.cx, params.cursor.as_ref()).map(Served::Now)
 }
 
-fn call_tool(call: Call<'_>) -> Result<Served> {
-    if !call.features.tools.is_declared() {
-        return Err(Error::method_not_found(method::CallTool::NAME));
-    }
-    let name = call.params.name.and_then(Text::as_str);
-    let name = name.ok_or_else(|| {
-        Error::invalid_params("the params of tools/call do not fit: \"name\" must be a string")
-    })?;
-    let tool = call.features.tools.get(&name);
-    let tool = tool.ok_or_else(|| unknown_tool(call.features, &name))?;
-    let arguments = call
-        .params
-        .arguments
-        .filter(|arguments| !arguments.is_null());
-    Ok(Served::Later(
-        tool.call(call.cx, arguments.unwrap_or(Text::EMPTY)),
-    ))
-}
-
-/// The names of a few tools help more than the bare fact.
-fn unknown_tool(features: &Features, name: &str) -> Error {
+/// Says that there is no feature of that name. The names of a few that there are help more than the bare fact.
+pub(super) fn unknown<T: Feature>(
+    what: &str,
+    registry: &Registry<T>,
+    cx: &RequestContext,
+    name: &str,
+) -> String {
     /// More names than that would be noise.
     const SHOWN: usize = 20;
-    let mut known: Vec<_> = features.tools.ids().take(SHOWN + 1).collect();
-    let more = if known.len() > SHOWN { ", …" } else { "" };
-    known.truncate(SHOWN);
+    let mut known = registry.visible(cx).map(|feature| feature.id());
+    let names: Vec<_> = known.by_ref().take(SHOWN).collect();
     let shown: String = name.chars().take(128).collect();
-    if known.is_empty() {
-        return Error::invalid_params(format!("Unknown tool: {shown} (there are none)"));
+    if names.is_empty() {
+        return format!("Unknown {what}: {shown} (there are none)");
     }
-    Error::invalid_params(format!(
-        "Unknown tool: {shown} (there are: {}{more})",
-        known.join(", ")
-    ))
+    let more = if known.next().is_some() { ", …" } else { "" };
+    format!(
+        "Unknown {what}: {shown} (there are: {}{more})",
+        names.join(", ")
+    )
 }

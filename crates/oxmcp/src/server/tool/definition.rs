@@ -3,7 +3,7 @@ use std::{fmt, future::Future, sync::Arc};
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    IntoToolResult, ToolArguments, ToolError, ToolFuture, ToolHandler,
+    IntoToolResult, ToolArguments, ToolError,
     handler::{ErasedHandler, erase},
     name,
 };
@@ -12,6 +12,10 @@ use crate::{
     json::Text,
     protocol::{CallToolResult, Icon, RawJson, Tool as Definition, ToolAnnotations},
     schema::{Schema, SchemaOptions},
+    server::{
+        handler::{Handler, HandlerFuture},
+        registry::Visibility,
+    },
     session::RequestContext,
 };
 
@@ -53,6 +57,7 @@ pub struct Tool {
     pub(super) validated: bool,
     /// Whether every call gets a task of its own from the start.
     pub(super) spawned: bool,
+    pub(super) visibility: Option<Visibility>,
     /// The first thing that is wrong.
     pub(super) problem: Option<Error>,
 }
@@ -65,11 +70,11 @@ impl Tool {
         handler: H,
     ) -> Self
     where
-        H: ToolHandler<Arguments>,
+        H: Handler<Arguments>,
         Arguments: ToolArguments,
-        H::Returned: ToolFuture<Output: IntoToolResult> + Send + 'static,
+        H::Returned: HandlerFuture<Output: IntoToolResult> + Send + 'static,
     {
-        let output = <H::Returned as ToolFuture>::Output::output_schema();
+        let output = <H::Returned as HandlerFuture>::Output::output_schema();
         Self::assemble(
             name.into(),
             description.into(),
@@ -139,6 +144,7 @@ impl Tool {
             handler,
             validated: true,
             spawned: false,
+            visibility: None,
             problem,
         }
     }
@@ -266,6 +272,25 @@ impl Tool {
     #[must_use]
     pub fn spawned(mut self) -> Self {
         self.spawned = true;
+        self
+    }
+
+    /// Says which callers the tool is for. To the others it does not exist: it is not in their list, and they cannot call
+    /// it. The function is asked for each request, and must be quick.
+    ///
+    /// ```
+    /// use oxmcp::Tool;
+    ///
+    /// let tool = Tool::new("reset", "Reset everything", || async { "done" })
+    ///     .visible_to(|cx| cx.peer_info().is_some_and(|client| client.name == "admin-console"));
+    /// # let _ = tool;
+    /// ```
+    #[must_use]
+    pub fn visible_to(
+        mut self,
+        sees: impl Fn(&RequestContext) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.visibility = Some(Arc::new(sees));
         self
     }
 

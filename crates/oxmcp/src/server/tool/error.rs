@@ -3,6 +3,7 @@ use std::{error::Error as StdError, fmt};
 use crate::{
     Error,
     protocol::{CallToolResult, ContentBlock},
+    server::failure::with_causes,
 };
 
 /// What a tool fails with.
@@ -85,21 +86,6 @@ impl<E: Into<ToolError>> IntoToolError for E {
     fn into_tool_error(self) -> ToolError {
         self.into()
     }
-}
-
-fn with_causes(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        // Many errors repeat their cause in their own text.
-        if !text.ends_with(&next) {
-            text.push_str(": ");
-            text.push_str(&next);
-        }
-        cause = error.source();
-    }
-    text
 }
 
 impl fmt::Display for ToolError {

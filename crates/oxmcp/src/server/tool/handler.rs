@@ -1,4 +1,4 @@
-use std::{future::Future, sync::Arc};
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
@@ -7,6 +7,7 @@ use crate::{
     Result,
     protocol::CallToolResult,
     schema::{JsonSchema, Schema},
+    server::handler::{Handler, HandlerContext, HandlerFuture},
     session::{Body, BoxFuture, RequestContext},
 };
 
@@ -23,58 +24,7 @@ pub trait ToolInput: DeserializeOwned + JsonSchema + Send + 'static {}
 #[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> ToolInput for T {}
 
-/// An async function that can be a tool's handler.
-///
-/// It is implemented for functions and closures of
-/// - `(Input)`,
-/// - `(RequestContext, Input)`,
-/// - `(RequestContext)` and `()`, for tools without arguments,
-///
-/// that return a [`ToolFuture`] of an [`IntoToolResult`], where `Input` is a [`ToolInput`].
-/// You do not need to worry about `Arguments`: they are those of the function.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is no handler for a tool",
-    label = "not an async function of `(Input)` or `(RequestContext, Input)`",
-    note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`; put all that the model has to say into one `Input`",
-    note = "it is shared by all calls: a closure must be `Fn + Send + Sync + 'static`, so clone what it needs into the future"
-)]
-pub trait ToolHandler<Arguments>: Send + Sync + 'static {
-    /// What calling the function gives: a future, where it is async.
-    type Returned;
-
-    /// Calls the function.
-    #[doc(hidden)]
-    fn call(&self, arguments: Arguments) -> Self::Returned;
-}
-
-// These ask for nothing but the number of arguments, so that the compiler knows at once which one is meant, and then says
-// what exactly is wrong with it.
-
-impl<F: Fn() -> R + Send + Sync + 'static, R> ToolHandler<()> for F {
-    type Returned = R;
-
-    fn call(&self, (): ()) -> R {
-        self()
-    }
-}
-
-impl<F: Fn(A) -> R + Send + Sync + 'static, A, R> ToolHandler<(A,)> for F {
-    type Returned = R;
-
-    fn call(&self, (only,): (A,)) -> R {
-        self(only)
-    }
-}
-
-impl<F: Fn(A, B) -> R + Send + Sync + 'static, A, B, R> ToolHandler<(A, B)> for F {
-    type Returned = R;
-
-    fn call(&self, (first, second): (A, B)) -> R {
-        self(first, second)
-    }
-}
-
-/// The arguments of a [`ToolHandler`]: `()`, `(RequestContext,)`, `(Input,)` or `(RequestContext, Input)`.
+/// The arguments of a [`Handler`] of tools: `()`, `(RequestContext,)`, `(Input,)` or `(RequestContext, Input)`.
 #[diagnostic::on_unimplemented(
     message = "a tool's handler cannot take `{Self}`",
     label = "not `(Input)` or `(RequestContext, Input)`",
@@ -131,64 +81,6 @@ impl<Context: HandlerContext, Input: ToolInput> ToolArguments for (Context, Inpu
     }
 }
 
-/// What a handler may take before its input: a [`RequestContext`].
-#[diagnostic::on_unimplemented(
-    message = "the first of a handler's two arguments must be `RequestContext`, not `{Self}`",
-    label = "not a `RequestContext`",
-    note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
-    note = "`Input` is one type, for all that the model has to say: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`"
-)]
-pub trait HandlerContext: Sized + 'static {
-    /// Makes it of what there is.
-    #[doc(hidden)]
-    fn of(context: RequestContext) -> Self;
-}
-
-impl HandlerContext for RequestContext {
-    fn of(context: RequestContext) -> Self {
-        context
-    }
-}
-
-/// Nobody needs it, since a context is cheap to clone. But with one implementation alone the compiler would take every
-/// first argument for a [`RequestContext`], and complain about the function instead of the argument.
-impl HandlerContext for Arc<RequestContext> {
-    fn of(context: RequestContext) -> Self {
-        Self::new(context)
-    }
-}
-
-/// What an async function returns when it is called: any future.
-#[diagnostic::on_unimplemented(
-    message = "a tool's handler must be async, and this one returns `{Self}`",
-    label = "not an async function",
-    note = "write `async fn`, or a closure whose body is `async move {{ … }}`"
-)]
-pub trait ToolFuture {
-    /// What the function returns in the end.
-    type Output;
-
-    /// Runs the function.
-    #[doc(hidden)]
-    fn run(self) -> impl Future<Output = Result<CallToolResult, ToolError>> + Send
-    where
-        Self: Send + 'static,
-        Self::Output: IntoToolResult;
-}
-
-#[diagnostic::do_not_recommend]
-impl<F: Future> ToolFuture for F {
-    type Output = F::Output;
-
-    async fn run(self) -> Result<CallToolResult, ToolError>
-    where
-        Self: Send + 'static,
-        Self::Output: IntoToolResult,
-    {
-        self.await.into_tool_result()
-    }
-}
-
 fn read<T: DeserializeOwned>(arguments: &str) -> Result<T, ToolError> {
     serde_json::from_str(arguments).map_err(|error| {
         // The position is one in our own copy of the arguments: it would only confuse.
@@ -219,11 +111,13 @@ pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, &str, Finish) -> Begu
 pub(super) fn erase<Arguments, H>(handler: H) -> ErasedHandler
 where
     Arguments: ToolArguments,
-    H: ToolHandler<Arguments>,
-    H::Returned: ToolFuture<Output: IntoToolResult> + Send + 'static,
+    H: Handler<Arguments>,
+    H::Returned: HandlerFuture<Output: IntoToolResult> + Send + 'static,
 {
     Arc::new(move |context, arguments, finish| {
         let running = handler.call(Arguments::read(context, arguments)?).run();
-        Ok(Box::pin(async move { finish.with(running.await) }))
+        Ok(Box::pin(async move {
+            finish.with(running.await.into_tool_result())
+        }))
     })
 }

@@ -5,11 +5,13 @@ mod definition;
 mod error;
 mod handler;
 mod name;
+mod offer;
 mod output;
 mod registered;
 
 pub use definition::Tool;
 pub use error::{IntoToolError, ToolError};
-pub use handler::{HandlerContext, ToolArguments, ToolFuture, ToolHandler, ToolInput};
+pub use handler::{ToolArguments, ToolInput};
+pub(super) use offer::call_tool;
 pub use output::{IntoToolResult, Structured};
 pub(crate) use registered::RegisteredTool;

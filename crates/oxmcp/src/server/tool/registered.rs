@@ -12,6 +12,7 @@ use crate::{
     json::Text,
     protocol::{CallToolResult, Tool as Definition},
     schema::Schema,
+    server::registry::Visibility,
     session::{Body, BoxFuture, Pace, RequestContext, Work},
 };
 
@@ -21,6 +22,7 @@ pub(crate) struct RegisteredTool {
     input: Option<Schema>,
     output: Option<Schema>,
     handler: ErasedHandler,
+    pub(super) visibility: Option<Visibility>,
     pace: Arc<Pace>,
 }
 
@@ -33,6 +35,7 @@ impl RegisteredTool {
             handler,
             validated,
             spawned,
+            visibility,
             problem,
         } = tool;
         if let Some(problem) = problem {
@@ -48,6 +51,7 @@ impl RegisteredTool {
             input: validated.then_some(input),
             output: output.filter(|_| validated),
             handler,
+            visibility,
             pace: Arc::new(if spawned { Pace::slow() } else { Pace::new() }),
         }))
     }

@@ -9,3 +9,4 @@ mod sessions;
 mod span;
 mod tools;
 mod validation;
+mod views;

@@ -1,0 +1,44 @@
+//! How handlers fail.
+
+use std::error::Error as StdError;
+
+use crate::Error;
+
+/// What the handler of a prompt or a resource can fail with: an [`Error`], which the client gets as it is, or any other
+/// [`std::error::Error`], whose text the client gets with the code
+/// [`INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR).
+#[diagnostic::on_unimplemented(
+    message = "a handler cannot fail with `{Self}`",
+    label = "not a `std::error::Error`",
+    note = "return `oxmcp::Result<_>`, or a `Result` with another `std::error::Error`"
+)]
+pub trait IntoError {
+    /// Makes the error that the client gets.
+    fn into_error(self) -> Error;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: StdError + Send + Sync + 'static> IntoError for E {
+    fn into_error(self) -> Error {
+        let error: Box<dyn StdError + Send + Sync> = Box::new(self);
+        match error.downcast::<Error>() {
+            Ok(error) => *error,
+            Err(error) => Error::internal(with_causes(&*error)).with_source(error),
+        }
+    }
+}
+
+pub(super) fn with_causes(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        // Many errors repeat their cause in their own text.
+        if !text.ends_with(&next) {
+            text.push_str(": ");
+            text.push_str(&next);
+        }
+        cause = error.source();
+    }
+    text
+}

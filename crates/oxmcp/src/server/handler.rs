@@ -1,0 +1,110 @@
+//! What all handlers have in common, whatever they are handlers of.
+
+use std::{future::Future, sync::Arc};
+
+use crate::session::RequestContext;
+
+/// An async function that can be the handler of a tool, a prompt or a resource.
+///
+/// It is implemented for functions and closures of
+/// - `(Input)`,
+/// - `(RequestContext, Input)`,
+/// - `(RequestContext)` and `()`, where there is no input,
+///
+/// that return a [`HandlerFuture`]. What the input may be and what may be returned is up to what it is a handler of.
+/// You do not need to worry about `Arguments`: they are those of the function.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no handler",
+    label = "not an async function of `(Input)` or `(RequestContext, Input)`",
+    note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`; put all that there is to say into one `Input`",
+    note = "it is shared by all requests: a closure must be `Fn + Send + Sync + 'static`, so clone what it needs into the future"
+)]
+pub trait Handler<Arguments>: Send + Sync + 'static {
+    /// What calling the function gives: a future, where it is async.
+    type Returned;
+
+    /// Calls the function.
+    #[doc(hidden)]
+    fn call(&self, arguments: Arguments) -> Self::Returned;
+}
+
+// These ask for nothing but the number of arguments, so that the compiler knows at once which one is meant, and then says
+// what exactly is wrong with it.
+
+impl<F: Fn() -> R + Send + Sync + 'static, R> Handler<()> for F {
+    type Returned = R;
+
+    fn call(&self, (): ()) -> R {
+        self()
+    }
+}
+
+impl<F: Fn(A) -> R + Send + Sync + 'static, A, R> Handler<(A,)> for F {
+    type Returned = R;
+
+    fn call(&self, (only,): (A,)) -> R {
+        self(only)
+    }
+}
+
+impl<F: Fn(A, B) -> R + Send + Sync + 'static, A, B, R> Handler<(A, B)> for F {
+    type Returned = R;
+
+    fn call(&self, (first, second): (A, B)) -> R {
+        self(first, second)
+    }
+}
+
+/// What a handler may take before its input: a [`RequestContext`].
+#[diagnostic::on_unimplemented(
+    message = "the first of a handler's two arguments must be `RequestContext`, not `{Self}`",
+    label = "not a `RequestContext`",
+    note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
+    note = "`Input` is one type, for all that there is to say: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`"
+)]
+pub trait HandlerContext: Sized + 'static {
+    /// Makes it of what there is.
+    #[doc(hidden)]
+    fn of(context: RequestContext) -> Self;
+}
+
+impl HandlerContext for RequestContext {
+    fn of(context: RequestContext) -> Self {
+        context
+    }
+}
+
+impl HandlerContext for Arc<RequestContext> {
+    fn of(context: RequestContext) -> Self {
+        Self::new(context)
+    }
+}
+
+/// What an async function returns when it is called: any future.
+#[diagnostic::on_unimplemented(
+    message = "a handler must be async, and this one returns `{Self}`",
+    label = "not an async function",
+    note = "write `async fn`, or a closure whose body is `async move {{ … }}`"
+)]
+pub trait HandlerFuture {
+    /// What the function returns in the end.
+    type Output;
+
+    /// Runs the function.
+    #[doc(hidden)]
+    fn run(self) -> impl Future<Output = Self::Output> + Send
+    where
+        Self: Send + 'static;
+}
+
+#[diagnostic::do_not_recommend]
+impl<F: Future> HandlerFuture for F {
+    type Output = F::Output;
+
+    fn run(self) -> impl Future<Output = Self::Output> + Send
+    where
+        Self: Send + 'static,
+    {
+        self
+    }
+}

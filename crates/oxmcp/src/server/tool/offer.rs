@@ -1,0 +1,125 @@
+//! The tools of a server: adding them, removing them, calling them.
+
+use super::{RegisteredTool, Tool};
+use crate::{
+    Error, Result,
+    json::Text,
+    protocol::{
+        CacheHint, ListToolsResult, Method, SubscriptionFilter, Tool as Definition, method,
+    },
+    server::{
+        Server,
+        features::Features,
+        methods::{Call, Served, unknown},
+        registry::{Feature, Registry, Visibility},
+    },
+};
+
+impl Feature for RegisteredTool {
+    type Definition = Definition;
+    type Page = ListToolsResult;
+
+    fn id(&self) -> &str {
+        &self.definition.name
+    }
+
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn visibility(&self) -> Option<&Visibility> {
+        self.visibility.as_ref()
+    }
+
+    fn changed() -> SubscriptionFilter {
+        SubscriptionFilter::default().with_tools_list_changed(true)
+    }
+
+    fn registry(features: &Features) -> &Registry<Self> {
+        &features.tools
+    }
+
+    fn registry_mut(features: &mut Features) -> &mut Registry<Self> {
+        &mut features.tools
+    }
+}
+
+impl Server {
+    /// Adds a tool, in place of one with the same name.
+    ///
+    /// What is wrong with it is reported by [`run`](Self::run) and [`connect`](Self::connect).
+    #[must_use]
+    pub fn tool(self, tool: Tool) -> Self {
+        self.tools([tool])
+    }
+
+    /// Adds tools, as [`tool`](Self::tool) does. With none, `tools([])` tells clients that there may be tools later.
+    #[must_use]
+    pub fn tools(self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.note(self.add_tools(tools));
+        self
+    }
+
+    /// Adds tools to a server that may be serving already, each in place of one with the same name. Connected clients
+    /// are told that the list has changed.
+    ///
+    /// # Errors
+    /// Where a tool's name or schema is not allowed. Then none of them is added.
+    ///
+    /// ```
+    /// use oxmcp::{Server, Tool};
+    ///
+    /// let server = Server::new("clock", "1.0.0");
+    /// // … and later, while it serves:
+    /// server.add_tools([Tool::new("now", "Tell the time", || async { "ten past two" })])?;
+    /// server.remove_tools(["now"]);
+    ///
+    /// let error = server.add_tools([Tool::new("right now", "Tell the time", || async { "" })]);
+    /// assert!(error.unwrap_err().to_string().contains("' ' is not allowed"));
+    /// # Ok::<(), oxmcp::Error>(())
+    /// ```
+    pub fn add_tools(&self, tools: impl IntoIterator<Item = Tool>) -> Result<()> {
+        let tools = tools
+            .into_iter()
+            .map(RegisteredTool::new)
+            .collect::<Result<Vec<_>>>()?;
+        self.offer(tools);
+        Ok(())
+    }
+
+    /// Removes tools by name; names that are unknown are ignored. Connected clients are told if the list has changed.
+    pub fn remove_tools<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) {
+        self.withdraw::<RegisteredTool>(names);
+    }
+
+    /// What clients are told of the list of tools: how long it stays fresh, and who may share it. Where some tools are
+    /// [not for everybody](Tool::visible_to), nobody may share it, whatever is said here.
+    /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
+    #[must_use]
+    pub fn cache_tools(self, hint: CacheHint) -> Self {
+        self.change(|features| features.tools.cache = hint);
+        self
+    }
+}
+
+/// See [calling tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#calling-tools).
+pub(in crate::server) fn call_tool(call: Call<'_>) -> Result<Served> {
+    let tools = &call.features.tools;
+    if !tools.is_declared() {
+        return Err(Error::method_not_found(method::CallTool::NAME));
+    }
+    let name = call.params.name.and_then(Text::as_str);
+    let name = name.ok_or_else(|| {
+        Error::invalid_params("the params of tools/call do not fit: \"name\" must be a string")
+    })?;
+    let tool = tools.get(&name, &call.cx);
+    let unknown = || Error::invalid_params(unknown("tool", tools, &call.cx, &name));
+    let tool = tool.ok_or_else(unknown)?;
+    let arguments = call
+        .params
+        .arguments
+        .filter(|arguments| !arguments.is_null());
+    Ok(Served::Later(
+        tool.call(call.cx, arguments.unwrap_or(Text::EMPTY)),
+    ))
+}
