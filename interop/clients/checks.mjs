@@ -1,14 +1,18 @@
 // What every TypeScript client asks of a stdio server that offers the tools of `interop-server`.
 //
-// A client script adapts its SDK to `{ revision, listTools, call, ping?, onToolsChanged?, close }` and hands itself over to `main`.
+// A client script adapts its SDK to `{ revision, listTools, call, ping?, onToolsChanged?, close }`, and for the features of
+// `features.mjs` to `{ prompts, prompt, resources, templates, read, complete, watch, logs, logging? }`, and hands itself over to
+// `main`.
 // Usage of each script: `node SCRIPT MODE strict|lenient COMMAND ARGS...`. `strict` is for our server; `lenient`
 // is for the foreign twins in `../servers`, which differ where the specification leaves a choice.
 import assert from 'node:assert/strict';
 
+import { Person, featureChecks } from './features.mjs';
+
 const FORGOTTEN = 1_000_000;
 
 /** Runs the checks in order; the first that fails ends the script. Returns the names of those that held. */
-async function check(peer, strict) {
+async function check(peer, strict, person) {
   const held = [];
   const tools = new Map((await peer.listTools()).map((tool) => [tool.name, tool]));
   const has = (name) => strict || tools.has(name);
@@ -65,6 +69,7 @@ async function check(peer, strict) {
       assert.equal(text(await peer.call('echo', { text: 'still here' })), 'still here');
     },
     ...(peer.ping && { 'pings': () => peer.ping() }),
+    ...(has('delete') && featureChecks(peer, person, strict)),
     ...(peer.onToolsChanged && has('grow') && {
       'hears that there is another tool': async () => {
         let tell;
@@ -101,7 +106,7 @@ async function check(peer, strict) {
   return held;
 }
 
-function text(result) {
+export function text(result) {
   assert.equal(result.content?.[0]?.type, 'text', JSON.stringify(result));
   return result.content[0].text;
 }
@@ -114,11 +119,15 @@ function structured(revision, sum, strict) {
   assert.ok([3, sum.structuredContent?.result].includes(3), JSON.stringify(sum));
 }
 
-/** `connect(mode, command, args)` resolves to the adapted client. Prints one line of JSON and sets the exit status. */
+/**
+ * `connect(mode, command, args, person)` resolves to the adapted client, which asks the person what the server asks. Prints one
+ * line of JSON and sets the exit status.
+ */
 export async function main(connect) {
   const [mode, strictness, command, ...args] = process.argv.slice(2);
-  const peer = await connect(mode, command, args);
-  const held = await check(peer, strictness === 'strict');
+  const person = new Person();
+  const peer = await connect(mode, command, args, person);
+  const held = await check(peer, strictness === 'strict', person);
   await peer.close();
   console.log(JSON.stringify({ revision: peer.revision, checks: held }));
 }

@@ -10,6 +10,8 @@ import json
 import sys
 from typing import Any, Protocol
 
+from features import Features, Person, Refused, text
+
 FORGOTTEN = 1_000_000
 
 
@@ -25,26 +27,17 @@ class Peer(Protocol):
     async def ping(self) -> None: ...
 
 
-class Refused(Exception):
-    """The server answered with an error of the protocol."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(f"{code}: {message}")
-        self.code = code
-
-
-def text(result: dict[str, Any]) -> str:
-    assert result["content"][0]["type"] == "text", result
-    return result["content"][0]["text"]
-
-
-class Checks:
+class Checks(Features):
     """Each method that is no helper is one check, run in the order of definition. `False` says: does not apply here."""
 
-    def __init__(self, peer: Peer, strict: bool) -> None:
+    def __init__(self, peer: Peer, strict: bool, person: Person) -> None:
         self._peer = peer
+        self._person = person
         self._strict = strict
         self._tools: dict[str, dict[str, Any]] = {}
+
+    def _has(self, name: str) -> bool:
+        return name in self._tools
 
     async def lists_the_tools_with_object_schemas(self) -> None:
         self._tools = {tool["name"]: tool for tool in await self._peer.list_tools()}
@@ -137,12 +130,12 @@ class Checks:
         return True
 
 
-async def check(peer: Peer, strict: bool) -> None:
+async def check(peer: Peer, strict: bool, person: Person) -> None:
     """Run the checks in order; the first that fails ends the script. Print one line of JSON."""
-    checks = Checks(peer, strict)
+    checks = Checks(peer, strict, person)
     held: list[str] = []
-    for name in vars(Checks):
-        if name.startswith("_"):
+    for name in [*vars(Checks), *vars(Features)]:
+        if name.startswith("_") or (name in vars(Features) and not checks._has("delete")):
             continue
         try:
             applies = await getattr(checks, name)() is not False

@@ -1,41 +1,110 @@
 """The Python SDK 1.x. MODE is ignored: there is one."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from checks import Refused, arguments, check
-from mcp import ClientSession, McpError, StdioServerParameters
+from checks import arguments, check
+from features import ROOTS, Person, Refused, sample
+from mcp import ClientSession, McpError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
+
+
+def plain(result: Any) -> dict[str, Any]:
+    return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+async def wire(answer: Awaitable[Any]) -> dict[str, Any]:
+    try:
+        return plain(await answer)
+    except McpError as error:
+        raise Refused(error.error.code, error.error.message) from error
 
 
 class Python1:
     legacy = True
     cancels = False
 
-    def __init__(self, session: ClientSession, revision: str) -> None:
+    def __init__(self, session: ClientSession, revision: str, heard: list[Any], updates: "asyncio.Queue[str]") -> None:
         self._session = session
+        self._heard = heard
+        self._updates = updates
         self.revision = revision
 
     async def list_tools(self) -> list[dict[str, Any]]:
-        return [tool.model_dump(by_alias=True, mode="json") for tool in (await self._session.list_tools()).tools]
+        return (await wire(self._session.list_tools()))["tools"]
 
     async def call(self, name: str, arguments: dict[str, Any], on_progress: Any = None) -> dict[str, Any]:
-        try:
-            result = await self._session.call_tool(name, arguments, progress_callback=on_progress)
-        except McpError as error:
-            raise Refused(error.error.code, error.error.message) from error
-        return result.model_dump(by_alias=True, mode="json")
+        return await wire(self._session.call_tool(name, arguments, progress_callback=on_progress))
 
     async def ping(self) -> None:
         await self._session.send_ping()
 
+    async def prompts(self) -> list[dict[str, Any]]:
+        return (await wire(self._session.list_prompts()))["prompts"]
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> dict[str, Any]:
+        return await wire(self._session.get_prompt(name, arguments))
+
+    async def resources(self) -> list[dict[str, Any]]:
+        return (await wire(self._session.list_resources()))["resources"]
+
+    async def templates(self) -> list[dict[str, Any]]:
+        return (await wire(self._session.list_resource_templates()))["resourceTemplates"]
+
+    async def read(self, uri: str) -> list[dict[str, Any]]:
+        return (await wire(self._session.read_resource(types.AnyUrl(uri))))["contents"]
+
+    async def complete(self, ref: dict[str, str], argument: dict[str, str]) -> dict[str, Any]:
+        kind = types.PromptReference if ref["type"] == "ref/prompt" else types.ResourceTemplateReference
+        return (await wire(self._session.complete(kind.model_validate(ref), argument)))["completion"]
+
+    async def updated(self, uri: str, run: Callable[[], Awaitable[Any]]) -> None:
+        await self._session.subscribe_resource(types.AnyUrl(uri))
+        await run()
+        assert await self._updates.get() == uri
+        await self._session.unsubscribe_resource(types.AnyUrl(uri))
+
+    async def logs(self, level: str, name: str) -> list[dict[str, Any]]:
+        await self._session.set_logging_level(level)
+        await self._session.call_tool(name, {})
+        return [plain(params) for params in self._heard]
+
 
 async def main() -> None:
     _mode, strict, command, args = arguments()
+    person = Person()
+    heard: list[Any] = []
+    updates: asyncio.Queue[str] = asyncio.Queue()
+
+    async def elicit(_context: Any, params: Any) -> types.ElicitResult:
+        return types.ElicitResult.model_validate(person.elicit(plain(params)))
+
+    async def create_message(_context: Any, params: Any) -> types.CreateMessageResult:
+        return types.CreateMessageResult.model_validate(sample(plain(params)))
+
+    async def list_roots(_context: Any) -> types.ListRootsResult:
+        return types.ListRootsResult.model_validate(ROOTS)
+
+    async def log(params: Any) -> None:
+        heard.append(params)
+
+    async def message(message: Any) -> None:
+        if isinstance(message, types.ServerNotification) and isinstance(message.root, types.ResourceUpdatedNotification):
+            updates.put_nowait(str(message.root.params.uri))
+
     async with stdio_client(StdioServerParameters(command=command, args=args)) as (read, write):
-        async with ClientSession(read, write) as session:
+        async with ClientSession(
+            read,
+            write,
+            elicitation_callback=elicit,
+            sampling_callback=create_message,
+            list_roots_callback=list_roots,
+            logging_callback=log,
+            message_handler=message,
+        ) as session:
             answer = await session.initialize()
-            await check(Python1(session, str(answer.protocolVersion)), strict)
+            await check(Python1(session, str(answer.protocolVersion), heard, updates), strict, person)
 
 
 asyncio.run(main())

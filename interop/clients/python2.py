@@ -2,41 +2,119 @@
 
 import asyncio
 import warnings
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from checks import Refused, arguments, check
-from mcp import Client, MCPError, StdioServerParameters
+from checks import arguments, check
+from features import ROOTS, Person, Refused, sample
+from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 warnings.simplefilter("ignore", MCPDeprecationWarning)
+
+LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+
+
+def plain(result: Any) -> dict[str, Any]:
+    return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+async def wire(answer: Awaitable[Any]) -> dict[str, Any]:
+    try:
+        return plain(await answer)
+    except MCPError as error:
+        raise Refused(error.code, error.message) from error
 
 
 class Python2:
     cancels = True
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, heard: list[Any], updates: "asyncio.Queue[str]") -> None:
         self._client = client
+        self._heard = heard
+        self._updates = updates
         self.revision = client.protocol_version
         self.legacy = self.revision < "2026"
 
     async def list_tools(self) -> list[dict[str, Any]]:
-        return [tool.model_dump(by_alias=True, mode="json") for tool in (await self._client.list_tools()).tools]
+        return (await wire(self._client.list_tools()))["tools"]
 
     async def call(self, name: str, arguments: dict[str, Any], on_progress: Any = None) -> dict[str, Any]:
-        try:
-            result = await self._client.call_tool(name, arguments, progress_callback=on_progress)
-        except MCPError as error:
-            raise Refused(error.code, error.message) from error
-        return result.model_dump(by_alias=True, mode="json")
+        return await wire(self._client.call_tool(name, arguments, progress_callback=on_progress))
 
     async def ping(self) -> None:
         await self._client.send_ping()
 
+    async def prompts(self) -> list[dict[str, Any]]:
+        return (await wire(self._client.list_prompts()))["prompts"]
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> dict[str, Any]:
+        return await wire(self._client.get_prompt(name, arguments))
+
+    async def resources(self) -> list[dict[str, Any]]:
+        return (await wire(self._client.list_resources()))["resources"]
+
+    async def templates(self) -> list[dict[str, Any]]:
+        return (await wire(self._client.list_resource_templates()))["resourceTemplates"]
+
+    async def read(self, uri: str) -> list[dict[str, Any]]:
+        return (await wire(self._client.read_resource(uri)))["contents"]
+
+    async def complete(self, ref: dict[str, str], argument: dict[str, str]) -> dict[str, Any]:
+        kind = types.PromptReference if ref["type"] == "ref/prompt" else types.ResourceTemplateReference
+        return (await wire(self._client.complete(kind.model_validate(ref), argument)))["completion"]
+
+    async def updated(self, uri: str, run: Callable[[], Awaitable[Any]]) -> None:
+        if self.legacy:
+            await self._client.subscribe_resource(uri)
+            await run()
+            assert await self._updates.get() == uri
+            await self._client.unsubscribe_resource(uri)
+            return
+        async with self._client.listen(resource_subscriptions=[uri]) as subscription:
+            await run()
+            assert (await anext(aiter(subscription))).uri == uri
+
+    async def logs(self, level: str, name: str) -> list[dict[str, Any]]:
+        if self.legacy:
+            await self._client.set_logging_level(level)
+        meta = None if self.legacy else {LOG_LEVEL: level}
+        await self._client.call_tool(name, {}, meta=meta)
+        return [plain(params) for params in self._heard]
+
 
 async def main() -> None:
     mode, strict, command, args = arguments()
-    async with Client(StdioServerParameters(command=command, args=args), mode=mode) as client:
-        await check(Python2(client), strict)
+    person = Person()
+    heard: list[Any] = []
+    updates: asyncio.Queue[str] = asyncio.Queue()
+
+    async def elicit(_context: Any, params: Any) -> types.ElicitResult:
+        return types.ElicitResult.model_validate(person.elicit(plain(params)))
+
+    async def create_message(_context: Any, params: Any) -> types.CreateMessageResult:
+        return types.CreateMessageResult.model_validate(sample(plain(params)))
+
+    async def list_roots(_context: Any) -> types.ListRootsResult:
+        return types.ListRootsResult.model_validate(ROOTS)
+
+    async def log(params: Any) -> None:
+        heard.append(params)
+
+    async def message(message: Any) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            updates.put_nowait(str(message.params.uri))
+
+    async with Client(
+        StdioServerParameters(command=command, args=args),
+        mode=mode,
+        elicitation_callback=elicit,
+        sampling_callback=create_message,
+        list_roots_callback=list_roots,
+        logging_callback=log,
+        message_handler=message,
+    ) as client:
+        await check(Python2(client, heard, updates), strict, person)
 
 
 asyncio.run(main())

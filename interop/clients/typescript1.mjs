@@ -1,9 +1,11 @@
 // The TypeScript SDK 1.x. MODE names the package: `@modelcontextprotocol/sdk` or one of the older lines in package.json.
 import { main } from './checks.mjs';
+import { roots, sample } from './features.mjs';
 
-await main(async (name, command, args) => {
+await main(async (name, command, args, person) => {
   const { Client } = await import(`${name}/client/index.js`);
   const { StdioClientTransport } = await import(`${name}/client/stdio.js`);
+  const types = await import(`${name}/types.js`);
 
   // The client keeps no record of the revision that was agreed on, so it is read from the answer to `initialize`.
   class Transport extends StdioClientTransport {
@@ -17,14 +19,37 @@ await main(async (name, command, args) => {
     }
   }
 
+  const asks = 'ElicitRequestSchema' in types;
+  const capabilities = { ...(asks && { elicitation: {} }), sampling: {}, roots: {} };
   const transport = new Transport({ command, args });
-  const client = new Client({ name: 'interop-typescript1', version: '1.0.0' }, { capabilities: {} });
+  const client = new Client({ name: 'interop-typescript1', version: '1.0.0' }, { capabilities });
+  if (asks) client.setRequestHandler(types.ElicitRequestSchema, ({ params }) => person.elicit(params));
+  client.setRequestHandler(types.CreateMessageRequestSchema, ({ params }) => sample(params));
+  client.setRequestHandler(types.ListRootsRequestSchema, () => roots);
   await client.connect(transport);
   return {
     revision: transport.revision,
     listTools: async () => (await client.listTools()).tools,
     call: (name, args, options) => client.callTool({ name, arguments: args }, undefined, options),
     ping: () => client.ping(),
+    prompts: async () => (await client.listPrompts()).prompts,
+    prompt: (name, args) => client.getPrompt({ name, arguments: args }),
+    resources: async () => (await client.listResources()).resources,
+    templates: async () => (await client.listResourceTemplates()).resourceTemplates,
+    read: (uri) => client.readResource({ uri }),
+    complete: async (ref, argument) => (await client.complete({ ref, argument })).completion,
+    watch: async (uri, updated) => {
+      client.setNotificationHandler(types.ResourceUpdatedNotificationSchema, ({ params }) => updated(params.uri));
+      await client.subscribeResource({ uri });
+      return () => client.unsubscribeResource({ uri });
+    },
+    logs: async (level, run) => {
+      const heard = [];
+      client.setNotificationHandler(types.LoggingMessageNotificationSchema, ({ params }) => { heard.push(params); });
+      await client.setLoggingLevel(level);
+      await run();
+      return heard;
+    },
     close: () => client.close(),
   };
 });

@@ -5,27 +5,59 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
 import { main } from './checks.mjs';
+import { roots, sample } from './features.mjs';
 
-await main(async (mode, command, args) => {
+await main(async (mode, command, args, person) => {
   const client = new Client(
     { name: 'interop-typescript2', version: '1.0.0' },
-    { versionNegotiation: { mode: mode.startsWith('2') ? { pin: mode } : mode } },
+    {
+      capabilities: { elicitation: {}, sampling: {}, roots: {} },
+      versionNegotiation: { mode: mode.startsWith('2') ? { pin: mode } : mode },
+    },
   );
+  client.setRequestHandler('elicitation/create', ({ params }) => person.elicit(params));
+  client.setRequestHandler('sampling/createMessage', ({ params }) => sample(params));
+  client.setRequestHandler('roots/list', () => roots);
   await client.connect(new StdioClientTransport({ command, args }));
+  const legacy = client.getProtocolEra() === 'legacy';
   return {
     revision: client.getNegotiatedProtocolVersion(),
     listTools: async () => (await client.listTools()).tools,
-    call: (name, args, options) => client.callTool({ name, arguments: args }, options),
-    ping: client.getProtocolEra() === 'legacy' ? () => client.ping() : undefined,
+    call: (name, args, { meta, ...options } = {}) => client.callTool({ name, arguments: args, _meta: meta }, options),
+    ping: legacy ? () => client.ping() : undefined,
     onToolsChanged: async (changed) => {
       client.setNotificationHandler('notifications/tools/list_changed', changed);
-      if (client.getProtocolEra() === 'legacy') return undefined;
+      if (legacy) return undefined;
       const subscription = await client.listen({ toolsListChanged: true, promptsListChanged: true });
-      assert.deepEqual(subscription.honoredFilter, { toolsListChanged: true });
+      assert.equal(subscription.honoredFilter.toolsListChanged, true);
       return async () => {
         await subscription.close();
         assert.equal(await subscription.closed, 'local');
       };
+    },
+    prompts: async () => (await client.listPrompts()).prompts,
+    prompt: (name, args) => client.getPrompt({ name, arguments: args }),
+    resources: async () => (await client.listResources()).resources,
+    templates: async () => (await client.listResourceTemplates()).resourceTemplates,
+    read: (uri) => client.readResource({ uri }),
+    complete: async (ref, argument) => (await client.complete({ ref, argument })).completion,
+    watch: async (uri, updated) => {
+      client.setNotificationHandler('notifications/resources/updated', ({ params }) => updated(params.uri));
+      if (legacy) {
+        await client.subscribeResource({ uri });
+        return () => client.unsubscribeResource({ uri });
+      }
+      const subscription = await client.listen({ resourceSubscriptions: [uri] });
+      assert.deepEqual(subscription.honoredFilter.resourceSubscriptions, [uri]);
+      return () => subscription.close();
+    },
+    logging: legacy ? {} : { meta: { 'io.modelcontextprotocol/logLevel': 'warning' } },
+    logs: async (level, run) => {
+      const heard = [];
+      client.setNotificationHandler('notifications/message', ({ params }) => { heard.push(params); });
+      if (legacy) await client.setLoggingLevel(level);
+      await run();
+      return heard;
     },
     close: () => client.close(),
   };

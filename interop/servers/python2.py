@@ -1,10 +1,27 @@
-"""A server of the Python SDK 2.x, with the tools of `interop-server`. It serves both eras."""
+"""A server of the Python SDK 2.x, with what `interop-server` offers. It serves both eras."""
 
 import asyncio
+from typing import Annotated
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.resolve import Elicit, ListRoots, Resolve, Sample
+from mcp.types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    CreateMessageResult,
+    ListRootsResult,
+    PromptReference,
+    ResourceTemplateReference,
+    SamplingMessage,
+    TextContent,
+)
+from pydantic import BaseModel
+
+LANGUAGES = ["go", "python", "rust"]
+TOPICS = ["tea", "teak", "tulip"]
 
 server = MCPServer("interop-python2")
 
@@ -36,6 +53,99 @@ async def slow(steps: int, ctx: Context) -> str:
         await ctx.report_progress(step, steps)
         await asyncio.sleep(0.02)
     return "done"
+
+
+@server.prompt()
+def review(code: str, language: str = "unknown") -> str:
+    """Review code."""
+    return f"Review this {language} code: {code}"
+
+
+memos = {"greeting": "hello"}
+
+
+@server.resource("memo://greeting", mime_type="text/plain")
+def greeting() -> str:
+    return memos["greeting"]
+
+
+@server.resource("memo://pixel", mime_type="image/png")
+def pixel() -> bytes:
+    return bytes([0, 255, 127])
+
+
+@server.resource("memo://pages/{topic}/{page}", mime_type="text/plain")
+def page(topic: str, page: str) -> str:
+    return f"page {page} of {topic}"
+
+
+@server.tool()
+async def touch(ctx: Context) -> str:
+    """Change the greeting."""
+    memos["greeting"] = "hello again"
+    await ctx.notify_resource_updated("memo://greeting")
+    return "touched"
+
+
+@server.completion()
+async def complete(
+    ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, _context: CompletionContext | None
+) -> Completion:
+    known = LANGUAGES if isinstance(ref, PromptReference) else TOPICS
+    return Completion(values=[value for value in known if value.startswith(argument.value)])
+
+
+class Which(BaseModel):
+    name: str
+
+
+class Sure(BaseModel):
+    sure: bool
+
+
+async def which() -> Elicit[Which]:
+    return Elicit("Which project shall be deleted?", Which)
+
+
+async def sure(which: Annotated[Which, Resolve(which)]) -> Elicit[Sure]:
+    return Elicit(f"Really delete {which.name} with 3 files?", Sure)
+
+
+@server.tool()
+async def delete(project: str, which: Annotated[Which, Resolve(which)], sure: Annotated[Sure, Resolve(sure)]) -> str:
+    """Delete a project, after two questions."""
+    if not sure.sure:
+        raise ToolError("nothing was deleted")
+    return f"deleted {which.name}, counted once"
+
+
+async def thought(question: str) -> Sample:
+    content = TextContent(type="text", text=question)
+    return Sample([SamplingMessage(role="user", content=content)], max_tokens=100)
+
+
+@server.tool()
+async def think(question: str, thought: Annotated[CreateMessageResult, Resolve(thought)]) -> str:
+    """Ask the client's model."""
+    return f"the model says: {thought.content.text}"
+
+
+async def roots() -> ListRoots:
+    return ListRoots()
+
+
+@server.tool()
+async def where(roots: Annotated[ListRootsResult, Resolve(roots)]) -> str:
+    """Tell the client's roots."""
+    return "\n".join(str(root.uri) for root in roots.roots)
+
+
+@server.tool()
+async def shout(ctx: Context) -> str:
+    """Log."""
+    await ctx.info({"msg": "quiet"})
+    await ctx.warning({"msg": "loud"})
+    return "shouted"
 
 
 server.run()

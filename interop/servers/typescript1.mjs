@@ -1,20 +1,23 @@
-// A server of the TypeScript SDK 1.x, with the tools of `interop-server`. The argument names the package.
+// A server of the TypeScript SDK 1.x, with what `interop-server` offers. The argument names the package.
 import { setTimeout as sleep } from 'node:timers/promises';
+
+import * as features from './features.mjs';
 
 const name = process.argv[2];
 const { Server } = await import(`${name}/server/index.js`);
 const { StdioServerTransport } = await import(`${name}/server/stdio.js`);
-const { CallToolRequestSchema, ListToolsRequestSchema, LATEST_PROTOCOL_VERSION } = await import(`${name}/types.js`);
+const types = await import(`${name}/types.js`);
 
 const object = (properties) => ({ type: 'object', properties, required: Object.keys(properties) });
 const pair = object({ a: { type: 'number' }, b: { type: 'number' } });
-const typed = LATEST_PROTOCOL_VERSION >= '2025-06-18';
+const typed = types.LATEST_PROTOCOL_VERSION >= '2025-06-18';
 
 const numeric = (value) => ({
   content: [{ type: 'text', text: String(value) }],
   ...(typed && { structuredContent: { result: value } }),
 });
-const failure = (text) => ({ content: [{ type: 'text', text }], isError: true });
+const failure = features.refused;
+const memos = new features.Memos();
 
 const tools = {
   add: {
@@ -23,6 +26,40 @@ const tools = {
   },
   divide: { inputSchema: pair, call: ({ a, b }) => (b === 0 ? failure('b must not be 0') : numeric(a / b)) },
   echo: { inputSchema: object({ text: { type: 'string' } }), call: ({ text }) => ({ content: [{ type: 'text', text }] }) },
+  touch: {
+    inputSchema: object({}),
+    async call() {
+      memos.touch();
+      await server.sendResourceUpdated({ uri: 'memo://greeting' });
+      return features.said('touched');
+    },
+  },
+  shout: {
+    inputSchema: object({}),
+    async call() {
+      for (const [level, msg] of [['info', 'quiet'], ['warning', 'loud']]) {
+        if (levels.indexOf(level) >= levels.indexOf(loudness)) await server.sendLoggingMessage({ level, data: { msg } });
+      }
+      return features.said('shouted');
+    },
+  },
+  think: {
+    inputSchema: object({ question: { type: 'string' } }),
+    call: async ({ question }) => features.thought(await server.createMessage(features.question(question))),
+  },
+  where: { inputSchema: object({}), call: async () => features.places(await server.listRoots()) },
+  ...(typed && {
+    delete: {
+      inputSchema: object({ project: { type: 'string' } }),
+      async call() {
+        const which = await server.elicitInput(features.which);
+        if (which.action !== 'accept') return failure('nothing was deleted');
+        const { name } = which.content;
+        const sure = await server.elicitInput(features.sure(name));
+        return sure.content?.sure ? features.said(`deleted ${name}, counted once`) : failure('nothing was deleted');
+      },
+    },
+  }),
   slow: {
     inputSchema: object({ steps: { type: 'integer' } }),
     async call({ steps }, { progressToken }, signal, notify) {
@@ -37,17 +74,54 @@ const tools = {
   },
 };
 
-const server = new Server({ name: 'interop-typescript1', version: '1.0.0' }, { capabilities: { tools: {} } });
-server.setRequestHandler(ListToolsRequestSchema, () => ({
+const levels = types.LoggingLevelSchema.options;
+let loudness = 'debug';
+
+const capabilities = { tools: {}, prompts: {}, resources: { subscribe: true }, completions: {}, logging: {} };
+const server = new Server({ name: 'interop-typescript1', version: '1.0.0' }, { capabilities });
+const notThere = (code, message) => Object.assign(new Error(message), { code });
+
+server.setRequestHandler(types.ListToolsRequestSchema, () => ({
   tools: Object.entries(tools).map(([name, { inputSchema }]) => ({
     name,
     inputSchema,
     ...(typed && inputSchema === pair && { outputSchema: object({ result: { type: 'number' } }) }),
   })),
 }));
-server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) => {
+server.setRequestHandler(types.CallToolRequestSchema, ({ params }, { signal }) => {
   const tool = tools[params.name];
-  if (!tool) throw Object.assign(new Error(`Unknown tool: ${params.name}`), { code: -32602 });
+  if (!tool) throw notThere(-32602, `Unknown tool: ${params.name}`);
   return tool.call(params.arguments ?? {}, params._meta ?? {}, signal, (message) => server.notification(message));
+});
+
+server.setRequestHandler(types.ListPromptsRequestSchema, () => ({
+  prompts: [{ name: 'review', arguments: [{ name: 'code', required: true }, { name: 'language' }] }],
+}));
+server.setRequestHandler(types.GetPromptRequestSchema, ({ params }) => {
+  if (params.arguments?.code === undefined) throw notThere(-32602, 'the argument code is missing');
+  return features.review(params.arguments);
+});
+
+server.setRequestHandler(types.ListResourcesRequestSchema, () => ({
+  resources: ['greeting', 'pixel'].map((name) => ({ name, uri: `memo://${name}` })),
+}));
+server.setRequestHandler(types.ListResourceTemplatesRequestSchema, () => ({
+  resourceTemplates: [{ name: 'page', uriTemplate: features.TEMPLATE }],
+}));
+server.setRequestHandler(types.ReadResourceRequestSchema, ({ params: { uri } }) => {
+  const [, topic, page] = /^memo:\/\/pages\/([^/]+)\/([^/]+)$/.exec(uri) ?? [];
+  const memo = topic ? memos.page(uri, decodeURIComponent(topic), page) : memos.read(uri);
+  if (!memo) throw notThere(-32002, 'there is no such memo');
+  return { contents: [memo] };
+});
+server.setRequestHandler(types.SubscribeRequestSchema, () => ({}));
+server.setRequestHandler(types.UnsubscribeRequestSchema, () => ({}));
+server.setRequestHandler(types.CompleteRequestSchema, ({ params: { ref, argument } }) => {
+  const known = ref.type === 'ref/prompt' ? features.LANGUAGES : features.TOPICS;
+  return { completion: { values: features.startingWith(known)(argument.value) } };
+});
+server.setRequestHandler(types.SetLevelRequestSchema, ({ params }) => {
+  loudness = params.level;
+  return {};
 });
 await server.connect(new StdioServerTransport());

@@ -1,16 +1,23 @@
-// A server of the TypeScript SDK 2.x, with the tools of `interop-server`. It serves both eras.
+// A server of the TypeScript SDK 2.x, with what `interop-server` offers. It serves both eras.
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { McpServer } from '@modelcontextprotocol/server';
+import { McpServer, ResourceTemplate, completable, inputRequired, inputResponse } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
+import * as features from './features.mjs';
+
 const pair = z.object({ a: z.number(), b: z.number() });
 const outputSchema = z.object({ result: z.number() });
+const nothing = z.object({});
 const numeric = (value) => ({ content: [{ type: 'text', text: String(value) }], structuredContent: { result: value } });
 
 serveStdio(() => {
-  const server = new McpServer({ name: 'interop-typescript2', version: '1.0.0' }, { capabilities: { tools: {} } });
+  const capabilities = { tools: {}, logging: {}, resources: { subscribe: true } };
+  const server = new McpServer({ name: 'interop-typescript2', version: '1.0.0' }, { capabilities });
+  offerPrompts(server);
+  offerResources(server);
+  offerQuestions(server);
 
   server.registerTool('add', { description: 'Add two numbers', inputSchema: pair, outputSchema }, ({ a, b }) => numeric(a + b));
 
@@ -21,8 +28,8 @@ serveStdio(() => {
     content: [{ type: 'text', text }],
   }));
 
-  server.registerTool('grow', { description: 'Add a tool', inputSchema: z.object({}) }, () => {
-    server.registerTool('grown', { description: 'Say that it is there', inputSchema: z.object({}) }, () => ({
+  server.registerTool('grow', { description: 'Add a tool', inputSchema: nothing }, () => {
+    server.registerTool('grown', { description: 'Say that it is there', inputSchema: nothing }, () => ({
       content: [{ type: 'text', text: 'here' }],
     }));
     return { content: [{ type: 'text', text: 'grown' }] };
@@ -44,3 +51,60 @@ serveStdio(() => {
   );
   return server;
 });
+
+function offerPrompts(server) {
+  const language = completable(z.string(), features.startingWith(features.LANGUAGES)).optional();
+  const argsSchema = z.object({ code: z.string(), language });
+  server.registerPrompt('review', { description: 'Review code', argsSchema }, features.review);
+}
+
+function offerResources(server) {
+  const memos = new features.Memos();
+  for (const [name, mimeType] of [['greeting', 'text/plain'], ['pixel', 'image/png']]) {
+    server.registerResource(name, `memo://${name}`, { mimeType }, ({ href }) => ({ contents: [memos.read(href)] }));
+  }
+  const complete = { topic: features.startingWith(features.TOPICS) };
+  const template = new ResourceTemplate(features.TEMPLATE, { list: undefined, complete });
+  server.registerResource('page', template, { mimeType: 'text/plain' }, ({ href }, { topic, page }) => ({
+    contents: [memos.page(href, decodeURIComponent(topic), page)],
+  }));
+  for (const method of ['resources/subscribe', 'resources/unsubscribe']) server.server.setRequestHandler(method, () => ({}));
+  server.registerTool('touch', { description: 'Change the greeting', inputSchema: nothing }, async () => {
+    memos.touch();
+    await server.server.sendResourceUpdated({ uri: 'memo://greeting' });
+    return features.said('touched');
+  });
+}
+
+function offerQuestions(server) {
+  const ask = (key, request, requestState) => inputRequired({ inputRequests: { [key]: request }, requestState });
+
+  server.registerTool('delete', { description: 'Delete', inputSchema: z.object({ project: z.string() }) }, (_args, { mcpReq }) => {
+    const sure = inputResponse(mcpReq.inputResponses, 'sure');
+    const name = mcpReq.requestState?.();
+    if (sure.kind === 'elicit' && name) {
+      return sure.content?.sure ? features.said(`deleted ${name}, counted once`) : features.refused('nothing was deleted');
+    }
+    const which = inputResponse(mcpReq.inputResponses, 'which');
+    if (which.kind !== 'elicit') return ask('which', inputRequired.elicit(features.which));
+    if (which.action !== 'accept') return features.refused('nothing was deleted');
+    return ask('sure', inputRequired.elicit(features.sure(which.content.name)), which.content.name);
+  });
+
+  server.registerTool('think', { description: 'Think', inputSchema: z.object({ question: z.string() }) }, ({ question }, { mcpReq }) => {
+    const answer = inputResponse(mcpReq.inputResponses, 'thought');
+    if (answer.kind === 'sampling') return features.thought(answer.result);
+    return ask('thought', inputRequired.createMessage(features.question(question)));
+  });
+
+  server.registerTool('where', { description: 'Tell the roots', inputSchema: nothing }, (_args, { mcpReq }) => {
+    const answer = inputResponse(mcpReq.inputResponses, 'roots');
+    return answer.kind === 'roots' ? features.places(answer) : ask('roots', inputRequired.listRoots());
+  });
+
+  server.registerTool('shout', { description: 'Log', inputSchema: nothing }, async (_args, { mcpReq }) => {
+    await mcpReq.log('info', { msg: 'quiet' });
+    await mcpReq.log('warning', { msg: 'loud' });
+    return features.said('shouted');
+  });
+}
