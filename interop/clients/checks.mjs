@@ -69,7 +69,7 @@ async function check(peer, strict, person) {
       assert.equal(text(await peer.call('echo', { text: 'still here' })), 'still here');
     },
     ...(peer.ping && { 'pings': () => peer.ping() }),
-    ...(has('delete') && featureChecks(peer, person, strict)),
+    ...(tools.has('delete') && featureChecks(peer, person, strict)),
     ...(peer.onToolsChanged && has('grow') && {
       'hears that there is another tool': async () => {
         let tell;

@@ -66,13 +66,19 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// A script in `interop/`, about to be run.
+    pub(crate) fn run(&self, script: &str) -> Command {
+        let mut command = Command::new(&self.node);
+        command.arg(root().join("interop").join(script));
+        command
+    }
+
     /// The directory that holds the official schemas, one `REVISION.json` each.
     pub(crate) fn schemas(&self) -> Outcome<PathBuf> {
         let target = scratch().join("schemas");
-        let script = root().join("interop/schemas.mjs");
         step::run_quietly(
             "write the official schemas",
-            Command::new(&self.node).arg(script).arg(&target),
+            self.run("schemas.mjs").arg(&target),
         )?;
         Ok(target)
     }

@@ -35,11 +35,27 @@ pub(crate) fn run(word: &str) -> Outcome {
         )
     });
     let servers = SERVERS.iter().map(|server| our_client(server, &tools, &us));
-    run_cases(
-        "interop",
-        clients
-            .chain(servers)
-            .filter(|case| case.name.contains(word)),
+    let cases = clients.chain(servers);
+    let outcome = run_cases("interop", cases.filter(|case| case.name.contains(word)));
+    step::all([outcome, wire(word)])
+}
+
+/// Holds all that we sent against the official schemas.
+fn wire(word: &str) -> Outcome {
+    let node = Tools::set_up_node()?;
+    let schemas = node.schemas()?;
+    let clients = CLIENTS.iter().map(|it| ("server", it.revision, it.name));
+    let servers = SERVERS.iter().map(|it| ("client", it.revision, it.name));
+    let transcripts = clients
+        .chain(servers)
+        .filter(|(_, _, name)| name.contains(word))
+        .map(|(side, revision, name)| (side, revision, transcript(name)))
+        // A case that could not be run has said so.
+        .filter(|(_, _, transcript)| transcript.exists())
+        .map(|(side, revision, transcript)| format!("{side}:{revision}:{}", transcript.display()));
+    step::run(
+        "what we sent, against the official schemas",
+        node.run("wire.mjs").arg(schemas).args(transcripts),
     )
 }
 

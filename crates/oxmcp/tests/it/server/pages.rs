@@ -100,7 +100,8 @@ async fn made_up_cursors_are_served_and_leave_real_pages_alone() {
     let server = server(&["a", "m", "z"], 2);
     let mut peer = script(&server).await;
     for index in 0..200 {
-        let cursor = data_encoding::BASE64URL_NOPAD.encode(format!("tools/list b{index}").as_bytes());
+        let cursor =
+            data_encoding::BASE64URL_NOPAD.encode(format!("tools/list b{index}").as_bytes());
         let answer = peer
             .ask(modern(index, "tools/list", json!({"cursor": cursor})))
             .await

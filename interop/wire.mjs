@@ -1,0 +1,98 @@
+// Holds what we sent in transcripts against the official schemas.
+//
+// Usage: `node wire.mjs SCHEMAS SIDE:REVISION:TRANSCRIPT...`, where SIDE is who we were: `client` or `server`. Prints how many
+// messages were held against what; ends with status 1 and the offences if there are any. Revisions without a schema are skipped.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { Ajv } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+
+const MODERN = '2026-07-28';
+const VERSION = 'io.modelcontextprotocol/protocolVersion';
+const [directory, ...transcripts] = process.argv.slice(2);
+
+/** The schema of a revision, with `check(definition, value)`, which says what is wrong. */
+function load(revision) {
+  const file = join(directory, `${revision}.json`);
+  if (!existsSync(file)) return undefined;
+  const schema = JSON.parse(readFileSync(file, 'utf8'));
+  const key = schema.$defs ? '$defs' : 'definitions';
+  const ajv = new (schema.$defs ? Ajv2020 : Ajv)({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  ajv.addSchema(schema, 'mcp');
+  const definitions = schema[key];
+  const byMethod = new Map();
+  for (const [name, { properties }] of Object.entries(definitions)) {
+    if (properties?.method?.const) byMethod.set(properties.method.const, name);
+  }
+  return {
+    message: (method) => byMethod.get(method),
+    has: (name) => name in definitions,
+    check(name, value) {
+      const validate = ajv.getSchema(`mcp#/${key}/${name}`);
+      return validate(value) ? undefined : `${name}: ${ajv.errorsText(validate.errors)}`;
+    },
+  };
+}
+
+const schemas = new Map();
+const schemaOf = (revision) => {
+  if (!schemas.has(revision)) schemas.set(revision, load(revision));
+  return schemas.get(revision);
+};
+
+/** What is asked with a request: its result has the name of the request, but for those that return nothing. */
+function resultName(schema, request, result) {
+  if (result.resultType === 'input_required') return 'InputRequiredResult';
+  const name = request.replace(/Request$/, 'Result');
+  return schema.has(name) ? name : 'EmptyResult';
+}
+
+/** The definition that a message of ours must fit, and what of it; nothing where it belongs to no definition. */
+function subject(schema, message, asked) {
+  if (message.method) return [schema.message(message.method), message];
+  if (message.error) return [schema.has('JSONRPCErrorResponse') ? 'JSONRPCErrorResponse' : 'JSONRPCError', message];
+  const request = schema.message(asked?.method);
+  return request ? [resultName(schema, request, message.result), message.result] : [];
+}
+
+function* offences(side, agreed, lines) {
+  const [ours, theirs] = side === 'client' ? ['> ', '< '] : ['< ', '> '];
+  const parse = (line) => [JSON.parse(line.slice(2))].flat();
+  const revisionOf = (message) => message.params?._meta?.[VERSION] ?? (agreed === MODERN && message.id === undefined ? MODERN : undefined);
+  const asked = new Map();
+  for (const line of lines) {
+    if (line.startsWith(theirs)) {
+      try {
+        for (const message of parse(line)) if (message.method) asked.set(message.id, message);
+      } catch {
+        // What they say need not be JSON; servers print all kinds of things.
+      }
+      continue;
+    }
+    if (!line.startsWith(ours)) continue;
+    for (const message of parse(line)) {
+      const request = message.method ? message : asked.get(message.id);
+      const named = request && revisionOf(request);
+      const schema = schemaOf(named ?? (agreed === MODERN && side === 'server' ? MODERN : agreed));
+      if (!schema) continue;
+      const [name, value] = subject(schema, message, request);
+      yield { line, offence: name ? schema.check(name, value) : undefined, known: name !== undefined };
+    }
+  }
+}
+
+let [held, wrong] = [0, 0];
+for (const transcript of transcripts) {
+  const [side, agreed, file] = transcript.split(/:(.*?):(.*)/s);
+  for (const { line, offence, known } of offences(side, agreed, readFileSync(file, 'utf8').split('\n'))) {
+    held += known ? 1 : 0;
+    if (!offence) continue;
+    wrong += 1;
+    console.log(`${file}\n  ${line.slice(0, 300)}\n  ${offence}`);
+  }
+}
+console.log(`${held} messages of ours were held against the official schemas, ${wrong} do not fit`);
+process.exitCode = wrong || !held ? 1 : 0;
