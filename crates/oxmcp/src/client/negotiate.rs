@@ -67,10 +67,18 @@ pub(super) async fn connect(
             .instead(&revisions)
             .filter(|_| failed.is_none() && error.is_closed())
         else {
-            return Err(error);
+            return Err(explained(error, &transport));
         };
         opening = other;
         failed = Some(error);
+    }
+}
+
+/// A server that says nothing is best explained by what else it does.
+fn explained(error: Error, transport: &impl Transport) -> Error {
+    match transport.diagnosis().filter(|_| error.is_timeout()) {
+        Some(known) => Error::timeout(format!("{}\n{known}", error.message())).with_source(error),
+        None => error,
     }
 }
 

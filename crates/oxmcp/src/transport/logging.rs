@@ -87,6 +87,10 @@ impl<T: Transport> Transport for Logging<T> {
     fn identity(&self) -> Option<String> {
         self.transport.identity()
     }
+
+    fn diagnosis(&self) -> Option<String> {
+        self.transport.diagnosis()
+    }
 }
 
 /// Logs what it reads.

@@ -83,6 +83,12 @@ pub trait Transport: Send + 'static {
     fn identity(&self) -> Option<String> {
         None
     }
+
+    /// What is known of the peer that was connected last, for whoever asks why it does not answer. `None`, the default,
+    /// where nothing is.
+    fn diagnosis(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The half of a connection that messages come from.

@@ -1,11 +1,12 @@
 //! Which process to start, and how.
 
-use std::{ffi::OsStr, fmt, path::Path, process::Stdio, time::Duration};
+use std::{ffi::OsStr, fmt, path::Path, process::Stdio, sync::Arc, time::Duration};
 
 use tokio::process;
 
 use super::{
     CommandReader, CommandWriter, Stderr,
+    evidence::Evidence,
     launch::{self, display},
     process::Process,
     supervisor::Patience,
@@ -56,6 +57,8 @@ pub struct Command {
     command: process::Command,
     stderr: Stderr,
     patience: Patience,
+    /// Of the process that was started last.
+    evidence: Option<Arc<Evidence>>,
 }
 
 impl Command {
@@ -159,13 +162,15 @@ impl Transport for Command {
             .command
             .spawn()
             .map_err(|error| launch::failure(self.command.as_std(), &error))?;
-        Ok(Process::attend(
+        let halves = Process::attend(
             child,
             name,
             self.patience,
             self.stderr.clone(),
             limits.max_message_bytes,
-        ))
+        );
+        self.evidence = Some(halves.0.evidence());
+        Ok(halves)
     }
 
     fn name(&self) -> String {
@@ -182,6 +187,11 @@ impl Transport for Command {
             command.get_current_dir()
         ))
     }
+
+    fn diagnosis(&self) -> Option<String> {
+        let evidence = self.evidence.as_ref()?;
+        Some(evidence.report("is still running"))
+    }
 }
 
 /// Takes program, arguments, environment and working directory over; the three standard streams are set on connecting.
@@ -191,6 +201,7 @@ impl From<process::Command> for Command {
             command,
             stderr: Stderr::log(),
             patience: Patience::default(),
+            evidence: None,
         }
     }
 }

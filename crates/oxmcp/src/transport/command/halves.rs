@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::process::{ChildStdin, ChildStdout};
 
-use super::process::Process;
+use super::{evidence::Evidence, process::Process};
 use crate::{
     Result,
     codec::lines::Found,
@@ -31,6 +31,11 @@ impl CommandReader {
             lines: LineReader::new(stdout, limit),
             process,
         }
+    }
+
+    /// What is known of the process.
+    pub(super) fn evidence(&self) -> Arc<Evidence> {
+        Arc::clone(&self.process.evidence)
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use oxmcp::{ClientSession, Revision, Server, in_memory, testing::ScriptedPeer};
+use oxmcp::{
+    ClientSession, Limits, Revision, Server, in_memory,
+    testing::ScriptedPeer,
+    transport::{InMemory, Transport},
+};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -188,6 +192,30 @@ async fn a_server_that_is_silent_throughout_takes_a_bounded_time() {
     assert!(error.is_timeout(), "{error}");
     assert_eq!(start.elapsed(), Duration::from_secs(60));
     drop(peer);
+}
+
+/// A way to a server of which something is known.
+struct Known(InMemory);
+
+impl Transport for Known {
+    type Read = <InMemory as Transport>::Read;
+    type Write = <InMemory as Transport>::Write;
+
+    async fn connect(&mut self, limits: &Limits) -> oxmcp::Result<(Self::Read, Self::Write)> {
+        self.0.connect(limits).await
+    }
+
+    fn diagnosis(&self) -> Option<String> {
+        Some("it sings".into())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_known_of_a_silent_server_is_told() {
+    let (_silent, transport) = ScriptedPeer::new().await;
+    let error = client().connect(Known(transport)).await.unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert!(error.to_string().ends_with("\nit sings"), "{error}");
 }
 
 #[tokio::test]

@@ -382,3 +382,14 @@ fn debug_output_shows_no_environment() {
     );
     assert_eq!(command.name(), "server x");
 }
+
+#[tokio::test]
+async fn what_is_known_of_a_running_server_can_be_asked() {
+    let mut command = sh("echo 'Welcome to the tea house'; echo '{\"a\":1}'; cat");
+    assert_eq!(command.diagnosis(), None);
+    let (mut read, _write) = command.connect(&Limits::default()).await.unwrap();
+    next(&mut read).await.unwrap();
+    let known = command.diagnosis().unwrap();
+    assert!(known.contains("the server is still running"), "{known}");
+    assert!(known.contains("Welcome to the tea house"), "{known}");
+}
