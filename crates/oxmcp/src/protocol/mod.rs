@@ -23,6 +23,8 @@ mod capabilities;
 mod completion;
 mod content;
 mod discover;
+pub(crate) mod elicit_check;
+mod elicit_format;
 mod elicit_schema;
 mod elicit_select;
 mod elicitation;
