@@ -128,10 +128,13 @@ pub use oxmcp_macros::JsonSchema;
 pub use protocol::Revision;
 pub use schema::{JsonSchema, Schema, SchemaOptions, Violation, Violations};
 pub use server::{
-    Handler, HandlerContext, HandlerFuture, IntoError, IntoToolError, IntoToolResult, Server,
-    ServerSession, Structured, Tool, ToolArguments, ToolError, ToolInput,
+    IntoToolError, IntoToolResult, Server, ServerSession, Structured, Tool, ToolArguments,
+    ToolError, ToolInput,
 };
-pub use session::{Progress, ProgressAmount, ReportProgress, RequestContext, middleware};
+pub use session::{
+    Handler, HandlerContext, HandlerFuture, IntoError, Progress, ProgressAmount, ReportProgress,
+    RequestContext, middleware,
+};
 pub use tokio_util::sync::CancellationToken;
 pub use transport::{Command, in_memory, stdio};
 

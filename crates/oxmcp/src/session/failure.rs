@@ -4,8 +4,8 @@ use std::error::Error as StdError;
 
 use crate::Error;
 
-/// What the handler of a prompt or a resource can fail with: an [`Error`], which the client gets as it is, or any other
-/// [`std::error::Error`], whose text the client gets with the code
+/// What a handler can fail with that is none of a tool: an [`Error`], which the peer gets as it is, or any other
+/// [`std::error::Error`], whose text the peer gets with the code
 /// [`INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR).
 #[diagnostic::on_unimplemented(
     message = "a handler cannot fail with `{Self}`",
@@ -13,7 +13,7 @@ use crate::Error;
     note = "return `oxmcp::Result<_>`, or a `Result` with another `std::error::Error`"
 )]
 pub trait IntoError {
-    /// Makes the error that the client gets.
+    /// Makes the error that the peer gets.
     fn into_error(self) -> Error;
 }
 
@@ -28,7 +28,7 @@ impl<E: StdError + Send + Sync + 'static> IntoError for E {
     }
 }
 
-pub(super) fn with_causes(error: &dyn StdError) -> String {
+pub(crate) fn with_causes(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -2,9 +2,9 @@
 
 use std::{future::Future, sync::Arc};
 
-use crate::session::RequestContext;
+use super::RequestContext;
 
-/// An async function that can be the handler of a tool, a prompt or a resource.
+/// An async function that can be the handler of a tool, a prompt or a resource, or that answers what servers ask.
 ///
 /// It is implemented for functions and closures of
 /// - `(Input)`,
