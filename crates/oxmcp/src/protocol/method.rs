@@ -34,6 +34,14 @@ pub trait Notification {
     type Params: Serialize + DeserializeOwned + Send + 'static;
 }
 
+/// A kind of request within whose result a server may ask: one of [`MULTI_ROUND_TRIP`].
+/// See [supported requests](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#supported-requests).
+pub trait MultiRoundTrip: Method {}
+
+impl MultiRoundTrip for CallTool {}
+impl MultiRoundTrip for GetPrompt {}
+impl MultiRoundTrip for ReadResource {}
+
 macro_rules! methods {
     ($( $method:ident, $name:literal, $params:ty => $result:ty; )+) => { $(
         #[doc = concat!("The request `", $name, "`.")]
@@ -194,6 +202,20 @@ pub const REQUESTS_TO_CLIENT: &[Row] = &[
     Row::request::<GetTaskPayload>(TASKS, TASKS),
     Row::request::<CancelTask>(TASKS, TASKS),
     Row::request::<ListTasks>(TASKS, TASKS),
+];
+
+/// What modern servers ask by [`InputRequest`](super::InputRequest)s, within the result of a request.
+pub const INPUT_REQUESTS: &[Row] = &[
+    Row::request::<CreateMessage>(MODERN, LATEST),
+    Row::request::<Elicit>(MODERN, LATEST),
+    Row::request::<ListRoots>(MODERN, LATEST),
+];
+
+/// The requests within whose results servers may ask.
+pub const MULTI_ROUND_TRIP: &[Row] = &[
+    Row::request::<CallTool>(MODERN, LATEST),
+    Row::request::<GetPrompt>(MODERN, LATEST),
+    Row::request::<ReadResource>(MODERN, LATEST),
 ];
 
 /// The notifications that clients send.

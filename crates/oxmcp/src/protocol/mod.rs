@@ -94,6 +94,7 @@ pub use lifecycle::{Implementation, InitializeParams, InitializeResult};
 pub use logging::{LoggingLevel, LoggingMessageParams, SetLevelParams};
 pub use meta::Meta;
 pub use method::{Method, Notification};
+pub(crate) use mrtr::{Asked, AskedInput, with_answers};
 pub use mrtr::{InputRequest, InputRequests, InputRequiredResult, InputResponse, InputResponses};
 pub use ordered_map::{OrderedMap, OrderedMapIter};
 pub use pagination::{Cursor, PaginatedParams};

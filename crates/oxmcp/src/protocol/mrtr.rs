@@ -2,6 +2,8 @@
 //!
 //! See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
 
+use std::borrow::Cow;
+
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{DeserializeOwned, Error},
@@ -10,6 +12,7 @@ use serde::{
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{CreateMessageParams, ElicitParams, EmptyParams, Meta, OrderedMap};
+use crate::json::Text;
 
 /// What a server asks, by keys of its choice.
 pub type InputRequests = OrderedMap<InputRequest>;
@@ -151,9 +154,125 @@ pub struct InputRequiredResult {
     pub meta: Meta,
 }
 
+/// What a server asks before it gives a result, as it stands: nothing of it is read that need not be.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Asked<'a> {
+    #[serde(borrow, default)]
+    input_requests: Option<OrderedMap<AskedInput<'a>>>,
+    /// To be given back, byte for byte.
+    #[serde(borrow, default)]
+    pub(crate) request_state: Option<&'a RawValue>,
+}
+
+/// One thing that a server asks.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AskedInput<'a> {
+    #[serde(borrow)]
+    pub(crate) method: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(crate) params: Option<&'a RawValue>,
+}
+
+impl<'a> Asked<'a> {
+    /// Reads the result of a request.
+    ///
+    /// # Errors
+    /// Where it asks for nothing, or cannot be read.
+    pub(crate) fn read(result: &'a str) -> Result<Self, String> {
+        let asked: Self = serde_json::from_str(result).map_err(|error| error.to_string())?;
+        if asked.input_requests.is_none() && asked.request_state.is_none() {
+            return Err("it holds neither inputRequests nor requestState".into());
+        }
+        if asked
+            .request_state
+            .is_some_and(|state| !state.get().starts_with('"'))
+        {
+            return Err("requestState must be a string".into());
+        }
+        Ok(asked)
+    }
+
+    /// What is asked, by keys. `None` where there is nothing to answer.
+    pub(crate) fn inputs(self) -> Option<OrderedMap<AskedInput<'a>>> {
+        self.input_requests.filter(|inputs| !inputs.is_empty())
+    }
+}
+
+/// The params of a request that is made again, with answers and state in place of those that it was made with.
+pub(crate) fn with_answers(
+    params: Text<'_>,
+    answers: Option<&InputResponses>,
+    state: Option<&RawValue>,
+) -> serde_json::Result<Vec<u8>> {
+    const ANSWERS: &str = "inputResponses";
+    const STATE: &str = "requestState";
+    let mut out = vec![b'{'];
+    let member = |out: &mut Vec<u8>, key: &str| {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        out.extend_from_slice(key.as_bytes());
+        out.push(b':');
+    };
+    for (key, value) in params.members() {
+        if !key.is_str(ANSWERS) && !key.is_str(STATE) {
+            member(&mut out, key.get());
+            out.extend_from_slice(value.get().as_bytes());
+        }
+    }
+    if let Some(answers) = answers {
+        member(&mut out, "\"inputResponses\"");
+        serde_json::to_writer(&mut out, answers)?;
+    }
+    if let Some(state) = state {
+        member(&mut out, "\"requestState\"");
+        out.extend_from_slice(state.get().as_bytes());
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_stand_beside_the_params_and_replace_earlier_ones() {
+        let params = r#"{"name":"t", "requestState":"old","arguments":{"inputResponses":1},"inputResponses":{}}"#;
+        let again = |answers: Option<&InputResponses>, state: Option<&str>| {
+            let state = state.map(|state| RawValue::from_string(state.into()).unwrap());
+            let again = with_answers(Text::checked(params), answers, state.as_deref()).unwrap();
+            String::from_utf8(again).unwrap()
+        };
+        let plain = r#"{"name":"t","arguments":{"inputResponses":1}"#;
+        assert_eq!(again(None, None), format!("{plain}}}"));
+        let answers = [("a", InputResponse::new(&1).unwrap())]
+            .into_iter()
+            .collect();
+        assert_eq!(
+            again(Some(&answers), Some(r#""\ud800\u0041""#)),
+            format!(r#"{plain},"inputResponses":{{"a":1}},"requestState":"\ud800\u0041"}}"#)
+        );
+        let empty = with_answers(Text::EMPTY, None, Some(RawValue::NULL)).unwrap();
+        assert_eq!(empty, br#"{"requestState":null}"#);
+    }
+
+    #[test]
+    fn what_asks_for_nothing_is_no_question() {
+        for (result, wrong) in [
+            ("{}", "neither"),
+            (r#"{"inputRequests":null}"#, "neither"),
+            (r#"{"requestState":7}"#, "must be a string"),
+            (r#"{"inputRequests":[]}"#, "invalid type"),
+            (r#"{"inputRequests":{"a":{}}}"#, "missing field"),
+        ] {
+            let error = Asked::read(result).unwrap_err();
+            assert!(error.contains(wrong), "{result}: {error}");
+        }
+        let only_state = Asked::read(r#"{"inputRequests":{},"requestState":"s"}"#).unwrap();
+        assert!(only_state.inputs().is_none());
+    }
 
     #[test]
     fn requests_keep_their_order_and_what_is_unknown() {
