@@ -119,7 +119,8 @@ pub mod testing;
 pub mod transport;
 
 pub use client::{
-    Call, Client, ClientSession, Listing, Subscription, SubscriptionEnd, SubscriptionEvent,
+    Accept, AnswerArguments, Call, CallOutcome, Client, ClientSession, IntoCreateMessageResult,
+    IntoElicitResult, Listing, Subscription, SubscriptionEnd, SubscriptionEvent,
 };
 pub use error::{Error, Result};
 pub use jsonrpc::{ErrorCode, ErrorObject, RequestId};

@@ -44,6 +44,9 @@ pub struct Limits {
     pub drain: Duration,
     /// How long a cancelled handler may go on before it is dropped. Default: 1 s.
     pub cancel_grace: Duration,
+    /// How many times a client answers what a server asks while it works on one request, before the client gives up on
+    /// it (2026-07-28 and later). Default: 10: a person who is asked more often than that wants to give up, too.
+    pub max_rounds: usize,
     /// How many pages a list may have before the client gives up on it. Default: 10 000.
     pub max_pages: usize,
 }
@@ -60,6 +63,7 @@ impl Default for Limits {
             max_batch: 128,
             drain: Duration::from_secs(10),
             cancel_grace: Duration::from_secs(1),
+            max_rounds: 10,
             max_pages: 10_000,
         }
     }

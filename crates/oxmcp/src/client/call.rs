@@ -12,10 +12,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, Result, Revision,
-    client::{ClientSession, features::LONGEST_WAIT, negotiate::decode},
+    client::{
+        CallOutcome, ClientSession,
+        features::LONGEST_WAIT,
+        manual::Earlier,
+        negotiate::decode,
+        rounds::{Again, unknown_type},
+    },
     json::Text,
     protocol::{
-        CallToolResult, Carried, ContentBlock, Meta, Method, ProgressParams, ResultType,
+        CallToolResult, Carried, ContentBlock, Meta, Method, Payload, ProgressParams, ResultType,
         method::CallTool, peek_result_type,
     },
     session::CallOptions,
@@ -37,17 +43,24 @@ use crate::{
 /// # }
 /// ```
 ///
+/// Where a modern server asks the user, the model or for the roots before it gives the result, the client's handlers
+/// answer, and the call goes on by itself, no more than [`Limits::max_rounds`](crate::Limits::max_rounds) times. While
+/// they do the [timeout](Self::timeout) stands still; [`max_total`](Self::max_total) does not. `manual` leaves the answers
+/// to you.
+///
 /// # Errors
-/// What the server answered as an error, and whatever keeps the answer from coming: see
-/// [`Error`]'s questions.
+/// What the server answered as an error, what a handler that answers failed with, and whatever keeps the answer from
+/// coming: see [`Error`]'s questions.
 ///
 /// # Cancel safety
 /// Dropping the future cancels the call: the server is told with `notifications/cancelled`, and its handler stops.
 #[must_use = "a call is made when it is awaited"]
 pub struct Call<M: Method> {
-    session: ClientSession,
+    pub(super) session: ClientSession,
     params: Result<Params<M::Params>>,
     options: CallOptions,
+    /// What an earlier call that went on by hand has brought.
+    pub(super) earlier: Option<Box<Earlier>>,
 }
 
 /// What a call carries. It is small, because calls are moved about.
@@ -57,6 +70,25 @@ pub(super) enum Params<P> {
     Written(Vec<u8>),
 }
 
+impl<P: Payload> Params<P> {
+    /// The params as a JSON object, in the revision that they were made to fit.
+    fn into_json(self) -> Result<Vec<u8>> {
+        match self {
+            Self::Typed(params) => serde_json::to_vec(&params).map_err(|error| {
+                Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
+            }),
+            Self::Written(params) => Ok(params),
+        }
+    }
+}
+
+/// A call that can be made.
+struct Ready<P> {
+    session: ClientSession,
+    params: Params<P>,
+    options: CallOptions,
+}
+
 impl<M: Method> Call<M> {
     pub(super) fn new(session: &ClientSession, params: Result<Params<M::Params>>) -> Self {
         let timeout = session.default_timeout();
@@ -64,6 +96,7 @@ impl<M: Method> Call<M> {
             session: session.clone(),
             params,
             options: CallOptions::default(),
+            earlier: None,
         };
         call.timeout(timeout)
     }
@@ -112,34 +145,85 @@ impl<M: Method> Call<M> {
         self
     }
 
+    /// Makes the call, and answers what the server asks before it gives the result.
     async fn send(self) -> Result<M::Result> {
+        let mut ready = self.ready()?;
+        let again = Again::keep(&ready.session, M::NAME, &mut ready.options);
+        let result = ready.exchange::<M>().await?;
+        if !ready.session.revision().is_modern() {
+            return decode(M::NAME, &result);
+        }
+        match (peek_result_type(Text::checked(&result)), again) {
+            (ResultType::Complete, _) => decode(M::NAME, &result),
+            (ResultType::InputRequired, Some(again)) => {
+                let Ready {
+                    session, params, ..
+                } = ready;
+                let params = params.into_json()?;
+                let complete = Box::pin(again.until_complete(&session, &params, result));
+                decode(M::NAME, &complete.await?)
+            }
+            (ResultType::InputRequired, None) => Err(Error::decode(format!(
+                "{}: the server asks for input, which it must not do here",
+                M::NAME
+            ))),
+            (ResultType::Other, _) => Err(unknown_type(M::NAME)),
+        }
+    }
+
+    /// Makes the call once.
+    pub(super) async fn send_once(self) -> Result<CallOutcome<M::Result>> {
+        let mut ready = self.ready()?;
+        let result = ready.exchange::<M>().await?;
+        if !ready.session.revision().is_modern() {
+            return decode(M::NAME, &result).map(CallOutcome::Complete);
+        }
+        match peek_result_type(Text::checked(&result)) {
+            ResultType::Complete => decode(M::NAME, &result).map(CallOutcome::Complete),
+            ResultType::InputRequired => decode(M::NAME, &result).map(CallOutcome::InputRequired),
+            ResultType::Other => Err(unknown_type(M::NAME)),
+        }
+    }
+
+    /// Makes everything fit the session.
+    fn ready(self) -> Result<Ready<M::Params>> {
         let Self {
             session,
             params,
             mut options,
+            earlier,
         } = self;
-        let params = params?;
+        let mut params = params?;
         let revision = session.revision();
         session.has_method(M::NAME)?;
-        let connection = session.connection();
-        let result = match params {
-            Params::Typed(mut params) => {
-                if let Some(own) = params.metadata() {
-                    options.meta.merge(mem::take(own));
-                }
-                check_meta(&options, revision)?;
-                params.fit(revision);
-                connection.call(M::NAME, params, options).await?
+        if let Params::Typed(params) = &mut params {
+            if let Some(own) = params.metadata() {
+                options.meta.merge(mem::take(own));
             }
-            Params::Written(params) => {
-                check_meta(&options, revision)?;
-                connection.call_written(M::NAME, params, options).await?
-            }
-        };
-        if revision.is_modern() {
-            check_result_type(M::NAME, &result)?;
+            params.fit(revision);
         }
-        decode(M::NAME, &result)
+        if let Some(earlier) = earlier {
+            params = Params::Written(earlier.add_to(&params.into_json()?, revision)?);
+        }
+        check_meta(&options, revision)?;
+        session.want_log(&mut options.meta);
+        Ok(Ready {
+            session,
+            params,
+            options,
+        })
+    }
+}
+
+impl<P: Payload> Ready<P> {
+    /// Makes the call. The options are used up, and the params are still there.
+    async fn exchange<M: Method<Params = P>>(&mut self) -> Result<Box<str>> {
+        let options = mem::take(&mut self.options);
+        let connection = self.session.connection();
+        match &self.params {
+            Params::Typed(params) => connection.call(M::NAME, &**params, options).await,
+            Params::Written(params) => connection.call_written(M::NAME, params, options).await,
+        }
     }
 }
 
@@ -161,19 +245,6 @@ fn check_meta(options: &CallOptions, revision: Revision) -> Result<()> {
             "the session sets {key:?} in the _meta of its requests by itself"
         ))),
         None => Ok(()),
-    }
-}
-
-/// A result of a kind that the client does not know must not be taken for another.
-fn check_result_type(method: &str, result: &str) -> Result<()> {
-    match peek_result_type(Text::checked(result)) {
-        ResultType::Complete => Ok(()),
-        ResultType::InputRequired => Err(Error::unsupported(format!(
-            "{method}: the server asks for input that this client did not declare it can give"
-        ))),
-        ResultType::Other => Err(Error::decode(format!(
-            "{method}: the server sent a result of a type that this client does not know"
-        ))),
     }
 }
 

@@ -1,19 +1,20 @@
 //! A client's settings and handlers, as they are at one moment.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, time::Duration};
 
 use crate::{
     Limits, Revision,
-    client::ClientSession,
-    protocol::{ClientCapabilities, Implementation, SubscriptionFilter},
-    session::{BoxFuture, middleware::Stack},
+    client::{answer::Answerer, hooks::Hooks},
+    protocol::{
+        ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitFormParams,
+        ElicitResult, ElicitUrlParams, ElicitationCapability, Implementation, JsonObject,
+        LoggingLevel, Root, RootsCapability, SamplingCapability, SubscriptionFilter,
+    },
+    session::middleware::Stack,
 };
 
 /// The longest that anything waits: longer spans are more than clocks can add up.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
-
-/// A handler of a notification that says only that something has changed.
-pub(crate) type OnChanged = Arc<dyn Fn(ClientSession) -> BoxFuture<()> + Send + Sync>;
 
 /// Everything that a client is made of.
 #[derive(Clone)]
@@ -25,9 +26,15 @@ pub(crate) struct Features {
     pub(crate) timeout: Duration,
     pub(crate) probe_timeout: Duration,
     pub(crate) keep_alive: Option<Duration>,
-    pub(crate) on_tools_changed: Option<OnChanged>,
-    pub(crate) on_prompts_changed: Option<OnChanged>,
-    pub(crate) on_resources_changed: Option<OnChanged>,
+    pub(super) on_elicit: Option<Answerer<ElicitFormParams, ElicitResult>>,
+    pub(super) on_elicit_url: Option<Answerer<ElicitUrlParams, ElicitResult>>,
+    pub(super) on_sample: Option<Answerer<CreateMessageParams, CreateMessageResult>>,
+    /// What the model can do, where there is one.
+    pub(super) sampling: SamplingCapability,
+    /// `None` where servers are not told of roots.
+    pub(super) roots: Option<Vec<Root>>,
+    pub(super) hooks: Hooks,
+    pub(super) log_level: Option<LoggingLevel>,
     pub(crate) incoming: Stack,
     pub(crate) outgoing: Stack,
 }
@@ -41,9 +48,13 @@ impl Features {
             timeout: Duration::from_secs(60),
             probe_timeout: Duration::from_secs(5),
             keep_alive: None,
-            on_tools_changed: None,
-            on_prompts_changed: None,
-            on_resources_changed: None,
+            on_elicit: None,
+            on_elicit_url: None,
+            on_sample: None,
+            sampling: SamplingCapability::default(),
+            roots: None,
+            hooks: Hooks::default(),
+            log_level: None,
             incoming: Stack::incoming(),
             outgoing: Stack::outgoing(),
         }
@@ -52,18 +63,28 @@ impl Features {
     /// What there are handlers for.
     pub(crate) fn wanted(&self) -> SubscriptionFilter {
         SubscriptionFilter::default()
-            .with_tools_list_changed(self.on_tools_changed.is_some())
-            .with_prompts_list_changed(self.on_prompts_changed.is_some())
-            .with_resources_list_changed(self.on_resources_changed.is_some())
+            .with_tools_list_changed(self.hooks.tools_changed.is_some())
+            .with_prompts_list_changed(self.hooks.prompts_changed.is_some())
+            .with_resources_list_changed(self.hooks.resources_changed.is_some())
     }
 
     /// What the client says it can do: what it has handlers for, and nothing else.
-    #[expect(
-        clippy::unused_self,
-        reason = "the handlers that declare a capability are part of it"
-    )]
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
-        ClientCapabilities::default()
+        let mut capabilities = ClientCapabilities::default();
+        if self.on_elicit.is_some() || self.on_elicit_url.is_some() {
+            let elicitation = capabilities
+                .elicitation
+                .insert(ElicitationCapability::default());
+            elicitation.form = self.on_elicit.as_ref().map(|_| JsonObject::new());
+            elicitation.url = self.on_elicit_url.as_ref().map(|_| JsonObject::new());
+        }
+        if self.on_sample.is_some() {
+            capabilities.sampling = Some(self.sampling.clone());
+        }
+        if self.roots.is_some() {
+            capabilities.roots = Some(RootsCapability { list_changed: true });
+        }
+        capabilities
     }
 }
 

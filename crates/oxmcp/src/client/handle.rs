@@ -1,6 +1,5 @@
 use std::{
     fmt,
-    future::Future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -8,15 +7,16 @@ use std::{
 use arc_swap::{ArcSwap, Guard};
 
 use crate::{
-    Limits, Result, Revision,
+    Error, Limits, Result, Revision,
     client::{
         ClientSession,
-        features::{Features, LONGEST_WAIT, OnChanged},
+        answer::RootChanges,
+        features::{Features, LONGEST_WAIT},
         negotiate,
         session::WeakSession,
         verdicts::Verdicts,
     },
-    protocol::Implementation,
+    protocol::{Icon, Implementation},
     session::{Connection, middleware::MiddlewareLayer},
     transport::Transport,
 };
@@ -43,8 +43,9 @@ pub struct Client(Arc<Core>);
 
 struct Core {
     features: ArcSwap<Features>,
-    /// Taken while a new state of the features is made.
-    changing: Mutex<()>,
+    /// Taken while a new state of the features is made. It holds the first thing that was wrong with them.
+    problem: Mutex<Option<Error>>,
+    root_changes: Arc<RootChanges>,
     sessions: Mutex<Vec<WeakSession>>,
     verdicts: Verdicts,
 }
@@ -55,7 +56,8 @@ impl Client {
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self(Arc::new(Core {
             features: ArcSwap::from_pointee(Features::new(Implementation::new(name, version))),
-            changing: Mutex::default(),
+            problem: Mutex::default(),
+            root_changes: Arc::default(),
             sessions: Mutex::default(),
             verdicts: Verdicts::default(),
         }))
@@ -65,6 +67,27 @@ impl Client {
     #[must_use]
     pub fn title(self, title: impl Into<String>) -> Self {
         self.change(|features| features.info.title = Some(title.into()));
+        self
+    }
+
+    /// What the client is, for people to read.
+    #[must_use]
+    pub fn description(self, description: impl Into<String>) -> Self {
+        self.change(|features| features.info.description = Some(description.into()));
+        self
+    }
+
+    /// Where people can read about the client.
+    #[must_use]
+    pub fn website_url(self, url: impl Into<String>) -> Self {
+        self.change(|features| features.info.website_url = Some(url.into()));
+        self
+    }
+
+    /// Adds an icon of the client.
+    #[must_use]
+    pub fn icon(self, icon: Icon) -> Self {
+        self.change(|features| features.info.icons.push(icon));
         self
     }
 
@@ -114,59 +137,6 @@ impl Client {
     pub fn keep_alive(self, interval: Duration) -> Self {
         let interval = (!interval.is_zero()).then_some(interval);
         self.change(|features| features.keep_alive = interval);
-        self
-    }
-
-    /// Is called when a server says that its list of tools has changed. The handlers of one session run one at a time, in
-    /// the order in which the server said it.
-    ///
-    /// Legacy servers say it by themselves. Modern ones say it to who subscribes, so a session with one opens a
-    /// subscription when it connects, for those handlers that are there by then and that the server has something for.
-    /// A server that refuses is logged. [`ClientSession::listen`] opens one by hand.
-    /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
-    ///
-    /// ```
-    /// use oxmcp::{Client, ClientSession};
-    ///
-    /// let client = Client::new("my-app", "1.0.0").on_tools_changed(|session: ClientSession| async move {
-    ///     match session.tools().all().await {
-    ///         Ok(tools) => println!("there are {} tools now", tools.len()),
-    ///         Err(error) => eprintln!("{error}"),
-    ///     }
-    /// });
-    /// # let _ = client;
-    /// ```
-    #[must_use]
-    pub fn on_tools_changed<F, Fut>(self, handler: F) -> Self
-    where
-        F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = ()> + Send + 'static,
-    {
-        self.change(|features| features.on_tools_changed = Some(erase(handler)));
-        self
-    }
-
-    /// Is called when a server says that its list of prompts has changed, as
-    /// [`on_tools_changed`](Self::on_tools_changed) is for tools.
-    #[must_use]
-    pub fn on_prompts_changed<F, Fut>(self, handler: F) -> Self
-    where
-        F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = ()> + Send + 'static,
-    {
-        self.change(|features| features.on_prompts_changed = Some(erase(handler)));
-        self
-    }
-
-    /// Is called when a server says that its list of resources or of resource templates has changed, as
-    /// [`on_tools_changed`](Self::on_tools_changed) is for tools.
-    #[must_use]
-    pub fn on_resources_changed<F, Fut>(self, handler: F) -> Self
-    where
-        F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = ()> + Send + 'static,
-    {
-        self.change(|features| features.on_resources_changed = Some(erase(handler)));
         self
     }
 
@@ -231,15 +201,38 @@ impl Client {
             .retain(|session| !session.is_over(ended));
     }
 
-    fn change(&self, change: impl FnOnce(&mut Features)) {
-        let _one_at_a_time = self
-            .0
-            .changing
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn change(&self, change: impl FnOnce(&mut Features)) {
+        let _one_at_a_time = self.lock_problem();
         let mut features = Features::clone(&self.0.features.load());
         change(&mut features);
         self.0.features.store(Arc::new(features));
+    }
+
+    /// Whether a connection may be made.
+    ///
+    /// # Errors
+    /// Says what is wrong with what the client was given.
+    pub(super) fn check(&self) -> Result<()> {
+        match &*self.lock_problem() {
+            Some(problem) => Err(Error::misuse(problem.message().to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes what is wrong with what a builder was given: who connects is told.
+    pub(super) fn report(&self, problem: Error) {
+        self.lock_problem().get_or_insert(problem);
+    }
+
+    fn lock_problem(&self) -> MutexGuard<'_, Option<Error>> {
+        self.0
+            .problem
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn root_changes(&self) -> &Arc<RootChanges> {
+        &self.0.root_changes
     }
 
     fn lock_sessions(&self) -> MutexGuard<'_, Vec<WeakSession>> {
@@ -248,19 +241,6 @@ impl Client {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn erase<F, Fut>(handler: F) -> OnChanged
-where
-    F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = ()> + Send + 'static,
-{
-    let handler = Arc::new(handler);
-    Arc::new(move |session| {
-        let handler = Arc::clone(&handler);
-        // Called where the handlers run: a panic must not reach whoever queues it.
-        Box::pin(async move { handler(session).await })
-    })
 }
 
 impl fmt::Debug for Client {

@@ -1,18 +1,26 @@
 //! The client: what it can do for servers, and what it asks of them.
 
+mod answer;
 mod call;
 mod features;
 mod handle;
+mod hooks;
 mod listener;
 mod listing;
+mod logs;
+mod manual;
+mod methods;
 mod negotiate;
 mod peer;
+mod rounds;
 mod session;
 mod subscription;
 mod verdicts;
 
+pub use answer::{Accept, AnswerArguments, IntoCreateMessageResult, IntoElicitResult};
 pub use call::Call;
 pub use handle::Client;
 pub use listing::Listing;
+pub use manual::CallOutcome;
 pub use session::ClientSession;
 pub use subscription::{Subscription, SubscriptionEnd, SubscriptionEvent};

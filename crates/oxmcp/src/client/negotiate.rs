@@ -20,7 +20,7 @@ use crate::{
     json::Text,
     protocol::{
         CallToolResult, DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta,
-        Method,
+        Method, Project,
         method::{Discover, Initialize, Listen},
         negotiation::{Verdict, on_discovered, on_error, on_refused},
     },
@@ -34,6 +34,8 @@ pub(super) async fn connect(
     mut transport: impl Transport,
     revisions: Vec<Revision>,
 ) -> Result<ClientSession> {
+    client.check()?;
+    client.root_changes().connected();
     if revisions.is_empty() {
         return Err(Error::misuse(
             "a client needs at least one revision that it may speak",
@@ -226,10 +228,8 @@ impl<'a> Attempt<'a> {
         let mut asked = first;
         // Once more with a revision that the server itself has named, and no more than that.
         for _ in 0..2 {
-            let meta = self.peer.envelope(asked);
-            let result = self
-                .call::<Discover>(EmptyParams::default(), meta.clone())
-                .await;
+            let (meta, _) = self.peer.envelope(asked);
+            let result = self.call::<Discover>(EmptyParams::default(), meta).await;
             let verdict = match &result {
                 Ok(found) => on_discovered(&found.supported_versions, self.revisions),
                 Err(error) => on_error(error, asked, self.revisions),
@@ -250,7 +250,7 @@ impl<'a> Attempt<'a> {
     }
 
     fn modern(&self, revision: Revision, found: DiscoverResult) -> Negotiated {
-        let meta = self.peer.envelope(revision);
+        let (meta, declared) = self.peer.envelope(revision);
         let envelope = serde_json::to_string(&meta).expect("metadata is always JSON");
         let members = envelope
             .trim_start_matches('{')
@@ -261,6 +261,7 @@ impl<'a> Attempt<'a> {
             server_info: found.server_info(),
             capabilities: found.capabilities,
             instructions: found.instructions,
+            declared,
             envelope: Some(members.into()),
         }
     }
@@ -285,8 +286,10 @@ impl<'a> Attempt<'a> {
     /// See [initialization](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization).
     async fn initialize_in(&self, revision: Revision) -> Result<Negotiated> {
         let features = self.client.features().clone();
-        let params =
+        let mut params =
             InitializeParams::new(revision, features.capabilities(), features.info.clone());
+        params.project(revision);
+        let declared = params.capabilities.clone();
         let result: InitializeResult = self.call::<Initialize>(params, Meta::default()).await?;
         let agreed = result.protocol_version.parse().ok();
         let agreed = agreed
@@ -299,6 +302,7 @@ impl<'a> Attempt<'a> {
             server_info: Some(result.server_info),
             capabilities: result.capabilities,
             instructions: result.instructions,
+            declared,
             envelope: None,
         })
     }
@@ -345,6 +349,7 @@ impl<'a> Attempt<'a> {
                 tokio::spawn(keep_alive(Arc::clone(&self.connection), interval));
             }
         }
+        self.session.begin_logging();
         self.client.remember(&self.session);
         Ok(self.session.clone())
     }

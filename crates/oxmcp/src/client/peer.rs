@@ -8,16 +8,23 @@ use std::{
 
 use crate::{
     Error, Result, Revision,
-    client::{Client, ClientSession, listener::Listeners, session::WeakSession},
+    client::{
+        Client, ClientSession,
+        listener::Listeners,
+        logs::RequestLevel,
+        methods::{self, Served},
+        session::WeakSession,
+    },
     json::Text,
-    jsonrpc::{RawNotification, RequestId},
+    jsonrpc::{RawNotification, RawRequest, RequestId},
     protocol::{
-        ClientCapabilities, Implementation, Meta, Method, RequestParams, ServerCapabilities,
-        method::Ping,
+        ClientCapabilities, Implementation, Meta, Method, Project, RequestParams,
+        ServerCapabilities,
+        method::{self, CreateMessage, Elicit},
     },
     session::{
-        Arrival, Body, BoxFuture, Connection, ContextParts, Pace, Peer, RequestContext, Role, Side,
-        Work,
+        Arrival, Asking, Body, BoxFuture, Connection, ContextParts, Pace, Peer, RequestContext,
+        Role, Side, Work, guarded,
         middleware::{Next, Request, Response},
         respond_now, serve,
     },
@@ -31,6 +38,7 @@ pub(crate) struct ClientPeer {
     session: OnceLock<WeakSession>,
     /// What is subscribed to.
     listeners: Arc<Listeners>,
+    request_level: RequestLevel,
     /// How quick the middleware is, where there is any.
     pace: Arc<Pace>,
 }
@@ -42,6 +50,8 @@ pub(crate) struct Negotiated {
     pub(crate) server_info: Option<Implementation>,
     pub(crate) capabilities: ServerCapabilities,
     pub(crate) instructions: Option<String>,
+    /// What the server was told that the client can do.
+    pub(crate) declared: ClientCapabilities,
     /// What every modern request carries, as JSON members without braces.
     pub(crate) envelope: Option<Arc<str>>,
 }
@@ -53,6 +63,7 @@ impl ClientPeer {
             negotiated: OnceLock::new(),
             session: OnceLock::new(),
             listeners: Arc::default(),
+            request_level: RequestLevel::default(),
             pace: Arc::new(Pace::new()),
         })
     }
@@ -63,6 +74,15 @@ impl ClientPeer {
 
     pub(super) fn listeners(&self) -> &Arc<Listeners> {
         &self.listeners
+    }
+
+    /// From which level on modern requests want to hear of the log.
+    pub(super) fn request_level(&self) -> &RequestLevel {
+        &self.request_level
+    }
+
+    pub(super) fn session(&self) -> Option<&WeakSession> {
+        self.session.get()
     }
 
     pub(crate) fn negotiated(&self) -> Option<&Negotiated> {
@@ -81,37 +101,37 @@ impl ClientPeer {
         let _ = self.session.set(session.downgrade());
     }
 
-    /// What a modern request must carry.
-    pub(crate) fn envelope(&self, revision: Revision) -> Meta {
+    /// What a modern request must carry, and what it says that the client can do.
+    pub(crate) fn envelope(&self, revision: Revision) -> (Meta, ClientCapabilities) {
         let features = self.client.features();
-        let capabilities = serde_json::to_value(features.capabilities());
-        let info = serde_json::to_value(&features.info);
+        let mut declared = features.capabilities();
+        declared.project(revision);
+        let mut info = features.info.clone();
+        info.project(revision);
         let mut meta = Meta::default();
         meta.insert(Meta::PROTOCOL_VERSION, revision.as_str());
+        let info = serde_json::to_value(&info);
         meta.insert(Meta::CLIENT_INFO, info.expect("strings are always JSON"));
+        let capabilities = serde_json::to_value(&declared);
         meta.insert(
             Meta::CLIENT_CAPABILITIES,
             capabilities.expect("settings are always JSON"),
         );
-        meta
+        (meta, declared)
     }
 
-    /// The user's handler for a notification that something has changed.
-    fn changed(&self, method: &str) -> Option<BoxFuture<()>> {
-        let features = self.client.features();
-        let handler = match method {
-            "notifications/tools/list_changed" => &features.on_tools_changed,
-            "notifications/prompts/list_changed" => &features.on_prompts_changed,
-            "notifications/resources/list_changed" => &features.on_resources_changed,
-            _ => return None,
-        };
-        let handler = Arc::clone(handler.as_ref()?);
+    /// The user's handler for a notification.
+    fn hook(&self, method: &str, params: Option<Text<'_>>) -> Option<BoxFuture<()>> {
+        if !method::is_in(method::NOTIFICATIONS_TO_CLIENT, method, self.revision()) {
+            return None;
+        }
+        let job = self.client.features().hooks.job(method, params)?;
         let session = self.session.get()?.clone();
         // The handler is called in its lane, not here: it is a user's code. Where nobody holds on to the session any
         // more, nobody is interested in it.
         Some(Box::pin(async move {
             if let Some(session) = session.upgrade() {
-                handler(session).await;
+                job(session).await;
             }
         }))
     }
@@ -121,21 +141,66 @@ impl ClientPeer {
             .map_or(Revision::LATEST_LEGACY, |negotiated| negotiated.revision)
     }
 
-    fn context(&self, connection: &Arc<Connection>) -> ContextParts {
+    /// The context of what the server sent, or asked within an answer.
+    pub(super) fn context(
+        &self,
+        connection: &Arc<Connection>,
+        id: Option<RequestId>,
+    ) -> ContextParts {
+        let negotiated = self.negotiated();
         let peer = Peer {
             revision: self.revision(),
-            implementation: self.negotiated().and_then(|it| it.server_info.clone()),
-            capabilities: ClientCapabilities::default(),
+            implementation: negotiated.and_then(|it| it.server_info.clone()),
+            capabilities: negotiated.map_or_else(Default::default, |it| it.declared.clone()),
         };
-        ContextParts::new(connection, None, Arc::new(peer))
+        ContextParts::new(connection, id, Arc::new(peer))
     }
-}
 
-/// What a client does for each method.
-fn respond(method: &str) -> Result<Body> {
-    match method {
-        Ping::NAME => Ok(Body::Json("{}".into())),
-        _ => Err(Error::method_not_found(method)),
+    fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
+        let RawRequest { id, method, params } = arrival.request;
+        let params = params.unwrap_or_default();
+        let mut context = self.context(connection, Some(id));
+        context.batch = arrival.batch;
+        context.progress_token = params.meta.progress_token();
+        context.meta = params.meta.raw().map(Into::into);
+        let context = Arc::new(context);
+        if let Err(error) = params.check() {
+            return respond_now(&context, Err(error));
+        }
+        let cx = RequestContext::new(Arc::clone(&context));
+        let features = self.client.features();
+        let asks = matches!(&*method, Elicit::NAME | CreateMessage::NAME);
+        let asking = asks.then(|| Asking::begin(connection));
+        if let Some(next) = features.incoming.next().cloned() {
+            let request = Request::incoming(cx, &method, Some(params.whole));
+            let future = Box::pin(async move {
+                let _asking = asking;
+                let response = next.run(request).await;
+                response.map(|response| Body::Json(response.into_text()))
+            });
+            let work = Work {
+                future,
+                pace: Some(Arc::clone(&self.pace)),
+                begun: None,
+            };
+            return serve(context, work);
+        }
+        match guarded(|| methods::serve(&features, cx, &method, params.whole)) {
+            Ok(Served::Now(body)) => respond_now(&context, Ok(body)),
+            Ok(Served::Later(future)) => {
+                let work = Work {
+                    future: Box::pin(async move {
+                        let _asking = asking;
+                        future.await
+                    }),
+                    // Who asks a person or a model is not quick.
+                    pace: Some(Arc::new(Pace::slow())),
+                    begun: None,
+                };
+                serve(context, work);
+            }
+            Err(error) => respond_now(&context, Err(error)),
+        }
     }
 }
 
@@ -157,27 +222,7 @@ impl Role for ClientPeer {
                 "a modern server made a request, which it must not; it was ignored"
             );
         }
-        let mut context = self.context(connection);
-        context.id = Some(arrival.request.id);
-        context.batch = arrival.batch;
-        let context = Arc::new(context);
-        let method = &arrival.request.method;
-        let Some(next) = self.client.features().incoming.next().cloned() else {
-            return respond_now(&context, respond(method));
-        };
-        let cx = RequestContext::new(Arc::clone(&context));
-        let request = Request::incoming(cx, method, arrival.request.params.map(|it| it.whole));
-        let future = Box::pin(async move {
-            next.run(request)
-                .await
-                .map(|response| Body::Json(response.into_text()))
-        });
-        let work = Work {
-            future,
-            pace: Some(Arc::clone(&self.pace)),
-            begun: None,
-        };
-        serve(context, work);
+        self.begin(connection, arrival);
     }
 
     fn notification(
@@ -190,12 +235,12 @@ impl Role for ClientPeer {
         let for_handlers = !self.revision().is_modern() || self.listeners.take(&method, params);
         let features = self.client.features();
         let Some(next) = features.incoming.next().cloned() else {
-            if let Some(handler) = self.changed(&method).filter(|_| for_handlers) {
+            if let Some(handler) = self.hook(&method, params).filter(|_| for_handlers) {
                 connection.lane.push(handler);
             }
             return;
         };
-        let cx = RequestContext::new(Arc::new(self.context(connection)));
+        let cx = RequestContext::new(Arc::new(self.context(connection, None)));
         let request = Request::incoming(cx, &method, params);
         connection.lane.push(Box::pin(async move {
             if let Err(error) = next.run(request).await {
@@ -217,7 +262,7 @@ impl Role for ClientPeer {
             let params = request.raw_params().map(Text::from);
             let for_handlers =
                 !self.revision().is_modern() || self.listeners.is_for_handlers(params);
-            let handler = self.changed(request.method()).filter(|_| for_handlers);
+            let handler = self.hook(request.method(), params).filter(|_| for_handlers);
             return Box::pin(async move {
                 if let Some(handler) = handler {
                     handler.await;
@@ -225,9 +270,16 @@ impl Role for ClientPeer {
                 Ok(Response::empty())
             });
         }
-        let revision = self.revision();
-        let body = respond(request.method());
-        Box::pin(async move { body?.into_json(revision, None).map(Response::from_text) })
+        let Some(cx) = request.context().cloned() else {
+            return Box::pin(async { Err(Error::misuse("only what came in can be handled")) });
+        };
+        let revision = cx.revision();
+        let params = request.raw_params().map_or(Text::EMPTY, Text::from);
+        let served = methods::serve(&self.client.features(), cx, request.method(), params);
+        Box::pin(async move {
+            let body = served?.body().await?;
+            body.into_json(revision, None).map(Response::from_text)
+        })
     }
 
     fn outgoing(&self) -> Option<Next> {

@@ -20,12 +20,12 @@ use crate::{
     },
     json::write_string,
     protocol::{
-        CompleteParams, DiscoverResult, EmptyParams, GetPromptParams, Implementation, LoggingLevel,
-        Method, Notification, PaginatedParams, ProgressParams, Project, Prompt, ReadResourceParams,
-        Resource, ResourceTemplate, ServerCapabilities, SetLevelParams, SubscribeParams,
-        SubscriptionFilter, Task, TaskParams, Tool, method,
+        ClientCapabilities, CompleteParams, DiscoverResult, EmptyParams, GetPromptParams,
+        Implementation, LoggingLevel, Method, Notification, PaginatedParams, ProgressParams,
+        Project, Prompt, ReadResourceParams, Resource, ResourceTemplate, ServerCapabilities,
+        SetLevelParams, SubscribeParams, SubscriptionFilter, Task, TaskParams, Tool, method,
     },
-    session::{Connection, Outcome},
+    session::{Connection, Outcome, RequestContext},
 };
 
 /// A client's end of a session with one server. Cheap to clone; all clones are the same session.
@@ -83,6 +83,15 @@ impl ClientSession {
 
     pub(crate) fn connection(&self) -> &Arc<Connection> {
         &self.handle.connection
+    }
+
+    /// What the server was told that this client can do.
+    pub(super) fn declared(&self) -> &ClientCapabilities {
+        &self.negotiated().declared
+    }
+
+    pub(super) fn peer(&self) -> &Arc<ClientPeer> {
+        &self.handle.peer
     }
 
     /// How long a call may take that is not told otherwise.
@@ -427,6 +436,17 @@ fn write_tool_params(name: &str, arguments: &impl Serialize) -> serde_json::Resu
     }
     out.push(b'}');
     Ok(out)
+}
+
+impl RequestContext {
+    /// The session that a server asks over, on a client. `None` where a server handles what a client sent, and where
+    /// nobody holds on to the session any more.
+    #[must_use]
+    pub fn client_session(&self) -> Option<ClientSession> {
+        let role = Arc::clone(self.parts().connection.role());
+        let peer: Arc<ClientPeer> = role.into_any().downcast().ok()?;
+        peer.session()?.upgrade()
+    }
 }
 
 impl fmt::Debug for ClientSession {

@@ -90,17 +90,17 @@ impl Connection {
     pub(crate) async fn call_written(
         self: &Arc<Self>,
         method: &'static str,
-        params: Vec<u8>,
+        params: &[u8],
         options: CallOptions,
     ) -> Result<Box<str>> {
         let Some(next) = self.role().outgoing() else {
-            let encode = move |out: &mut Vec<u8>| {
-                out.extend_from_slice(&params);
+            let encode = |out: &mut Vec<u8>| {
+                out.extend_from_slice(params);
                 Ok(())
             };
             return self.exchange(method, encode, options).await;
         };
-        let params: &RawValue = serde_json::from_slice(&params).map_err(not_json)?;
+        let params: &RawValue = serde_json::from_slice(params).map_err(not_json)?;
         let request = Request::outgoing(self, method, &params, options)?;
         Ok(Box::pin(next.run(request)).await?.into_text())
     }
@@ -197,15 +197,11 @@ impl Connection {
         self.notify_raw(|out| write_request(out, id, method, encode, extra))?;
         pending.sent = true;
         let result = if updates.is_none() && options.cancel.is_none() {
-            wait(
-                start,
-                method,
-                answered,
-                options.timeout.min(options.max_total),
-            )
-            .await
+            self.wait(method, answered, Clock::start(start, &options))
+                .await
         } else {
-            Box::pin(watch(start, method, answered, updates, options)).await
+            let clock = Clock::start(start, &options);
+            Box::pin(self.watch(method, answered, updates, options, clock)).await
         };
         if let Wait::Answered(result) = result {
             pending.sent = false;
@@ -229,6 +225,91 @@ impl Connection {
             () = sleep_until(after(start, limit)) => Wait::TimedOut(limit),
         };
         Err(end.into_error(method))
+    }
+
+    /// Waits for an answer and nothing else, as most calls do.
+    async fn wait(
+        &self,
+        method: &str,
+        answered: oneshot::Receiver<Result<Box<str>>>,
+        clock: Clock,
+    ) -> Wait {
+        tokio::select! {
+            biased;
+            answer = answered => Wait::answered(method, answer),
+            () = self.patience.ends(clock.deadline, clock.timeout, clock.last) => clock.timed_out(),
+        }
+    }
+
+    /// Waits for an answer, takes progress, and heeds a cancellation.
+    async fn watch(
+        &self,
+        method: &str,
+        mut answered: oneshot::Receiver<Result<Box<str>>>,
+        mut updates: Option<mpsc::Receiver<ProgressParams>>,
+        mut options: CallOptions,
+        mut clock: Clock,
+    ) -> Wait {
+        loop {
+            tokio::select! {
+                biased;
+                Some(update) = next(&mut updates) => {
+                    report(&mut options, update);
+                    // Progress that never pauses must not keep the other branches from their turn.
+                    if options.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+                        return Wait::Cancelled;
+                    }
+                    if !clock.restart() {
+                        return clock.timed_out();
+                    }
+                }
+                answer = &mut answered => {
+                    drain(&mut updates, &mut options);
+                    return Wait::answered(method, answer);
+                }
+                () = cancelled(options.cancel.as_ref()) => return Wait::Cancelled,
+                () = self.patience.ends(clock.deadline, clock.timeout, clock.last) => {
+                    return clock.timed_out();
+                }
+            }
+        }
+    }
+}
+
+/// How long a call may still take.
+struct Clock {
+    timeout: Duration,
+    max_total: Duration,
+    deadline: Instant,
+    last: Instant,
+}
+
+impl Clock {
+    fn start(start: Instant, options: &CallOptions) -> Self {
+        let last = after(start, options.max_total);
+        Self {
+            timeout: options.timeout,
+            max_total: options.max_total,
+            deadline: after(start, options.timeout).min(last),
+            last,
+        }
+    }
+
+    /// There was a sign of life. Returns whether there is time left all the same.
+    fn restart(&mut self) -> bool {
+        let now = Instant::now();
+        self.deadline = after(now, self.timeout).min(self.last);
+        now < self.last
+    }
+
+    /// The time is up, before the end of all time or at it.
+    fn timed_out(&self) -> Wait {
+        let at_last = self.timeout >= self.max_total || Instant::now() >= self.last;
+        Wait::TimedOut(if at_last {
+            self.max_total
+        } else {
+            self.timeout
+        })
     }
 }
 
@@ -256,58 +337,6 @@ impl Wait {
                 "no answer to {method} within {limit:?}; the call was cancelled \
                  (set a longer timeout on the call where it may take longer)"
             )),
-        }
-    }
-}
-
-/// Waits for an answer and nothing else, as most calls do.
-async fn wait(
-    start: Instant,
-    method: &str,
-    answered: oneshot::Receiver<Result<Box<str>>>,
-    limit: Duration,
-) -> Wait {
-    tokio::select! {
-        biased;
-        answer = answered => Wait::answered(method, answer),
-        () = sleep_until(after(start, limit)) => Wait::TimedOut(limit),
-    }
-}
-
-/// Waits for an answer, takes progress, and heeds a cancellation.
-async fn watch(
-    start: Instant,
-    method: &str,
-    mut answered: oneshot::Receiver<Result<Box<str>>>,
-    mut updates: Option<mpsc::Receiver<ProgressParams>>,
-    mut options: CallOptions,
-) -> Wait {
-    let last = after(start, options.max_total);
-    let mut deadline = after(start, options.timeout).min(last);
-    loop {
-        tokio::select! {
-            biased;
-            Some(update) = next(&mut updates) => {
-                report(&mut options, update);
-                let now = Instant::now();
-                // Progress that never pauses must not keep the other branches from their turn.
-                if options.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
-                    return Wait::Cancelled;
-                }
-                if now >= last {
-                    return Wait::TimedOut(options.max_total);
-                }
-                deadline = after(now, options.timeout).min(last);
-            }
-            answer = &mut answered => {
-                drain(&mut updates, &mut options);
-                return Wait::answered(method, answer);
-            }
-            () = cancelled(options.cancel.as_ref()) => return Wait::Cancelled,
-            () = sleep_until(deadline) => {
-                let limit = if deadline == last { options.max_total } else { options.timeout };
-                return Wait::TimedOut(limit);
-            }
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::{
     Error, Limits, Result,
     session::{
         Role, calls::Calls, cancel::CancelSignal, inflight::InFlight, lane::Lane, outbox::Outbox,
+        patience::Patience,
     },
 };
 
@@ -26,6 +27,7 @@ pub(crate) struct Connection {
     pub(crate) calls: Calls,
     pub(crate) in_flight: InFlight,
     pub(crate) lane: Arc<Lane>,
+    pub(super) patience: Patience,
     /// Whether nothing more is taken from the peer for now.
     held: AtomicBool,
     /// Set when this side wants to close.
@@ -54,6 +56,7 @@ impl Connection {
             calls: Calls::default(),
             in_flight: InFlight::new(limits.max_in_flight),
             lane: Lane::new(limits.max_queued_notifications),
+            patience: Patience::default(),
             held: AtomicBool::new(false),
             closing: CancelSignal::default(),
             ended: CancelSignal::default(),

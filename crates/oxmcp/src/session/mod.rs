@@ -20,6 +20,7 @@ pub mod middleware;
 mod outbox;
 mod pace;
 pub(crate) mod panics;
+mod patience;
 mod progress;
 mod receive;
 mod role;
@@ -29,7 +30,7 @@ use std::{future::Future, pin::Pin};
 
 pub(crate) use batch::Batch;
 pub(crate) use body::Body;
-pub(crate) use call::CallOptions;
+pub(crate) use call::{CallOptions, OnProgress};
 pub(crate) use calls::own_id;
 pub(crate) use connection::{Connection, Outcome};
 pub use context::RequestContext;
@@ -41,8 +42,9 @@ pub use handler::{Handler, HandlerContext, HandlerFuture};
 pub(crate) use inflight::IdleWait;
 pub(crate) use keep_alive::keep_alive;
 pub(crate) use pace::Pace;
+pub(crate) use patience::Asking;
 pub use progress::{Progress, ProgressAmount, ReportProgress};
 pub(crate) use role::{Arrival, Role, Side};
-pub(crate) use serve::{Work, guarded, respond_now, serve};
+pub(crate) use serve::{Work, attend, guarded, respond_now, serve};
 
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;

@@ -1,6 +1,7 @@
 //! Serving one request: on the connection's own task where it is quick, else on a task of its own.
 
 use std::{
+    future::Future,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, Waker},
@@ -9,7 +10,7 @@ use std::{
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    Result,
+    Error, Result,
     jsonrpc::{ErrorObject, RequestId, write_error, write_response},
     protocol::project_error,
     session::{Batch, Body, BoxFuture, ContextParts, Pace, panics},
@@ -70,10 +71,6 @@ fn spawn(context: Arc<ContextParts>, mut future: BoxFuture<Result<Body>>, pace: 
     let Some(id) = context.id.clone() else { return };
     connection.in_flight.enter(id.clone(), Arc::clone(&context));
     tokio::spawn(async move {
-        let cancelled = async {
-            context.cancel.wait().await;
-            sleep(context.connection.limits.cancel_grace).await;
-        };
         let work = async {
             if let Some(pace) = &pace
                 && let Poll::Ready(result) = first_poll(&mut future, Some(pace), None)
@@ -82,13 +79,48 @@ fn spawn(context: Arc<ContextParts>, mut future: BoxFuture<Result<Body>>, pace: 
             }
             flatten_panic(panics::catch(Pin::new(&mut future)).await)
         };
-        let result = tokio::select! {
-            biased;
-            result = work => Some(result),
-            () = cancelled => None,
-        };
+        let result = unless_cancelled(&context, work).await;
         finish(&context, &id, result);
     });
+}
+
+/// Runs what serves `context`. `None` where it was cancelled, and did not end within its grace.
+async fn unless_cancelled<T>(context: &ContextParts, work: impl Future<Output = T>) -> Option<T> {
+    let cancelled = async {
+        context.cancel.wait().await;
+        sleep(context.connection.limits.cancel_grace).await;
+    };
+    tokio::select! {
+        biased;
+        result = work => Some(result),
+        () = cancelled => None,
+    }
+}
+
+/// Runs what serves something that is no request of its own, on a task of its own. Dropping the future cancels it, as the
+/// peer would cancel a request.
+pub(crate) async fn attend<T: Send + 'static>(
+    context: Arc<ContextParts>,
+    mut future: BoxFuture<Result<T>>,
+) -> Result<T> {
+    struct Cancel(Arc<ContextParts>);
+
+    impl Drop for Cancel {
+        fn drop(&mut self) {
+            self.0.cancel.set();
+        }
+    }
+
+    let _cancel = Cancel(Arc::clone(&context));
+    let running = tokio::spawn(async move {
+        let work = async { flatten_panic(panics::catch(Pin::new(&mut future)).await) };
+        unless_cancelled(&context, work).await
+    });
+    match running.await {
+        Ok(Some(result)) => result,
+        // The runtime ends; or nobody is left to be told.
+        Ok(None) | Err(_) => Err(Error::cancelled("what was asked was cancelled")),
+    }
 }
 
 fn finish(context: &ContextParts, id: &RequestId, result: Option<Result<Body>>) {
