@@ -4,7 +4,7 @@ use std::{future::IntoFuture, time::Duration};
 
 use oxmcp::{
     Client, ClientSession, Limits, Revision, Subscription, SubscriptionEnd, SubscriptionEvent,
-    middleware::{self, Next, Request},
+    middleware,
     protocol::{ResourceUpdatedParams, SubscriptionFilter},
     testing::{self, ScriptedPeer},
 };
@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{answer, client, connecting, expect, refuse};
+use super::{answer, client, connecting, expect, pass_on, refuse};
 use crate::support::{calculator, idle};
 
 const CHANGED: &str = "notifications/tools/list_changed";
@@ -35,10 +35,6 @@ fn with_handlers(client: Client) -> (Client, Receiver<&'static str>) {
         .on_prompts_changed(told("prompts"))
         .on_resources_changed(told("resources"));
     (client, heard)
-}
-
-async fn pass_on(request: Request, next: Next) -> oxmcp::Result<middleware::Response> {
-    next.run(request).await
 }
 
 fn tools() -> SubscriptionFilter {

@@ -1,17 +1,31 @@
 //! Clients: negotiation, calls, lists, sessions.
 
 mod calls;
+mod elicitation;
+mod hooks;
 mod listen;
 mod listing;
+mod logs;
+mod manual;
 mod methods;
 mod negotiation;
 mod restarts;
+mod roots;
+mod rounds;
+mod sampling;
 mod sessions;
 mod structured;
 
-use oxmcp::{Client, ClientSession, Result, Revision, testing::ScriptedPeer};
+use std::future::IntoFuture;
+
+use oxmcp::{
+    Client, ClientSession, Result, Revision,
+    middleware::{self, Next, Request},
+    protocol::CallToolResult,
+    testing::ScriptedPeer,
+};
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio::{select, task::JoinHandle};
 
 /// A client that connects to a server by script, which has not answered yet.
 async fn connecting(client: Client) -> (ScriptedPeer, JoinHandle<Result<ClientSession>>) {
@@ -57,14 +71,73 @@ fn initialized(version: &str) -> Value {
 
 /// A session with a server by script, which everything is still to be asked of.
 async fn session(revision: Revision) -> (ScriptedPeer, ClientSession) {
-    let (mut peer, connecting) = connecting(client().revisions([revision])).await;
-    if revision.is_modern() {
+    let (peer, session, _) = session_of(client(), revision).await;
+    (peer, session)
+}
+
+/// The same of a client of one's own. Also returns what it said that it can do.
+async fn session_of(client: Client, revision: Revision) -> (ScriptedPeer, ClientSession, Value) {
+    let (mut peer, connecting) = connecting(client.revisions([revision])).await;
+    let declared = if revision.is_modern() {
         let probe = expect(&mut peer, "server/discover").await;
         answer(&mut peer, &probe, discovered(&[revision.as_str()])).await;
+        probe["params"]["_meta"][CAPABILITIES].clone()
     } else {
         let opening = expect(&mut peer, "initialize").await;
         answer(&mut peer, &opening, initialized(revision.as_str())).await;
         expect(&mut peer, "notifications/initialized").await;
+        opening["params"]["capabilities"].clone()
+    };
+    (peer, connecting.await.unwrap().unwrap(), declared)
+}
+
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// What `tools/call` is answered with at last.
+fn done() -> Value {
+    json!({"resultType": "complete", "content": [{"type": "text", "text": "done"}]})
+}
+
+/// What it is answered with before.
+#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
+fn asks(inputs: Value) -> Value {
+    json!({"resultType": "input_required", "inputRequests": inputs, "requestState": "the state"})
+}
+
+fn calling(session: &ClientSession) -> JoinHandle<Result<CallToolResult>> {
+    tokio::spawn(session.call_tool("t", json!({"a": 1})).into_future())
+}
+
+/// Asks a client as its revision has it: by a request, or within the result of a call. Returns the answer as a response
+/// has it: `result` or `error`.
+async fn ask(
+    (peer, session): (&mut ScriptedPeer, &ClientSession),
+    method: &str,
+    params: Value,
+) -> Value {
+    if !session.revision().is_modern() {
+        let request = json!({"jsonrpc": "2.0", "id": "ask", "method": method, "params": params});
+        return peer.ask(request).await.unwrap();
     }
-    (peer, connecting.await.unwrap().unwrap())
+    let mut call = calling(session);
+    let request = expect(peer, "tools/call").await;
+    let question = json!({"key": {"method": method, "params": params}});
+    answer(peer, &request, asks(question)).await;
+    select! {
+        again = peer.receive() => {
+            let again = again.unwrap();
+            answer(peer, &again, done()).await;
+            assert_eq!(call.await.unwrap().unwrap().content.len(), 1);
+            json!({"result": again["params"]["inputResponses"]["key"]})
+        }
+        failed = &mut call => {
+            let error = failed.unwrap().unwrap_err();
+            json!({"error": {"code": error.code(), "message": error.message()}})
+        }
+    }
+}
+
+/// A middleware that changes nothing.
+async fn pass_on(request: Request, next: Next) -> Result<middleware::Response> {
+    next.run(request).await
 }

@@ -1,0 +1,111 @@
+//! Handlers of what servers say: logs, changes of resources, and URLs that users have been to.
+
+use std::time::Duration;
+
+use oxmcp::{Client, Revision, middleware, testing::ScriptedPeer};
+use serde_json::{Value, json};
+use tokio::{
+    sync::mpsc::{self, Receiver},
+    time::timeout,
+};
+
+use super::{client, pass_on, session_of};
+
+/// A client that tells what it hears.
+fn listening() -> (Client, Receiver<String>) {
+    let (sender, heard) = mpsc::channel(16);
+    let (logs, updates, visits) = (sender.clone(), sender.clone(), sender);
+    let client = client()
+        .on_log(move |message, session| {
+            let logs = logs.clone();
+            async move {
+                assert!(session.client().sessions().count() == 1);
+                let text = format!("{} {:?} {}", message.level, message.logger, message.data);
+                logs.send(text).await.unwrap();
+            }
+        })
+        .on_resource_updated(move |uri, _| {
+            let updates = updates.clone();
+            async move { updates.send(uri).await.unwrap() }
+        })
+        .on_elicitation_complete(move |id, _| {
+            let visits = visits.clone();
+            async move { visits.send(id).await.unwrap() }
+        });
+    (client, heard)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
+async fn says(peer: &mut ScriptedPeer, method: &str, params: Value) {
+    let notification = json!({"jsonrpc": "2.0", "method": method, "params": params});
+    peer.send(notification).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_server_says_reaches_its_handler_in_every_revision_and_in_order() {
+    for revision in Revision::ALL {
+        for through_middleware in [false, true] {
+            let (mut client, mut heard) = listening();
+            if through_middleware {
+                client = client.layer(middleware::from_fn(pass_on));
+            }
+            let (mut peer, _session, _) = session_of(client, revision).await;
+            let data = json!({"level": "info", "logger": "db", "data": {"msg": "up"}});
+            says(&mut peer, "notifications/message", data).await;
+            says(
+                &mut peer,
+                "notifications/resources/updated",
+                json!({"uri": "file:///a"}),
+            )
+            .await;
+            // What cannot be read is ignored.
+            says(
+                &mut peer,
+                "notifications/message",
+                json!({"level": "loud", "data": 1}),
+            )
+            .await;
+            says(&mut peer, "notifications/resources/updated", json!({})).await;
+            let complete = json!({"elicitationId": "7"});
+            says(&mut peer, "notifications/elicitation/complete", complete).await;
+            says(
+                &mut peer,
+                "notifications/message",
+                json!({"level": "debug", "data": "bye"}),
+            )
+            .await;
+
+            let mut all = Vec::new();
+            while let Ok(Some(text)) = timeout(Duration::from_secs(1), heard.recv()).await {
+                all.push(text);
+            }
+            let mut expected = vec![r#"info Some("db") {"msg":"up"}"#, "file:///a"];
+            // Only one revision tells of visits.
+            if revision == Revision::V2025_11_25 {
+                expected.push("7");
+            }
+            expected.push(r#"debug None "bye""#);
+            assert_eq!(all, expected, "{revision}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_panics_harms_nobody() {
+    let (sender, mut heard) = mpsc::channel(1);
+    let client = client().on_log(move |message, _| {
+        let sender = sender.clone();
+        assert_ne!(message.data.get(), "1", "on purpose");
+        async move { sender.send(message.data).await.unwrap() }
+    });
+    let (mut peer, _session, _) = session_of(client, Revision::LATEST).await;
+    for data in [1, 2] {
+        says(
+            &mut peer,
+            "notifications/message",
+            json!({"level": "info", "data": data}),
+        )
+        .await;
+    }
+    assert_eq!(heard.recv().await.unwrap().get(), "2");
+}
