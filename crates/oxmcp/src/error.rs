@@ -199,7 +199,8 @@ impl Error {
         self.0.kind == Kind::Unauthorized
     }
 
-    /// Whether the peer, in the revision that is spoken, lacks what was asked of it. Nothing was sent.
+    /// Whether the peer, in the revision that is spoken, lacks what was asked of it, so that nothing was sent; or wants what
+    /// this side did not declare it can give.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         self.0.kind == Kind::Unsupported

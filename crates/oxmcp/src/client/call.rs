@@ -45,8 +45,8 @@ use crate::{
 ///
 /// Where a modern server asks the user, the model or for the roots before it gives the result, the client's handlers
 /// answer, and the call goes on by itself, no more than [`Limits::max_rounds`](crate::Limits::max_rounds) times. While
-/// they do the [timeout](Self::timeout) stands still; [`max_total`](Self::max_total) does not. `manual` leaves the answers
-/// to you.
+/// they do the [timeout](Self::timeout) stands still; [`max_total`](Self::max_total) does not. [`manual`](Self::manual) leaves
+/// the answers to you.
 ///
 /// # Errors
 /// What the server answered as an error, what a handler that answers failed with, and whatever keeps the answer from

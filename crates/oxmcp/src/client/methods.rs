@@ -11,7 +11,7 @@ use crate::{
     json::Text,
     protocol::{
         ClientCapabilities, CreateMessageParams, ElicitParams, EmptyResult, ListRootsResult,
-        Method, Project,
+        Method, Project, check_tool_results,
         method::{self, CreateMessage, Elicit, ListRoots, Ping},
     },
     session::{Body, BoxFuture, RequestContext},
@@ -180,6 +180,7 @@ fn elicit(asked: Asked<'_>) -> Result<Served> {
 /// See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
 fn create_message(asked: Asked<'_>) -> Result<Served> {
     let params: CreateMessageParams = asked.read::<CreateMessage>()?;
+    check_tool_results(&params.messages).map_err(Error::invalid_params)?;
     let revision = asked.cx.revision();
     let handler = asked.features.on_sample.clone();
     let handler = handler.ok_or_else(|| Error::method_not_found(CreateMessage::NAME))?;

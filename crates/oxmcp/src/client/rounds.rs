@@ -200,11 +200,10 @@ impl Again {
         let (declared, revision) = (session.declared(), session.revision());
         let checked = methods::check(declared, revision, &input.method, text(input.params));
         checked.map_err(|error| {
+            let (method, wrong) = (self.method, error.message());
             Error::unsupported(format!(
-                "{}: the server asks for input that this client did not declare it can give, under \
-                 the key {key:?}: {}",
-                self.method,
-                error.message()
+                "{method}: the server asks under the key {key:?} for input that this client did not \
+                 declare it can give: {wrong}"
             ))
         })
     }
@@ -242,7 +241,12 @@ async fn answer(
             })
         }
         None => {
-            let served = methods::serve(&features, cx, &input.method, params)?;
+            let served = methods::serve(&features, cx, &input.method, params).map_err(|error| {
+                let wrong = error.message();
+                Error::decode(format!(
+                    "the server asks wrongly under the key {key:?}: {wrong}"
+                ))
+            })?;
             Box::pin(served.body())
         }
     };

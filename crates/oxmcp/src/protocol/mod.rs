@@ -51,6 +51,7 @@ mod resources;
 pub mod revision;
 mod roots;
 mod sampling;
+mod sampling_check;
 mod sampling_content;
 mod subscriptions;
 mod tagged;
@@ -119,6 +120,7 @@ pub use sampling::{
     CreateMessageParams, CreateMessageResult, IncludeContext, ModelHint, ModelPreferences,
     SamplingMessage, StopReason, ToolChoice, ToolChoiceMode,
 };
+pub(crate) use sampling_check::check_tool_results;
 pub use sampling_content::{SamplingContent, ToolResultContent, ToolUseContent};
 pub use subscriptions::{AcknowledgedParams, ListenParams, ListenResult, SubscriptionFilter};
 pub use tasks::{

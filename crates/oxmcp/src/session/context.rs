@@ -93,7 +93,7 @@ impl ContextParts {
 pub(crate) struct Peer {
     pub(crate) revision: Revision,
     pub(crate) implementation: Option<Implementation>,
-    /// What a client can do. Empty where the peer is a server.
+    /// What the client can do, be it the peer or, as the server was told, this side.
     pub(crate) capabilities: ClientCapabilities,
 }
 

@@ -18,7 +18,7 @@ impl Panic {
     /// What the peer is told, once the log knows all.
     pub(crate) fn into_error(self) -> Error {
         tracing::error!(panic = %self.text(), "a handler panicked");
-        Error::internal("the handler failed unexpectedly; the server's log says more")
+        Error::internal("the handler failed unexpectedly; the log of its side says more")
     }
 
     pub(crate) fn text(&self) -> &str {

@@ -121,3 +121,18 @@ async fn without_a_model_nothing_is_asked() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_was_asked_for_must_have_answered() {
+    let mut params = question();
+    let asks = json!({"type": "tool_use", "id": "1", "name": "add", "input": {}});
+    params["messages"] = json!([{"role": "assistant", "content": asks}]);
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let answer = answered(model(), revision, params.clone()).await;
+        let said = answer["error"]["message"].as_str().unwrap();
+        assert!(said.contains("Tool result missing"), "{revision}: {said}");
+        if !revision.is_modern() {
+            assert_eq!(answer["error"]["code"], -32602);
+        }
+    }
+}
