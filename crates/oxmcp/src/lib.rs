@@ -56,7 +56,8 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Server`], [`ServerSession`], [`Tool`] | what a server offers, and to whom |
+//! | [`Server`], [`ServerSession`], [`Tool`], [`Prompt`] | what a server offers, and to whom |
+//! | [`Completer`] | what the arguments of prompts could be, while they are typed |
 //! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`] | what a client asks, and of whom |
 //! | [`RequestContext`] | what a handler knows of its request: progress, cancellation, the caller |
 //! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, written down |
@@ -129,8 +130,9 @@ pub use oxmcp_macros::JsonSchema;
 pub use protocol::Revision;
 pub use schema::{JsonSchema, Schema, SchemaOptions, Violation, Violations};
 pub use server::{
-    IntoToolError, IntoToolResult, Server, ServerSession, Structured, Tool, ToolArguments,
-    ToolError, ToolInput,
+    ArgumentOptions, Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion,
+    IntoPromptResult, IntoToolError, IntoToolResult, Prompt, PromptArguments, PromptInput, Server,
+    ServerSession, Structured, Tool, ToolArguments, ToolError, ToolInput,
 };
 pub use session::{
     Handler, HandlerContext, HandlerFuture, IntoError, Progress, ProgressAmount, ReportProgress,

@@ -182,6 +182,11 @@ impl Schema {
         )))
     }
 
+    /// The schema as a value, with the marks of inference.
+    pub(super) fn marked(&self) -> &Value {
+        &self.0.marked
+    }
+
     /// Whether the schema says that it accepts objects only.
     pub(crate) fn is_object(&self) -> bool {
         self.0

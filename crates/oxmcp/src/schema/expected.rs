@@ -133,7 +133,7 @@ pub(super) fn quote(value: &Value) -> String {
     }
 }
 
-pub(super) fn quote_text(text: &str) -> String {
+pub(crate) fn quote_text(text: &str) -> String {
     let short: String = text.chars().take(MAX_QUOTED).collect();
     let mut quoted = Value::String(short.clone()).to_string();
     if short.len() < text.len() {
@@ -151,7 +151,7 @@ pub(super) fn shorten(text: &str) -> String {
 }
 
 /// `a, b, c`, and an ellipsis where there are too many.
-pub(super) fn list(items: impl Iterator<Item = String>) -> String {
+pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
     let mut items = items.peekable();
     let mut text = String::new();
     for (index, item) in items.by_ref().take(MAX_LISTED).enumerate() {

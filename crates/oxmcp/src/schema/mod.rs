@@ -13,6 +13,7 @@ mod order;
 mod portable;
 mod spelling;
 mod stream;
+mod strings;
 mod violations;
 
 #[cfg(test)]
@@ -20,6 +21,9 @@ mod tests;
 
 pub use derive::JsonSchema;
 pub use document::Schema;
+pub(crate) use expected::{list, quote_text};
 pub use options::SchemaOptions;
 pub use order::declared;
+pub(crate) use spelling::nearest;
+pub(crate) use strings::StringFields;
 pub use violations::{Violation, Violations};

@@ -4,7 +4,7 @@
 const MAX_LENGTH: usize = 64;
 
 /// The name that `wrong` is most likely a misspelling of.
-pub(super) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = normalized(wrong)?;
     let allowed = 1.max((wrong.len() + 1) / 3);
     names

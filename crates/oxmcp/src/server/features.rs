@@ -4,8 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     Limits, Revision,
-    protocol::{CacheHint, Implementation, ServerCapabilities, ToolsCapability},
-    server::{registry::Registry, tool::RegisteredTool},
+    protocol::{
+        CacheHint, Implementation, JsonObject, PromptsCapability, ServerCapabilities,
+        ToolsCapability,
+    },
+    server::{
+        completion::can_complete, prompt::RegisteredPrompt, registry::Registry,
+        tool::RegisteredTool,
+    },
     session::middleware::Stack,
 };
 
@@ -20,6 +26,9 @@ pub(crate) struct Features {
     pub(crate) info: Implementation,
     pub(crate) instructions: Option<String>,
     pub(crate) tools: Registry<RegisteredTool>,
+    pub(crate) prompts: Registry<RegisteredPrompt>,
+    /// Whether there ever was something that can be completed: a capability that was declared is kept.
+    pub(crate) completes: bool,
     pub(crate) page_size: usize,
     /// What is said of the answer to `server/discover`.
     pub(crate) discover_cache: CacheHint,
@@ -40,6 +49,8 @@ impl Features {
             info,
             instructions: None,
             tools: Registry::default(),
+            prompts: Registry::default(),
+            completes: false,
             page_size: PAGE_SIZE,
             discover_cache: CacheHint::default(),
             limits: Limits::default(),
@@ -54,6 +65,8 @@ impl Features {
     pub(crate) fn refresh(&mut self) {
         self.stamp = stamp(&self.info);
         self.tools.refresh();
+        self.prompts.refresh();
+        self.completes |= can_complete(&self.prompts);
     }
 
     /// What the server says it can do: what it was given, and nothing else.
@@ -64,6 +77,12 @@ impl Features {
                 list_changed: true,
                 ..ToolsCapability::default()
             });
+        }
+        if self.prompts.is_declared() {
+            capabilities.prompts = Some(PromptsCapability { list_changed: true });
+        }
+        if self.completes {
+            capabilities.completions = Some(JsonObject::default());
         }
         capabilities
     }

@@ -16,10 +16,12 @@ use crate::{
         Method, PaginatedParams, Project, RequestParams, encode_result, into_text, method,
     },
     server::{
+        completion::complete,
         features::Features,
         listen,
         lists::{ListPage, page},
         peer::ServerPeer,
+        prompt::{RegisteredPrompt, get_prompt},
         registry::{Feature, Registry},
         tool::{RegisteredTool, call_tool},
     },
@@ -46,6 +48,9 @@ type Handler = fn(Call<'_>) -> Result<Served>;
 const METHODS: &[(&str, Handler)] = &[
     (method::CallTool::NAME, call_tool),
     (method::ListTools::NAME, list::<RegisteredTool>),
+    (method::GetPrompt::NAME, get_prompt),
+    (method::ListPrompts::NAME, list::<RegisteredPrompt>),
+    (method::Complete::NAME, complete),
     (method::Ping::NAME, ping),
     (method::Initialize::NAME, initialize),
     (method::Discover::NAME, discover),

@@ -1,19 +1,23 @@
 //! The server: what it offers, to whom, and how requests are served.
 
 mod changes;
+mod completion;
 mod features;
 mod handle;
 mod listen;
 mod lists;
 mod methods;
 mod peer;
+mod prompt;
 mod registry;
 mod session;
 mod span;
 mod tool;
 
 use crate::session::{failure, handler};
+pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
 pub use handle::Server;
+pub use prompt::{ArgumentOptions, IntoPromptResult, Prompt, PromptArguments, PromptInput};
 pub use session::ServerSession;
 pub use tool::{
     IntoToolError, IntoToolResult, Structured, Tool, ToolArguments, ToolError, ToolInput,

@@ -5,7 +5,10 @@ use tracing::{Instrument, Span, field::Empty};
 
 use crate::{
     json::Text,
-    protocol::RequestParams,
+    protocol::{
+        Method, RequestParams,
+        method::{CallTool, GetPrompt},
+    },
     session::{ContextParts, Work},
 };
 
@@ -34,6 +37,7 @@ pub(super) fn traced(
 
 /// What nobody listens to is not computed either.
 fn span(context: &ContextParts, method: &str, params: &RequestParams<'_>) -> Span {
+    let name_if = |is_named: bool| params.name.filter(|_| is_named).and_then(Text::as_str);
     tracing::info_span!(
         "mcp.server.request",
         otel.name = named(method, params),
@@ -41,7 +45,8 @@ fn span(context: &ContextParts, method: &str, params: &RequestParams<'_>) -> Spa
         mcp.method.name = method,
         mcp.protocol.version = context.peer.revision.as_str(),
         jsonrpc.request.id = context.id.as_ref().map(ToString::to_string),
-        gen_ai.tool.name = params.name.and_then(Text::as_str).as_deref(),
+        gen_ai.tool.name = name_if(method == CallTool::NAME).as_deref(),
+        gen_ai.prompt.name = name_if(method == GetPrompt::NAME).as_deref(),
         traceparent = params.meta.traceparent().as_deref(),
         error.type = Empty,
     )

@@ -1,10 +1,10 @@
 //! What a request is answered with, before it is written.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use crate::{
     Result, Revision,
-    protocol::{CallToolResult, encode_result, into_text},
+    protocol::{CallToolResult, HasMeta, Project, encode_result, into_text},
 };
 
 /// A result on its way out.
@@ -16,9 +16,27 @@ pub(crate) enum Body {
     Shared(Arc<str>),
     /// The commonest result, which is serialized straight into the outbox.
     Tool(CallToolResult),
+    /// The result of any other method.
+    Other(Box<dyn Encode>),
+}
+
+/// A result that can be written, whatever its type.
+pub(crate) trait Encode: fmt::Debug + Send {
+    fn encode(&mut self, out: &mut Vec<u8>, revision: Revision, stamp: Option<&str>) -> Result<()>;
+}
+
+impl<R: Project + HasMeta + fmt::Debug + Send> Encode for R {
+    fn encode(&mut self, out: &mut Vec<u8>, revision: Revision, stamp: Option<&str>) -> Result<()> {
+        encode_result(out, self, revision, stamp)
+    }
 }
 
 impl Body {
+    /// A result of any type.
+    pub(crate) fn of(result: impl Encode + 'static) -> Self {
+        Self::Other(Box::new(result))
+    }
+
     /// Appends the result as JSON, as a peer that speaks `revision` must see it. `stamp` is the `serverInfo` for it.
     pub(crate) fn encode(
         self,
@@ -30,6 +48,7 @@ impl Body {
             Self::Json(json) => out.extend_from_slice(json.as_bytes()),
             Self::Shared(json) => out.extend_from_slice(json.as_bytes()),
             Self::Tool(mut result) => return encode_result(out, &mut result, revision, stamp),
+            Self::Other(mut result) => return result.encode(out, revision, stamp),
         }
         Ok(())
     }

@@ -1,0 +1,301 @@
+//! Objects whose members all come as strings, as the arguments of a prompt do.
+
+use serde_json::{Number, Value};
+
+use super::{
+    Schema,
+    expected::{expected, quote_text, shorten},
+    order,
+    violations::Violation,
+};
+use crate::{
+    Error, Result,
+    json::{Text, write_string},
+};
+
+/// What is known of an object that is read from strings: its fields, and the schema that it must fit in the end.
+#[derive(Clone, Debug)]
+pub(crate) struct StringFields {
+    schema: Schema,
+    fields: Vec<StringField>,
+}
+
+/// A field of such an object.
+#[derive(Clone, Debug)]
+pub(crate) struct StringField {
+    pub(crate) name: String,
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) is_required: bool,
+    /// The only values that are accepted, as they are typed. Empty where any may be.
+    pub(crate) values: Vec<String>,
+    kinds: Kinds,
+}
+
+impl StringFields {
+    /// The fields of what has this schema, in the order of their declaration.
+    ///
+    /// # Errors
+    /// Where it is no struct with named fields, or one of them cannot be read from a string. It says what to do.
+    pub(crate) fn new(schema: Schema) -> Result<Self> {
+        let root = schema.marked();
+        if !schema.is_object() || root.get("anyOf").is_some() {
+            return Err(Error::misuse(format!(
+                "arguments have names, and {} has none; use a struct with named fields (for a single value: with one field)",
+                expected(root)
+            )));
+        }
+        let required = root.get("required").and_then(Value::as_array);
+        let is_required =
+            |name: &str| required.is_some_and(|names| names.iter().any(|known| known == name));
+        let properties = order::property_names(root).into_iter();
+        let fields = properties.map(|name| {
+            let property = &root["properties"][name];
+            StringField::of(name, property, is_required(name))
+        });
+        let fields = fields.collect::<Result<_>>()?;
+        Ok(Self { schema, fields })
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &StringField> {
+        self.fields.iter()
+    }
+
+    /// Writes what was given as the object that it stands for, and validates it.
+    ///
+    /// # Errors
+    /// What is wrong, a line for each.
+    pub(crate) fn read<'a>(
+        &self,
+        given: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<StringObject, String> {
+        let mut object = StringObject::default();
+        let mut json = b"{".to_vec();
+        for (name, text) in given {
+            let field = self.fields.iter().find(|field| field.name == name);
+            if field.is_some_and(|field| field.is_left_out(text)) {
+                continue;
+            }
+            if !object.names.is_empty() {
+                json.push(b',');
+            }
+            // A line for each, so that whoever reads the object and stumbles can tell over what.
+            json.push(b'\n');
+            write_string(&mut json, name);
+            json.push(b':');
+            match field {
+                Some(field) => field.kinds.write(&mut json, text),
+                None => write_string(&mut json, text),
+            }
+            object.names.push(name.to_owned());
+        }
+        json.extend_from_slice(b"\n}");
+        object.json = String::from_utf8(json).expect("strings and numbers are UTF-8");
+        match self.schema.validate_text(Text::checked(&object.json)) {
+            Ok(()) => Ok(object),
+            Err(violations) => {
+                let lines: Vec<_> = violations.iter().map(line).collect();
+                Err(lines.join("\n"))
+            }
+        }
+    }
+}
+
+/// An offence, said of the member that it is in.
+fn line(offence: &Violation) -> String {
+    match offence.pointer().strip_prefix('/') {
+        Some(name) => {
+            let name = name.replace("~1", "/").replace("~0", "~");
+            format!("{}: {}", quote_text(&name), offence.message())
+        }
+        None => offence.message().to_owned(),
+    }
+}
+
+impl StringField {
+    fn of(name: &str, schema: &Value, is_required: bool) -> Result<Self> {
+        let text = |keyword| {
+            schema
+                .get(keyword)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        let kinds = Kinds::of(schema);
+        if kinds == Kinds::default() {
+            return Err(Error::misuse(format!(
+                "the field {} is {}, and all that comes is strings; let it be a String, a number, a bool, an enum without data, or an Option of these",
+                quote_text(name),
+                expected(schema)
+            )));
+        }
+        let mut values = Vec::new();
+        typed_values(schema, &mut values);
+        Ok(Self {
+            name: name.to_owned(),
+            title: text("title"),
+            description: text("description"),
+            is_required,
+            values,
+            kinds,
+        })
+    }
+
+    /// Many forms send what was not filled in as an empty text. Where that is no value, nothing is meant.
+    fn is_left_out(&self, text: &str) -> bool {
+        let is_value = self.kinds.string
+            && (self.values.is_empty() || self.values.iter().any(String::is_empty));
+        !self.is_required && !is_value && text.trim().is_empty()
+    }
+}
+
+/// The values that a schema lists, as they are typed; none where it accepts others as well.
+fn typed_values(schema: &Value, values: &mut Vec<String>) {
+    if let Some(listed) = schema.get("enum").and_then(Value::as_array) {
+        let typed = listed.iter().filter_map(|value| match value {
+            Value::String(text) => Some(text.clone()),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+            scalar => Some(scalar.to_string()),
+        });
+        values.extend(typed);
+    } else if schema.get("type").is_some_and(|kind| kind == "boolean") {
+        values.extend(["true".to_owned(), "false".to_owned()]);
+    }
+}
+
+/// The kinds of values that a field can have, of those that a string can stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "it is a set, and these are its members"
+)]
+struct Kinds {
+    string: bool,
+    integer: bool,
+    number: bool,
+    boolean: bool,
+}
+
+impl Kinds {
+    fn of(schema: &Value) -> Self {
+        let Value::Object(map) = schema else {
+            return Self::default();
+        };
+        let mut kinds = Self::default();
+        if let Some(Value::Array(values)) = map.get("enum") {
+            values.iter().for_each(|value| kinds.add_kind_of(value));
+            return kinds;
+        }
+        let mut says_nothing = true;
+        for keyword in ["anyOf", "oneOf", "allOf"] {
+            for form in map
+                .get(keyword)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
+                kinds.merge(Self::of(form));
+                says_nothing = false;
+            }
+        }
+        match map.get("type") {
+            Some(Value::String(name)) => kinds.add(name),
+            Some(Value::Array(names)) => {
+                names
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .for_each(|name| kinds.add(name));
+            }
+            // What accepts anything accepts strings.
+            _ => kinds.string |= says_nothing && !map.contains_key("$ref"),
+        }
+        kinds
+    }
+
+    fn add(&mut self, name: &str) {
+        match name {
+            "string" => self.string = true,
+            "integer" => self.integer = true,
+            "number" => self.number = true,
+            "boolean" => self.boolean = true,
+            _ => {}
+        }
+    }
+
+    fn add_kind_of(&mut self, value: &Value) {
+        match value {
+            Value::String(_) => self.string = true,
+            Value::Bool(_) => self.boolean = true,
+            Value::Number(number) if number.is_f64() => self.number = true,
+            Value::Number(_) => self.integer = true,
+            _ => {}
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.string |= other.string;
+        self.integer |= other.integer;
+        self.number |= other.number;
+        self.boolean |= other.boolean;
+    }
+
+    /// Writes the value that the text stands for. What stands for none is a string, which validation will refuse.
+    fn write(self, out: &mut Vec<u8>, text: &str) {
+        match self.scalar(text.trim()) {
+            // Where strings are fine as well, only what would be written just so is anything else.
+            Some(scalar) if !self.string || scalar == text => {
+                out.extend_from_slice(scalar.as_bytes())
+            }
+            _ => write_string(out, text),
+        }
+    }
+
+    fn scalar(self, text: &str) -> Option<String> {
+        let boolean = || {
+            let mut booleans = ["true", "false"].into_iter();
+            booleans
+                .find(|it| text.eq_ignore_ascii_case(it))
+                .map(str::to_owned)
+        };
+        let integer = || {
+            let signed = text.parse::<i128>().ok().map(|it| it.to_string());
+            signed.or_else(|| text.parse::<u128>().ok().map(|it| it.to_string()))
+        };
+        let number = || Number::from_f64(text.parse().ok()?).map(|it| it.to_string());
+        let boolean = self.boolean.then(boolean).flatten();
+        let integer = || (self.integer || self.number).then(integer).flatten();
+        let number = || self.number.then(number).flatten();
+        boolean.or_else(integer).or_else(number)
+    }
+}
+
+/// An object that was read from strings.
+#[derive(Debug, Default)]
+pub(crate) struct StringObject {
+    json: String,
+    /// The member on each line, but for the first line.
+    names: Vec<String>,
+}
+
+impl StringObject {
+    /// The object as JSON.
+    pub(crate) fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// What is wrong where a type cannot be read from the JSON though it fits the schema.
+    pub(crate) fn explain(&self, error: &serde_json::Error) -> String {
+        let text = error.to_string();
+        let text = text
+            .rsplit_once(" at line ")
+            .map_or(&*text, |(text, _)| text);
+        let text = shorten(text);
+        match error
+            .line()
+            .checked_sub(2)
+            .and_then(|index| self.names.get(index))
+        {
+            Some(name) => format!("{}: {text}", quote_text(name)),
+            None => text,
+        }
+    }
+}

@@ -1,0 +1,44 @@
+use crate::{Result, protocol::Completion, server::failure::IntoError};
+
+/// What a function that completes may return.
+///
+/// - A `Vec` or an array of strings: the best values first. Nobody filters them any more; more than 100 are cut off.
+/// - A [`Completion`], which also says how many there are in all; [`Completing::matching`](crate::Completing::matching)
+///   makes one.
+/// - `Result<T, E>` of these, where `E` is any [`std::error::Error`].
+#[diagnostic::on_unimplemented(
+    message = "an argument cannot be completed with `{Self}`",
+    label = "not a list of strings",
+    note = "return a `Vec<String>`, an array of strings, a `Completion` (see `Completing::matching`), or a `Result` of these"
+)]
+pub trait IntoCompletion {
+    /// The values.
+    ///
+    /// # Errors
+    /// What the function failed with.
+    fn into_completion(self) -> Result<Completion>;
+}
+
+impl IntoCompletion for Completion {
+    fn into_completion(self) -> Result<Completion> {
+        Ok(self)
+    }
+}
+
+impl<S: Into<String>> IntoCompletion for Vec<S> {
+    fn into_completion(self) -> Result<Completion> {
+        Ok(Completion::new(self))
+    }
+}
+
+impl<S: Into<String>, const N: usize> IntoCompletion for [S; N] {
+    fn into_completion(self) -> Result<Completion> {
+        Ok(Completion::new(self))
+    }
+}
+
+impl<T: IntoCompletion, E: IntoError> IntoCompletion for Result<T, E> {
+    fn into_completion(self) -> Result<Completion> {
+        self.map_err(IntoError::into_error)?.into_completion()
+    }
+}

@@ -1,0 +1,279 @@
+use std::{fmt, future::Future, sync::Arc};
+
+use serde_json::Value;
+
+use super::{
+    ArgumentOptions, IntoPromptResult, PromptArguments,
+    handler::{ErasedHandler, erase, erase_dynamic},
+};
+use crate::{
+    Error,
+    protocol::{Icon, OrderedMap, Prompt as Definition, PromptArgument},
+    schema::{StringFields, quote_text},
+    server::{
+        completion::{Completer, Completers},
+        handler::{Handler, HandlerFuture},
+        registry::Visibility,
+    },
+    session::RequestContext,
+};
+
+/// A prompt: what the user is told of it, and the function that makes its messages.
+///
+/// [`new`](Self::new) infers the arguments from the type that the function takes; [`dynamic`](Self::dynamic) takes them
+/// as a list. What is wrong with a prompt is reported when it is added to a server with
+/// [`Server::add_prompts`](crate::Server::add_prompts), or when the server begins to serve.
+/// See [prompts](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#prompt).
+///
+/// # Arguments
+/// On the wire every argument is a string; the function gets what its type says (see
+/// [`PromptInput`](crate::PromptInput)). What is missing, is no number where one is wanted, or is none of the variants of an
+/// enum, fails the request with [`ErrorCode::INVALID_PARAMS`](crate::ErrorCode::INVALID_PARAMS) and a text that says which
+/// argument is wrong and what would be right. An empty string stands for an argument that was left out, where the
+/// argument may be and no value of it is empty: many forms send what was not filled in like this. Arguments that the
+/// prompt does not know are ignored, as a client may know a newer or an older one; `#[serde(deny_unknown_fields)]`
+/// refuses them.
+///
+/// Values of enums and booleans are completed while they are typed; [`argument`](Self::argument) has any other completed.
+///
+/// ```
+/// use oxmcp::{Completing, JsonSchema, Prompt};
+///
+/// #[derive(serde::Deserialize, JsonSchema)]
+/// struct Review {
+///     /// the code to review
+///     code: String,
+///     /// how strict to be
+///     severity: Option<Severity>,
+///     /// the team whose rules apply
+///     team: Option<String>,
+/// }
+///
+/// #[derive(Debug, serde::Deserialize, JsonSchema)]
+/// #[serde(rename_all = "lowercase")]
+/// enum Severity { Kind, Harsh }
+///
+/// let prompt = Prompt::new("review", "Review code", |Review { code, severity, .. }: Review| async move {
+///     format!("Review this code, and be {:?}:\n{code}", severity.unwrap_or(Severity::Kind))
+/// })
+/// .title("Code review")
+/// .argument("team", |a| a.complete(["core", "docs", "web"]));
+/// # let _ = prompt;
+/// ```
+pub struct Prompt {
+    pub(super) definition: Definition,
+    pub(super) completers: Completers,
+    pub(super) handler: ErasedHandler,
+    pub(super) visibility: Option<Visibility>,
+    /// The first thing that is wrong.
+    pub(super) problem: Option<Error>,
+}
+
+impl Prompt {
+    /// A prompt whose arguments are the fields of what the handler takes.
+    pub fn new<Arguments, H>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<Arguments>,
+        Arguments: PromptArguments,
+        H::Returned: HandlerFuture<Output: IntoPromptResult> + Send + 'static,
+    {
+        let (fields, problem) = match Arguments::schema().map(StringFields::new).transpose() {
+            Ok(fields) => (fields, None),
+            Err(error) => (None, Some(error)),
+        };
+        let known = || fields.iter().flat_map(StringFields::iter);
+        let arguments = known().map(|field| {
+            let mut argument = PromptArgument::new(&field.name);
+            argument.title.clone_from(&field.title);
+            argument.description.clone_from(&field.description);
+            argument.required = field.is_required;
+            argument
+        });
+        let arguments = arguments.collect();
+        let listed = known().filter(|field| !field.values.is_empty());
+        let listed = listed.map(|field| (field.name.clone(), Completer::new(&*field.values)));
+        let listed: Vec<_> = listed.collect();
+        let handler = erase(fields, handler);
+        let mut prompt = Self::assemble(name.into(), description.into(), arguments, handler);
+        for (name, completer) in listed {
+            prompt = prompt.argument(&name, |argument| argument.complete(completer));
+        }
+        if let Some(error) = problem {
+            prompt.note(error.message());
+        }
+        prompt
+    }
+
+    /// A prompt whose arguments are given as a list, and whose handler takes them as they come. For prompts that are known
+    /// only at run time: from a file, from another server.
+    ///
+    /// That all arguments are there which are required has been checked.
+    ///
+    /// ```
+    /// use oxmcp::{Prompt, protocol::PromptArgument};
+    ///
+    /// let arguments = [
+    ///     PromptArgument::new("topic").with_description("what to explain").required(),
+    ///     PromptArgument::new("audience"),
+    /// ];
+    /// let prompt = Prompt::dynamic("explain", "Explain something", arguments, |_cx, given| async move {
+    ///     let topic = given.get("topic").map_or("", String::as_str);
+    ///     let audience = given.get("audience").map_or("everybody", String::as_str);
+    ///     format!("Explain {topic} to {audience}.")
+    /// });
+    /// # let _ = prompt;
+    /// ```
+    pub fn dynamic<F, Fut>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        arguments: impl IntoIterator<Item = PromptArgument>,
+        handler: F,
+    ) -> Self
+    where
+        F: Fn(RequestContext, OrderedMap<String>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoPromptResult> + Send + 'static,
+    {
+        let arguments = arguments.into_iter().collect();
+        let handler = erase_dynamic(handler);
+        Self::assemble(name.into(), description.into(), arguments, handler)
+    }
+
+    fn assemble(
+        name: String,
+        description: String,
+        arguments: Vec<PromptArgument>,
+        handler: ErasedHandler,
+    ) -> Self {
+        let completers = Completers::of(arguments.iter().map(|argument| &argument.name));
+        let mut definition = Definition::new(name).with_description(description);
+        definition.arguments = arguments;
+        let mut prompt = Self {
+            definition,
+            completers,
+            handler,
+            visibility: None,
+            problem: None,
+        };
+        prompt.check();
+        prompt
+    }
+
+    /// Notes what no prompt may be.
+    fn check(&mut self) {
+        if self.definition.name.is_empty() {
+            self.note("a prompt needs a name");
+        }
+        let mut arguments = self.definition.arguments.iter().enumerate();
+        let known = &self.definition.arguments;
+        let twice = arguments.find(|(index, argument)| {
+            let mut earlier = known.iter().take(*index);
+            earlier.any(|other| other.name == argument.name)
+        });
+        if let Some((_, argument)) = twice {
+            let name = quote_text(&argument.name);
+            self.note(&format!(
+                "there are two arguments {name}; names must differ"
+            ));
+        }
+    }
+
+    /// Says more about an argument, which must exist: how it is described, and how it is completed.
+    ///
+    /// ```
+    /// use oxmcp::{Completing, JsonSchema, Prompt};
+    ///
+    /// #[derive(serde::Deserialize, JsonSchema)]
+    /// struct Deploy { service: String, version: String }
+    ///
+    /// async fn versions(completing: Completing) -> Vec<String> {
+    ///     match completing.settled("service") {
+    ///         Some(service) => vec![format!("{service}-1.0"), format!("{service}-1.1")],
+    ///         None => vec![],
+    ///     }
+    /// }
+    ///
+    /// let prompt = Prompt::new("deploy", "Deploy a service", |d: Deploy| async move {
+    ///     format!("Deploy {} {}.", d.service, d.version)
+    /// })
+    /// .argument("service", |a| a.title("Service").complete(["shop", "search"]))
+    /// .argument("version", |a| a.description("one that was built").complete(versions));
+    /// # let _ = prompt;
+    /// ```
+    #[must_use]
+    pub fn argument(
+        mut self,
+        name: &str,
+        options: impl FnOnce(ArgumentOptions) -> ArgumentOptions,
+    ) -> Self {
+        let mut options = options(ArgumentOptions::default());
+        let completed = match options.completer.take() {
+            Some(completer) => self.completers.set(name, completer),
+            None => self.completers.check(name),
+        };
+        if let Err(problem) = completed {
+            self.note(&problem);
+        }
+        let mut arguments = self.definition.arguments.iter_mut();
+        if let Some(argument) = arguments.find(|argument| argument.name == name) {
+            options.apply(argument);
+        }
+        self
+    }
+
+    /// A name for people to read.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.definition.title = Some(title.into());
+        self
+    }
+
+    /// Adds an icon.
+    #[must_use]
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.definition.icons.push(icon);
+        self
+    }
+
+    /// Sets a key of the prompt's [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
+    #[must_use]
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.definition.meta.insert(key, value);
+        self
+    }
+
+    /// Says which callers the prompt is for. To the others it does not exist: it is not in their list, they cannot get
+    /// it, and its arguments are not completed. The function is asked for each request, and must be quick.
+    #[must_use]
+    pub fn visible_to(
+        mut self,
+        sees: impl Fn(&RequestContext) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.visibility = Some(Arc::new(sees));
+        self
+    }
+
+    /// The name that the prompt is got by.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.definition.name
+    }
+
+    fn note(&mut self, problem: &str) {
+        let name = &self.definition.name;
+        self.problem
+            .get_or_insert_with(|| Error::misuse(format!("prompt {name:?}: {problem}")));
+    }
+}
+
+impl fmt::Debug for Prompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prompt")
+            .field("name", &self.definition.name)
+            .field("problem", &self.problem)
+            .finish_non_exhaustive()
+    }
+}

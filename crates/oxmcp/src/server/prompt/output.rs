@@ -1,0 +1,76 @@
+use std::borrow::Cow;
+
+use crate::{
+    Result,
+    protocol::{ContentBlock, GetPromptResult, PromptMessage},
+    server::failure::IntoError,
+};
+
+/// What a prompt's handler may return.
+///
+/// - A string is one message of the user; so is a [`ContentBlock`] of any kind.
+/// - [`PromptMessage`]s are what they are: one, a `Vec`, or an array of them.
+/// - A [`GetPromptResult`] is the whole result. Without a description it gets that of the prompt, as all others do.
+/// - `Result<T, E>` of any of these, where `E` is any [`std::error::Error`].
+#[diagnostic::on_unimplemented(
+    message = "a prompt cannot return `{Self}`",
+    label = "not something that messages are made of",
+    note = "return a String, a `PromptMessage` or several of them (`Vec` or array), a `ContentBlock` or a `GetPromptResult`",
+    note = "or a `Result` of these whose error is any `std::error::Error`"
+)]
+pub trait IntoPromptResult {
+    /// The messages.
+    ///
+    /// # Errors
+    /// What the handler failed with.
+    fn into_prompt_result(self) -> Result<GetPromptResult>;
+}
+
+/// Types that are one message of the user.
+macro_rules! texts {
+    ($($text:ty)*) => {$(
+        impl IntoPromptResult for $text {
+            fn into_prompt_result(self) -> Result<GetPromptResult> {
+                ContentBlock::text(self).into_prompt_result()
+            }
+        }
+    )*};
+}
+
+texts!(String &'static str Box<str> Cow<'static, str>);
+
+impl IntoPromptResult for ContentBlock {
+    fn into_prompt_result(self) -> Result<GetPromptResult> {
+        PromptMessage::user(self).into_prompt_result()
+    }
+}
+
+impl IntoPromptResult for PromptMessage {
+    fn into_prompt_result(self) -> Result<GetPromptResult> {
+        Ok(GetPromptResult::new([self]))
+    }
+}
+
+impl IntoPromptResult for Vec<PromptMessage> {
+    fn into_prompt_result(self) -> Result<GetPromptResult> {
+        Ok(GetPromptResult::new(self))
+    }
+}
+
+impl<const N: usize> IntoPromptResult for [PromptMessage; N] {
+    fn into_prompt_result(self) -> Result<GetPromptResult> {
+        Ok(GetPromptResult::new(self))
+    }
+}
+
+impl IntoPromptResult for GetPromptResult {
+    fn into_prompt_result(self) -> Result<GetPromptResult> {
+        Ok(self)
+    }
+}
+
+impl<T: IntoPromptResult, E: IntoError> IntoPromptResult for Result<T, E> {
+    fn into_prompt_result(self) -> Result<GetPromptResult> {
+        self.map_err(IntoError::into_error)?.into_prompt_result()
+    }
+}
