@@ -2,6 +2,7 @@
 
 mod answer;
 mod call;
+mod complete;
 mod features;
 mod handle;
 mod hooks;

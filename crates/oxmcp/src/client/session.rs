@@ -20,10 +20,10 @@ use crate::{
     },
     json::write_string,
     protocol::{
-        ClientCapabilities, CompleteParams, DiscoverResult, EmptyParams, GetPromptParams,
-        Implementation, LoggingLevel, Method, Notification, PaginatedParams, ProgressParams,
-        Project, Prompt, ReadResourceParams, Resource, ResourceTemplate, ServerCapabilities,
-        SetLevelParams, SubscribeParams, SubscriptionFilter, Task, TaskParams, Tool, method,
+        ClientCapabilities, DiscoverResult, EmptyParams, GetPromptParams, Implementation,
+        LoggingLevel, Method, Notification, PaginatedParams, ProgressParams, Project, Prompt,
+        ReadResourceParams, Resource, ResourceTemplate, ServerCapabilities, SetLevelParams,
+        SubscribeParams, SubscriptionFilter, Task, TaskParams, Tool, method,
     },
     session::{Connection, Outcome, RequestContext},
 };
@@ -287,12 +287,6 @@ impl ClientSession {
     /// Takes back [`subscribe`](Self::subscribe).
     pub fn unsubscribe(&self, uri: impl Into<String>) -> Call<method::Unsubscribe> {
         self.request(SubscribeParams::new(uri))
-    }
-
-    /// Asks how an argument may be completed.
-    /// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
-    pub fn complete(&self, params: CompleteParams) -> Call<method::Complete> {
-        self.request(params)
     }
 
     /// Sets how severe log messages must be to be sent (2025-11-25 and earlier).

@@ -42,6 +42,15 @@ impl CompleteParams {
             meta: Meta::default(),
         }
     }
+
+    /// The same, with one more argument that has its value.
+    #[must_use]
+    pub fn settled(mut self, argument: impl Into<String>, value: impl Into<String>) -> Self {
+        let context = self.context.get_or_insert_default();
+        let arguments = context.arguments.get_or_insert_default();
+        arguments.insert(argument, value.into());
+        self
+    }
 }
 
 setters!(CompleteParams {
