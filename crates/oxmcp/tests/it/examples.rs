@@ -172,6 +172,23 @@ fn dynamic_tools() {
 }
 
 #[test]
+fn prompts() {
+    insta::assert_snapshot!(prints(("prompts", &[])), @r#"
+    poem(topic, form, count)
+    summary(text, language)
+    forms: haiku, limerick, sonnet
+    topics of haikus: autumn, the moon
+    Assistant: I am a poet. Every Haiku of mine keeps its form.
+    User: Write about autumn. How many: 3.
+    User: Summarize this. Answer in English.
+    To be, or not to be.
+    The arguments of poem are not valid.
+    "count": expected an integer from 0 to 255, got the string "many"
+    "form": "epic" is not accepted; expected one of "haiku", "limerick", "sonnet" (code -32602)
+    "#);
+}
+
+#[test]
 fn middleware() {
     insta::assert_snapshot!(prints(("middleware", &[])), @r#"
     server/discover: ok

@@ -1,10 +1,13 @@
-//! Servers: tools, lists, revisions, sessions.
+//! Servers: tools, prompts, completion, lists, revisions, sessions.
 
 mod changes;
+mod completion;
 mod handlers;
 mod listen;
 mod negotiation;
 mod pages;
+mod prompt_arguments;
+mod prompts;
 mod sessions;
 mod span;
 mod tools;
