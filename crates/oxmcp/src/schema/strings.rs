@@ -48,12 +48,12 @@ impl StringFields {
         let required = root.get("required").and_then(Value::as_array);
         let is_required =
             |name: &str| required.is_some_and(|names| names.iter().any(|known| known == name));
-        let properties = order::property_names(root).into_iter();
-        let fields = properties.map(|name| {
-            let property = &root["properties"][name];
-            StringField::of(name, property, is_required(name))
-        });
-        let fields = fields.collect::<Result<_>>()?;
+        let properties = root.get("properties").and_then(Value::as_object);
+        let properties = properties.map(|all| order::in_order(all, root.get("required")));
+        let properties = properties.into_iter().flatten();
+        let fields = properties
+            .map(|(name, property)| StringField::of(name, property, is_required(name)))
+            .collect::<Result<_>>()?;
         Ok(Self { schema, fields })
     }
 
@@ -243,7 +243,7 @@ impl Kinds {
         match self.scalar(text.trim()) {
             // Where strings are fine as well, only what would be written just so is anything else.
             Some(scalar) if !self.string || scalar == text => {
-                out.extend_from_slice(scalar.as_bytes())
+                out.extend_from_slice(scalar.as_bytes());
             }
             _ => write_string(out, text),
         }

@@ -78,6 +78,10 @@ pub(crate) fn can_complete<T: Completes>(registry: &Registry<T>) -> bool {
 }
 
 /// See [requesting completions](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion#requesting-completions).
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "all rows of the table of methods have one signature"
+)]
 pub(in crate::server) fn complete(call: Call<'_>) -> Result<Served> {
     if !call.features.completes {
         return Err(Error::method_not_found(method::Complete::NAME));

@@ -24,41 +24,18 @@ struct Deploy {
     version: String,
     target: Target,
     dry_run: Option<bool>,
-    level: Option<Level>,
+    #[schemars(extend("enum" = [1, 2, 10]))]
+    level: Option<u8>,
     note: Option<String>,
 }
 
 #[derive(serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[expect(dead_code, reason = "only their names matter")]
 enum Target {
     Production,
     Preview,
     /// where things are tried out
     Staging,
-}
-
-/// An enum that is a number on the wire.
-struct Level;
-
-impl<'de> serde::Deserialize<'de> for Level {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        u8::deserialize(deserializer).map(|_| Self)
-    }
-}
-
-impl oxmcp::__private::schemars::JsonSchema for Level {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Level".into()
-    }
-
-    fn json_schema(
-        _: &mut oxmcp::__private::schemars::SchemaGenerator,
-    ) -> oxmcp::__private::schemars::Schema {
-        json!({"type": "integer", "enum": [1, 2, 10]})
-            .try_into()
-            .unwrap()
-    }
 }
 
 async fn versions(completing: Completing) -> Completion {
