@@ -53,6 +53,12 @@ enum Kind {
     Limit,
     /// A tool said that it failed.
     Tool,
+    /// The user did not do what was asked: said no, or with `true` neither yes nor no.
+    Declined {
+        dismissed: bool,
+    },
+    /// The client is to answer first; the handler runs again then.
+    Suspended,
 }
 
 impl Error {
@@ -123,6 +129,17 @@ impl Error {
         Self::new(Kind::Limit, message)
     }
 
+    pub(crate) fn declined(message: impl Into<Cow<'static, str>>, dismissed: bool) -> Self {
+        Self::new(Kind::Declined { dismissed }, message)
+    }
+
+    pub(crate) fn suspended() -> Self {
+        Self::new(
+            Kind::Suspended,
+            "the client is to answer first; then this handler runs again",
+        )
+    }
+
     fn new(kind: Kind, message: impl Into<Cow<'static, str>>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -153,6 +170,8 @@ impl Error {
     pub fn code(&self) -> ErrorCode {
         match self.0.kind {
             Kind::Protocol(code) => code,
+            // Nothing is broken, but the request leads nowhere.
+            Kind::Declined { .. } => ErrorCode::INVALID_REQUEST,
             _ => ErrorCode::INTERNAL_ERROR,
         }
     }
@@ -203,7 +222,30 @@ impl Error {
     /// this side did not declare it can give.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
-        self.0.kind == Kind::Unsupported
+        matches!(
+            self.0.kind,
+            Kind::Unsupported | Kind::Protocol(ErrorCode::MISSING_CLIENT_CAPABILITY)
+        )
+    }
+
+    /// Whether the user was asked and did not agree: said no, or closed the window without an answer.
+    #[must_use]
+    pub fn is_declined(&self) -> bool {
+        matches!(self.0.kind, Kind::Declined { .. })
+    }
+
+    /// Whether the user was asked and closed the window without an answer. Asking again later may help.
+    #[must_use]
+    pub fn is_dismissed(&self) -> bool {
+        self.0.kind == Kind::Declined { dismissed: true }
+    }
+
+    /// Whether a handler that asks has to end here, because the client must answer first; the handler then runs again.
+    /// Hand such an error on: whatever else the handler returns is ignored.
+    /// See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
+    #[must_use]
+    pub fn is_input_required(&self) -> bool {
+        self.0.kind == Kind::Suspended
     }
 
     /// Whether a tool said that it failed; the message is the tool's own. Nothing is wrong with the session.

@@ -130,9 +130,10 @@ pub use oxmcp_macros::JsonSchema;
 pub use protocol::Revision;
 pub use schema::{JsonSchema, Schema, SchemaOptions, Violation, Violations};
 pub use server::{
-    ArgumentOptions, Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion,
-    IntoPromptResult, IntoToolError, IntoToolResult, Prompt, PromptArguments, PromptInput, Server,
-    ServerSession, Structured, Tool, ToolArguments, ToolError, ToolInput,
+    ArgumentOptions, Asked, Completer, CompleterArguments, Completing, IntoCompleter,
+    IntoCompletion, IntoPromptResult, IntoToolError, IntoToolResult, Prompt, PromptArguments,
+    PromptInput, Question, Questions, Reply, Server, ServerSession, SessionCall, StateKey,
+    Structured, Tool, ToolArguments, ToolError, ToolInput,
 };
 pub use session::{
     Handler, HandlerContext, HandlerFuture, IntoError, Progress, ProgressAmount, ReportProgress,

@@ -37,6 +37,9 @@ pub struct Limits {
     /// How many updates of progress may wait for the handler of one call; beyond it the newest is dropped, with a
     /// warning in the log. Default: 16 384, so that none is lost while the handler keeps up on average.
     pub max_queued_progress: usize,
+    /// The longest `requestState`, in characters: what a handler that asks remembers between two rounds. One that would be
+    /// longer is not sent, and one that is longer is refused. Default: 64 KiB, since it travels twice a round.
+    pub max_request_state: usize,
     /// How many messages a batch may hold (2025-03-26 only). Default: 128.
     pub max_batch: usize,
     /// How long running handlers may go on after the peer has closed its side or the session was closed.
@@ -60,6 +63,7 @@ impl Default for Limits {
             max_unsent_bytes: 1 << 20,
             max_queued_notifications: 1024,
             max_queued_progress: 16_384,
+            max_request_state: 64 << 10,
             max_batch: 128,
             drain: Duration::from_secs(10),
             cancel_grace: Duration::from_secs(1),

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ClientCapabilities, ElicitUrlParams};
+use crate::{Error, ErrorCode};
 
 /// The data of [`UNSUPPORTED_PROTOCOL_VERSION`](crate::ErrorCode::UNSUPPORTED_PROTOCOL_VERSION).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +65,31 @@ impl UrlElicitationRequiredData {
         Self {
             elicitations: elicitations.into(),
         }
+    }
+}
+
+impl Error {
+    /// [`ErrorCode::URL_ELICITATION_REQUIRED`]: the user must visit these URLs before the request can be made
+    /// (2025-11-25 only, and each must have an id). [`RequestContext::ask_url`](crate::RequestContext::ask_url) asks in a
+    /// way that newer revisions have as well.
+    /// See [URL elicitation required](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error).
+    ///
+    /// ```
+    /// use oxmcp::{Error, protocol::ElicitUrlParams};
+    ///
+    /// let login = ElicitUrlParams::new("Log in first", "https://example.com/login").with_elicitation_id("7");
+    /// assert_eq!(Error::url_elicitation_required([login]).code().value(), -32042);
+    /// ```
+    #[must_use]
+    pub fn url_elicitation_required(
+        elicitations: impl IntoIterator<Item = ElicitUrlParams>,
+    ) -> Self {
+        let elicitations: Vec<_> = elicitations.into_iter().collect();
+        Self::protocol(
+            ErrorCode::URL_ELICITATION_REQUIRED,
+            "the user must visit a URL before this can go on",
+        )
+        .with_data(UrlElicitationRequiredData::new(elicitations))
     }
 }
 

@@ -11,7 +11,7 @@ use serde::{
 };
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{CreateMessageParams, ElicitParams, EmptyParams, Meta, OrderedMap};
+use super::{CreateMessageParams, ElicitParams, EmptyParams, Meta, OrderedMap, open_enum::setters};
 use crate::json::Text;
 
 /// What a server asks, by keys of its choice.
@@ -153,6 +153,31 @@ pub struct InputRequiredResult {
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
+
+impl InputRequiredResult {
+    /// A result that asks nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with one more question, under a key of its own.
+    #[must_use]
+    pub fn with_input_request(
+        mut self,
+        key: impl Into<String>,
+        request: impl Into<InputRequest>,
+    ) -> Self {
+        let requests = self.input_requests.get_or_insert_default();
+        requests.insert(key, request.into());
+        self
+    }
+}
+
+setters!(InputRequiredResult {
+    /// The same with a state, which the client gives back as it is. Clients can read and change it.
+    with_request_state => request_state: String,
+});
 
 /// What a server asks before it gives a result, as it stands: nothing of it is read that need not be.
 #[derive(Debug, Deserialize)]

@@ -27,6 +27,10 @@ pub(crate) struct RequestParams<'a> {
     pub(crate) name: Option<Text<'a>>,
     /// What it is called with.
     pub(crate) arguments: Option<Text<'a>>,
+    /// The answers to what was asked, where this is the request again.
+    pub(crate) input_responses: Option<Text<'a>>,
+    /// What came with the questions.
+    pub(crate) request_state: Option<Text<'a>>,
     /// What stands there twice, and so can be read in two ways.
     twice: Option<Text<'a>>,
 }
@@ -40,6 +44,8 @@ impl<'a> Params<'a> for RequestParams<'a> {
                 Some("_meta") => meta.replace(RequestMeta::take(cursor)?).is_some(),
                 Some("name") => params.name.replace(cursor.value()?).is_some(),
                 Some("arguments") => params.arguments.replace(cursor.value()?).is_some(),
+                Some("inputResponses") => params.input_responses.replace(cursor.value()?).is_some(),
+                Some("requestState") => params.request_state.replace(cursor.value()?).is_some(),
                 _ => return cursor.value().map(drop),
             };
             if again {
@@ -89,6 +95,8 @@ impl Default for RequestParams<'_> {
             meta: RequestMeta::default(),
             name: None,
             arguments: None,
+            input_responses: None,
+            request_state: None,
             twice: None,
         }
     }

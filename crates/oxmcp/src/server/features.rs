@@ -9,7 +9,10 @@ use crate::{
         ToolsCapability,
     },
     server::{
-        completion::can_complete, prompt::RegisteredPrompt, registry::Registry,
+        ask::{AskSettings, OnRootsChanged},
+        completion::can_complete,
+        prompt::RegisteredPrompt,
+        registry::Registry,
         tool::RegisteredTool,
     },
     session::middleware::Stack,
@@ -36,6 +39,8 @@ pub(crate) struct Features {
     /// The revisions that are served, the newest first.
     pub(crate) revisions: Vec<Revision>,
     pub(crate) keep_alive: Option<Duration>,
+    pub(crate) ask: AskSettings,
+    pub(crate) on_roots_changed: Option<OnRootsChanged>,
     pub(crate) incoming: Stack,
     pub(crate) outgoing: Stack,
     /// `info` as JSON.
@@ -56,6 +61,8 @@ impl Features {
             limits: Limits::default(),
             revisions: Revision::ALL.into_iter().rev().collect(),
             keep_alive: None,
+            ask: AskSettings::default(),
+            on_roots_changed: None,
             incoming: Stack::incoming(),
             outgoing: Stack::outgoing(),
         }

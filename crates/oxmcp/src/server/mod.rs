@@ -1,5 +1,6 @@
 //! The server: what it offers, to whom, and how requests are served.
 
+mod ask;
 mod changes;
 mod completion;
 mod features;
@@ -15,6 +16,7 @@ mod span;
 mod tool;
 
 use crate::session::{failure, handler};
+pub use ask::{Asked, Question, Questions, Reply, SessionCall, StateKey};
 pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
 pub use handle::Server;
 pub use prompt::{ArgumentOptions, IntoPromptResult, Prompt, PromptArguments, PromptInput};

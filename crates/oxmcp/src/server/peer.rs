@@ -14,10 +14,16 @@ use crate::{
     json::Text,
     jsonrpc::{RawNotification, RawRequest},
     protocol::{
-        Era, InitializeParams, Method, RequestMeta, RequestParams, ServerCapabilities,
-        SubscriptionFilter, method, unsupported_version,
+        Era, InitializeParams, Method, Notification, RequestMeta, RequestParams,
+        ServerCapabilities, SubscriptionFilter, method, unsupported_version,
     },
-    server::{Server, features::Features, listen::Listens, methods, span},
+    server::{
+        Server, ServerSession,
+        ask::{OnRootsChanged, RootsCache},
+        features::Features,
+        listen::Listens,
+        methods, span,
+    },
     session::{
         Arrival, Body, BoxFuture, Connection, ContextParts, Peer, RequestContext, Role, Side, Work,
         guarded,
@@ -50,6 +56,7 @@ struct ModernPeer {
 struct Legacy {
     peer: Arc<Peer>,
     initialized: AtomicBool,
+    roots: RootsCache,
     /// What the client hears of, since it was told that it would.
     awaited: SubscriptionFilter,
 }
@@ -73,6 +80,11 @@ impl ServerPeer {
     /// The client, where it has opened a session.
     pub(crate) fn legacy(&self) -> Option<&Arc<Peer>> {
         self.legacy.get().map(|legacy| &legacy.peer)
+    }
+
+    /// The roots of the client that opened a session.
+    pub(crate) fn roots(&self) -> Option<&RootsCache> {
+        self.legacy.get().map(|legacy| &legacy.roots)
     }
 
     /// What the session that `initialize` opened hears of: it was told of what can change, and has said that it is ready.
@@ -121,6 +133,7 @@ impl ServerPeer {
         let legacy = Legacy {
             peer: Arc::new(peer),
             initialized: AtomicBool::new(false),
+            roots: RootsCache::default(),
             awaited: SubscriptionFilter::default()
                 .with_tools_list_changed(true)
                 .with_prompts_list_changed(true)
@@ -181,6 +194,20 @@ impl ServerPeer {
             peer: Arc::clone(&peer),
         });
         Ok(peer)
+    }
+
+    /// What is remembered of the roots is old from here on, whenever the handler comes to its turn.
+    fn roots_changed(&self, connection: &Arc<Connection>, features: &Features) {
+        let Some(legacy) = self.legacy.get() else {
+            return;
+        };
+        legacy.roots.invalidate();
+        let Some(OnRootsChanged(handler)) = features.on_roots_changed.clone() else {
+            return;
+        };
+        if let Some(session) = ServerSession::of(connection) {
+            connection.lane.push(handler(session));
+        }
     }
 
     fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
@@ -273,6 +300,9 @@ impl Role for ServerPeer {
             self.server.watch(connection);
         }
         let features = self.server.features();
+        if notification.method == method::RootsListChanged::NAME {
+            self.roots_changed(connection, &features);
+        }
         let Some(next) = features.incoming.next().cloned() else {
             return;
         };

@@ -29,6 +29,12 @@ impl ServerSession {
         Self { connection, peer }
     }
 
+    /// The session at a server's end of a connection.
+    pub(crate) fn of(connection: &Arc<Connection>) -> Option<Self> {
+        let peer = Arc::clone(connection.role()).into_any().downcast().ok()?;
+        Some(Self::new(Arc::clone(connection), peer))
+    }
+
     pub(crate) fn peer(&self) -> &ServerPeer {
         &self.peer
     }
@@ -144,9 +150,7 @@ impl RequestContext {
     /// ```
     #[must_use]
     pub fn server_session(&self) -> Option<ServerSession> {
-        let connection = &self.parts().connection;
-        let peer = Arc::clone(connection.role()).into_any().downcast().ok()?;
-        Some(ServerSession::new(Arc::clone(connection), peer))
+        ServerSession::of(&self.parts().connection)
     }
 }
 

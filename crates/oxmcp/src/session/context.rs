@@ -1,9 +1,10 @@
 //! What a handler can know and do while it serves one request.
 
 use std::{
+    any::Any,
     fmt,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -52,6 +53,10 @@ pub(crate) struct ContextParts {
     /// The request's `_meta`, as it arrived.
     pub(crate) meta: Option<Box<str>>,
     pub(crate) cancel: CancelSignal,
+    /// Whom the transport knows to be the caller. `None` where it knows nobody, as over pipes.
+    pub(crate) principal: Option<Box<str>>,
+    /// What the role keeps for the handler, where it keeps anything.
+    pub(crate) kept: OnceLock<Arc<dyn Any + Send + Sync>>,
     /// Set with the answer: nothing that belongs to the request may follow it.
     answered: AtomicBool,
 }
@@ -72,6 +77,8 @@ impl ContextParts {
             log_level: None,
             meta: None,
             cancel: CancelSignal::default(),
+            principal: None,
+            kept: OnceLock::new(),
             answered: AtomicBool::new(false),
         }
     }

@@ -10,9 +10,10 @@ use super::{
 use crate::{
     Error, Result,
     json::Text,
-    protocol::{CallToolResult, Icon, RawJson, Tool as Definition, ToolAnnotations},
+    protocol::{Icon, RawJson, Tool as Definition, ToolAnnotations},
     schema::{Schema, SchemaOptions},
     server::{
+        ask::Asks,
         handler::{Handler, HandlerFuture},
         registry::Visibility,
     },
@@ -58,6 +59,7 @@ pub struct Tool {
     /// Whether every call gets a task of its own from the start.
     pub(super) spawned: bool,
     pub(super) visibility: Option<Visibility>,
+    pub(super) asks: Asks,
     /// The first thing that is wrong.
     pub(super) problem: Option<Error>,
 }
@@ -75,11 +77,13 @@ impl Tool {
         H::Returned: HandlerFuture<Output: IntoToolResult> + Send + 'static,
     {
         let output = <H::Returned as HandlerFuture>::Output::output_schema();
+        let by_hand = <H::Returned as HandlerFuture>::Output::asks_by_hand();
         Self::assemble(
             name.into(),
             description.into(),
             Ok((Arguments::input_schema(), output)),
             erase(handler),
+            Asks::of(Arguments::takes_context(), by_hand),
         )
     }
 
@@ -100,7 +104,7 @@ impl Tool {
     /// });
     /// # let _ = tool;
     /// ```
-    pub fn dynamic<F, Fut>(
+    pub fn dynamic<F, Fut, R>(
         name: impl Into<String>,
         description: impl Into<String>,
         input_schema: impl Into<Value>,
@@ -108,7 +112,8 @@ impl Tool {
     ) -> Self
     where
         F: Fn(RequestContext, Box<RawValue>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<CallToolResult, ToolError>> + Send + 'static,
+        Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
+        R: IntoToolResult,
     {
         Self::assemble(
             name.into(),
@@ -116,8 +121,11 @@ impl Tool {
             Schema::from_json(input_schema).map(|input| (input, None)),
             Arc::new(move |context, arguments, finish| {
                 let running = handler(context, Text::checked(arguments).to_raw());
-                Ok(Box::pin(async move { finish.with(running.await) }))
+                Ok(Box::pin(async move {
+                    finish.with(running.await.into_tool_result())
+                }))
             }),
+            Asks::of(true, R::asks_by_hand()),
         )
     }
 
@@ -126,6 +134,7 @@ impl Tool {
         description: String,
         schemas: Result<(Schema, Option<Schema>)>,
         handler: ErasedHandler,
+        asks: Asks,
     ) -> Self {
         let problem = name::check(&name).err();
         let (schemas, problem) = match schemas {
@@ -145,6 +154,7 @@ impl Tool {
             validated: true,
             spawned: false,
             visibility: None,
+            asks,
             problem,
         }
     }

@@ -2,7 +2,7 @@ use std::{error::Error as StdError, fmt};
 
 use crate::{
     Error,
-    protocol::{CallToolResult, ContentBlock},
+    protocol::{CallToolResult, ContentBlock, InputRequiredResult},
     server::failure::with_causes,
 };
 
@@ -10,7 +10,8 @@ use crate::{
 ///
 /// Its text goes to the model, as a result with `isError: true`, so that the model can do better next time: say what
 /// was wrong and what would be right. Every [`std::error::Error`] becomes one through `?`, with its causes in the text;
-/// an [`oxmcp::Error`](crate::Error) stays what it is and fails the request as a protocol error, which models do not see.
+/// an [`oxmcp::Error`](crate::Error) stays what it is and fails the request as a protocol error, which models do not see,
+/// unless it says what the user said ([`Error::is_declined`]).
 /// See [error handling](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#error-handling).
 ///
 /// ```
@@ -33,6 +34,14 @@ enum Kind {
     Result(CallToolResult),
     /// A protocol error.
     Protocol(Error),
+    /// No failure at all: the client is to answer first.
+    InputRequired(InputRequiredResult),
+}
+
+/// How a call ended that gave no result.
+pub(super) enum Failure {
+    Protocol(Error),
+    InputRequired(InputRequiredResult),
 }
 
 impl ToolError {
@@ -51,10 +60,15 @@ impl ToolError {
         Self(Box::new(Kind::Result(result)))
     }
 
-    pub(crate) fn into_result(self) -> Result<CallToolResult, Error> {
+    pub(in crate::server) fn input_required(asked: InputRequiredResult) -> Self {
+        Self(Box::new(Kind::InputRequired(asked)))
+    }
+
+    pub(super) fn into_result(self) -> Result<CallToolResult, Failure> {
         match *self.0 {
             Kind::Result(result) => Ok(result),
-            Kind::Protocol(error) => Err(error),
+            Kind::Protocol(error) => Err(Failure::Protocol(error)),
+            Kind::InputRequired(asked) => Err(Failure::InputRequired(asked)),
         }
     }
 }
@@ -64,6 +78,8 @@ impl<E: StdError + Send + Sync + 'static> From<E> for ToolError {
     fn from(error: E) -> Self {
         let error: Box<dyn StdError + Send + Sync> = Box::new(error);
         match error.downcast::<Error>() {
+            // The model is to know what the user said.
+            Ok(error) if error.is_declined() => Self::new(error.message()),
             Ok(error) => Self(Box::new(Kind::Protocol(*error))),
             Err(error) => Self::new(with_causes(&*error)),
         }
@@ -92,6 +108,7 @@ impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
             Kind::Protocol(error) => error.fmt(f),
+            Kind::InputRequired(_) => f.write_str("the client is to answer first"),
             Kind::Result(result) => {
                 let texts = result.content.iter().filter_map(ContentBlock::as_text);
                 for (index, text) in texts.enumerate() {
@@ -125,12 +142,15 @@ mod tests {
             error.to_string(),
             "cannot read the settings (code -32603): the disk is on fire"
         );
-        assert!(error.into_result().unwrap().is_error);
+        assert!(error.into_result().is_ok_and(|result| result.is_error));
     }
 
     #[test]
     fn k3_a_protocol_error_stays_one() {
         let error = ToolError::from(Error::invalid_params("no"));
-        assert!(error.into_result().unwrap_err().is_protocol());
+        assert!(matches!(
+            error.into_result(),
+            Err(Failure::Protocol(error)) if error.is_protocol()
+        ));
     }
 }

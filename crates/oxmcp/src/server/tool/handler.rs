@@ -36,6 +36,10 @@ pub trait ToolArguments: Sized + 'static {
     #[doc(hidden)]
     fn input_schema() -> Schema;
 
+    /// Whether the handler is given the context of the request.
+    #[doc(hidden)]
+    fn takes_context() -> bool;
+
     /// Reads the input. It has been validated.
     #[doc(hidden)]
     fn read(context: RequestContext, arguments: &str) -> Result<Self, ToolError>;
@@ -44,6 +48,10 @@ pub trait ToolArguments: Sized + 'static {
 impl ToolArguments for () {
     fn input_schema() -> Schema {
         Schema::empty_object()
+    }
+
+    fn takes_context() -> bool {
+        false
     }
 
     fn read(_context: RequestContext, _arguments: &str) -> Result<Self, ToolError> {
@@ -56,6 +64,10 @@ impl ToolArguments for (RequestContext,) {
         Schema::empty_object()
     }
 
+    fn takes_context() -> bool {
+        true
+    }
+
     fn read(context: RequestContext, _arguments: &str) -> Result<Self, ToolError> {
         Ok((context,))
     }
@@ -66,6 +78,10 @@ impl<Input: ToolInput> ToolArguments for (Input,) {
         Schema::of::<Input>()
     }
 
+    fn takes_context() -> bool {
+        false
+    }
+
     fn read(_context: RequestContext, arguments: &str) -> Result<Self, ToolError> {
         Ok((read(arguments)?,))
     }
@@ -74,6 +90,10 @@ impl<Input: ToolInput> ToolArguments for (Input,) {
 impl<Context: HandlerContext, Input: ToolInput> ToolArguments for (Context, Input) {
     fn input_schema() -> Schema {
         Schema::of::<Input>()
+    }
+
+    fn takes_context() -> bool {
+        true
     }
 
     fn read(context: RequestContext, arguments: &str) -> Result<Self, ToolError> {

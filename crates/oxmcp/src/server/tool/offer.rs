@@ -1,5 +1,7 @@
 //! The tools of a server: adding them, removing them, calling them.
 
+use std::sync::Arc;
+
 use super::{RegisteredTool, Tool};
 use crate::{
     Error, Result,
@@ -9,6 +11,7 @@ use crate::{
     },
     server::{
         Server,
+        ask::{self, Target},
         features::Features,
         methods::{Call, Served, unknown},
         registry::{Feature, Registry, Visibility},
@@ -119,7 +122,16 @@ pub(in crate::server) fn call_tool(call: Call<'_>) -> Result<Served> {
         .params
         .arguments
         .filter(|arguments| !arguments.is_null());
-    Ok(Served::Later(
-        tool.call(call.cx, arguments.unwrap_or(Text::EMPTY)),
-    ))
+    let arguments = arguments.unwrap_or(Text::EMPTY);
+    if !ask::is_wanted(&call, tool.asks) {
+        return Ok(Served::Later(tool.call(call.cx, arguments)));
+    }
+    let target = Target {
+        method: method::CallTool::NAME,
+        name: &name,
+        arguments,
+    };
+    let (tool, asks) = (Arc::clone(tool), tool.asks);
+    let begin = move |cx, arguments: Text<'_>| tool.call(cx, arguments);
+    ask::serve(&call, target, asks, begin).map(Served::Later)
 }

@@ -17,6 +17,7 @@ use crate::{
 /// - [`Structured<T>`] is any serializable type as structured content, with its schema, and its JSON as text.
 /// - [`ContentBlock`]s are what they are: one, a `Vec`, or an array of them.
 /// - A [`CallToolResult`] is the whole result.
+/// - A [`Reply`](crate::Reply) of any of these, for a tool that asks by itself.
 /// - `Result<T, E>` of any of these, where `E` is a [`ToolError`] or any [`std::error::Error`].
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
@@ -29,6 +30,13 @@ pub trait IntoToolResult {
     #[must_use]
     fn output_schema() -> Option<Schema> {
         None
+    }
+
+    /// Whether it can be a question instead of a result.
+    #[doc(hidden)]
+    #[must_use]
+    fn asks_by_hand() -> bool {
+        false
     }
 
     /// The result of the call.
@@ -146,6 +154,10 @@ impl IntoToolResult for CallToolResult {
 impl<T: IntoToolResult, E: IntoToolError> IntoToolResult for Result<T, E> {
     fn output_schema() -> Option<Schema> {
         T::output_schema()
+    }
+
+    fn asks_by_hand() -> bool {
+        T::asks_by_hand()
     }
 
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {

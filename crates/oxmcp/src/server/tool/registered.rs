@@ -5,6 +5,7 @@ use tokio::time::Instant;
 use super::{
     Tool, ToolError,
     definition::of_tool,
+    error::Failure,
     handler::{ErasedHandler, Finish},
 };
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
     json::Text,
     protocol::{CallToolResult, Tool as Definition},
     schema::Schema,
-    server::registry::Visibility,
+    server::{ask::Asks, registry::Visibility},
     session::{Body, BoxFuture, Pace, RequestContext, Work},
 };
 
@@ -23,6 +24,7 @@ pub(crate) struct RegisteredTool {
     output: Option<Schema>,
     handler: ErasedHandler,
     pub(super) visibility: Option<Visibility>,
+    pub(super) asks: Asks,
     pace: Arc<Pace>,
 }
 
@@ -36,6 +38,7 @@ impl RegisteredTool {
             validated,
             spawned,
             visibility,
+            asks,
             problem,
         } = tool;
         if let Some(problem) = problem {
@@ -52,6 +55,7 @@ impl RegisteredTool {
             output: output.filter(|_| validated),
             handler,
             visibility,
+            asks,
             pace: Arc::new(if spawned { Pace::slow() } else { Pace::new() }),
         }))
     }
@@ -111,7 +115,13 @@ impl RegisteredTool {
     pub(super) fn finish(&self, result: Result<CallToolResult, ToolError>) -> Result<Body> {
         let result = match result {
             Ok(result) => result,
-            Err(error) => error.into_result()?,
+            Err(error) => match error.into_result() {
+                Ok(result) => result,
+                Err(Failure::Protocol(error)) => return Err(error),
+                Err(Failure::InputRequired(asked)) => {
+                    return Ok(Body::InputRequired(Box::new(asked)));
+                }
+            },
         };
         self.check_output(&result)?;
         Ok(Body::Tool(result))

@@ -1,0 +1,315 @@
+//! From a type to a form.
+
+use std::{
+    any::{TypeId, type_name},
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use crate::{
+    Error, Result,
+    protocol::{
+        BooleanSchema, ElicitSchema, EnumOptions, JsonObject, MultiSelectSchema, NumberKind,
+        NumberSchema, OrderedMap, PrimitiveSchema, SingleSelectSchema, StringFormat, StringSchema,
+    },
+    schema::{JsonSchema, Schema},
+};
+
+/// The form that asks for a type.
+#[derive(Debug)]
+pub(super) struct Form {
+    pub(super) schema: ElicitSchema,
+    /// All that the type says of itself, which is more than a form can say.
+    whole: Schema,
+}
+
+/// The forms that were made, by their types: inferring one costs more than asking. Types are part of the program, so
+/// there are only so many.
+static FORMS: RwLock<Option<HashMap<TypeId, Made>>> = RwLock::new(None);
+
+type Made = Result<Arc<Form>, Arc<str>>;
+
+impl Form {
+    /// The form that asks for a `T`.
+    ///
+    /// # Errors
+    /// Where no form can, with the field that is to blame.
+    pub(super) fn of<T: JsonSchema + 'static>() -> Result<Arc<Self>> {
+        let id = TypeId::of::<T>();
+        let forms = FORMS.read().unwrap_or_else(PoisonError::into_inner);
+        let made = forms.as_ref().and_then(|forms| forms.get(&id)).cloned();
+        drop(forms);
+        let made = made.unwrap_or_else(|| {
+            let made: Made = Self::make(Schema::of::<T>())
+                .map(Arc::new)
+                .map_err(|problem| format!("{}: {problem}", type_name::<T>()).into());
+            let mut forms = FORMS.write().unwrap_or_else(PoisonError::into_inner);
+            let forms = forms.get_or_insert_default();
+            forms.insert(id, made.clone());
+            made
+        });
+        made.map_err(|problem| Error::misuse(format!("no form can ask for {problem}")))
+    }
+
+    fn make(whole: Schema) -> Result<Self, String> {
+        /// What an object says of itself. Its properties are read in their order.
+        #[derive(Deserialize)]
+        struct Object {
+            properties: OrderedMap<JsonObject>,
+            #[serde(default)]
+            required: Vec<String>,
+        }
+        let object: Object = serde_json::from_str(whole.as_raw().get())
+            .ok()
+            .filter(|_| whole.is_object())
+            .ok_or("it is no struct with named fields")?;
+        let mut schema = ElicitSchema::new();
+        for (name, property) in object.properties {
+            let field = field(property).map_err(|problem| {
+                format!("the field {name:?} {problem}; fields are text, numbers, bool, enums of plain names, and lists of such enums")
+            })?;
+            schema = if object.required.contains(&name) {
+                schema.required(name, field)
+            } else {
+                schema.optional(name, field)
+            };
+        }
+        Ok(Self { schema, whole })
+    }
+
+    /// Holds an answer that fits the form against all that the type says.
+    pub(super) fn check(&self, content: &str) -> Result<(), String> {
+        let content =
+            serde_json::from_str::<&RawValue>(content).map_err(|error| error.to_string())?;
+        self.whole
+            .validate(content)
+            .map_err(|violations| violations.to_string())
+    }
+}
+
+/// What all fields have, and what tells them apart.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Property {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    title: Option<String>,
+    description: Option<String>,
+    default: Option<Value>,
+    r#enum: Option<Vec<Value>>,
+    any_of: Option<Vec<JsonObject>>,
+    format: Option<String>,
+    min_length: Option<u64>,
+    max_length: Option<u64>,
+    minimum: Option<f64>,
+    maximum: Option<f64>,
+    items: Option<JsonObject>,
+    min_items: Option<u64>,
+    max_items: Option<u64>,
+}
+
+fn read(property: JsonObject) -> Result<Property, String> {
+    serde_json::from_value(Value::Object(property))
+        .map_err(|error| format!("has a schema that no form has: {error}"))
+}
+
+fn field(property: JsonObject) -> Result<PrimitiveSchema, String> {
+    let is_reference = property.contains_key("$ref");
+    let property = read(property)?;
+    if let Some(options) = options(&property) {
+        return Ok(single(property, options).into());
+    }
+    match property.kind.as_deref() {
+        Some("string") if property.r#enum.is_none() => Ok(text(property).into()),
+        Some("number") => Ok(number(property, NumberKind::Number).into()),
+        Some("integer") => Ok(number(property, NumberKind::Integer).into()),
+        Some("boolean") => Ok(boolean(property).into()),
+        Some("array") => list(property),
+        Some("object") => Err("is an object".into()),
+        _ if is_reference => Err("is of a recursive type".into()),
+        _ => Err("can be of several kinds".into()),
+    }
+}
+
+fn text(property: Property) -> StringSchema {
+    let format = property.format.as_deref().map(StringFormat::from);
+    StringSchema {
+        title: property.title,
+        description: property.description,
+        min_length: property.min_length,
+        max_length: property.max_length,
+        // Forms know four formats; what else there is, is checked when the answer is read.
+        format: format.filter(|format| !matches!(format, StringFormat::Unknown(_))),
+        default: property.default.as_ref().and_then(string),
+    }
+}
+
+fn number(property: Property, kind: NumberKind) -> NumberSchema {
+    NumberSchema {
+        kind,
+        title: property.title,
+        description: property.description,
+        minimum: property.minimum,
+        maximum: property.maximum,
+        default: property.default.as_ref().and_then(Value::as_f64),
+    }
+}
+
+fn boolean(property: Property) -> BooleanSchema {
+    BooleanSchema {
+        title: property.title,
+        description: property.description,
+        default: property.default.as_ref().and_then(Value::as_bool),
+    }
+}
+
+fn single(property: Property, options: EnumOptions) -> SingleSelectSchema {
+    SingleSelectSchema {
+        title: property.title,
+        description: property.description,
+        options,
+        default: property.default.as_ref().and_then(string),
+    }
+}
+
+fn list(property: Property) -> Result<PrimitiveSchema, String> {
+    let items = property.items.map(read).transpose()?;
+    let options = items.as_ref().and_then(options);
+    let options = options.ok_or("is a list of something other than an enum")?;
+    let default = property.default.as_ref().and_then(Value::as_array);
+    let multi = MultiSelectSchema {
+        title: property.title,
+        // What the enum says of its names is all that there is to say where the field says nothing.
+        description: property.description.or(items.and_then(|it| it.description)),
+        min_items: property.min_items,
+        max_items: property.max_items,
+        options,
+        default: default.map(|values| values.iter().filter_map(string).collect()),
+    };
+    Ok(multi.into())
+}
+
+fn string(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+/// The names of an enum of names, with their titles where they have any.
+fn options(property: &Property) -> Option<EnumOptions> {
+    if property.kind.as_deref() == Some("string")
+        && let Some(names) = &property.r#enum
+    {
+        let names: Option<Vec<String>> = names.iter().map(string).collect();
+        return names.map(EnumOptions::Untitled);
+    }
+    let forms = property.any_of.as_ref()?;
+    let titled: Option<Vec<(String, String)>> = forms.iter().map(titled).collect();
+    titled.map(EnumOptions::titled)
+}
+
+fn titled(form: &JsonObject) -> Option<(String, String)> {
+    let [name] = form.get("enum")?.as_array()?.as_slice() else {
+        return None;
+    };
+    let name = string(name)?;
+    let title = ["title", "description"]
+        .iter()
+        .find_map(|key| form.get(*key));
+    let title = title.and_then(string).unwrap_or_else(|| name.clone());
+    Some((name, title))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::to_raw_value;
+
+    use super::*;
+
+    #[expect(dead_code, reason = "only its schema is of interest")]
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Booking {
+        /// Who comes
+        name: String,
+        #[schemars(email)]
+        mail: Option<String>,
+        guests: u8,
+        #[serde(default)]
+        quiet: bool,
+        /// Where to sit
+        place: Place,
+        meals: Vec<Meal>,
+        #[schemars(range(min = 0.5, max = 2.5))]
+        hours: f64,
+    }
+
+    #[expect(dead_code, reason = "only its schema is of interest")]
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Place {
+        Inside,
+        Outside,
+    }
+
+    #[expect(dead_code, reason = "only its schema is of interest")]
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Meal {
+        #[schemars(title = "A late breakfast")]
+        Brunch,
+        #[schemars(title = "The usual")]
+        Dinner,
+    }
+
+    #[test]
+    fn a_struct_is_a_form() {
+        let form = Form::of::<Booking>().unwrap();
+        let text = serde_json::to_string_pretty(&form.schema).unwrap();
+        insta::assert_snapshot!(text, @"");
+    }
+
+    fn problem<T: JsonSchema + 'static>() -> String {
+        Form::of::<T>().unwrap_err().message().to_owned()
+    }
+
+    #[test]
+    fn what_no_form_can_ask_for_is_named() {
+        #[expect(dead_code, reason = "only its schema is of interest")]
+        #[derive(serde::Deserialize, schemars::JsonSchema)]
+        struct Nested {
+            fine: bool,
+            inner: Inner,
+        }
+        #[expect(dead_code, reason = "only its schema is of interest")]
+        #[derive(serde::Deserialize, schemars::JsonSchema)]
+        struct Inner {
+            a: i32,
+        }
+        #[expect(dead_code, reason = "only its schema is of interest")]
+        #[derive(serde::Deserialize, schemars::JsonSchema)]
+        struct Tags {
+            tags: Vec<String>,
+        }
+        insta::assert_snapshot!([problem::<Nested>(), problem::<Tags>(), problem::<bool>()].join("\n"), @"");
+    }
+
+    #[test]
+    fn a_form_is_made_once() {
+        let first = Form::of::<Booking>().unwrap();
+        assert!(Arc::ptr_eq(&first, &Form::of::<Booking>().unwrap()));
+    }
+
+    #[test]
+    fn the_type_says_more_than_the_form() {
+        let form = Form::of::<Booking>().unwrap();
+        let content = |hours: f64| {
+            to_raw_value(&serde_json::json!({
+                "name": "n", "guests": 2, "place": "inside", "meals": ["brunch"], "hours": hours
+            }))
+            .unwrap()
+        };
+        assert!(form.check(content(1.0).get()).is_ok());
+        assert!(form.check(content(3.0).get()).is_err());
+    }
+}

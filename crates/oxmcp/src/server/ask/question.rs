@@ -1,0 +1,234 @@
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::{answer::wrong, form::Form};
+use crate::{
+    Error, Result, Revision,
+    protocol::{
+        CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams, ElicitParams,
+        ElicitResult, ElicitUrlParams, EmptyParams, InputRequest, ListRootsResult, Root,
+    },
+    schema::JsonSchema,
+};
+
+/// A question to the client, under a key that tells it from the other questions of the handler.
+///
+/// [`RequestContext::ask_all`](crate::RequestContext::ask_all) asks several in one round. Each fails where the user does not
+/// agree; [`or_declined`](Self::or_declined) makes of that an answer like any other.
+///
+/// ```
+/// use oxmcp::{Asked, JsonSchema, Question, RequestContext, protocol::CreateMessageParams};
+///
+/// #[derive(serde::Deserialize, JsonSchema)]
+/// struct Confirm { backup: bool }
+///
+/// async fn handler(cx: RequestContext, summary: CreateMessageParams) -> oxmcp::Result<()> {
+///     let (confirm, summary) = cx
+///         .ask_all((
+///             Question::form::<Confirm>("confirm", "Delete the project?"),
+///             Question::sample("summary", summary).or_declined(),
+///         ))
+///         .await?;
+///     # let _ = (confirm.backup, summary);
+///     Ok(())
+/// }
+/// ```
+#[must_use = "a question is asked by `RequestContext::ask_all`"]
+pub struct Question<T = ()> {
+    pub(super) put: Put,
+    pub(super) read: Read<T>,
+}
+
+/// A question as it is put.
+#[derive(Debug)]
+#[expect(unnameable_types, reason = "what seals `Questions` mentions it")]
+pub struct Put {
+    pub(super) key: String,
+    /// An error where the question cannot be asked of anybody.
+    pub(super) request: Result<InputRequest>,
+}
+
+pub(super) type Read<T> = Box<dyn FnOnce(&Answered) -> Result<T> + Send>;
+
+/// An answer that fits its question.
+#[derive(Debug)]
+#[expect(unnameable_types, reason = "what seals `Questions` mentions it")]
+pub struct Answered {
+    pub(super) key: String,
+    pub(super) request: InputRequest,
+    pub(super) value: Box<RawValue>,
+    pub(super) revision: Revision,
+}
+
+/// What a user did who was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the protocol has these three")]
+pub enum Asked<T> {
+    /// Agreed, and answered this.
+    Accepted(T),
+    /// Said no.
+    Declined,
+    /// Neither: closed the window, for example.
+    Cancelled,
+}
+
+impl<T> Asked<T> {
+    /// The answer, where the user agreed.
+    #[must_use]
+    pub fn accepted(self) -> Option<T> {
+        match self {
+            Self::Accepted(answer) => Some(answer),
+            Self::Declined | Self::Cancelled => None,
+        }
+    }
+}
+
+impl Question {
+    /// Asks the user to fill in a form, whose fields are those of `T`.
+    /// See [`RequestContext::ask`](crate::RequestContext::ask).
+    pub fn form<T>(key: impl Into<String>, message: impl Into<String>) -> Question<T>
+    where
+        T: DeserializeOwned + JsonSchema + 'static,
+    {
+        let form = Form::of::<T>();
+        let request = match &form {
+            Ok(form) => Ok(ElicitParams::form(message, form.schema.clone()).into()),
+            Err(error) => Err(Error::misuse(error.message().to_owned())),
+        };
+        Question::new(key, request, move |answered: &Answered| {
+            let content = answered.accepted()?;
+            // A question without a form has no answer to be read.
+            form.and_then(|form| form.check(content.get()).map_err(|it| answered.wrong(&it)))?;
+            let read = serde_json::from_str(content.get());
+            read.map_err(|error| answered.wrong(&error.to_string()))
+        })
+    }
+
+    /// Asks the user to fill in a form that was written by hand. The answer is JSON that fits it.
+    pub fn form_of(key: impl Into<String>, params: ElicitFormParams) -> Question<Box<RawValue>> {
+        Question::new(
+            key,
+            Ok(ElicitParams::from(params).into()),
+            Answered::accepted,
+        )
+    }
+
+    /// Asks the user to visit a URL. The answer says that the user is willing to, not what came of it.
+    /// See [`RequestContext::ask_url`](crate::RequestContext::ask_url).
+    pub fn url(
+        key: impl Into<String>,
+        message: impl Into<String>,
+        url: impl Into<String>,
+    ) -> Question<()> {
+        Self::url_of(key, ElicitUrlParams::new(message, url))
+    }
+
+    /// Asks the user to visit a URL, with params of yours: with an id, for example.
+    pub fn url_of(key: impl Into<String>, params: ElicitUrlParams) -> Question<()> {
+        let request = Ok(ElicitParams::from(params).into());
+        Question::new(key, request, |answered: &Answered| {
+            answered.accepted().map(drop)
+        })
+    }
+
+    /// Asks a model of the client.
+    /// See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
+    pub fn sample(
+        key: impl Into<String>,
+        params: CreateMessageParams,
+    ) -> Question<CreateMessageResult> {
+        Question::new(key, Ok(params.into()), Answered::read)
+    }
+
+    /// Asks for the client's roots.
+    /// See [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots).
+    pub fn roots() -> Question<Vec<Root>> {
+        // There is but one answer, so one key is enough; it is no name that a question of one's own would have.
+        let request = Ok(InputRequest::ListRoots(EmptyParams::default()));
+        Question::new("roots/list", request, |answered: &Answered| {
+            answered.read().map(|result: ListRootsResult| result.roots)
+        })
+    }
+}
+
+impl<T> Question<T> {
+    fn new(
+        key: impl Into<String>,
+        request: Result<InputRequest>,
+        read: impl FnOnce(&Answered) -> Result<T> + Send + 'static,
+    ) -> Self {
+        Self {
+            put: Put {
+                key: key.into(),
+                request,
+            },
+            read: Box::new(read),
+        }
+    }
+
+    /// The same question, to which declining is an answer too.
+    pub fn or_declined(self) -> Question<Asked<T>>
+    where
+        T: 'static,
+    {
+        let Self { put, read } = self;
+        Question {
+            put,
+            read: Box::new(move |answered| match read(answered) {
+                Ok(answer) => Ok(Asked::Accepted(answer)),
+                Err(error) if error.is_dismissed() => Ok(Asked::Cancelled),
+                Err(error) if error.is_declined() => Ok(Asked::Declined),
+                Err(error) => Err(error),
+            }),
+        }
+    }
+}
+
+impl Answered {
+    fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        let read = serde_json::from_str(self.value.get());
+        read.map_err(|error| self.wrong(&error.to_string()))
+    }
+
+    fn wrong(&self, problem: &str) -> Error {
+        wrong(&self.key, self.request.method(), problem, self.revision)
+    }
+
+    /// What the user filled in.
+    ///
+    /// # Errors
+    /// Where the user did not agree, in words that a model can act on.
+    fn accepted(&self) -> Result<Box<RawValue>> {
+        let result: ElicitResult = self.read()?;
+        let message = match &self.request {
+            InputRequest::Elicit(params) => params.message(),
+            _ => "",
+        };
+        match result.action {
+            ElicitAction::Accept => Ok(result.content.unwrap_or_default()),
+            ElicitAction::Decline => Err(Error::declined(
+                format!(
+                    "The user was asked {message:?} and declined. Do not try again unless the user wants it."
+                ),
+                false,
+            )),
+            ElicitAction::Cancel => Err(Error::declined(
+                format!(
+                    "The user was asked {message:?} and gave no answer. Ask the user how to go on before you try again."
+                ),
+                true,
+            )),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Question<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question")
+            .field("key", &self.put.key)
+            .field("request", &self.put.request)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,56 @@
+use crate::{
+    protocol::{CallToolResult, InputRequiredResult},
+    schema::Schema,
+    server::tool::{IntoToolResult, ToolError},
+};
+
+/// What a handler returns that asks by itself: for proxies, which hand on what another server asks, and for all who want
+/// to keep the state in their own way. [`RequestContext::ask`](crate::RequestContext::ask) is simpler.
+///
+/// Such a handler finds the answers in [`RequestContext::input_responses`](crate::RequestContext::input_responses) and
+/// the state in [`RequestContext::request_state`](crate::RequestContext::request_state). Nobody seals that state, so
+/// it must protect what matters. On sessions of revisions without
+/// [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr) what it returns is turned into
+/// requests to the client, and it is called again with the answers, up to ten times.
+///
+/// ```
+/// use oxmcp::{Reply, RequestContext, Tool, ToolError};
+/// use oxmcp::protocol::{BooleanSchema, ElicitParams, ElicitResult, ElicitSchema, InputRequiredResult};
+///
+/// async fn delete(cx: RequestContext) -> Result<Reply<String>, ToolError> {
+///     let responses = cx.input_responses();
+///     let Some(answer) = responses.get("sure") else {
+///         let form = ElicitSchema::new().required("sure", BooleanSchema::default());
+///         let asked = InputRequiredResult::new().with_input_request("sure", ElicitParams::form("Sure?", form));
+///         return Ok(Reply::InputRequired(asked));
+///     };
+///     let answer: ElicitResult = answer.decode()?;
+///     Ok(Reply::Complete(format!("the user chose to {:?}", answer.action)))
+/// }
+/// # let _ = Tool::new("delete", "Delete the project", delete);
+/// ```
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "the protocol has these two")]
+pub enum Reply<T> {
+    /// The result.
+    Complete(T),
+    /// What the client is asked first.
+    InputRequired(InputRequiredResult),
+}
+
+impl<T: IntoToolResult> IntoToolResult for Reply<T> {
+    fn output_schema() -> Option<Schema> {
+        T::output_schema()
+    }
+
+    fn asks_by_hand() -> bool {
+        true
+    }
+
+    fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
+        match self {
+            Self::Complete(result) => result.into_tool_result(),
+            Self::InputRequired(asked) => Err(ToolError::input_required(asked)),
+        }
+    }
+}
