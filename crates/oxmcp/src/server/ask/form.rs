@@ -1,7 +1,7 @@
 //! From a type to a form.
 
 use std::{
-    any::{TypeId, type_name},
+    any::TypeId,
     collections::HashMap,
     sync::{Arc, PoisonError, RwLock},
 };
@@ -45,7 +45,7 @@ impl Form {
         let made = made.unwrap_or_else(|| {
             let made: Made = Self::make(Schema::of::<T>())
                 .map(Arc::new)
-                .map_err(|problem| format!("{}: {problem}", type_name::<T>()).into());
+                .map_err(|problem| format!("{}: {problem}", T::schema_name()).into());
             let mut forms = FORMS.write().unwrap_or_else(PoisonError::into_inner);
             let forms = forms.get_or_insert_default();
             forms.insert(id, made.clone());
@@ -69,7 +69,10 @@ impl Form {
         let mut schema = ElicitSchema::new();
         for (name, property) in object.properties {
             let field = field(property).map_err(|problem| {
-                format!("the field {name:?} {problem}; fields are text, numbers, bool, enums of plain names, and lists of such enums")
+                format!(
+                    "the field {name:?} {problem}; fields are text, numbers, bool, enums of plain names, and lists of \
+                     such enums"
+                )
             })?;
             schema = if object.required.contains(&name) {
                 schema.required(name, field)
@@ -244,7 +247,6 @@ mod tests {
         hours: f64,
     }
 
-    #[expect(dead_code, reason = "only its schema is of interest")]
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     #[serde(rename_all = "lowercase")]
     enum Place {
@@ -252,7 +254,6 @@ mod tests {
         Outside,
     }
 
-    #[expect(dead_code, reason = "only its schema is of interest")]
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     #[serde(rename_all = "lowercase")]
     enum Meal {
@@ -266,7 +267,65 @@ mod tests {
     fn a_struct_is_a_form() {
         let form = Form::of::<Booking>().unwrap();
         let text = serde_json::to_string_pretty(&form.schema).unwrap();
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r#"
+        {
+          "type": "object",
+          "properties": {
+            "name": {
+              "type": "string",
+              "description": "Who comes"
+            },
+            "guests": {
+              "type": "integer",
+              "minimum": 0,
+              "maximum": 255
+            },
+            "place": {
+              "type": "string",
+              "description": "Where to sit",
+              "enum": [
+                "inside",
+                "outside"
+              ]
+            },
+            "meals": {
+              "type": "array",
+              "items": {
+                "anyOf": [
+                  {
+                    "const": "brunch",
+                    "title": "A late breakfast"
+                  },
+                  {
+                    "const": "dinner",
+                    "title": "The usual"
+                  }
+                ]
+              }
+            },
+            "hours": {
+              "type": "number",
+              "minimum": 0.5,
+              "maximum": 2.5
+            },
+            "mail": {
+              "type": "string",
+              "format": "email"
+            },
+            "quiet": {
+              "type": "boolean",
+              "default": false
+            }
+          },
+          "required": [
+            "name",
+            "guests",
+            "place",
+            "meals",
+            "hours"
+          ]
+        }
+        "#);
     }
 
     fn problem<T: JsonSchema + 'static>() -> String {
@@ -291,7 +350,11 @@ mod tests {
         struct Tags {
             tags: Vec<String>,
         }
-        insta::assert_snapshot!([problem::<Nested>(), problem::<Tags>(), problem::<bool>()].join("\n"), @"");
+        insta::assert_snapshot!([problem::<Nested>(), problem::<Tags>(), problem::<bool>()].join("\n"), @r#"
+        no form can ask for Nested: the field "inner" is an object; fields are text, numbers, bool, enums of plain names, and lists of such enums
+        no form can ask for Tags: the field "tags" is a list of something other than an enum; fields are text, numbers, bool, enums of plain names, and lists of such enums
+        no form can ask for boolean: it is no struct with named fields
+        "#);
     }
 
     #[test]

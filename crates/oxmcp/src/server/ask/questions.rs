@@ -23,7 +23,8 @@ pub trait Parts {
 }
 
 /// Reads as many answers as there were questions, from the front.
-pub type Reader<T> = Box<dyn FnOnce(&mut std::slice::Iter<'_, Answered>) -> Result<T> + Send>;
+pub(super) type Reader<T> =
+    Box<dyn FnOnce(&mut std::slice::Iter<'_, Answered>) -> Result<T> + Send>;
 
 impl<T: 'static> Parts for Question<T> {
     type Answers = T;

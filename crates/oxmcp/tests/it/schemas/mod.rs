@@ -7,7 +7,7 @@
 )]
 
 mod generate;
-mod official;
+pub(crate) mod official;
 
 use std::collections::BTreeSet;
 

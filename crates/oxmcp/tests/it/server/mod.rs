@@ -1,5 +1,6 @@
 //! Servers: tools, prompts, completion, lists, revisions, sessions.
 
+mod asking;
 mod changes;
 mod completion;
 mod handlers;

@@ -251,7 +251,7 @@ async fn k3_a_dynamic_tool_fails_as_others_do() {
         json!({"type": "object"}),
         |_cx, arguments| async move {
             serde_json::from_str::<u32>(arguments.get())?;
-            Err(ToolError::new("unreachable"))
+            Err::<CallToolResult, _>(ToolError::new("unreachable"))
         },
     ));
     let answer = call(&server, Revision::LATEST, "t", json!({})).await;
