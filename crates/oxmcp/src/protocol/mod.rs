@@ -24,6 +24,7 @@ mod completion;
 mod content;
 mod discover;
 pub(crate) mod elicit_check;
+mod elicit_expected;
 mod elicit_format;
 mod elicit_schema;
 mod elicit_select;

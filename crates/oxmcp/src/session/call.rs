@@ -17,6 +17,7 @@ use crate::{
     session::{
         Connection, Side, after,
         calls::Waiter,
+        clock::{Clock, Wait},
         connection::not_json,
         middleware::{Request, Response},
         panics,
@@ -272,71 +273,6 @@ impl Connection {
                     return clock.timed_out();
                 }
             }
-        }
-    }
-}
-
-/// How long a call may still take.
-struct Clock {
-    timeout: Duration,
-    max_total: Duration,
-    deadline: Instant,
-    last: Instant,
-}
-
-impl Clock {
-    fn start(start: Instant, options: &CallOptions) -> Self {
-        let last = after(start, options.max_total);
-        Self {
-            timeout: options.timeout,
-            max_total: options.max_total,
-            deadline: after(start, options.timeout).min(last),
-            last,
-        }
-    }
-
-    /// There was a sign of life. Returns whether there is time left all the same.
-    fn restart(&mut self) -> bool {
-        let now = Instant::now();
-        self.deadline = after(now, self.timeout).min(self.last);
-        now < self.last
-    }
-
-    /// The time is up, before the end of all time or at it.
-    fn timed_out(&self) -> Wait {
-        let at_last = self.timeout >= self.max_total || Instant::now() >= self.last;
-        Wait::TimedOut(if at_last {
-            self.max_total
-        } else {
-            self.timeout
-        })
-    }
-}
-
-/// How waiting for an answer ended.
-enum Wait {
-    Answered(Result<Box<str>>),
-    TimedOut(Duration),
-    Cancelled,
-}
-
-impl Wait {
-    fn answered(method: &str, answer: Result<Result<Box<str>>, oneshot::error::RecvError>) -> Self {
-        Self::Answered(answer.unwrap_or_else(|_| {
-            let reason = format!("the session ended before {method} was answered");
-            Err(Error::closed(reason))
-        }))
-    }
-
-    fn into_error(self, method: &str) -> Error {
-        match self {
-            Self::Answered(_) | Self::Cancelled => {
-                Error::cancelled(format!("the call of {method} was cancelled"))
-            }
-            Self::TimedOut(limit) => Error::timeout(format!(
-                "no answer to {method} within {limit:?}; the call was cancelled \
-                 (set a longer timeout on the call where it may take longer)"
-            )),
         }
     }
 }

@@ -7,6 +7,7 @@ mod body;
 mod call;
 mod calls;
 mod cancel;
+mod clock;
 mod connection;
 mod context;
 mod deadline;

@@ -200,6 +200,24 @@ fn middleware() {
     "#);
 }
 
+#[test]
+fn answering() {
+    insta::assert_snapshot!(prints(("answering", &[])), @r#"
+    A server of 2025-11-25:
+      the model is asked: Polly wants tea
+      teahouse asks the user: Which tea?
+      => {"content":{"text":"Polly wants tea","type":"text"},"model":"parrot","role":"assistant"}
+      => {"action":"accept","content":{"cups":2,"tea":"green"}}
+      => {"roots":[{"name":"Teahouse","uri":"file:///home/me/teahouse"}]}
+    A server of 2026-07-28:
+      the model is asked: Polly wants tea
+      teahouse asks the user: Which tea?
+      => {"content":{"text":"Polly wants tea","type":"text"},"model":"parrot","role":"assistant"}
+      => {"action":"accept","content":{"cups":2,"tea":"green"}}
+      => {"roots":[{"name":"Teahouse","uri":"file:///home/me/teahouse"}]}
+    "#);
+}
+
 #[cfg(unix)]
 #[test]
 fn unix_socket() {

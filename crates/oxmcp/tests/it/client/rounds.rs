@@ -7,19 +7,19 @@ use std::{
 };
 
 use oxmcp::{
-    Accept, CancellationToken, Client, Error, Limits, RequestContext, Result, Revision, middleware,
+    Accept, Client, Limits, RequestContext, Result, Revision, middleware,
     protocol::{CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams, Root},
     testing::ScriptedPeer,
 };
 use serde_json::{Value, json};
 use tokio::{
-    sync::{Barrier, mpsc},
-    time::{Instant, sleep, timeout},
+    sync::Barrier,
+    time::{Instant, timeout},
 };
 
 use super::{answer, asks, calling, client, done, expect, pass_on, session_of};
 
-const MODERN: Revision = Revision::LATEST;
+pub(super) const MODERN: Revision = Revision::LATEST;
 
 /// A client that answers all that can be asked.
 fn answering() -> Client {
@@ -29,12 +29,12 @@ fn answering() -> Client {
         .roots([Root::new("file:///home")])
 }
 
-fn form() -> Value {
+pub(super) fn form() -> Value {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     json!({"method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": schema}})
 }
 
-fn sample() -> Value {
+pub(super) fn sample() -> Value {
     json!({"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}})
 }
 
@@ -44,7 +44,7 @@ fn without_meta(request: &Value) -> Value {
     params
 }
 
-async fn assert_silent(peer: &mut ScriptedPeer) {
+pub(super) async fn assert_silent(peer: &mut ScriptedPeer) {
     let next = timeout(Duration::from_secs(1), peer.receive()).await;
     assert!(next.is_err(), "it said {next:?}");
 }
@@ -306,137 +306,6 @@ async fn what_is_asked_together_is_answered_together() {
         assert!(name.as_str().unwrap().contains(key), "{again}");
     }
     call.abort();
-}
-
-/// A client whose user takes an hour, and tells when that is no longer wanted; and whose model fails at once.
-fn slow_user() -> (Client, mpsc::Receiver<&'static str>) {
-    let (sender, heard) = mpsc::channel(8);
-    let client = client()
-        .on_elicit(move |_: ElicitFormParams, cx: RequestContext| {
-            let sender = sender.clone();
-            async move {
-                sender.send("asked").await.unwrap();
-                tokio::select! {
-                    () = sleep(Duration::from_secs(3600)) => {}
-                    () = cx.cancelled() => sender.send("cancelled").await.unwrap(),
-                }
-                Accept(json!({"name": "late"}))
-            }
-        })
-        .on_sample(|_: CreateMessageParams| async {
-            Err::<CreateMessageResult, _>(Error::protocol(-1, "User rejected sampling request"))
-        });
-    (client, heard)
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_first_failure_ends_the_others_and_the_call() {
-    let (client, mut heard) = slow_user();
-    let (mut peer, session, _) = session_of(client, MODERN).await;
-    let call = calling(&session);
-    let request = expect(&mut peer, "tools/call").await;
-    answer(
-        &mut peer,
-        &request,
-        asks(json!({"a": form(), "b": sample()})),
-    )
-    .await;
-    let error = call.await.unwrap().unwrap_err();
-    assert_eq!(
-        (error.code().value(), error.message()),
-        (-1, "User rejected sampling request")
-    );
-    assert_eq!(heard.recv().await, Some("asked"));
-    assert_eq!(heard.recv().await, Some("cancelled"));
-    assert_silent(&mut peer).await;
-}
-
-/// How a call ends while the user is asked.
-async fn ended(end: impl AsyncFnOnce(&CancellationToken, oxmcp::ClientSession)) -> Error {
-    let (client, mut heard) = slow_user();
-    let (mut peer, session, _) = session_of(client, MODERN).await;
-    let token = CancellationToken::new();
-    let call = session.call_tool("t", ()).cancel_with(token.clone());
-    let call = tokio::spawn(call.into_future());
-    let request = expect(&mut peer, "tools/call").await;
-    answer(&mut peer, &request, asks(json!({"a": form()}))).await;
-    assert_eq!(heard.recv().await, Some("asked"));
-    end(&token, session).await;
-    let error = call.await.unwrap().unwrap_err();
-    assert_eq!(heard.recv().await, Some("cancelled"));
-    error
-}
-
-#[tokio::test(start_paused = true)]
-async fn k4_a_token_ends_the_asking_and_so_does_the_end_of_the_session() {
-    let start = Instant::now();
-    let error = ended(async |token, session| {
-        token.cancel();
-        drop(session);
-    });
-    assert!(error.await.is_cancelled());
-    let error = ended(async |_, session| {
-        tokio::spawn(async move { session.close().await });
-    });
-    assert!(error.await.is_closed());
-    assert!(start.elapsed() < Duration::from_secs(60));
-}
-
-#[tokio::test(start_paused = true)]
-async fn k4_dropping_the_call_ends_the_asking() {
-    let (client, mut heard) = slow_user();
-    let (mut peer, session, _) = session_of(client, MODERN).await;
-    let call = calling(&session);
-    let request = expect(&mut peer, "tools/call").await;
-    answer(&mut peer, &request, asks(json!({"a": form()}))).await;
-    assert_eq!(heard.recv().await, Some("asked"));
-    call.abort();
-    assert_eq!(heard.recv().await, Some("cancelled"));
-    assert_silent(&mut peer).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_clock_stands_still_while_the_user_is_asked_and_the_whole_time_does_not() {
-    let (client, _heard) = slow_user();
-    let (mut peer, session, _) = session_of(client, MODERN).await;
-    for (max_total, succeeds) in [(10_000, true), (1_000, false)] {
-        let start = Instant::now();
-        let call = session
-            .call_tool("t", ())
-            .timeout(Duration::from_secs(30))
-            .max_total(Duration::from_secs(max_total));
-        let call = tokio::spawn(call.into_future());
-        let request = expect(&mut peer, "tools/call").await;
-        answer(&mut peer, &request, asks(json!({"a": form()}))).await;
-        if succeeds {
-            let again = expect(&mut peer, "tools/call").await;
-            sleep(Duration::from_secs(29)).await;
-            answer(&mut peer, &again, done()).await;
-            call.await.unwrap().unwrap();
-            assert_eq!(start.elapsed(), Duration::from_secs(3629));
-        } else {
-            let error = call.await.unwrap().unwrap_err();
-            assert!(
-                error.is_timeout() && error.message().contains("1000s"),
-                "{error}"
-            );
-            assert_eq!(start.elapsed(), Duration::from_secs(max_total));
-        }
-    }
-    // A round that is not answered times out as any call does, and is cancelled on the wire.
-    let call = session.call_tool("t", ()).timeout(Duration::from_secs(30));
-    let call = tokio::spawn(call.into_future());
-    let request = expect(&mut peer, "tools/call").await;
-    let state = json!({"resultType": "input_required", "requestState": "s"});
-    answer(&mut peer, &request, state).await;
-    let again = expect(&mut peer, "tools/call").await;
-    let error = call.await.unwrap().unwrap_err();
-    assert!(
-        error.is_timeout() && error.message().contains("30s"),
-        "{error}"
-    );
-    let cancelled = expect(&mut peer, "notifications/cancelled").await;
-    assert_eq!(cancelled["params"]["requestId"], again["id"]);
 }
 
 #[tokio::test(start_paused = true)]
