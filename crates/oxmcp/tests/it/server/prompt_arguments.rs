@@ -155,6 +155,68 @@ async fn n1_what_does_not_fit_is_told_with_what_would() {
 }
 
 #[derive(serde::Deserialize, JsonSchema)]
+struct Ends {
+    from: u32,
+    to: u32,
+}
+
+/// A struct that checks more than each of its fields.
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(try_from = "Ends")]
+struct Range {
+    from: u32,
+    to: u32,
+}
+
+impl TryFrom<Ends> for Range {
+    type Error = &'static str;
+
+    fn try_from(Ends { from, to }: Ends) -> Result<Self, Self::Error> {
+        let range = Self { from, to };
+        (from <= to)
+            .then_some(range)
+            .ok_or("the range ends before it begins")
+    }
+}
+
+#[tokio::test]
+async fn n1_what_is_wrong_with_all_together_is_said_of_no_argument() {
+    let handler = |range: Range| async move { format!("{}-{}", range.from, range.to) };
+    let server = Server::new("s", "1.0.0").prompt(Prompt::new("p", "", handler));
+    assert_eq!(
+        read(&server, json!({"from": "1", "to": "2"}))
+            .await
+            .unwrap(),
+        "1-2"
+    );
+    let told = read(&server, json!({"from": "2", "to": "1"}))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        told,
+        "The arguments of p are not valid.\nthe range ends before it begins"
+    );
+}
+
+#[tokio::test]
+async fn n1_a_type_that_wants_more_than_its_schema_says_is_told_as_such() {
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Odd {
+        first: String,
+        /// Serde insists on fields with a function of their own, whatever their type.
+        #[serde(deserialize_with = "serde::Deserialize::deserialize")]
+        second: Option<String>,
+    }
+    let handler = |odd: Odd| async move { odd.first + &odd.second.unwrap_or_default() };
+    let server = Server::new("s", "1.0.0").prompt(Prompt::new("p", "", handler));
+    let told = read(&server, json!({"first": "x"})).await.unwrap_err();
+    assert_eq!(
+        told,
+        "The arguments of p are not valid.\nmissing field `second`"
+    );
+}
+
+#[derive(serde::Deserialize, JsonSchema)]
 struct Required {
     code: String,
     count: u32,

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use oxmcp::{JsonSchema, Result, Revision, Server, Tool, testing};
+use oxmcp::{JsonSchema, Prompt, Result, Revision, Server, Tool, testing};
 use serde_json::json;
 use tracing::{
     Event, Metadata, Subscriber,
@@ -89,5 +89,26 @@ async fn a_call_has_a_span_by_the_conventions() -> Result<()> {
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .collect();
     assert_eq!(*spans, [expected]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_prompt_is_named_as_one() -> Result<()> {
+    let spans = Spans::default();
+    let _guard = tracing::subscriber::set_default(spans.clone());
+    let server = Server::new("s", "1").prompt(Prompt::new("haiku", "Write", || async { "" }));
+    let t = testing::connect(&server).revision(Revision::LATEST).await?;
+    t.get_prompt::<&str, &str>("haiku", []).await?;
+    t.close().await?;
+
+    let spans = spans.0.lock().unwrap();
+    let named: Vec<_> = spans
+        .iter()
+        .filter(|span| span["mcp.method.name"] == "prompts/get")
+        .collect();
+    assert_eq!(named.len(), 1);
+    assert_eq!(named[0]["gen_ai.prompt.name"], "haiku");
+    assert_eq!(named[0]["otel.name"], "prompts/get haiku");
+    assert!(!named[0].contains_key("gen_ai.tool.name"));
     Ok(())
 }
