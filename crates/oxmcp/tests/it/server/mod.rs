@@ -7,7 +7,6 @@ mod handlers;
 mod listen;
 mod negotiation;
 mod pages;
-mod prompt_arguments;
 mod prompts;
 mod sessions;
 mod span;
