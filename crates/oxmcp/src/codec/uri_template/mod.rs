@@ -1,0 +1,12 @@
+//! URI templates by [RFC 6570](https://www.rfc-editor.org/rfc/rfc6570): parsed, expanded, and matched, which the RFC leaves
+//! to others.
+
+mod doubts;
+mod expand;
+mod matcher;
+mod parse;
+mod run;
+
+pub(crate) use expand::Value;
+pub(crate) use matcher::{Captured, Captures, LONGEST_URI, Matcher};
+pub(crate) use parse::UriTemplate;

@@ -1,0 +1,188 @@
+//! What a single expression takes of a URI.
+
+use std::{iter::Peekable, sync::Arc};
+
+use super::{
+    matcher::{Captured, Captures},
+    parse::{Expression, Modifier, Operator, Part, Variable},
+};
+use crate::codec::uri::decode;
+
+/// What an expression expands to.
+#[derive(Debug)]
+pub(super) struct Run {
+    operator: Operator,
+    variables: Vec<(Arc<str>, Modifier)>,
+    /// The characters that cannot be in it.
+    excluded: Set,
+}
+
+/// A set of ASCII characters.
+#[derive(Clone, Copy, Debug, Default)]
+struct Set(u128);
+
+impl Set {
+    fn of(characters: &str) -> Self {
+        characters.chars().fold(Self::default(), Self::with)
+    }
+
+    fn with(self, character: char) -> Self {
+        Self(self.0 | 1 << (u32::from(character) & 127))
+    }
+
+    fn has(self, byte: u8) -> bool {
+        byte.is_ascii() && self.0 >> byte & 1 == 1
+    }
+}
+
+pub(super) fn is_set(row: &[bool], at: usize) -> bool {
+    row.get(at).copied().unwrap_or_default()
+}
+
+impl Run {
+    pub(super) fn new<'a>(
+        expression: &Expression,
+        in_query: bool,
+        mut later: Peekable<impl Iterator<Item = &'a Part> + Clone>,
+    ) -> Self {
+        let operator = expression.operator;
+        let mut excluded = match operator {
+            Operator::Simple | Operator::Label | Operator::Parameter => Set::of("/?#"),
+            Operator::Segment if expression.is_list() => Set::of("?#"),
+            Operator::Segment => Set::of("/?#"),
+            Operator::Query | Operator::Continuation => Set::of("#"),
+            Operator::Reserved | Operator::Fragment => Set::default(),
+        };
+        if in_query && operator == Operator::Simple {
+            excluded = excluded.with('&');
+        }
+        if let Some(Part::Expression(next)) = later.peek() {
+            excluded = next
+                .operator
+                .first()
+                .map_or(excluded, |first| excluded.with(first));
+        }
+        if operator == Operator::Reserved {
+            for boundary in ['?', '#'] {
+                let mut later = later.clone();
+                if later.any(|part| has(part, boundary)) {
+                    excluded = excluded.with(boundary);
+                }
+            }
+        }
+        let name = |variable: &Variable| (variable.name.as_str().into(), variable.modifier);
+        Self {
+            operator,
+            variables: expression.variables.iter().map(name).collect(),
+            excluded,
+        }
+    }
+
+    /// Where it can begin, given where what is behind it can.
+    pub(super) fn starts(&self, uri: &[u8], rest: &[bool]) -> Vec<bool> {
+        let mut row = vec![false; uri.len() + 1];
+        // Whether from the byte behind on, the run can go on until the rest fits.
+        let mut goes_on = false;
+        for at in (0..=uri.len()).rev() {
+            let byte = uri.get(at).copied();
+            let in_run = byte.is_some_and(|byte| !self.excluded.has(byte)) && goes_on;
+            let begins = match self.operator.first() {
+                None => in_run,
+                Some(first) => is_set(rest, at) || byte.map(char::from) == Some(first) && goes_on,
+            };
+            if let Some(slot) = row.get_mut(at) {
+                *slot = begins;
+            }
+            goes_on = is_set(rest, at) || in_run;
+        }
+        row
+    }
+
+    /// Where the run that begins at `at` ends: as soon as the rest fits.
+    pub(super) fn end(&self, uri: &[u8], at: usize, rest: &[bool]) -> Option<usize> {
+        let bytes = || uri.iter().copied().enumerate().skip(at + 1);
+        let first_fit = || {
+            let stop = bytes().find(|(at, byte)| is_set(rest, *at) || self.excluded.has(*byte));
+            let end = stop.map_or(uri.len(), |(at, _)| at);
+            is_set(rest, end).then_some(end)
+        };
+        let byte = uri.get(at).copied();
+        match self.operator.first() {
+            None => byte
+                .filter(|byte| !self.excluded.has(*byte))
+                .and_then(|_| first_fit()),
+            Some(first) => byte
+                .filter(|byte| char::from(*byte) == first)
+                .and_then(|_| first_fit())
+                .or_else(|| is_set(rest, at).then_some(at)),
+        }
+    }
+
+    /// Takes the values out of what the run matched.
+    pub(super) fn read(&self, text: &str, captures: &mut Captures) -> Option<()> {
+        let values = match self.operator.first() {
+            None => text,
+            // Nothing stands for no value at all.
+            Some(_) if text.is_empty() => return Some(()),
+            Some(first) => text.strip_prefix(first)?,
+        };
+        if self.operator.is_named() {
+            return self.read_named(values, captures);
+        }
+        if let [(name, modifier @ (Modifier::Whole | Modifier::Prefix(_)))] = &*self.variables {
+            captures.push((Arc::clone(name), one(values, *modifier)?));
+            return Some(());
+        }
+        let mut values = values.split(self.operator.separator()).peekable();
+        for (name, modifier) in &self.variables {
+            if values.peek().is_none() {
+                break;
+            }
+            let captured = match modifier {
+                Modifier::Explode => Captured::Many(values.by_ref().map(Into::into).collect()),
+                modifier => one(values.next()?, *modifier)?,
+            };
+            captures.push((Arc::clone(name), captured));
+        }
+        let is_all = values.next().is_none();
+        is_all.then_some(())
+    }
+
+    fn read_named(&self, values: &str, captures: &mut Captures) -> Option<()> {
+        let from = captures.len();
+        for pair in values.split(self.operator.separator()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (name, modifier) = self.variables.iter().find(|it| *it.0 == *name)?;
+            let mut known = captures.iter_mut().skip(from);
+            let known = known.find(|it| it.0 == *name).map(|it| &mut it.1);
+            match (known, modifier) {
+                (Some(Captured::Many(items)), _) => items.push(value.into()),
+                (Some(Captured::One(_)), _) => return None,
+                (None, Modifier::Explode) => {
+                    captures.push((Arc::clone(name), Captured::Many(vec![value.into()])));
+                }
+                (None, modifier) => captures.push((Arc::clone(name), one(value, *modifier)?)),
+            }
+        }
+        Some(())
+    }
+}
+
+/// A single value, if it is not longer than its variable allows.
+fn one(value: &str, modifier: Modifier) -> Option<Captured> {
+    if let Modifier::Prefix(length) = modifier {
+        let decoded = String::from_utf8(decode(value)?).ok()?;
+        if decoded.chars().count() > length {
+            return None;
+        }
+    }
+    Some(Captured::One(value.into()))
+}
+
+/// Whether a part brings this character, which a `{+x}` before it must leave alone.
+fn has(part: &Part, character: char) -> bool {
+    match part {
+        Part::Literal(literal) => literal.contains(character),
+        Part::Expression(expression) => expression.operator.first() == Some(character),
+    }
+}
