@@ -3,7 +3,10 @@
 use std::{borrow::Cow, error::Error as StdError, fmt, io};
 
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{
+    json,
+    value::{RawValue, to_raw_value},
+};
 
 use crate::jsonrpc::{ErrorCode, ErrorObject};
 
@@ -72,6 +75,22 @@ impl Error {
     #[must_use]
     pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::protocol(ErrorCode::INVALID_PARAMS, message)
+    }
+
+    /// There is nothing to be read at a URI: [`ErrorCode::RESOURCE_NOT_FOUND`], which clients that speak 2026-07-28 get
+    /// as [`ErrorCode::INVALID_PARAMS`], with the URI in the data.
+    /// See [error handling](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#error-handling).
+    #[must_use]
+    pub fn resource_not_found(uri: &str) -> Self {
+        let mut shown: Cow<'_, str> = uri.into();
+        if let Some((end, _)) = uri.char_indices().nth(256) {
+            shown = format!("{}…", uri.get(..end).unwrap_or_default()).into();
+        }
+        Self::protocol(
+            ErrorCode::RESOURCE_NOT_FOUND,
+            format!("Resource not found: {shown}"),
+        )
+        .with_data(json!({"uri": uri}))
     }
 
     /// [`ErrorCode::INVALID_REQUEST`]: the request makes no sense now.

@@ -56,7 +56,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Server`], [`ServerSession`], [`Tool`], [`Prompt`] | what a server offers, and to whom |
+//! | [`Server`], [`ServerSession`], [`Tool`], [`Prompt`], [`Resource`], [`ResourceTemplate`] | what a server offers, and to whom |
 //! | [`Completer`] | what the arguments of prompts could be, while they are typed |
 //! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`] | what a client asks, and of whom |
 //! | [`RequestContext`] | what a handler knows of its request: progress, cancellation, the caller |
@@ -131,9 +131,10 @@ pub use protocol::Revision;
 pub use schema::{JsonSchema, Schema, SchemaOptions, Violation, Violations};
 pub use server::{
     ArgumentOptions, Asked, Completer, CompleterArguments, Completing, IntoCompleter,
-    IntoCompletion, IntoPromptResult, IntoToolError, IntoToolResult, Prompt, PromptArguments,
-    PromptInput, Question, Questions, Reply, Server, ServerSession, SessionCall, StateKey,
-    Structured, Tool, ToolArguments, ToolError, ToolInput,
+    IntoCompletion, IntoPromptResult, IntoResourceResult, IntoToolError, IntoToolResult, Prompt,
+    PromptArguments, PromptInput, Question, Questions, Reply, Resource, ResourceArguments,
+    ResourceTemplate, Server, ServerSession, SessionCall, StateKey, Structured, TemplateArguments,
+    TemplateInput, TemplateVariables, Tool, ToolArguments, ToolError, ToolInput,
 };
 pub use session::{
     Handler, HandlerContext, HandlerFuture, IntoError, Progress, ProgressAmount, ReportProgress,

@@ -16,6 +16,7 @@ mod peer;
 mod rounds;
 mod session;
 mod subscription;
+mod template;
 mod verdicts;
 
 pub use answer::{Accept, AnswerArguments, IntoCreateMessageResult, IntoElicitResult};

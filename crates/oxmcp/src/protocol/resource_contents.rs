@@ -2,6 +2,9 @@
 //!
 //! See [resource contents](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#resource-contents).
 
+use std::borrow::Cow;
+
+use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeStruct};
 
 use super::{Blob, Meta, open_enum::setters};
@@ -17,7 +20,7 @@ use super::{Blob, Meta, open_enum::setters};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceContents {
-    /// What it is read by.
+    /// What it is read by. Where a handler of a server leaves it empty, it is the URI that is read.
     pub uri: String,
     /// What it is, where that is known.
     pub mime_type: Option<String>,
@@ -50,7 +53,7 @@ impl ResourceContents {
         Self::new(uri, ResourceBody::Blob(bytes.into()))
     }
 
-    fn new(uri: impl Into<String>, body: ResourceBody) -> Self {
+    pub(crate) fn new(uri: impl Into<String>, body: ResourceBody) -> Self {
         Self {
             uri: uri.into(),
             mime_type: None,
@@ -73,6 +76,27 @@ setters!(ResourceContents {
     /// The same with a MIME type.
     with_mime_type => mime_type: String,
 });
+
+/// The contents of what is being read: a server fills in the URI.
+macro_rules! without_uri {
+    ($($from:ty => $body:ident),+ $(,)?) => { $(
+        impl From<$from> for ResourceContents {
+            fn from(body: $from) -> Self {
+                Self::new("", ResourceBody::$body(body.into()))
+            }
+        }
+    )+ };
+}
+
+without_uri!(
+    String => Text,
+    &str => Text,
+    Box<str> => Text,
+    Cow<'_, str> => Text,
+    Blob => Blob,
+    Bytes => Blob,
+    Vec<u8> => Blob,
+);
 
 impl Serialize for ResourceContents {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

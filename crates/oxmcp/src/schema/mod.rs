@@ -25,5 +25,5 @@ pub(crate) use expected::{list, quote_text};
 pub use options::SchemaOptions;
 pub use order::declared;
 pub(crate) use spelling::nearest;
-pub(crate) use strings::StringFields;
+pub(crate) use strings::{Given, StringFields};
 pub use violations::{Violation, Violations};

@@ -20,6 +20,13 @@ pub(crate) struct StringFields {
     fields: Vec<StringField>,
 }
 
+/// What was given for a field: a text and, for a field that is a list, the texts that it is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Given<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) pieces: &'a [String],
+}
+
 /// A field of such an object.
 #[derive(Clone, Debug)]
 pub(crate) struct StringField {
@@ -29,7 +36,9 @@ pub(crate) struct StringField {
     pub(crate) is_required: bool,
     /// The only values that are accepted, as they are typed. Empty where any may be.
     pub(crate) values: Vec<String>,
+    /// Those of the items, where it is a list.
     kinds: Kinds,
+    is_list: bool,
 }
 
 impl StringFields {
@@ -38,6 +47,18 @@ impl StringFields {
     /// # Errors
     /// Where it is no struct with named fields, or one of them cannot be read from a string. It says what to do.
     pub(crate) fn new(schema: Schema) -> Result<Self> {
+        Self::build(schema, false)
+    }
+
+    /// The same, where a field may be a list as well.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(crate) fn with_lists(schema: Schema) -> Result<Self> {
+        Self::build(schema, true)
+    }
+
+    fn build(schema: Schema, lists: bool) -> Result<Self> {
         let root = schema.marked();
         if !schema.is_object() || root.get("anyOf").is_some() {
             return Err(Error::misuse(format!(
@@ -48,17 +69,23 @@ impl StringFields {
         let required = root.get("required").and_then(Value::as_array);
         let is_required =
             |name: &str| required.is_some_and(|names| names.iter().any(|known| known == name));
-        let properties = root.get("properties").and_then(Value::as_object);
-        let properties = properties.map(|all| order::in_order(all, root.get("required")));
-        let properties = properties.into_iter().flatten();
-        let fields = properties
-            .map(|(name, property)| StringField::of(name, property, is_required(name)))
-            .collect::<Result<_>>()?;
+        let properties = order::property_names(root).into_iter();
+        let fields = properties.map(|name| {
+            let property = &root["properties"][name];
+            StringField::of(name, property, is_required(name), lists)
+        });
+        let fields = fields.collect::<Result<_>>()?;
         Ok(Self { schema, fields })
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &StringField> {
         self.fields.iter()
+    }
+
+    /// Whether members are taken that no field is named after, as maps take them.
+    pub(crate) fn is_open(&self) -> bool {
+        let additional = self.schema.marked().get("additionalProperties");
+        additional.is_some_and(|additional| *additional != Value::Bool(false))
     }
 
     /// Writes what was given as the object that it stands for, and validates it.
@@ -69,11 +96,23 @@ impl StringFields {
         &self,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<StringObject, String> {
+        let given = given.into_iter();
+        self.read_lists(given.map(|(name, text)| (name, Given { text, pieces: &[] })))
+    }
+
+    /// The same, where lists may have been given as well.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(crate) fn read_lists<'a>(
+        &self,
+        given: impl IntoIterator<Item = (&'a str, Given<'a>)>,
+    ) -> Result<StringObject, String> {
         let mut object = StringObject::default();
         let mut json = b"{".to_vec();
-        for (name, text) in given {
+        for (name, given) in given {
             let field = self.fields.iter().find(|field| field.name == name);
-            if field.is_some_and(|field| field.is_left_out(text)) {
+            if field.is_some_and(|field| field.is_left_out(given.text)) {
                 continue;
             }
             if !object.names.is_empty() {
@@ -84,8 +123,8 @@ impl StringFields {
             write_string(&mut json, name);
             json.push(b':');
             match field {
-                Some(field) => field.kinds.write(&mut json, text),
-                None => write_string(&mut json, text),
+                Some(field) => field.write(&mut json, given),
+                None => write_string(&mut json, given.text),
             }
             object.names.push(name.to_owned());
         }
@@ -113,14 +152,17 @@ fn line(offence: &Violation) -> String {
 }
 
 impl StringField {
-    fn of(name: &str, schema: &Value, is_required: bool) -> Result<Self> {
+    fn of(name: &str, schema: &Value, is_required: bool, lists: bool) -> Result<Self> {
         let text = |keyword| {
             schema
                 .get(keyword)
                 .and_then(Value::as_str)
                 .map(str::to_owned)
         };
-        let kinds = Kinds::of(schema);
+        let is_list = lists && schema.get("type").is_some_and(|kind| kind == "array");
+        let items = schema.get("items").filter(|_| is_list);
+        let single = items.unwrap_or(schema);
+        let kinds = Kinds::of(single);
         if kinds == Kinds::default() {
             return Err(Error::misuse(format!(
                 "the field {} is {}, and all that comes is strings; let it be a String, a number, a bool, an enum without data, or an Option of these",
@@ -129,7 +171,7 @@ impl StringField {
             )));
         }
         let mut values = Vec::new();
-        typed_values(schema, &mut values);
+        typed_values(single, &mut values);
         Ok(Self {
             name: name.to_owned(),
             title: text("title"),
@@ -137,13 +179,34 @@ impl StringField {
             is_required,
             values,
             kinds,
+            is_list,
         })
+    }
+
+    pub(crate) fn is_list(&self) -> bool {
+        self.is_list
+    }
+
+    /// Writes the value that was given.
+    fn write(&self, out: &mut Vec<u8>, given: Given<'_>) {
+        if !self.is_list {
+            return self.kinds.write(out, given.text);
+        }
+        out.push(b'[');
+        for (index, piece) in given.pieces.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            self.kinds.write(out, piece);
+        }
+        out.push(b']');
     }
 
     /// Many forms send what was not filled in as an empty text. Where that is no value, nothing is meant.
     fn is_left_out(&self, text: &str) -> bool {
-        let is_value = self.kinds.string
-            && (self.values.is_empty() || self.values.iter().any(String::is_empty));
+        let is_value = self.is_list
+            || self.kinds.string
+                && (self.values.is_empty() || self.values.iter().any(String::is_empty));
         !self.is_required && !is_value && text.trim().is_empty()
     }
 }

@@ -5,14 +5,15 @@ use std::{sync::Arc, time::Duration};
 use crate::{
     Limits, Revision,
     protocol::{
-        CacheHint, Implementation, JsonObject, PromptsCapability, ServerCapabilities,
-        ToolsCapability,
+        CacheHint, Implementation, JsonObject, PromptsCapability, ResourcesCapability,
+        ServerCapabilities, ToolsCapability,
     },
     server::{
         ask::{AskSettings, OnRootsChanged},
         completion::can_complete,
         prompt::RegisteredPrompt,
         registry::Registry,
+        resource::{RegisteredResource, RegisteredTemplate, Routes},
         tool::RegisteredTool,
     },
     session::middleware::Stack,
@@ -30,6 +31,10 @@ pub(crate) struct Features {
     pub(crate) instructions: Option<String>,
     pub(crate) tools: Registry<RegisteredTool>,
     pub(crate) prompts: Registry<RegisteredPrompt>,
+    pub(crate) resources: Registry<RegisteredResource>,
+    pub(crate) templates: Registry<RegisteredTemplate>,
+    /// `templates`, in the order in which they are asked.
+    pub(crate) routes: Routes,
     /// Whether there ever was something that can be completed: a capability that was declared is kept.
     pub(crate) completes: bool,
     pub(crate) page_size: usize,
@@ -55,6 +60,9 @@ impl Features {
             instructions: None,
             tools: Registry::default(),
             prompts: Registry::default(),
+            resources: Registry::default(),
+            templates: Registry::default(),
+            routes: Routes::default(),
             completes: false,
             page_size: PAGE_SIZE,
             discover_cache: CacheHint::default(),
@@ -73,7 +81,15 @@ impl Features {
         self.stamp = stamp(&self.info);
         self.tools.refresh();
         self.prompts.refresh();
-        self.completes |= can_complete(&self.prompts);
+        if self.resources.is_declared() || self.templates.is_declared() {
+            // They are one capability.
+            self.resources.declare();
+            self.templates.declare();
+        }
+        self.resources.refresh();
+        self.templates.refresh();
+        self.routes = Routes::of(&self.templates);
+        self.completes |= can_complete(&self.prompts) || can_complete(&self.templates);
     }
 
     /// What the server says it can do: what it was given, and nothing else.
@@ -87,6 +103,12 @@ impl Features {
         }
         if self.prompts.is_declared() {
             capabilities.prompts = Some(PromptsCapability { list_changed: true });
+        }
+        if self.resources.is_declared() {
+            capabilities.resources = Some(ResourcesCapability {
+                subscribe: false,
+                list_changed: true,
+            });
         }
         if self.completes {
             capabilities.completions = Some(JsonObject::default());

@@ -11,8 +11,8 @@ use data_encoding::BASE64URL_NOPAD;
 use crate::{
     Error, Result, Revision,
     protocol::{
-        CacheHint, CacheScope, Cursor, HasMeta, ListPromptsResult, ListToolsResult, Method,
-        Project, encode_result, into_text, method,
+        CacheHint, CacheScope, Cursor, HasMeta, ListPromptsResult, ListResourceTemplatesResult,
+        ListResourcesResult, ListToolsResult, Method, Project, encode_result, into_text, method,
     },
     server::{features::Features, registry::Feature},
     session::{Body, RequestContext},
@@ -46,6 +46,8 @@ macro_rules! list_page {
 
 list_page! {
     ListToolsResult { tools: crate::protocol::Tool } by ListTools;
+    ListResourcesResult { resources: crate::protocol::Resource } by ListResources;
+    ListResourceTemplatesResult { resource_templates: crate::protocol::ResourceTemplate } by ListResourceTemplates;
     ListPromptsResult { prompts: crate::protocol::Prompt } by ListPrompts;
 }
 

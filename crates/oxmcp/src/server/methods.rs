@@ -23,6 +23,7 @@ use crate::{
         peer::ServerPeer,
         prompt::{RegisteredPrompt, get_prompt},
         registry::{Feature, Registry},
+        resource::{RegisteredResource, RegisteredTemplate, read_resource},
         tool::{RegisteredTool, call_tool},
     },
     session::{Body, RequestContext, Work},
@@ -48,6 +49,12 @@ type Handler = fn(Call<'_>) -> Result<Served>;
 const METHODS: &[(&str, Handler)] = &[
     (method::CallTool::NAME, call_tool),
     (method::ListTools::NAME, list::<RegisteredTool>),
+    (method::ReadResource::NAME, read_resource),
+    (method::ListResources::NAME, list::<RegisteredResource>),
+    (
+        method::ListResourceTemplates::NAME,
+        list::<RegisteredTemplate>,
+    ),
     (method::GetPrompt::NAME, get_prompt),
     (method::ListPrompts::NAME, list::<RegisteredPrompt>),
     (method::Complete::NAME, complete),

@@ -11,6 +11,7 @@ mod methods;
 mod peer;
 mod prompt;
 mod registry;
+mod resource;
 mod session;
 mod span;
 mod tool;
@@ -20,6 +21,10 @@ pub use ask::{Asked, Question, Questions, Reply, SessionCall, StateKey};
 pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
 pub use handle::Server;
 pub use prompt::{ArgumentOptions, IntoPromptResult, Prompt, PromptArguments, PromptInput};
+pub use resource::{
+    IntoResourceResult, Resource, ResourceArguments, ResourceTemplate, TemplateArguments,
+    TemplateInput, TemplateVariables,
+};
 pub use session::ServerSession;
 pub use tool::{
     IntoToolError, IntoToolResult, Structured, Tool, ToolArguments, ToolError, ToolInput,

@@ -68,7 +68,7 @@ fn starts_fragment(part: &Part) -> bool {
 /// Checks that each variable has one place, and that there are not too many.
 pub(super) fn check_names(template: &UriTemplate) -> Result<(), String> {
     let mut seen = HashSet::new();
-    for name in template.names() {
+    for (name, _) in template.variables() {
         if !seen.insert(name) {
             return Err(format!(
                 "the variable {name:?} stands there twice; give each place a name of its own"

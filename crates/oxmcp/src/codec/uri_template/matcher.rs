@@ -19,7 +19,7 @@ use super::{
 use crate::codec::uri::normalized;
 
 /// A longer URI matches nothing. Browsers and servers stop at such lengths, too.
-pub(crate) const LONGEST_URI: usize = 8 << 10;
+const LONGEST_URI: usize = 8 << 10;
 
 /// A template that URIs are held against, in a time that grows with their length and no faster.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Matcher {
         Ok(Self {
             pieces,
             literal_bytes,
-            variables: template.names().count(),
+            variables: template.variables().count(),
         })
     }
 
@@ -365,7 +365,7 @@ mod tests {
                 let value = if index == 10 { format!("r{}", value.replace(['?', '#', '%'], "")) } else { value.clone() };
                 Some(Value::Text(value))
             };
-            let values: Vec<_> = template.names().map(|name| (name, value(name))).collect();
+            let values: Vec<_> = template.variables().map(|(name, _)| (name, value(name))).collect();
             let get = |name: &str| values.iter().find(|it| it.0 == name)?.1.as_ref();
             let uri = template.expand(get);
             let captures = matcher.captures(&uri);

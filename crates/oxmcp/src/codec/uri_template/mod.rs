@@ -8,5 +8,5 @@ mod parse;
 mod run;
 
 pub(crate) use expand::Value;
-pub(crate) use matcher::{Captured, Captures, LONGEST_URI, Matcher};
+pub(crate) use matcher::{Captured, Captures, Matcher};
 pub(crate) use parse::UriTemplate;

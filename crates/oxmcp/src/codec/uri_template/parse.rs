@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::codec::uri::{decode, normalized};
+use crate::codec::uri::{check_scheme, decode, normalized};
 
 /// Nobody writes longer ones by hand.
 const LONGEST: usize = 4096;
@@ -135,13 +135,26 @@ impl UriTemplate {
         }
     }
 
-    /// The names of its variables, in their order.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    /// Checks that what it begins with is a scheme, where that does not vary.
+    ///
+    /// # Errors
+    /// What would be right.
+    pub(crate) fn check_scheme(&self) -> Result<(), String> {
+        match self.parts.first() {
+            Some(Part::Expression(_)) => Ok(()),
+            Some(Part::Literal(literal)) => check_scheme(literal),
+            None => check_scheme(""),
+        }
+    }
+
+    /// Its variables in their order: their names, and whether they are exploded lists.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, bool)> {
         let expressions = self.parts.iter().filter_map(|part| match part {
             Part::Literal(_) => None,
             Part::Expression(expression) => Some(expression),
         });
-        expressions.flat_map(|it| it.variables.iter().map(|variable| variable.name.as_str()))
+        let variables = expressions.flat_map(|expression| &expression.variables);
+        variables.map(|it| (it.name.as_str(), it.modifier == Modifier::Explode))
     }
 }
 
@@ -255,7 +268,8 @@ mod tests {
             assert!(UriTemplate::parse(text).is_ok(), "{text}");
         }
         let template = UriTemplate::parse("a://{x}{?y,z*}").unwrap();
-        assert_eq!(template.names().collect::<Vec<_>>(), ["x", "y", "z"]);
+        let variables: Vec<_> = template.variables().collect();
+        assert_eq!(variables, [("x", false), ("y", false), ("z", true)]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::{
         methods::{Call, Served, unknown},
         prompt::RegisteredPrompt,
         registry::{Feature, Registry},
+        resource::RegisteredTemplate,
     },
 };
 
@@ -92,10 +93,9 @@ pub(in crate::server) fn complete(call: Call<'_>) -> Result<Served> {
         CompletionReference::Prompt(prompt) => {
             find::<RegisteredPrompt>(&call, &prompt.name, &argument.name)
         }
-        CompletionReference::Resource(template) => Err(Error::invalid_params(format!(
-            "Unknown resource template: {} (there are none)",
-            quote_text(&template.uri)
-        ))),
+        CompletionReference::Resource(template) => {
+            find::<RegisteredTemplate>(&call, &template.uri, &argument.name)
+        }
         CompletionReference::Unknown(_) => Err(Error::invalid_params(
             "the \"type\" of \"ref\" must be \"ref/prompt\" or \"ref/resource\"",
         )),

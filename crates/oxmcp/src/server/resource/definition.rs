@@ -1,0 +1,120 @@
+use std::{fmt, future::ready, sync::Arc};
+
+use serde_json::Value;
+
+use super::{
+    ErasedHandler, IntoResourceResult, ResourceArguments, handler::erase, options::options,
+};
+use crate::{
+    Error,
+    codec::uri,
+    protocol::{
+        Annotations, Blob, CacheHint, Icon, Resource as Definition, ResourceBody, ResourceContents,
+    },
+    server::{
+        handler::{Handler, HandlerFuture},
+        registry::Visibility,
+    },
+    session::RequestContext,
+};
+
+/// A resource: what clients are told of it, and the function that reads it.
+///
+/// Its URI is absolute; what is wrong with it is reported when the resource is added to a server with
+/// [`Server::add_resources`](crate::Server::add_resources), or when the server begins to serve.
+/// See [resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#resource).
+///
+/// ```
+/// use oxmcp::{RequestContext, Resource};
+///
+/// // What never changes.
+/// let licence = Resource::text("docs://licence", "licence", "Do what you like.");
+///
+/// // What is read anew each time.
+/// async fn log(_cx: RequestContext) -> std::io::Result<String> {
+///     std::fs::read_to_string("/var/log/app.log")
+/// }
+/// let log = Resource::new("app://log", "log", log)
+///     .title("What happened")
+///     .mime_type("text/plain");
+/// # let _ = (licence, log);
+/// ```
+pub struct Resource {
+    pub(super) definition: Definition,
+    pub(super) handler: ErasedHandler,
+    pub(super) hint: Option<CacheHint>,
+    pub(super) visibility: Option<Visibility>,
+    /// The first thing that is wrong.
+    pub(super) problem: Option<Error>,
+}
+
+impl Resource {
+    /// A resource that is read by a function. `name` is for programs; [`title`](Self::title) is for people.
+    pub fn new<Arguments, H>(uri: impl Into<String>, name: impl Into<String>, handler: H) -> Self
+    where
+        H: Handler<Arguments>,
+        Arguments: ResourceArguments,
+        H::Returned: HandlerFuture<Output: IntoResourceResult> + Send + 'static,
+    {
+        Self::erased(uri.into(), name.into(), erase(handler))
+    }
+
+    /// A text that stays as it is.
+    pub fn text(uri: impl Into<String>, name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::fixed(uri.into(), name.into(), ResourceBody::Text(text.into()))
+    }
+
+    /// Bytes that stay as they are.
+    pub fn blob(uri: impl Into<String>, name: impl Into<String>, bytes: impl Into<Blob>) -> Self {
+        Self::fixed(uri.into(), name.into(), ResourceBody::Blob(bytes.into()))
+    }
+
+    fn fixed(uri: String, name: String, body: ResourceBody) -> Self {
+        let size = match &body {
+            ResourceBody::Text(text) => text.len(),
+            ResourceBody::Blob(blob) => blob.len(),
+        };
+        let handler: ErasedHandler = Arc::new(move |_context, target| {
+            let contents = ResourceContents::new(&*target.uri, body.clone());
+            Ok(Box::pin(ready(Ok(contents.into()))))
+        });
+        Self::erased(uri, name, handler).size(size as u64)
+    }
+
+    pub(in crate::server) fn erased(uri: String, name: String, handler: ErasedHandler) -> Self {
+        let problem = uri::check_absolute(&uri)
+            .err()
+            .map(|problem| Error::misuse(format!("resource {uri:?}: {problem}")));
+        Self {
+            definition: Definition::new(uri, name),
+            handler,
+            hint: None,
+            visibility: None,
+            problem,
+        }
+    }
+
+    /// How long it is, in bytes, before any encoding. That of texts and bytes that stay as they are is known already.
+    #[must_use]
+    pub fn size(mut self, bytes: u64) -> Self {
+        self.definition.size = Some(bytes);
+        self
+    }
+
+    /// What it is read by.
+    #[must_use]
+    pub fn uri(&self) -> &str {
+        &self.definition.uri
+    }
+}
+
+options!(Resource);
+
+impl fmt::Debug for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resource")
+            .field("uri", &self.definition.uri)
+            .field("problem", &self.problem)
+            .finish_non_exhaustive()
+    }
+}

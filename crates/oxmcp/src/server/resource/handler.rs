@@ -1,0 +1,145 @@
+use std::{future::Future, sync::Arc};
+
+use serde::de::DeserializeOwned;
+
+use super::{ErasedHandler, IntoResourceResult, TemplateVariables};
+use crate::{
+    Error,
+    protocol::ResourceNotFoundData,
+    schema::{JsonSchema, Schema, StringFields},
+    server::handler::{Handler, HandlerContext, HandlerFuture},
+    session::RequestContext,
+};
+
+/// The arguments of a [`Handler`] of resources: `()` or `(RequestContext,)`.
+#[diagnostic::on_unimplemented(
+    message = "a resource's handler cannot take `{Self}`",
+    label = "not `()` or `(RequestContext)`",
+    note = "a handler is `async fn() -> Output` or `async fn(RequestContext) -> Output`; what is read is known by its URI",
+    note = "for many resources with one handler, use a `ResourceTemplate`"
+)]
+pub trait ResourceArguments: Sized + 'static {
+    /// Makes them of what there is.
+    #[doc(hidden)]
+    fn of(context: RequestContext) -> Self;
+}
+
+impl ResourceArguments for () {
+    fn of(_context: RequestContext) -> Self {}
+}
+
+impl<Context: HandlerContext> ResourceArguments for (Context,) {
+    fn of(context: RequestContext) -> Self {
+        (Context::of(context),)
+    }
+}
+
+/// What a template's handler takes: a struct with a field for each variable.
+///
+/// Derive both: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`. In a URI everything is a string, so each field is one
+/// of these, or an `Option` of it: a `String` or anything else that is one in JSON, a number, a `bool`, an enum whose
+/// variants have no data, or a newtype of these; and a `Vec` of them for `{variable*}`.
+#[diagnostic::on_unimplemented(
+    message = "a resource template cannot take `{Self}` as its input",
+    label = "not an input type",
+    note = "derive what it needs: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`"
+)]
+pub trait TemplateInput: DeserializeOwned + JsonSchema + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> TemplateInput for T {}
+
+/// The arguments of a [`Handler`] of resource templates: `(Input,)` or `(RequestContext, Input)`.
+#[diagnostic::on_unimplemented(
+    message = "a resource template's handler cannot take `{Self}`",
+    label = "not `(Input)` or `(RequestContext, Input)`",
+    note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
+    note = "`Input` is one struct of yours, with a field for each variable: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`"
+)]
+pub trait TemplateArguments: Sized + 'static {
+    /// The schema of the input.
+    #[doc(hidden)]
+    fn schema() -> Schema;
+
+    /// Reads the input. It has been validated.
+    #[doc(hidden)]
+    fn read(context: RequestContext, json: &str) -> serde_json::Result<Self>;
+}
+
+impl<Input: TemplateInput> TemplateArguments for (Input,) {
+    fn schema() -> Schema {
+        Schema::of::<Input>()
+    }
+
+    fn read(_context: RequestContext, json: &str) -> serde_json::Result<Self> {
+        Ok((serde_json::from_str(json)?,))
+    }
+}
+
+impl<Context: HandlerContext, Input: TemplateInput> TemplateArguments for (Context, Input) {
+    fn schema() -> Schema {
+        Schema::of::<Input>()
+    }
+
+    fn read(context: RequestContext, json: &str) -> serde_json::Result<Self> {
+        Ok((Context::of(context), serde_json::from_str(json)?))
+    }
+}
+
+/// Forgets the type of a handler of one resource.
+pub(super) fn erase<Arguments, H>(handler: H) -> ErasedHandler
+where
+    Arguments: ResourceArguments,
+    H: Handler<Arguments>,
+    H::Returned: HandlerFuture<Output: IntoResourceResult> + Send + 'static,
+{
+    Arc::new(move |context, target| {
+        let running = handler.call(Arguments::of(context)).run();
+        Ok(Box::pin(async move {
+            running.await.into_resource_result(&target.uri)
+        }))
+    })
+}
+
+/// Forgets the type of a template's handler that takes `fields`.
+pub(super) fn erase_typed<Arguments, H>(fields: StringFields, handler: H) -> ErasedHandler
+where
+    Arguments: TemplateArguments,
+    H: Handler<Arguments>,
+    H::Returned: HandlerFuture<Output: IntoResourceResult> + Send + 'static,
+{
+    Arc::new(move |context, target| {
+        let no_such = |wrong: String| no_such(&target.uri, &wrong);
+        let variables = TemplateVariables::of(&target).map_err(no_such)?;
+        let object = fields.read_lists(variables.given()).map_err(no_such)?;
+        let arguments = Arguments::read(context, object.json());
+        let arguments = arguments.map_err(|error| no_such(object.explain(&error)))?;
+        let running = handler.call(arguments).run();
+        Ok(Box::pin(async move {
+            running.await.into_resource_result(&target.uri)
+        }))
+    })
+}
+
+/// Forgets the type of a template's handler that takes the variables as they come.
+pub(super) fn erase_dynamic<F, Fut>(handler: F) -> ErasedHandler
+where
+    F: Fn(RequestContext, TemplateVariables) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: IntoResourceResult> + Send + 'static,
+{
+    Arc::new(move |context, target| {
+        let variables = TemplateVariables::of(&target);
+        let variables = variables.map_err(|wrong| no_such(&target.uri, &wrong))?;
+        let running = handler(context, variables);
+        Ok(Box::pin(async move {
+            running.await.into_resource_result(&target.uri)
+        }))
+    })
+}
+
+/// A URI that the template matches, with values that it cannot have.
+fn no_such(uri: &str, wrong: &str) -> Error {
+    let error = Error::resource_not_found(uri);
+    let message = format!("{}\n{wrong}", error.message());
+    Error::protocol(error.code(), message).with_data(ResourceNotFoundData::new(uri))
+}

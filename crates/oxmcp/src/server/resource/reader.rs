@@ -1,0 +1,90 @@
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::{
+    Result,
+    codec::uri_template::Captures,
+    protocol::{CacheHint, CacheScope, ReadResourceResult},
+    session::{Body, BoxFuture, Pace, RequestContext, Work},
+};
+
+/// What is to be read: cheap to clone, so that a handler can be begun again.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) uri: Arc<str>,
+    /// What a template's variables stand for.
+    pub(crate) captures: Arc<Captures>,
+}
+
+/// A read that has begun, or that could not.
+pub(crate) type Begun = Result<BoxFuture<Result<ReadResourceResult>>>;
+
+/// A handler whose type has been forgotten.
+pub(crate) type ErasedHandler = Arc<dyn Fn(RequestContext, Target) -> Begun + Send + Sync>;
+
+/// What reads a resource, or all resources of a template.
+pub(crate) struct Reader {
+    pub(super) handler: ErasedHandler,
+    pub(super) mime_type: Option<String>,
+    pub(super) hint: Option<CacheHint>,
+    /// Whether only some callers may read it.
+    pub(super) is_restricted: bool,
+    pub(super) pace: Arc<Pace>,
+}
+
+impl Reader {
+    /// Reads. As with tools, a handler that has shown to be quick is begun here and now, and any other in the task that
+    /// it will get.
+    pub(super) fn read(self: &Arc<Self>, context: RequestContext, target: Target) -> Work {
+        let pace = Some(Arc::clone(&self.pace));
+        if self.pace.is_quick() {
+            let begun = Some(Instant::now());
+            let future = self.begin(context, target);
+            return Work {
+                future,
+                pace,
+                begun,
+            };
+        }
+        let reader = Arc::clone(self);
+        let future = Box::pin(async move { reader.begin(context, target).await });
+        Work {
+            future,
+            pace,
+            begun: None,
+        }
+    }
+
+    /// Begins the handler. It may be begun again with the same target.
+    fn begin(self: &Arc<Self>, context: RequestContext, target: Target) -> BoxFuture<Result<Body>> {
+        let uri = Arc::clone(&target.uri);
+        let begun = (self.handler)(context, target);
+        let reader = Arc::clone(self);
+        Box::pin(async move {
+            let mut result = begun?.await?;
+            reader.fill_in(&mut result, &uri);
+            Ok(Body::of(result))
+        })
+    }
+
+    /// Says what the handler has left to the definition to say.
+    fn fill_in(&self, result: &mut ReadResourceResult, uri: &str) {
+        for contents in &mut result.contents {
+            if contents.uri.is_empty() {
+                uri.clone_into(&mut contents.uri);
+            }
+            // What has another URI is another resource, of another type perhaps.
+            if contents.mime_type.is_none() && contents.uri == uri {
+                contents.mime_type.clone_from(&self.mime_type);
+            }
+        }
+        if let Some(mut hint) = self.hint {
+            if self.is_restricted {
+                hint.scope = CacheScope::Private;
+            }
+            result.ttl_ms.get_or_insert(hint.ttl_ms());
+            result.cache_scope.get_or_insert(hint.scope);
+        }
+    }
+}

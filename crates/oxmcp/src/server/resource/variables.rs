@@ -1,0 +1,113 @@
+use std::sync::Arc;
+
+use super::Target;
+use crate::{
+    codec::{uri::decode, uri_template::Captured},
+    schema::{Given, quote_text},
+};
+
+/// What the variables of a template stand for in a URI, decoded: what a handler of
+/// [`ResourceTemplate::dynamic`](crate::ResourceTemplate::dynamic) goes by.
+///
+/// A value is what the client sent, and can be anything. In particular it can be `..` or hold slashes, even where the
+/// variable is a plain `{x}`, since `%2F` stands for one: do not make a path of it.
+#[derive(Clone, Debug)]
+pub struct TemplateVariables {
+    uri: Arc<str>,
+    values: Vec<(Arc<str>, Values)>,
+}
+
+#[derive(Clone, Debug)]
+enum Values {
+    /// The decoded value, and the pieces between its commas, each decoded on its own.
+    One(String, Vec<String>),
+    Many(Vec<String>),
+}
+
+impl TemplateVariables {
+    /// Decodes what was matched.
+    ///
+    /// # Errors
+    /// Which variable is no text.
+    pub(super) fn of(target: &Target) -> Result<Self, String> {
+        let mut values = Vec::with_capacity(target.captures.len());
+        for (name, captured) in &*target.captures {
+            let text = |raw: &str| {
+                let text = decode(raw).and_then(|bytes| String::from_utf8(bytes).ok());
+                text.ok_or_else(|| {
+                    format!(
+                        "{}: {} stands for no UTF-8 text",
+                        quote_text(name),
+                        quote_text(raw)
+                    )
+                })
+            };
+            let value = match captured {
+                Captured::One(raw) => {
+                    let pieces = raw.split(',').map(text).collect::<Result<_, _>>()?;
+                    Values::One(text(raw)?, pieces)
+                }
+                Captured::Many(raws) => {
+                    let items = raws.iter().map(|raw| text(raw));
+                    Values::Many(items.collect::<Result<_, _>>()?)
+                }
+            };
+            values.push((Arc::clone(name), value));
+        }
+        Ok(Self {
+            uri: Arc::clone(&target.uri),
+            values,
+        })
+    }
+
+    /// The URI that is to be read, as the client sent it.
+    #[must_use]
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// The value of a variable; of a list, the first one. `None` where the URI has none.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        match self.find(name)? {
+            Values::One(value, _) => Some(value),
+            Values::Many(values) => values.first().map(String::as_str),
+        }
+    }
+
+    /// All values of a variable, of which only a list (`{variable*}`) has several.
+    pub fn get_all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let values = match self.find(name) {
+            None => &[][..],
+            Some(Values::One(value, _)) => std::slice::from_ref(value),
+            Some(Values::Many(values)) => values,
+        };
+        values.iter().map(String::as_str)
+    }
+
+    /// The names of the variables that have a value, in the order of the template.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().map(|(name, _)| &**name)
+    }
+
+    fn find(&self, name: &str) -> Option<&Values> {
+        let mut values = self.values.iter();
+        values
+            .find(|(known, _)| **known == *name)
+            .map(|(_, value)| value)
+    }
+
+    /// The same for who reads it as a type.
+    pub(super) fn given(&self) -> impl Iterator<Item = (&str, Given<'_>)> {
+        self.values.iter().map(|(name, value)| {
+            let given = match value {
+                Values::One(text, pieces) => Given { text, pieces },
+                Values::Many(values) => Given {
+                    text: values.first().map_or("", String::as_str),
+                    pieces: values,
+                },
+            };
+            (&**name, given)
+        })
+    }
+}
