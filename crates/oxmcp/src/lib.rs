@@ -60,6 +60,7 @@
 //! | [`Completer`] | what the arguments of prompts could be, while they are typed |
 //! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`] | what a client asks, and of whom |
 //! | [`RequestContext`] | what a handler knows of its request: progress, cancellation, the caller |
+//! | [`logging`] | log messages for the user of the client |
 //! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, written down |
 //! | [`transport`] | [`stdio()`], [`Command`], [`in_memory`], byte streams, and how to write your own |
 //! | [`middleware`] | code that sees requests and notifications, on their way in or out |
@@ -100,7 +101,7 @@
 //!
 //! # Features and versions
 //!
-//! There are no Cargo features yet. The least Rust version is 1.88, and a newer one is a minor release; so is a new revision
+//! There is one Cargo feature, which is not on by default: `tracing-subscriber`, for the layer in [`logging`]. The least Rust version is 1.88, and a newer one is a minor release; so is a new revision
 //! of the protocol, for which structs and enums are `#[non_exhaustive]`. The crate runs on [tokio], which must have its timer
 //! and, for processes and sockets, its I/O enabled.
 //!
@@ -134,7 +135,7 @@ pub use server::{
     IntoCompletion, IntoPromptResult, IntoResourceResult, IntoToolError, IntoToolResult, Prompt,
     PromptArguments, PromptInput, Question, Questions, Reply, Resource, ResourceArguments,
     ResourceTemplate, Server, ServerSession, SessionCall, StateKey, Structured, TemplateArguments,
-    TemplateInput, TemplateVariables, Tool, ToolArguments, ToolError, ToolInput,
+    TemplateInput, TemplateVariables, Tool, ToolArguments, ToolError, ToolInput, logging,
 };
 pub use session::{
     Handler, HandlerContext, HandlerFuture, IntoError, Progress, ProgressAmount, ReportProgress,

@@ -11,6 +11,7 @@ use crate::{
     server::{
         ask::{AskSettings, OnRootsChanged},
         completion::can_complete,
+        logging::LogOptions,
         prompt::RegisteredPrompt,
         registry::Registry,
         resource::{RegisteredResource, RegisteredTemplate, Routes},
@@ -37,6 +38,8 @@ pub(crate) struct Features {
     pub(crate) routes: Routes,
     /// Whether there ever was something that can be completed: a capability that was declared is kept.
     pub(crate) completes: bool,
+    /// How it logs to clients; `None` where it does not.
+    pub(crate) logging: Option<LogOptions>,
     pub(crate) page_size: usize,
     /// What is said of the answer to `server/discover`.
     pub(crate) discover_cache: CacheHint,
@@ -64,6 +67,7 @@ impl Features {
             templates: Registry::default(),
             routes: Routes::default(),
             completes: false,
+            logging: None,
             page_size: PAGE_SIZE,
             discover_cache: CacheHint::default(),
             limits: Limits::default(),
@@ -112,6 +116,9 @@ impl Features {
         }
         if self.completes {
             capabilities.completions = Some(JsonObject::default());
+        }
+        if self.logging.is_some() {
+            capabilities.logging = Some(JsonObject::new());
         }
         capabilities
     }

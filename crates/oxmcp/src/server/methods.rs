@@ -20,6 +20,7 @@ use crate::{
         features::Features,
         listen,
         lists::{ListPage, page},
+        logging,
         peer::ServerPeer,
         prompt::{RegisteredPrompt, get_prompt},
         registry::{Feature, Registry},
@@ -62,6 +63,7 @@ const METHODS: &[(&str, Handler)] = &[
     (method::Initialize::NAME, initialize),
     (method::Discover::NAME, discover),
     (method::Listen::NAME, listen),
+    (method::SetLevel::NAME, logging::set_level),
 ];
 
 /// Serves one request, whose sender is known.

@@ -7,6 +7,7 @@ mod features;
 mod handle;
 mod listen;
 mod lists;
+pub mod logging;
 mod methods;
 mod peer;
 mod prompt;

@@ -22,6 +22,7 @@ use crate::{
         ask::{OnRootsChanged, RootsCache},
         features::Features,
         listen::Listens,
+        logging::LogGate,
         methods, span,
     },
     session::{
@@ -41,6 +42,8 @@ pub(crate) struct ServerPeer {
     modern: Mutex<Option<ModernPeer>>,
     /// What modern requests subscribe to.
     listens: Arc<Listens>,
+    /// What the client hears of what is logged.
+    log: LogGate,
     stamp: Arc<str>,
 }
 
@@ -69,6 +72,7 @@ impl ServerPeer {
             legacy: OnceLock::new(),
             modern: Mutex::default(),
             listens: Arc::default(),
+            log: LogGate::default(),
             stamp,
         })
     }
@@ -98,6 +102,11 @@ impl ServerPeer {
     /// The subscriptions of modern requests.
     pub(crate) fn listens(&self) -> &Arc<Listens> {
         &self.listens
+    }
+
+    /// What the client hears of what is logged.
+    pub(crate) fn log_gate(&self) -> &LogGate {
+        &self.log
     }
 
     /// Opens the session, with the revision that the client asked for or the newest legacy one that is served.
@@ -249,9 +258,9 @@ impl ServerPeer {
         let cx = RequestContext::new(Arc::clone(&context));
         if let Some(next) = features.incoming.next().cloned() {
             let request = Request::incoming(cx, method, Some(params.whole));
-            // What a client sends right after `initialize` relies on the session that it opens.
-            let opens = method == method::Initialize::NAME;
-            let hold = opens.then(|| context.connection.hold());
+            // What a client sends next relies on the session that it opens, or on the level that it sets.
+            let settles = matches!(method, method::Initialize::NAME | method::SetLevel::NAME);
+            let hold = settles.then(|| context.connection.hold());
             let future = Box::pin(async move {
                 let response = next.run(request).await;
                 drop(hold);
@@ -259,9 +268,10 @@ impl ServerPeer {
             });
             let work = Work {
                 future,
-                pace: (!opens).then(|| Arc::clone(self.server.pace())),
+                pace: (!settles).then(|| Arc::clone(self.server.pace())),
                 begun: None,
             };
+            let work = span::traced(work, &context, method, &params);
             return serve(context, work);
         }
         match guarded(|| methods::serve(self, features, cx, method, params)) {

@@ -1,6 +1,8 @@
 //! The `tracing` span of a request, named by OpenTelemetry's
 //! [conventions for MCP](https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/).
 
+use std::sync::Arc;
+
 use tracing::{Instrument, Span, field::Empty};
 
 use crate::{
@@ -12,13 +14,21 @@ use crate::{
     session::{ContextParts, Work},
 };
 
+/// The name of the span.
+pub(super) const NAME: &str = "mcp.server.request";
+/// Its target.
+pub(super) const TARGET: &str = module_path!();
+
 /// Makes the work happen in a span of its own, if anybody listens.
 pub(super) fn traced(
     mut work: Work,
-    context: &ContextParts,
+    context: &Arc<ContextParts>,
     method: &str,
     params: &RequestParams<'_>,
 ) -> Work {
+    #[cfg(feature = "tracing-subscriber")]
+    let span = super::logging::hand_over(context, || span(context, method, params));
+    #[cfg(not(feature = "tracing-subscriber"))]
     let span = span(context, method, params);
     if !span.is_disabled() {
         let future = work.future;
@@ -39,7 +49,8 @@ pub(super) fn traced(
 fn span(context: &ContextParts, method: &str, params: &RequestParams<'_>) -> Span {
     let name_if = |is_named: bool| params.name.filter(|_| is_named).and_then(Text::as_str);
     tracing::info_span!(
-        "mcp.server.request",
+        target: TARGET,
+        NAME,
         otel.name = named(method, params),
         otel.kind = "server",
         mcp.method.name = method,

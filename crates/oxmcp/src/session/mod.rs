@@ -26,6 +26,7 @@ mod progress;
 mod receive;
 mod role;
 mod serve;
+mod tell;
 
 use std::{future::Future, pin::Pin};
 

@@ -23,7 +23,7 @@ impl Next {
             Origin::Incoming(context) => {
                 Arc::clone(context.parts().connection.role()).handle(request)
             }
-            Origin::Outgoing(..) => misplaced(),
+            Origin::Outgoing(..) | Origin::Told(_) => misplaced(),
         }))
     }
 
@@ -31,6 +31,7 @@ impl Next {
     pub(crate) fn wire() -> Self {
         Self(Arc::new(|request| match &request.origin {
             Origin::Outgoing(connection, _) => Box::pin(Arc::clone(connection).send(request)),
+            Origin::Told(context) => Box::pin(context.clone().send_told(request)),
             Origin::Incoming(_) => misplaced(),
         }))
     }

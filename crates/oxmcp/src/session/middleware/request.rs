@@ -22,6 +22,8 @@ pub(super) enum Origin {
     Incoming(RequestContext),
     /// Options are there for a request and not for a notification.
     Outgoing(Arc<Connection>, Option<Box<CallOptions>>),
+    /// A notification on its way out that belongs to a request that came in.
+    Told(RequestContext),
 }
 
 impl Request {
@@ -64,9 +66,25 @@ impl Request {
         })
     }
 
+    pub(crate) fn told(
+        context: &RequestContext,
+        method: &'static str,
+        params: Box<RawValue>,
+    ) -> Self {
+        Self {
+            method: Cow::Borrowed(method),
+            params: Some(params),
+            origin: Origin::Told(context.clone()),
+        }
+    }
+
     pub(crate) fn into_outgoing(self) -> Result<OutgoingParts> {
-        let Origin::Outgoing(_, options) = self.origin else {
-            return Err(Error::misuse("a request that came in cannot be sent out"));
+        let options = match self.origin {
+            Origin::Outgoing(_, options) => options,
+            Origin::Told(_) => None,
+            Origin::Incoming(_) => {
+                return Err(Error::misuse("a request that came in cannot be sent out"));
+            }
         };
         let params = match self.params {
             Some(params) => params,
@@ -87,6 +105,7 @@ impl Request {
         match &self.origin {
             Origin::Incoming(context) => context.request_id().is_none(),
             Origin::Outgoing(_, options) => options.is_none(),
+            Origin::Told(_) => true,
         }
     }
 
@@ -95,7 +114,7 @@ impl Request {
     pub fn context(&self) -> Option<&RequestContext> {
         match &self.origin {
             Origin::Incoming(context) => Some(context),
-            Origin::Outgoing(..) => None,
+            Origin::Outgoing(..) | Origin::Told(_) => None,
         }
     }
 

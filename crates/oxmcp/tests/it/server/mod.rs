@@ -5,6 +5,9 @@ mod changes;
 mod completion;
 mod handlers;
 mod listen;
+#[cfg(feature = "tracing-subscriber")]
+mod log_layer;
+mod logging;
 mod negotiation;
 mod pages;
 mod prompts;

@@ -1,0 +1,184 @@
+//! A layer for [`tracing`] that sends what handlers log to the clients whose requests they serve.
+
+use std::{
+    cell::{Cell, RefCell},
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tracing::{
+    Event, Subscriber,
+    span::{Attributes, Id},
+};
+use tracing_subscriber::{
+    layer::{Context, Layer},
+    registry::LookupSpan,
+};
+
+use super::{
+    gate::Audience,
+    record::{data_of, level_of},
+};
+use crate::{
+    jsonrpc::write_notification,
+    protocol::{LoggingMessageParams, Notification, method::LoggingMessage},
+    server::span::{NAME, TARGET},
+    session::{ContextParts, RequestContext},
+};
+
+/// Whether there is a layer that wants to know the requests of spans.
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// The request whose span is being made on this thread. A span cannot carry more than text, so this is how it gets to
+    /// the layer.
+    static SPANNED: RefCell<Option<RequestContext>> = const { RefCell::new(None) };
+    /// Whether this thread is about to send an event: what happens on the way is not sent.
+    static SENDING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Hands the request of the span that `make` makes to the layer, if there is one.
+pub(crate) fn hand_over<T>(context: &Arc<ContextParts>, make: impl FnOnce() -> T) -> T {
+    if !INSTALLED.load(Ordering::Relaxed) {
+        return make();
+    }
+    let context = RequestContext::new(Arc::clone(context));
+    SPANNED.set(Some(context));
+    let made = make();
+    SPANNED.take();
+    made
+}
+
+/// An event is being sent on this thread, until this is dropped: values that panic while they are shown are no reason to
+/// stay silent from then on.
+struct Sending;
+
+impl Sending {
+    fn begin() -> Option<Self> {
+        (!SENDING.replace(true)).then_some(Self)
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        SENDING.set(false);
+    }
+}
+
+/// The request that a span belongs to, kept with the span.
+struct OfRequest(RequestContext);
+
+/// A layer for a [`tracing`] subscriber that sends events to clients, as log messages. Made by [`layer`].
+pub struct LogLayer {
+    logger: Option<String>,
+}
+
+/// A layer for a [`tracing`] subscriber that sends events to clients, as log messages: each to the client whose request is
+/// being served where it happens. (With the Cargo feature `tracing-subscriber`.)
+///
+/// An event that happens while no request is served is sent to nobody. `data` is an object with the event's message as `msg`
+/// and its fields; `logger` is the event's target; `trace` becomes
+/// [`LoggingLevel::Debug`](crate::protocol::LoggingLevel::Debug), and `warn` becomes `Warning`. As with
+/// [`RequestContext::log`](crate::RequestContext::log), the server must have declared [`logging`](crate::Server::logging),
+/// the client must want to hear messages of the level, and the rate is limited. Logging never waits: while the client is
+/// slow, events are dropped and counted. Events of this crate itself are not sent. As progress, what is sent does not pass
+/// through middleware.
+///
+/// Requests are known by their spans, which are of the level `info`, with a target in `oxmcp`: a filter must let them pass. Work
+/// that a handler spawns belongs to the request if it is
+/// [in the span](https://docs.rs/tracing/latest/tracing/trait.Instrument.html#method.in_current_span); after the answer it is
+/// heard by legacy clients only, whose sessions hear messages at all times.
+///
+/// All that is logged while a request is served can reach its client, by libraries too: use a filter of the layer's own.
+///
+/// ```
+/// use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt};
+///
+/// let mine = Targets::new().with_target("library", tracing::Level::INFO).with_target("oxmcp", tracing::Level::INFO);
+/// let subscriber = tracing_subscriber::registry().with(oxmcp::logging::layer().with_filter(mine));
+/// # let _ = subscriber;
+/// ```
+#[must_use]
+pub fn layer() -> LogLayer {
+    INSTALLED.store(true, Ordering::Relaxed);
+    LogLayer { logger: None }
+}
+
+impl LogLayer {
+    /// The `logger` of all messages, in place of the targets of the events.
+    #[must_use]
+    pub fn logger(mut self, name: impl Into<String>) -> Self {
+        self.logger = Some(name.into());
+        self
+    }
+
+    fn message(&self, event: &Event<'_>) -> Option<LoggingMessageParams> {
+        let level = level_of(event.metadata().level());
+        let message = LoggingMessageParams::new(level, &data_of(event)).ok()?;
+        let logger = self.logger.as_deref();
+        Some(message.with_logger(logger.unwrap_or_else(|| event.metadata().target())))
+    }
+
+    fn send(&self, cx: &RequestContext, event: &Event<'_>) {
+        let level = level_of(event.metadata().level());
+        let Some(audience) = Audience::of(cx).filter(|audience| audience.hears(level)) else {
+            return;
+        };
+        let Some(message) = self.message(event) else {
+            return;
+        };
+        let Some(dropped) = audience.admit() else {
+            return;
+        };
+        let mut written = Vec::new();
+        for message in audience.notice(dropped).into_iter().chain([message]) {
+            if write_notification(&mut written, LoggingMessage::NAME, &message).is_err() {
+                return;
+            }
+        }
+        if !cx.try_tell(&written) {
+            audience.drop(dropped + 1);
+        }
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLayer {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, cx: Context<'_, S>) {
+        let metadata = attributes.metadata();
+        if metadata.name() != NAME || metadata.target() != TARGET {
+            return;
+        }
+        let request = SPANNED.with_borrow(Clone::clone);
+        if let (Some(request), Some(span)) = (request, cx.span(id)) {
+            span.extensions_mut().replace(OfRequest(request));
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, cx: Context<'_, S>) {
+        if event.metadata().target().split("::").next() == Some("oxmcp") {
+            return;
+        }
+        let Some(_sending) = Sending::begin() else {
+            return;
+        };
+        let scope = cx.event_scope(event);
+        let request = scope.into_iter().flatten().find_map(|span| {
+            let extensions = span.extensions();
+            extensions.get::<OfRequest>().map(|it| it.0.clone())
+        });
+        if let Some(request) = request {
+            self.send(&request, event);
+        }
+    }
+}
+
+impl fmt::Debug for LogLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogLayer")
+            .field("logger", &self.logger)
+            .finish()
+    }
+}

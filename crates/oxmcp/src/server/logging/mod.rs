@@ -1,0 +1,31 @@
+//! Log messages for clients: what a handler says with [`RequestContext::log`](crate::RequestContext::log), and events of
+//! [`tracing`] that become messages by the `layer`.
+//!
+//! A server that logs to its clients says so with [`Server::logging`](crate::Server::logging); nothing is advertised by
+//! default. Who hears what is up to the client: a modern one says the least severe level with each request, and hears
+//! nothing where it does not; a legacy one sets it for its session with `logging/setLevel`. Messages are limited in rate,
+//! by [`LogOptions`].
+//!
+//! This is for what the *user of the client* should read. What the operator of the server should read belongs to standard
+//! error or to OpenTelemetry, for which this crate has [`tracing`] spans. The specification has deprecated messages to
+//! clients with revision 2026-07-28 in favour of those two.
+//!
+//! See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
+
+mod gate;
+#[cfg(feature = "tracing-subscriber")]
+mod layer;
+mod message;
+mod options;
+#[cfg(feature = "tracing-subscriber")]
+mod record;
+mod session;
+
+pub(crate) use gate::LogGate;
+#[cfg(feature = "tracing-subscriber")]
+pub(crate) use layer::hand_over;
+#[cfg(feature = "tracing-subscriber")]
+pub use layer::{LogLayer, layer};
+pub use message::Log;
+pub use options::LogOptions;
+pub(super) use session::set_level;
