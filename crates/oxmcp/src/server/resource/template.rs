@@ -230,7 +230,7 @@ fn check_fields(template: &UriTemplate, fields: &StringFields) -> Result<(), Str
             let near = nearest(field, names());
             let near = near.map(|near| format!(", did you mean {}?", quote_text(near)));
             return Err(format!(
-                "the input has a field {}, which is no variable of the template{} (there are {known})",
+                "the input has a field {}, which is no variable of the template{} (its variables are {known})",
                 quote_text(field),
                 near.unwrap_or_default()
             ));
