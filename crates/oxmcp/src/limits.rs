@@ -27,6 +27,11 @@ pub struct Limits {
     /// with an error that says so. They do not count as requests in flight. Default: 1024, since some clients open one
     /// for each resource that they watch; each costs a few hundred bytes.
     pub max_subscriptions: usize,
+    /// How many resources the peer may watch at once, in all its subscriptions together, those by `resources/subscribe`
+    /// included; more are refused with an error that says so. Default: 10 000, more files than most projects have.
+    pub max_watched_uris: usize,
+    /// How many bytes their URIs may have together. Default: 1 MiB, a hundred for each.
+    pub max_watched_uri_bytes: usize,
     /// How many bytes may wait to be written before callers wait and requests of the peer are no longer begun. Twice
     /// as much of requests is then still read, so that two peers that are both full read each other's answers. What
     /// has to be sent is never dropped. Default: 1 MiB, enough to keep a pipe full.
@@ -60,6 +65,8 @@ impl Default for Limits {
             max_message_bytes: 64 << 20,
             max_in_flight: 1024,
             max_subscriptions: 1024,
+            max_watched_uris: 10_000,
+            max_watched_uri_bytes: 1 << 20,
             max_unsent_bytes: 1 << 20,
             max_queued_notifications: 1024,
             max_queued_progress: 16_384,

@@ -11,10 +11,10 @@ use tokio::{runtime::Handle, time::sleep};
 use crate::{
     Result,
     protocol::{
-        Meta, Notification, NotificationParams, ResourceUpdatedParams, SubscriptionFilter,
+        Meta, Notification, NotificationParams, ResourceUpdatedParams,
         method::{PromptListChanged, ResourceListChanged, ResourceUpdated, ToolListChanged},
     },
-    server::Server,
+    server::{Server, subscription::Topics},
     session::Connection,
 };
 
@@ -22,13 +22,10 @@ use crate::{
 const COALESCED: Duration = Duration::from_millis(10);
 
 /// What has changed and was not told yet.
-///
-/// A [`SubscriptionFilter`] says here what has changed, as it says elsewhere who wants to hear of what: where both agree
-/// something is told.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     /// Unless it is empty, somebody is about to tell it.
-    pending: Mutex<SubscriptionFilter>,
+    pending: Mutex<Topics>,
     /// Where the newest connection runs: features may be changed from any thread.
     runtime: Mutex<Option<Handle>>,
 }
@@ -40,7 +37,7 @@ impl Changes {
     }
 
     /// Something has changed: all who want to know are told soon.
-    pub(crate) fn changed(self: &Arc<Self>, server: &Server, what: SubscriptionFilter) {
+    pub(crate) fn changed(self: &Arc<Self>, server: &Server, what: Topics) {
         let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(runtime) = Handle::try_current().ok().or_else(|| runtime.clone()) else {
             return;
@@ -57,14 +54,14 @@ impl Changes {
     }
 
     /// Adds to what is pending. Returns whether there was nothing before.
-    fn is_first(&self, what: SubscriptionFilter) -> bool {
+    fn is_first(&self, what: Topics) -> bool {
         let mut pending = self.lock();
         let first = pending.is_empty();
         pending.merge(what);
         first
     }
 
-    fn lock(&self) -> MutexGuard<'_, SubscriptionFilter> {
+    fn lock(&self) -> MutexGuard<'_, Topics> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -74,7 +71,7 @@ struct Pending(Option<Arc<Changes>>);
 
 impl Pending {
     /// What is to be told. What changes from here on is told again.
-    fn take(mut self) -> SubscriptionFilter {
+    fn take(mut self) -> Topics {
         let changes = self.0.take();
         changes.map_or_else(Default::default, |changes| mem::take(&mut *changes.lock()))
     }
@@ -83,41 +80,93 @@ impl Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         if let Some(changes) = &self.0 {
-            *changes.lock() = SubscriptionFilter::default();
+            *changes.lock() = Topics::default();
         }
     }
 }
 
 /// Tells each session in a task of its own: a client that reads slowly must not hold up the others.
-fn tell(server: &Server, changed: &SubscriptionFilter) {
+fn tell(server: &Server, changed: &Topics) {
     for session in server.sessions() {
         session.peer().listens().tell(changed);
-        let awaited = session.peer().awaited().and(changed);
-        if !awaited.is_empty() {
+        let awaited = session.peer().awaited(changed);
+        if session.peer().due().add(awaited) {
             tokio::spawn(async move {
-                notify(session.connection(), &awaited, &Meta::default()).await;
+                let mut teller = Teller(Some(session.peer().due()));
+                while let Some(due) = teller.next() {
+                    notify(session.connection(), &due, &Meta::default()).await;
+                }
             });
         }
     }
 }
 
+/// What a session is to be told. It cannot grow beyond what the client wants to hear of, however slowly it reads.
+#[derive(Debug, Default)]
+pub(crate) struct Due(Mutex<DueState>);
+
+#[derive(Debug, Default)]
+struct DueState {
+    topics: Topics,
+    /// Whether somebody is at it.
+    is_told: bool,
+}
+
+impl Due {
+    /// Returns whether somebody must begin to tell it.
+    fn add(&self, topics: Topics) -> bool {
+        let mut due = self.lock();
+        due.topics.merge(topics);
+        !due.topics.is_empty() && !mem::replace(&mut due.is_told, true)
+    }
+
+    /// What is to be told next. `None` where nothing is, and whoever asks is done.
+    fn next(&self) -> Option<Topics> {
+        let mut due = self.lock();
+        due.is_told = !due.topics.is_empty();
+        due.is_told.then(|| mem::take(&mut due.topics))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, DueState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who tells a session. Dropped with a runtime that ends meanwhile, it lets others do it.
+struct Teller<'a>(Option<&'a Due>);
+
+impl Teller<'_> {
+    fn next(&mut self) -> Option<Topics> {
+        let due = self.0.and_then(Due::next);
+        if due.is_none() {
+            self.0 = None;
+        }
+        due
+    }
+}
+
+impl Drop for Teller<'_> {
+    fn drop(&mut self) {
+        if let Some(due) = self.0 {
+            due.lock().is_told = false;
+        }
+    }
+}
+
 /// Tells one client.
-pub(super) async fn notify(
-    connection: &Arc<Connection>,
-    changed: &SubscriptionFilter,
-    meta: &Meta,
-) {
+pub(super) async fn notify(connection: &Arc<Connection>, changed: &Topics, meta: &Meta) {
+    let Topics { lists, uris } = changed;
     let lists = [
-        (changed.tools_list_changed, ToolListChanged::NAME),
-        (changed.prompts_list_changed, PromptListChanged::NAME),
-        (changed.resources_list_changed, ResourceListChanged::NAME),
+        (lists.tools_list_changed, ToolListChanged::NAME),
+        (lists.prompts_list_changed, PromptListChanged::NAME),
+        (lists.resources_list_changed, ResourceListChanged::NAME),
     ];
     for (_, name) in lists.into_iter().filter(|(is_changed, _)| *is_changed) {
         let meta = meta.clone();
         log(connection.notify(name, NotificationParams { meta }).await);
     }
-    for uri in &changed.resource_subscriptions {
-        let mut params = ResourceUpdatedParams::new(uri);
+    for uri in uris {
+        let mut params = ResourceUpdatedParams::new(&**uri);
         params.meta = meta.clone();
         log(connection.notify(ResourceUpdated::NAME, params).await);
     }

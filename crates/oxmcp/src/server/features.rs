@@ -15,6 +15,7 @@ use crate::{
         prompt::RegisteredPrompt,
         registry::Registry,
         resource::{RegisteredResource, RegisteredTemplate, Routes},
+        subscription::Subscribing,
         tool::RegisteredTool,
     },
     session::middleware::Stack,
@@ -36,6 +37,8 @@ pub(crate) struct Features {
     pub(crate) templates: Registry<RegisteredTemplate>,
     /// `templates`, in the order in which they are asked.
     pub(crate) routes: Routes,
+    /// Whether resources can be watched, and who wants to know.
+    pub(crate) subscribing: Option<Subscribing>,
     /// Whether there ever was something that can be completed: a capability that was declared is kept.
     pub(crate) completes: bool,
     /// How it logs to clients; `None` where it does not.
@@ -66,6 +69,7 @@ impl Features {
             resources: Registry::default(),
             templates: Registry::default(),
             routes: Routes::default(),
+            subscribing: None,
             completes: false,
             logging: None,
             page_size: PAGE_SIZE,
@@ -110,7 +114,7 @@ impl Features {
         }
         if self.resources.is_declared() {
             capabilities.resources = Some(ResourcesCapability {
-                subscribe: false,
+                subscribe: self.subscribing.is_some(),
                 list_changed: true,
             });
         }

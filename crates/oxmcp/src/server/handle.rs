@@ -15,6 +15,7 @@ use crate::{
         peer::ServerPeer,
         registry::Feature,
         session::ServerSession,
+        subscription::Topics,
     },
     session::{Connection, Pace, drive, keep_alive, middleware::MiddlewareLayer},
     transport::Transport,
@@ -267,7 +268,7 @@ impl Server {
             }
         });
         if changed {
-            self.0.changes.changed(self, T::changed());
+            self.changed(T::changed());
         }
     }
 
@@ -282,8 +283,13 @@ impl Server {
             }
         });
         if removed {
-            self.0.changes.changed(self, T::changed());
+            self.changed(T::changed());
         }
+    }
+
+    /// Tells clients what has changed, as far as they want to hear of it.
+    pub(super) fn changed(&self, what: impl Into<Topics>) {
+        self.0.changes.changed(self, what.into());
     }
 
     /// Notes what was wrong with the making of the server, for whoever connects it. The first thing counts.

@@ -15,7 +15,10 @@ use crate::{
         AcknowledgedParams, ListenResult, Meta, Notification, SubscriptionFilter, encode_result,
         into_text, method::SubscriptionsAcknowledged,
     },
-    server::changes::notify,
+    server::{
+        changes::notify,
+        subscription::{Subscribing, Topics, Watches},
+    },
     session::{Body, Connection, IdleWait, RequestContext},
 };
 
@@ -25,15 +28,15 @@ pub(crate) struct Listens(Mutex<Vec<Arc<Listen>>>);
 
 #[derive(Debug)]
 struct Listen {
-    wanted: SubscriptionFilter,
+    wanted: Topics,
     /// What is to be told. It cannot grow beyond what is wanted, however slowly the client reads.
-    due: Mutex<SubscriptionFilter>,
+    due: Mutex<Topics>,
     is_due: Notify,
 }
 
 impl Listens {
     /// Something has changed: who wants to know is told soon.
-    pub(super) fn tell(&self, changed: &SubscriptionFilter) {
+    pub(super) fn tell(&self, changed: &Topics) {
         for listen in &*self.lock() {
             let due = listen.wanted.and(changed);
             if !due.is_empty() {
@@ -43,11 +46,19 @@ impl Listens {
         }
     }
 
+    /// Whether any of them wants to hear of a resource.
+    pub(super) fn watch(&self, uri: &str) -> bool {
+        let listens = self.lock();
+        listens
+            .iter()
+            .any(|listen| listen.wanted.uris.contains(uri))
+    }
+
     /// From now on, no change is missed.
     fn register<'a>(
         &'a self,
         connection: &'a Connection,
-        wanted: SubscriptionFilter,
+        wanted: Topics,
     ) -> Result<Registration<'a>> {
         let limit = connection.limits.max_subscriptions;
         let mut listens = self.lock();
@@ -76,12 +87,12 @@ impl Listens {
 
 impl Listen {
     /// Waits until something is due, and takes it.
-    async fn next(&self) -> SubscriptionFilter {
+    async fn next(&self) -> Topics {
         self.is_due.notified().await;
         mem::take(&mut *self.lock_due())
     }
 
-    fn lock_due(&self) -> MutexGuard<'_, SubscriptionFilter> {
+    fn lock_due(&self) -> MutexGuard<'_, Topics> {
         self.due.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -101,12 +112,13 @@ impl Drop for Registration<'_> {
     }
 }
 
-/// Serves a request for what is `wanted` until the client cancels it, which nothing answers, or the session ends, which
+/// Serves a request for what is `wanted`, and what the server's author agrees to, until the client cancels it, which nothing answers, or the session ends, which
 /// the result says. `stamp` is the `serverInfo` for it.
 pub(super) async fn serve(
     cx: RequestContext,
     listens: Arc<Listens>,
-    wanted: SubscriptionFilter,
+    mut wanted: SubscriptionFilter,
+    subscribing: Option<Subscribing>,
     stamp: Arc<str>,
 ) -> Result<Body> {
     let context = cx.parts();
@@ -118,11 +130,15 @@ pub(super) async fn serve(
         ));
     };
     let meta = Meta::of_subscription(id);
-    let registration = listens.register(connection, wanted)?;
+    let session = cx
+        .server_session()
+        .ok_or_else(|| Error::internal("the request came over no session"))?;
+    let _watches = Watches::begin(&cx, session, subscribing, &mut wanted).await?;
+    let registration = listens.register(connection, wanted.clone().into())?;
     select! {
         biased;
         () = cx.cancelled() => return Err(Error::cancelled("the client cancelled the subscription")),
-        Err(error) = stream(connection, &registration.listen, &meta) => return Err(error),
+        Err(error) = stream(connection, &registration.listen, wanted, &meta) => return Err(error),
         () = connection.in_flight.drained() => {}
     }
     let mut out = Vec::new();
@@ -136,8 +152,13 @@ pub(super) async fn serve(
 }
 
 /// Acknowledges what is told, then tells it.
-async fn stream(connection: &Arc<Connection>, listen: &Listen, meta: &Meta) -> Result<Infallible> {
-    let mut acknowledged = AcknowledgedParams::new(listen.wanted.clone());
+async fn stream(
+    connection: &Arc<Connection>,
+    listen: &Listen,
+    wanted: SubscriptionFilter,
+    meta: &Meta,
+) -> Result<Infallible> {
+    let mut acknowledged = AcknowledgedParams::new(wanted);
     acknowledged.meta = meta.clone();
     connection
         .notify(SubscriptionsAcknowledged::NAME, acknowledged)

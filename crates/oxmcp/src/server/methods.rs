@@ -25,6 +25,7 @@ use crate::{
         prompt::{RegisteredPrompt, get_prompt},
         registry::{Feature, Registry},
         resource::{RegisteredResource, RegisteredTemplate, read_resource},
+        subscription::{is_hidden, subscribe, unsubscribe},
         tool::{RegisteredTool, call_tool},
     },
     session::{Body, RequestContext, Work},
@@ -56,6 +57,8 @@ const METHODS: &[(&str, Handler)] = &[
         method::ListResourceTemplates::NAME,
         list::<RegisteredTemplate>,
     ),
+    (method::Subscribe::NAME, subscribe),
+    (method::Unsubscribe::NAME, unsubscribe),
     (method::GetPrompt::NAME, get_prompt),
     (method::ListPrompts::NAME, list::<RegisteredPrompt>),
     (method::Complete::NAME, complete),
@@ -137,11 +140,15 @@ fn discover(call: Call<'_>) -> Result<Served> {
 /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
 fn listen(call: Call<'_>) -> Result<Served> {
     let params: ListenParams = call.read(method::Listen::NAME)?;
-    let wanted = params.notifications.narrowed(&call.features.capabilities());
+    let features = call.features;
+    let mut wanted = params.notifications.narrowed(&features.capabilities());
+    let is_for_caller = |uri: &String| !is_hidden(features, uri, &call.cx);
+    wanted.resource_subscriptions.retain(is_for_caller);
+    let subscribing = features.subscribing.clone();
     let listens = Arc::clone(call.peer.listens());
     let stamp = Arc::clone(&call.features.stamp);
     Ok(Served::Later(Work {
-        future: Box::pin(listen::serve(call.cx, listens, wanted, stamp)),
+        future: Box::pin(listen::serve(call.cx, listens, wanted, subscribing, stamp)),
         // Its first poll only registers and acknowledges; it must be done before what the client sends next.
         pace: None,
         begun: None,

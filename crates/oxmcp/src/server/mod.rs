@@ -15,6 +15,7 @@ mod registry;
 mod resource;
 mod session;
 mod span;
+mod subscription;
 mod tool;
 
 use crate::session::{failure, handler};

@@ -20,10 +20,12 @@ use crate::{
     server::{
         Server, ServerSession,
         ask::{OnRootsChanged, RootsCache},
+        changes::Due,
         features::Features,
         listen::Listens,
         logging::LogGate,
         methods, span,
+        subscription::{Quota, Subscribed, Topics, release},
     },
     session::{
         Arrival, Body, BoxFuture, Connection, ContextParts, Peer, RequestContext, Role, Side, Work,
@@ -44,6 +46,12 @@ pub(crate) struct ServerPeer {
     listens: Arc<Listens>,
     /// What the client hears of what is logged.
     log: LogGate,
+    /// What the session that `initialize` opened subscribes to.
+    subscribed: Subscribed,
+    /// How many resources are watched by all of these.
+    quota: Arc<Quota>,
+    /// What that session is to be told.
+    due: Due,
     stamp: Arc<str>,
 }
 
@@ -61,7 +69,7 @@ struct Legacy {
     initialized: AtomicBool,
     roots: RootsCache,
     /// What the client hears of, since it was told that it would.
-    awaited: SubscriptionFilter,
+    awaited: Topics,
 }
 
 impl ServerPeer {
@@ -73,6 +81,9 @@ impl ServerPeer {
             modern: Mutex::default(),
             listens: Arc::default(),
             log: LogGate::default(),
+            subscribed: Subscribed::default(),
+            quota: Arc::default(),
+            due: Due::default(),
             stamp,
         })
     }
@@ -91,12 +102,36 @@ impl ServerPeer {
         self.legacy.get().map(|legacy| &legacy.roots)
     }
 
-    /// What the session that `initialize` opened hears of: it was told of what can change, and has said that it is ready.
-    pub(crate) fn awaited(&self) -> SubscriptionFilter {
-        self.legacy
+    /// What of these the session that `initialize` opened hears of: it was told of what can change, or has subscribed,
+    /// and has said that it is ready.
+    pub(crate) fn awaited(&self, changed: &Topics) -> Topics {
+        let Some(legacy) = self
+            .legacy
             .get()
             .filter(|legacy| legacy.initialized.load(Ordering::Relaxed))
-            .map_or_else(SubscriptionFilter::default, |legacy| legacy.awaited.clone())
+        else {
+            return Topics::default();
+        };
+        let mut awaited = legacy.awaited.and(changed);
+        awaited.uris = self.subscribed.of(changed);
+        awaited
+    }
+
+    /// Whether anybody at the other end wants to hear of a resource.
+    pub(crate) fn watches(&self, uri: &str) -> bool {
+        self.subscribed.contains(uri) || self.listens.watch(uri)
+    }
+
+    pub(super) fn subscribed(&self) -> &Subscribed {
+        &self.subscribed
+    }
+
+    pub(super) fn quota(&self) -> &Arc<Quota> {
+        &self.quota
+    }
+
+    pub(super) fn due(&self) -> &Due {
+        &self.due
     }
 
     /// The subscriptions of modern requests.
@@ -147,7 +182,8 @@ impl ServerPeer {
                 .with_tools_list_changed(true)
                 .with_prompts_list_changed(true)
                 .with_resources_list_changed(true)
-                .narrowed(capabilities),
+                .narrowed(capabilities)
+                .into(),
         };
         self.legacy.set(legacy).map_err(|_| {
             Error::invalid_request("the session is open already; initialize is sent once")
@@ -375,6 +411,10 @@ impl Role for ServerPeer {
 
     fn closed(&self, connection: &Arc<Connection>) {
         self.server.forget(connection);
+        let ended = self.subscribed.close();
+        if let Some(session) = ServerSession::of(connection) {
+            release(&session, ended);
+        }
     }
 }
 

@@ -29,4 +29,14 @@ impl Routes {
         let mut seen = self.0.iter().filter(|template| template.is_visible(cx));
         seen.find_map(|template| Some((template, template.matcher.captures(uri)?)))
     }
+
+    /// Whether the URI is one of templates that the caller does not see, and of no other.
+    pub(in crate::server) fn hides(&self, uri: &str, cx: &RequestContext) -> bool {
+        let mut of_uri = self.0.iter();
+        let mut of_uri = of_uri
+            .by_ref()
+            .filter(|template| template.matcher.captures(uri).is_some());
+        let is_hidden = of_uri.next().is_some_and(|first| !first.is_visible(cx));
+        is_hidden && of_uri.all(|template| !template.is_visible(cx))
+    }
 }

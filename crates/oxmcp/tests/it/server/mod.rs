@@ -14,6 +14,7 @@ mod prompts;
 mod resources;
 mod sessions;
 mod span;
+mod subscriptions;
 mod templates;
 mod tools;
 mod validation;

@@ -1,0 +1,63 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::{Error, Limits, Result};
+
+/// How much a client watches over one connection, in whichever way it asked for it.
+#[derive(Debug, Default)]
+pub(crate) struct Quota(Mutex<Used>);
+
+#[derive(Debug, Default)]
+struct Used {
+    uris: usize,
+    bytes: usize,
+}
+
+impl Quota {
+    /// Takes room for URIs.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub(super) fn take<'a>(
+        self: &Arc<Self>,
+        uris: impl IntoIterator<Item = &'a str>,
+        limits: &Limits,
+    ) -> Result<Taken> {
+        let mut more = Used::default();
+        for uri in uris {
+            more.uris += 1;
+            more.bytes += uri.len();
+        }
+        let mut used = self.lock();
+        let (uris, bytes) = (used.uris + more.uris, used.bytes + more.bytes);
+        let (most_uris, most_bytes) = (limits.max_watched_uris, limits.max_watched_uri_bytes);
+        if uris > most_uris || bytes > most_bytes {
+            return Err(Error::internal(format!(
+                "too many resources are watched: the limit is {most_uris} URIs of {most_bytes} bytes together; give up some that are watched already"
+            )));
+        }
+        *used = Used { uris, bytes };
+        Ok(Taken {
+            quota: Arc::clone(self),
+            used: more,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Used> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Room that was taken; it is given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Taken {
+    quota: Arc<Quota>,
+    used: Used,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let mut used = self.quota.lock();
+        used.uris -= self.used.uris;
+        used.bytes -= self.used.bytes;
+    }
+}

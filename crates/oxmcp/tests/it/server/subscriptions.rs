@@ -1,0 +1,496 @@
+//! Clients hear of updates of the resources that they watch, whatever their revision and way of asking.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use oxmcp::{
+    Error, Limits, RequestContext, Resource, ResourceTemplate, Revision, Server, ServerSession,
+    protocol::SubscriptionFilter,
+    testing::{self, ScriptedPeer},
+};
+use serde_json::{Value, json};
+use tokio::{sync::Notify, time::Instant};
+
+use crate::support::{LEGACY, modern, request, script};
+
+const UPDATED: &str = "notifications/resources/updated";
+
+fn server() -> Server {
+    Server::new("files", "1.0.0")
+        .resource(Resource::text("file:///a", "a", ""))
+        .subscriptions()
+}
+
+/// What its hooks were called with.
+type Calls = Arc<Mutex<Vec<String>>>;
+
+/// A server that notes who watches what, and lets nobody watch `file:///no`.
+fn noting() -> (Server, Calls) {
+    let calls = Calls::default();
+    let (begun, ended) = (Arc::clone(&calls), Arc::clone(&calls));
+    let server = server().on_subscribe(
+        move |_cx: RequestContext, uri: String| {
+            let calls = Arc::clone(&begun);
+            async move {
+                if uri == "file:///no" {
+                    return Err(Error::protocol(-32099, "not this one"));
+                }
+                calls.lock().unwrap().push(format!("+{uri}"));
+                Ok(())
+            }
+        },
+        move |_session: ServerSession, uri: String| {
+            ended.lock().unwrap().push(format!("-{uri}"));
+            async {}
+        },
+    );
+    (server, calls)
+}
+
+/// Lets everything that is due happen.
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(11)).await;
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn open(server: &Server, revision: Revision) -> ScriptedPeer {
+    let mut peer = script(server).await;
+    if !revision.is_modern() {
+        peer.initialize(revision).await.unwrap();
+    }
+    peer
+}
+
+/// Watches a resource, in the way of the revision. Returns the answer.
+async fn watch(peer: &mut ScriptedPeer, revision: Revision, id: i64, uri: &str) -> Value {
+    let message = if revision.is_modern() {
+        let filter = json!({"notifications": {"resourceSubscriptions": [uri]}});
+        modern(id, "subscriptions/listen", filter)
+    } else {
+        request(id, "resources/subscribe", json!({"uri": uri}))
+    };
+    peer.ask(message).await.unwrap()
+}
+
+/// Watches no longer what was begun with this id.
+async fn leave(peer: &mut ScriptedPeer, revision: Revision, id: i64, uri: &str) {
+    if revision.is_modern() {
+        let params = json!({"requestId": id});
+        let cancel =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+        peer.send(cancel).await.unwrap();
+    } else {
+        let message = request(id + 1000, "resources/unsubscribe", json!({"uri": uri}));
+        let answer = peer.ask(message).await.unwrap();
+        assert_eq!(answer["result"], json!({}), "{answer}");
+    }
+}
+
+/// The URIs of the updates that arrive before the answer to a request.
+async fn updates(peer: &mut ScriptedPeer, revision: Revision) -> Vec<String> {
+    let last = if revision.is_modern() {
+        modern(4711, "server/discover", json!({}))
+    } else {
+        request(4711, "ping", json!({}))
+    };
+    peer.send(last).await.unwrap();
+    let mut updates = Vec::new();
+    loop {
+        let message = peer.receive().await.unwrap();
+        if message["id"] == 4711 {
+            return updates;
+        }
+        assert_eq!(message["method"], UPDATED, "{message}");
+        updates.push(message["params"]["uri"].as_str().unwrap().to_owned());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p1_p3_only_those_who_watch_a_resource_hear_of_it() {
+    let server = server();
+    let mut peers = Vec::new();
+    for revision in Revision::ALL {
+        let mut watcher = open(&server, revision).await;
+        watch(&mut watcher, revision, 1, "file:///a").await;
+        let mut other = open(&server, revision).await;
+        watch(&mut other, revision, 1, "file:///b").await;
+        let idle = open(&server, revision).await;
+        peers.push((revision, watcher, other, idle));
+    }
+    server.resource_updated("file:///a");
+    server.resource_updated("file:///a/part");
+    server.resource_updated("file:///c");
+    settle().await;
+    for (revision, watcher, other, idle) in &mut peers {
+        assert_eq!(
+            updates(watcher, *revision).await,
+            ["file:///a"],
+            "{revision}"
+        );
+        assert_eq!(updates(other, *revision).await, [""; 0], "{revision}");
+        assert_eq!(updates(idle, *revision).await, [""; 0], "{revision}");
+        leave(watcher, *revision, 1, "file:///a").await;
+    }
+    server.resource_updated("file:///a");
+    settle().await;
+    for (revision, watcher, ..) in &mut peers {
+        assert_eq!(updates(watcher, *revision).await, [""; 0], "{revision}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p1_what_is_sent_is_what_the_revision_wants() {
+    let server = server();
+    let mut legacy = open(&server, Revision::V2025_06_18).await;
+    let answer = watch(&mut legacy, Revision::V2025_06_18, 1, "file:///a").await;
+    assert_eq!(answer["result"], json!({}));
+    let mut modern = open(&server, Revision::LATEST).await;
+    let acknowledged = watch(&mut modern, Revision::LATEST, 7, "file:///a").await;
+    let filter = json!({"resourceSubscriptions": ["file:///a"]});
+    assert_eq!(acknowledged["params"]["notifications"], filter);
+
+    server.resource_updated(String::from("file:///a"));
+    let told = legacy.receive().await.unwrap();
+    assert_eq!(
+        told,
+        json!({"jsonrpc": "2.0", "method": UPDATED, "params": {"uri": "file:///a"}})
+    );
+    let told = modern.receive().await.unwrap();
+    let params =
+        json!({"uri": "file:///a", "_meta": {"io.modelcontextprotocol/subscriptionId": 7}});
+    assert_eq!(
+        told,
+        json!({"jsonrpc": "2.0", "method": UPDATED, "params": params})
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn p3_many_updates_of_ten_milliseconds_are_told_once_for_each_resource() {
+    let server = server();
+    for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
+        let mut peer = open(&server, revision).await;
+        for id in 1..=3 {
+            watch(&mut peer, revision, id, &format!("file:///{id}")).await;
+        }
+        let start = Instant::now();
+        for _ in 0..50 {
+            server.resource_updated("file:///2");
+            server.resource_updated("file:///1");
+        }
+        peer.receive().await.unwrap();
+        assert_eq!(start.elapsed(), Duration::from_millis(10));
+        settle().await;
+        assert_eq!(updates(&mut peer, revision).await.len(), 1);
+        server.resource_updated("file:///2");
+        settle().await;
+        assert_eq!(updates(&mut peer, revision).await, ["file:///2"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p1_clients_sessions_watch_as_their_revision_does() {
+    let server = server();
+    for revision in Revision::ALL {
+        let session = testing::connect(&server).revision(revision).await.unwrap();
+        assert!(
+            session
+                .server_capabilities()
+                .resources
+                .as_ref()
+                .unwrap()
+                .subscribe
+        );
+        if revision.is_modern() {
+            let filter = SubscriptionFilter::default().with_resource_subscription("file:///a");
+            let mut subscription = session.listen(filter.clone()).await.unwrap();
+            assert_eq!(subscription.filter(), &filter);
+            server.resource_updated("file:///a");
+            assert!(subscription.next().await.is_some());
+        } else {
+            session.subscribe("file:///a").await.unwrap();
+            session.unsubscribe("file:///a").await.unwrap();
+            session.unsubscribe("file:///a").await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p2_each_watch_that_was_agreed_to_ends_once() {
+    for revision in Revision::ALL {
+        for by_client in [true, false] {
+            let (server, calls) = noting();
+            let taken = || calls.lock().unwrap().split_off(0);
+            let mut peer = open(&server, revision).await;
+            watch(&mut peer, revision, 1, "file:///a").await;
+            watch(&mut peer, revision, 2, "file:///b").await;
+            assert_eq!(taken(), ["+file:///a", "+file:///b"], "{revision}");
+            leave(&mut peer, revision, 1, "file:///a").await;
+            settle().await;
+            assert_eq!(taken(), ["-file:///a"], "{revision}");
+
+            let session = server.sessions().next().unwrap();
+            if by_client {
+                peer.close().await.unwrap();
+                session.wait().await.unwrap();
+            } else {
+                session.close().await.unwrap();
+            }
+            settle().await;
+            assert_eq!(taken(), ["-file:///b"], "{revision}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p2_who_subscribes_twice_counts_once() {
+    let (server, calls) = noting();
+    let revision = Revision::LATEST_LEGACY;
+    let mut peer = open(&server, revision).await;
+    for id in 1..=2 {
+        let answer = watch(&mut peer, revision, id, "file:///a").await;
+        assert_eq!(answer["result"], json!({}));
+    }
+    server.resource_updated("file:///a");
+    settle().await;
+    assert_eq!(updates(&mut peer, revision).await, ["file:///a"]);
+    for _ in 0..2 {
+        leave(&mut peer, revision, 1, "file:///a").await;
+    }
+    assert_eq!(*calls.lock().unwrap(), ["+file:///a", "-file:///a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p2_what_is_not_agreed_to_is_not_watched() {
+    let (server, calls) = noting();
+    for revision in LEGACY {
+        let mut peer = open(&server, revision).await;
+        let answer = watch(&mut peer, revision, 1, "file:///no").await;
+        assert_eq!(
+            answer["error"],
+            json!({"code": -32099, "message": "not this one"})
+        );
+        server.resource_updated("file:///no");
+        settle().await;
+        assert_eq!(updates(&mut peer, revision).await, [""; 0], "{revision}");
+    }
+    let mut peer = open(&server, Revision::LATEST).await;
+    let uris = json!(["file:///a", "file:///no", "file:///b"]);
+    let filter = json!({"notifications": {"resourceSubscriptions": uris}});
+    let acknowledged = peer
+        .ask(modern(1, "subscriptions/listen", filter))
+        .await
+        .unwrap();
+    let agreed = json!({"resourceSubscriptions": ["file:///a", "file:///b"]});
+    assert_eq!(acknowledged["params"]["notifications"], agreed);
+    peer.close().await.unwrap();
+    settle().await;
+    let expected = ["+file:///a", "+file:///b", "-file:///a", "-file:///b"];
+    assert_eq!(*calls.lock().unwrap(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p2_subscribing_and_unsubscribing_keep_their_order() {
+    let gate = Arc::new(Notify::new());
+    let calls = Calls::default();
+    let (pass, begun, ended) = (Arc::clone(&gate), Arc::clone(&calls), Arc::clone(&calls));
+    let server = server().on_subscribe(
+        move |_cx: RequestContext, uri: String| {
+            let (pass, calls) = (Arc::clone(&pass), Arc::clone(&begun));
+            async move {
+                pass.notified().await;
+                calls.lock().unwrap().push(format!("+{uri}"));
+                Ok(())
+            }
+        },
+        move |_session: ServerSession, uri: String| {
+            ended.lock().unwrap().push(format!("-{uri}"));
+            async {}
+        },
+    );
+    let mut peer = open(&server, Revision::LATEST_LEGACY).await;
+    for id in 0..6 {
+        let method = ["resources/subscribe", "resources/unsubscribe"][id % 2];
+        let message = request(
+            i64::try_from(id).unwrap(),
+            method,
+            json!({"uri": "file:///a"}),
+        );
+        peer.send(message).await.unwrap();
+    }
+    settle().await;
+    assert!(calls.lock().unwrap().is_empty());
+    for id in 0..6 {
+        if id % 2 == 0 {
+            gate.notify_one();
+        }
+        assert_eq!(peer.receive().await.unwrap()["id"], id);
+    }
+    assert_eq!(
+        *calls.lock().unwrap(),
+        ["+file:///a", "-file:///a"].repeat(3)
+    );
+
+    // Cancelled while it is asked for, it is not watched, and nobody hears of its end.
+    peer.send(request(
+        7,
+        "resources/subscribe",
+        json!({"uri": "file:///a"}),
+    ))
+    .await
+    .unwrap();
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+    peer.send(cancel).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    gate.notify_one();
+    peer.close().await.unwrap();
+    settle().await;
+    assert_eq!(calls.lock().unwrap().len(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p2_a_panic_in_a_hook_leaves_the_session_alone() {
+    let server = server().on_subscribe(
+        |_cx: RequestContext, uri: String| async move {
+            assert!(!uri.ends_with("panic"), "secret");
+            Ok(())
+        },
+        |_session: ServerSession, _uri: String| async {
+            assert!(std::hint::black_box(false), "secret");
+        },
+    );
+    for revision in Revision::ALL {
+        let mut peer = open(&server, revision).await;
+        let answer = watch(&mut peer, revision, 1, "file:///panic").await;
+        assert_eq!(answer["error"]["code"], -32603, "{answer}");
+        watch(&mut peer, revision, 2, "file:///a").await;
+        server.resource_updated("file:///a");
+        settle().await;
+        assert_eq!(updates(&mut peer, revision).await, ["file:///a"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p3_what_is_watched_is_bounded_over_the_whole_connection() {
+    let limits = Limits {
+        max_watched_uris: 4,
+        max_watched_uri_bytes: 100,
+        ..Limits::default()
+    };
+    let server = server().limits(limits);
+    let mut peer = open(&server, Revision::LATEST_LEGACY).await;
+    let (old, new) = (Revision::LATEST_LEGACY, Revision::LATEST);
+    assert!(watch(&mut peer, old, 1, "file:///1").await["result"].is_object());
+    assert!(watch(&mut peer, old, 2, "file:///2").await["result"].is_object());
+    assert!(watch(&mut peer, new, 3, "file:///3").await["params"].is_object());
+    assert!(watch(&mut peer, new, 4, "file:///4").await["params"].is_object());
+    for revision in [old, new] {
+        let refused = watch(&mut peer, revision, 5, "file:///5").await;
+        assert_eq!(refused["error"]["code"], -32603, "{refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("the limit is 4 URIs of 100 bytes"),
+            "{message}"
+        );
+    }
+    // What is watched already takes no more room, and what is given up makes room again.
+    assert!(watch(&mut peer, old, 6, "file:///1").await["result"].is_object());
+    leave(&mut peer, new, 4, "").await;
+    leave(&mut peer, old, 1, "file:///1").await;
+    settle().await;
+    let long = format!("file:///{}", "x".repeat(80));
+    assert!(watch(&mut peer, new, 7, &long).await["error"].is_object());
+    assert!(watch(&mut peer, old, 8, &long).await["error"].is_object());
+    assert!(watch(&mut peer, new, 9, "file:///9").await["params"].is_object());
+    assert!(watch(&mut peer, old, 10, "file:///10").await["result"].is_object());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_makes_nothing_grow() {
+    const UPDATES: usize = 2000;
+    let limits = Limits {
+        max_unsent_bytes: 1024,
+        ..Limits::default()
+    };
+    let server = server().limits(limits);
+    let revision = Revision::LATEST_LEGACY;
+    let mut slow = open(&server, revision).await;
+    let mut quick = open(&server, revision).await;
+    watch(&mut slow, revision, 1, "file:///a").await;
+    watch(&mut quick, revision, 1, "file:///a").await;
+    for _ in 0..UPDATES {
+        server.resource_updated("file:///a");
+        assert_eq!(quick.receive().await.unwrap()["method"], UPDATED);
+    }
+    let told = updates(&mut slow, revision).await.len();
+    assert!((1..UPDATES / 2).contains(&told), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn p1_without_subscriptions_nothing_can_be_watched() {
+    let server = Server::new("files", "1.0.0").resource(Resource::text("file:///a", "a", ""));
+    for revision in LEGACY {
+        let mut peer = open(&server, revision).await;
+        for method in ["resources/subscribe", "resources/unsubscribe"] {
+            let answer = peer
+                .ask(request(1, method, json!({"uri": "file:///a"})))
+                .await
+                .unwrap();
+            assert_eq!(answer["error"]["code"], -32601, "{answer}");
+        }
+    }
+    let mut peer = open(&server, Revision::LATEST).await;
+    let acknowledged = watch(&mut peer, Revision::LATEST, 1, "file:///a").await;
+    assert_eq!(acknowledged["params"]["notifications"], json!({}));
+    server.resource_updated("file:///a");
+    settle().await;
+    assert_eq!(updates(&mut peer, Revision::LATEST).await, [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_caller_does_not_see_it_cannot_watch() {
+    let hidden = |_cx: &RequestContext| false;
+    let template =
+        |uri_template| ResourceTemplate::dynamic(uri_template, "x", |_cx, _variables| async { "" });
+    let server = server()
+        .resource(Resource::text("file:///secret", "s", "").visible_to(hidden))
+        .resource_template(template("secret://{x}").visible_to(hidden))
+        .resource_template(template("secret://open{x}"));
+    for revision in Revision::ALL {
+        for uri in ["file:///secret", "secret://x"] {
+            let mut peer = open(&server, revision).await;
+            let answer = watch(&mut peer, revision, 1, uri).await;
+            if revision.is_modern() {
+                assert_eq!(answer["params"]["notifications"], json!({}));
+            } else {
+                assert_eq!(answer["error"]["code"], -32002, "{answer}");
+            }
+            server.resource_updated(uri);
+            settle().await;
+            assert_eq!(updates(&mut peer, revision).await, [""; 0]);
+        }
+        for uri in ["secret://open1", "unheard://of"] {
+            let mut peer = open(&server, revision).await;
+            watch(&mut peer, revision, 1, uri).await;
+            server.resource_updated(uri);
+            settle().await;
+            assert_eq!(updates(&mut peer, revision).await, [uri]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn resources_may_be_updated_by_a_thread_that_knows_no_runtime() {
+    let server = server();
+    let mut peer = open(&server, Revision::LATEST_LEGACY).await;
+    watch(&mut peer, Revision::LATEST_LEGACY, 1, "file:///a").await;
+    let other = server.clone();
+    std::thread::spawn(move || other.resource_updated("file:///a"))
+        .join()
+        .unwrap();
+    assert_eq!(peer.receive().await.unwrap()["method"], UPDATED);
+}
