@@ -1,8 +1,8 @@
 // What every TypeScript client asks of a stdio server that offers the tools of `interop-server`.
 //
 // A client script adapts its SDK to `{ revision, listTools, call, ping?, onToolsChanged?, close }`, and for the features of
-// `features.mjs` to `{ prompts, prompt, resources, templates, read, complete, watch, logs, logging? }`, and hands itself over to
-// `main`.
+// `features.mjs` to `{ prompts, prompt, resources, templates, read, complete, watch, logs, notFound?, logging? }`, and hands
+// itself over to `main`.
 // Usage of each script: `node SCRIPT MODE strict|lenient COMMAND ARGS...`. `strict` is for our server; `lenient`
 // is for the foreign twins in `../servers`, which differ where the specification leaves a choice.
 import assert from 'node:assert/strict';
@@ -69,7 +69,7 @@ async function check(peer, strict, person) {
       assert.equal(text(await peer.call('echo', { text: 'still here' })), 'still here');
     },
     ...(peer.ping && { 'pings': () => peer.ping() }),
-    ...(tools.has('delete') && featureChecks(peer, person, strict)),
+    ...(has('delete') && featureChecks(peer, person, strict)),
     ...(peer.onToolsChanged && has('grow') && {
       'hears that there is another tool': async () => {
         let tell;

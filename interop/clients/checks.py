@@ -37,7 +37,7 @@ class Checks(Features):
         self._tools: dict[str, dict[str, Any]] = {}
 
     def _has(self, name: str) -> bool:
-        return name in self._tools
+        return self._strict or name in self._tools
 
     async def lists_the_tools_with_object_schemas(self) -> None:
         self._tools = {tool["name"]: tool for tool in await self._peer.list_tools()}

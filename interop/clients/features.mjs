@@ -55,7 +55,7 @@ export function featureChecks(peer, person, strict) {
       assert.equal(page.text, 'page 7 of café');
     },
     'is refused a resource that is not there': async () => {
-      await refuses(peer.read('memo://nothing'), peer.revision < '2026' ? -32002 : -32602);
+      await refuses(peer.read('memo://nothing'), peer.notFound ?? (peer.revision < '2026' ? -32002 : -32602));
     },
     'completes an argument of a prompt and of a template': async () => {
       const languages = await peer.complete({ type: 'ref/prompt', name: 'review' }, { name: 'language', value: 'r' });

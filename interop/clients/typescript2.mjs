@@ -40,6 +40,8 @@ await main(async (mode, command, args, person) => {
     resources: async () => (await client.listResources()).resources,
     templates: async () => (await client.listResourceTemplates()).resourceTemplates,
     read: (uri) => client.readResource({ uri }),
+    // The client gives its user the modern code, whatever the server says.
+    notFound: -32602,
     complete: async (ref, argument) => (await client.complete({ ref, argument })).completion,
     watch: async (uri, updated) => {
       client.setNotificationHandler('notifications/resources/updated', ({ params }) => updated(params.uri));

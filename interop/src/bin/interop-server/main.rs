@@ -1,5 +1,7 @@
 //! The server that clients of others start: `interop-server`, over stdio.
 
+mod features;
+
 use std::time::Duration;
 
 use oxmcp::{JsonSchema, RequestContext, Server, Tool, ToolError, stdio};
@@ -79,5 +81,5 @@ async fn main() -> oxmcp::Result<()> {
     server.add_tools([Tool::new("grow", "Add a tool", move || {
         grow(growing.clone())
     })])?;
-    server.run(stdio()).await
+    features::offer(server)?.run(stdio()).await
 }
