@@ -121,8 +121,9 @@ pub mod testing;
 pub mod transport;
 
 pub use client::{
-    Accept, AnswerArguments, Call, CallOutcome, Client, ClientSession, IntoCreateMessageResult,
-    IntoElicitResult, Listing, Subscription, SubscriptionEnd, SubscriptionEvent,
+    Accept, AnswerArguments, CacheMode, CacheOptions, Call, CallOutcome, Client, ClientSession,
+    IntoCreateMessageResult, IntoElicitResult, Listing, Subscription, SubscriptionEnd,
+    SubscriptionEvent,
 };
 pub use error::{Error, Result};
 pub use jsonrpc::{ErrorCode, ErrorObject, RequestId};

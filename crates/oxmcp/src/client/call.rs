@@ -14,6 +14,7 @@ use crate::{
     Error, Result, Revision,
     client::{
         CallOutcome, ClientSession,
+        cache::{CacheMode, Kind},
         features::LONGEST_WAIT,
         manual::Earlier,
         negotiate::decode,
@@ -57,15 +58,17 @@ use crate::{
 #[must_use = "a call is made when it is awaited"]
 pub struct Call<M: Method> {
     pub(super) session: ClientSession,
-    params: Result<Params<M::Params>>,
-    options: CallOptions,
+    pub(super) params: Result<Params<M::Params>>,
+    pub(super) options: CallOptions,
     /// What an earlier call that went on by hand has brought.
     pub(super) earlier: Option<Box<Earlier>>,
 }
 
 /// What a call carries. It is small, because calls are moved about.
 pub(super) enum Params<P> {
-    Typed(Box<P>),
+    /// What the client may have an answer to already says how that is used; it stands here because it takes no room
+    /// here.
+    Typed(Box<P>, CacheMode),
     /// A JSON object that fits every revision, without a `_meta`.
     Written(Vec<u8>),
 }
@@ -74,7 +77,7 @@ impl<P: Payload> Params<P> {
     /// The params as a JSON object, in the revision that they were made to fit.
     fn into_json(self) -> Result<Vec<u8>> {
         match self {
-            Self::Typed(params) => serde_json::to_vec(&params).map_err(|error| {
+            Self::Typed(params, _) => serde_json::to_vec(&params).map_err(|error| {
                 Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
             }),
             Self::Written(params) => Ok(params),
@@ -90,6 +93,9 @@ struct Ready<P> {
 }
 
 impl<M: Method> Call<M> {
+    /// The kind of answers that are kept which the method gives.
+    const KEPT: Option<Kind> = Kind::of(M::NAME);
+
     pub(super) fn new(session: &ClientSession, params: Result<Params<M::Params>>) -> Self {
         let timeout = session.default_timeout();
         let call = Self {
@@ -145,23 +151,31 @@ impl<M: Method> Call<M> {
         self
     }
 
-    /// Makes the call, and answers what the server asks before it gives the result.
-    async fn send(self) -> Result<M::Result> {
+    /// Makes the call, whatever was answered before.
+    pub(super) async fn send(self) -> Result<M::Result> {
+        let (result, _) = self.complete().await?;
+        decode(M::NAME, &result)
+    }
+
+    /// Makes the call, and answers what the server asks before it gives the result. Returns the result as it is, and
+    /// whether it depends on the params alone: the server has asked nothing.
+    #[inline]
+    pub(super) async fn complete(self) -> Result<(Box<str>, bool)> {
         let mut ready = self.ready()?;
         let again = Again::keep(&ready.session, M::NAME, &mut ready.options);
         let result = ready.exchange::<M>().await?;
         if !ready.session.revision().is_modern() {
-            return decode(M::NAME, &result);
+            return Ok((result, true));
         }
         match (peek_result_type(Text::checked(&result)), again) {
-            (ResultType::Complete, _) => decode(M::NAME, &result),
+            (ResultType::Complete, _) => Ok((result, true)),
             (ResultType::InputRequired, Some(again)) => {
                 let Ready {
                     session, params, ..
                 } = ready;
                 let params = params.into_json()?;
                 let complete = Box::pin(again.until_complete(&session, &params, result));
-                decode(M::NAME, &complete.await?)
+                Ok((complete.await?, false))
             }
             (ResultType::InputRequired, None) => Err(Error::decode(format!(
                 "{}: the server asks for input, which it must not do here",
@@ -196,7 +210,7 @@ impl<M: Method> Call<M> {
         let mut params = params?;
         let revision = session.revision();
         session.has_method(M::NAME)?;
-        if let Params::Typed(params) = &mut params {
+        if let Params::Typed(params, _) = &mut params {
             if let Some(own) = params.metadata() {
                 options.meta.merge(mem::take(own));
             }
@@ -221,7 +235,7 @@ impl<P: Payload> Ready<P> {
         let options = mem::take(&mut self.options);
         let connection = self.session.connection();
         match &self.params {
-            Params::Typed(params) => connection.call(M::NAME, &**params, options).await,
+            Params::Typed(params, _) => connection.call(M::NAME, &**params, options).await,
             Params::Written(params) => connection.call_written(M::NAME, params, options).await,
         }
     }
@@ -318,7 +332,10 @@ impl<M: Method> IntoFuture for Call<M> {
     type IntoFuture = Pin<Box<dyn Future<Output = Result<M::Result>> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.send())
+        match Self::KEPT {
+            Some(kind) => Box::pin(self.cached(kind)),
+            None => Box::pin(self.send()),
+        }
     }
 }
 

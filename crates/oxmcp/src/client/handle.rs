@@ -11,6 +11,7 @@ use crate::{
     client::{
         ClientSession,
         answer::RootChanges,
+        cache::Cache,
         features::{Features, LONGEST_WAIT},
         negotiate,
         session::WeakSession,
@@ -48,6 +49,7 @@ struct Core {
     root_changes: Arc<RootChanges>,
     sessions: Mutex<Vec<WeakSession>>,
     verdicts: Verdicts,
+    cache: Cache,
 }
 
 impl Client {
@@ -60,6 +62,7 @@ impl Client {
             root_changes: Arc::default(),
             sessions: Mutex::default(),
             verdicts: Verdicts::default(),
+            cache: Cache::default(),
         }))
     }
 
@@ -189,6 +192,11 @@ impl Client {
     /// What is known of the servers that this client was connected to.
     pub(crate) fn verdicts(&self) -> &Verdicts {
         &self.0.verdicts
+    }
+
+    /// What was answered to this client.
+    pub(super) fn response_cache(&self) -> &Cache {
+        &self.0.cache
     }
 
     pub(crate) fn remember(&self, session: &ClientSession) {

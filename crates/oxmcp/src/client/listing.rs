@@ -2,6 +2,7 @@ use std::{
     collections::HashSet,
     fmt,
     pin::Pin,
+    sync::{Arc, OnceLock},
     task::{Context, Poll},
 };
 
@@ -10,7 +11,7 @@ use futures_util::{StreamExt, stream};
 
 use crate::{
     Error, Result,
-    client::ClientSession,
+    client::{ClientSession, cache::CacheMode},
     protocol::{Cursor, Method, PaginatedParams},
 };
 
@@ -29,10 +30,15 @@ use crate::{
 /// ```
 ///
 /// It ends with the first error. A server that gives the same page again, or more pages than
-/// [`Limits::max_pages`](crate::Limits::max_pages), is an error.
+/// [`Limits::max_pages`](crate::Limits::max_pages), is an error. Pages that the client has kept and that are still fresh
+/// are not asked for again, see [`cache`](Self::cache).
 /// See [pagination](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination).
 #[must_use = "a list is read by asking it for entries"]
-pub struct Listing<T>(Pin<Box<dyn Stream<Item = Result<T>> + Send>>);
+pub struct Listing<T> {
+    entries: Pin<Box<dyn Stream<Item = Result<T>> + Send>>,
+    /// How pages that are kept are used, where it was said.
+    mode: Arc<OnceLock<CacheMode>>,
+}
 
 /// The entries of a page, and where the next one begins.
 type Page<T> = (Vec<T>, Option<Cursor>);
@@ -44,8 +50,11 @@ impl<T: Send + 'static> Listing<T> {
         page: fn(M::Result) -> Page<T>,
     ) -> Self {
         let first = Some((Ok(None), Seen::default()));
+        let mode = Arc::new(OnceLock::new());
+        let chosen = Arc::clone(&mode);
         let pages = stream::try_unfold(first, move |state| {
             let session = session.clone();
+            let mode = chosen.get().copied().unwrap_or_default();
             async move {
                 let Some((cursor, mut seen)) = state else {
                     return Ok(None);
@@ -55,7 +64,7 @@ impl<T: Send + 'static> Listing<T> {
                     cursor: cursor?,
                     ..PaginatedParams::default()
                 };
-                let (entries, next) = page(session.request::<M>(params).await?);
+                let (entries, next) = page(session.request::<M>(params).in_mode(mode).await?);
                 let limit = session.connection().limits.max_pages;
                 let next = next.map(|next| (seen.check(M::NAME, next, limit).map(Some), seen));
                 Ok::<_, Error>(Some((entries, next)))
@@ -65,7 +74,27 @@ impl<T: Send + 'static> Listing<T> {
             Ok(entries) => stream::iter(entries.into_iter().map(Ok).collect::<Vec<_>>()),
             Err(error) => stream::iter(vec![Err(error)]),
         });
-        Self(Box::pin(entries))
+        Self {
+            entries: Box::pin(entries),
+            mode,
+        }
+    }
+
+    /// How the list uses pages that the client has kept, as [`Call::cache`](crate::Call::cache) says it of a call. It is
+    /// said once, before the first entry is asked for. Lists of tasks are not kept.
+    ///
+    /// ```
+    /// use oxmcp::CacheMode;
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let tools = session.tools().cache(CacheMode::Refresh).all().await?;
+    /// # let _ = tools;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn cache(self, mode: CacheMode) -> Self {
+        // What was said first counts.
+        let _ = self.mode.set(mode);
+        self
     }
 
     /// The next entry, or `None` at the end.
@@ -76,7 +105,7 @@ impl<T: Send + 'static> Listing<T> {
     /// # Cancel safety
     /// Cancel safe: no entry is lost.
     pub async fn next(&mut self) -> Option<Result<T>> {
-        StreamExt::next(&mut self.0).await
+        StreamExt::next(&mut self.entries).await
     }
 
     /// All that is left.
@@ -120,7 +149,7 @@ impl<T> Stream for Listing<T> {
     type Item = Result<T>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<T>>> {
-        self.0.as_mut().poll_next(cx)
+        self.entries.as_mut().poll_next(cx)
     }
 }
 

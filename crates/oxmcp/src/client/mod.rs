@@ -1,6 +1,7 @@
 //! The client: what it can do for servers, and what it asks of them.
 
 mod answer;
+mod cache;
 mod call;
 mod complete;
 mod features;
@@ -20,6 +21,7 @@ mod template;
 mod verdicts;
 
 pub use answer::{Accept, AnswerArguments, IntoCreateMessageResult, IntoElicitResult};
+pub use cache::{CacheMode, CacheOptions};
 pub use call::Call;
 pub use handle::Client;
 pub use listing::Listing;

@@ -152,7 +152,9 @@ impl<'a> Attempt<'a> {
     ) -> Result<Self> {
         let limits = client.features().limits.clone();
         let (read, write) = transport.connect(&limits).await?;
-        let peer = ClientPeer::new(client.clone());
+        let cache = client.response_cache();
+        let seat = cache.seat(transport.identity(), transport.authorization());
+        let peer = ClientPeer::new(client.clone(), seat);
         let connection = Connection::new(Arc::clone(&peer) as _, limits);
         tokio::spawn(drive(Arc::clone(&connection), read, write));
         let session = ClientSession::new(Arc::clone(&connection), Arc::clone(&peer));

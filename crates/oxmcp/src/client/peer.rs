@@ -10,6 +10,7 @@ use crate::{
     Error, Result, Revision,
     client::{
         Client, ClientSession,
+        cache::{Change, Seat},
         listener::Listeners,
         logs::RequestLevel,
         methods::{self, Served},
@@ -39,6 +40,8 @@ pub(crate) struct ClientPeer {
     /// What is subscribed to.
     listeners: Arc<Listeners>,
     request_level: RequestLevel,
+    /// What the client's cache knows of the session.
+    seat: Seat,
     /// How quick the middleware is, where there is any.
     pace: Arc<Pace>,
 }
@@ -57,8 +60,9 @@ pub(crate) struct Negotiated {
 }
 
 impl ClientPeer {
-    pub(crate) fn new(client: Client) -> Arc<Self> {
+    pub(super) fn new(client: Client, seat: Seat) -> Arc<Self> {
         Arc::new(Self {
+            seat,
             client,
             negotiated: OnceLock::new(),
             session: OnceLock::new(),
@@ -83,6 +87,16 @@ impl ClientPeer {
 
     pub(super) fn session(&self) -> Option<&WeakSession> {
         self.session.get()
+    }
+
+    pub(super) fn seat(&self) -> &Seat {
+        &self.seat
+    }
+
+    /// What every request says: answers depend on it.
+    pub(super) fn terms(&self) -> Arc<str> {
+        let envelope = self.negotiated().and_then(|it| it.envelope.clone());
+        envelope.unwrap_or_else(|| self.revision().as_str().into())
     }
 
     pub(crate) fn negotiated(&self) -> Option<&Negotiated> {
@@ -232,6 +246,9 @@ impl Role for ClientPeer {
     ) {
         let RawNotification { method, params } = notification;
         let params = params.map(|params| params.whole);
+        if let Some(change) = Change::read(&method, params) {
+            self.client.response_cache().change(&self.seat, &change);
+        }
         let for_handlers = !self.revision().is_modern() || self.listeners.take(&method, params);
         let features = self.client.features();
         let Some(next) = features.incoming.next().cloned() else {

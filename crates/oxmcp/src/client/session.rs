@@ -14,6 +14,7 @@ use crate::{
     Error, Result, Revision,
     client::{
         Call, Client, Listing, Subscription,
+        cache::CacheMode,
         call::Params,
         listener::{Listener, listen},
         peer::{ClientPeer, Negotiated},
@@ -49,6 +50,7 @@ struct Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         self.connection.begin_close();
+        self.peer.client().response_cache().forget(self.peer.seat());
     }
 }
 
@@ -147,7 +149,7 @@ impl ClientSession {
     /// # }
     /// ```
     pub fn request<M: Method>(&self, params: M::Params) -> Call<M> {
-        Call::new(self, Ok(Params::Typed(Box::new(params))))
+        Call::new(self, Ok(Params::Typed(Box::new(params), CacheMode::Use)))
     }
 
     /// Calls a tool. `arguments` is anything that serializes to an object: `json!({…})`, or a struct of your own.
@@ -348,7 +350,11 @@ impl ClientSession {
                 .await
                 .map(drop)
         } else {
-            self.discover().await.map(drop)
+            // What the server has said earlier is no sign of life.
+            self.request::<method::Discover>(EmptyParams::default())
+                .cache(CacheMode::Bypass)
+                .await
+                .map(drop)
         }
     }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::json::Text;
+
 /// Who may share a cached result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -66,6 +68,29 @@ impl CacheHint {
     }
 }
 
+/// What a result says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Freshness {
+    /// `None` where it says nothing.
+    pub(crate) ttl: Option<Duration>,
+    pub(crate) scope: CacheScope,
+}
+
+/// Looks how long a result stays fresh, without parsing it.
+pub(crate) fn peek_freshness(result: Text<'_>) -> Freshness {
+    let mut freshness = Freshness::default();
+    for (key, value) in result.members() {
+        if key.is_str("ttlMs") {
+            let mut json = serde_json::Deserializer::from_str(value.get());
+            let read = ttl(&mut json).ok().flatten();
+            freshness.ttl = read.map(Duration::from_millis);
+        } else if key.is_str("cacheScope") {
+            freshness.scope = value.parse().unwrap_or_default();
+        }
+    }
+    freshness
+}
+
 /// Reads `ttlMs`. The specification has clients take a negative one as 0; a fraction of a millisecond is dropped.
 #[expect(
     clippy::cast_possible_truncation,
@@ -78,7 +103,8 @@ pub(super) fn ttl<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u
 
 #[cfg(test)]
 mod tests {
-    use crate::protocol::{CacheScope, ListToolsResult};
+    use super::*;
+    use crate::protocol::ListToolsResult;
 
     #[test]
     fn odd_hints_read_as_the_careful_ones() {
@@ -86,5 +112,24 @@ mod tests {
         let page: ListToolsResult = serde_json::from_str(text).unwrap();
         assert_eq!(page.ttl_ms, Some(0));
         assert_eq!(page.cache_scope, Some(CacheScope::Private));
+        let peeked = peek_freshness(Text::checked(text));
+        assert_eq!(peeked.ttl, Some(Duration::ZERO));
+        assert_eq!(peeked.scope, CacheScope::Private);
+    }
+
+    #[test]
+    fn what_a_result_says_of_itself_is_found_without_parsing_it() {
+        let peek = |text| peek_freshness(Text::checked(text));
+        assert_eq!(peek(r#"{"tools":[{"ttlMs":5}]}"#), Freshness::default());
+        let hint = r#"{"cacheScope":"public","tools":[],"ttlMs":1500}"#;
+        let found = Freshness {
+            ttl: Some(Duration::from_millis(1500)),
+            scope: CacheScope::Public,
+        };
+        assert_eq!(peek(hint), found);
+        assert_eq!(
+            peek(r#"{"ttlMs":"long","cacheScope":7}"#),
+            Freshness::default()
+        );
     }
 }

@@ -42,6 +42,11 @@ impl MultiRoundTrip for CallTool {}
 impl MultiRoundTrip for GetPrompt {}
 impl MultiRoundTrip for ReadResource {}
 
+/// A kind of request whose answer says how long it stays fresh.
+///
+/// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
+pub trait Cacheable: Method {}
+
 macro_rules! methods {
     ($( $method:ident, $name:literal, $params:ty => $result:ty; )+) => { $(
         #[doc = concat!("The request `", $name, "`.")]
@@ -95,6 +100,13 @@ methods! {
     CancelTask, "tasks/cancel", TaskParams => Task;
     ListTasks, "tasks/list", PaginatedParams => ListTasksResult;
 }
+
+impl Cacheable for Discover {}
+impl Cacheable for ListTools {}
+impl Cacheable for ListPrompts {}
+impl Cacheable for ListResources {}
+impl Cacheable for ListResourceTemplates {}
+impl Cacheable for ReadResource {}
 
 notifications! {
     Cancelled, "notifications/cancelled", CancelledParams;

@@ -64,6 +64,7 @@ mod wire;
 pub use base::{EmptyParams, EmptyResult, NotificationParams};
 pub use blob::Blob;
 pub use caching::{CacheHint, CacheScope};
+pub(crate) use caching::{Freshness, peek_freshness};
 pub use cancellation::CancelledParams;
 pub use capabilities::{
     ClientCapabilities, ElicitationCapability, PromptsCapability, ResourcesCapability,
@@ -111,6 +112,7 @@ pub use prompts::{
 };
 pub(crate) use request_meta::{Era, RequestMeta, RequestParams, unsupported_version};
 pub use resource_contents::{ResourceBody, ResourceContents};
+pub(crate) use resources::covers;
 pub use resources::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult,
     Resource, ResourceTemplate, ResourceUpdatedParams, SubscribeParams,

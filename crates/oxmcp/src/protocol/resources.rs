@@ -225,6 +225,13 @@ impl SubscribeParams {
     }
 }
 
+/// Whether a change of `part` is one of `whole`: it is the same resource, or a part of it.
+pub(crate) fn covers(whole: &str, part: &str) -> bool {
+    part.strip_prefix(whole).is_some_and(|rest| {
+        rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '?', '#'])
+    })
+}
+
 /// The params of `notifications/resources/updated`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

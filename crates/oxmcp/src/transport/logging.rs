@@ -91,6 +91,10 @@ impl<T: Transport> Transport for Logging<T> {
     fn diagnosis(&self) -> Option<String> {
         self.transport.diagnosis()
     }
+
+    fn authorization(&self) -> Option<String> {
+        self.transport.authorization()
+    }
 }
 
 /// Logs what it reads.

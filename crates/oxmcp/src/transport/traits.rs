@@ -89,6 +89,16 @@ pub trait Transport: Send + 'static {
     fn diagnosis(&self) -> Option<String> {
         None
     }
+
+    /// On whose behalf it talks to this peer, once it is connected: an opaque name that differs where the peer may
+    /// answer differently. A client that keeps answers which are private shares them between sessions with the same
+    /// [`identity`](Self::identity) and the same authorization. `None`, the default, where it is not known; then such
+    /// answers stay within their session.
+    ///
+    /// It is kept in memory and shown to nobody. It need not be a secret: a digest will do.
+    fn authorization(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The half of a connection that messages come from.

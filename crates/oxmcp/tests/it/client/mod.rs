@@ -1,5 +1,6 @@
 //! Clients: negotiation, calls, lists, sessions.
 
+mod cache;
 mod calls;
 mod elicitation;
 mod hooks;

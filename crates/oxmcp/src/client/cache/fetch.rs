@@ -1,0 +1,215 @@
+//! Calls whose answers can be kept.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{
+    select,
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    CacheMode, Kind,
+    question::{Ask, Question},
+    shared::Waiting,
+};
+use crate::{
+    Error, ErrorCode, Result,
+    client::{Call, call::Params, negotiate::decode},
+    protocol::{Carried, Method, method::Cacheable},
+    session::after,
+};
+
+impl<M: Cacheable> Call<M> {
+    /// How the call uses what the client has kept of earlier answers. By default an answer that is still fresh is taken
+    /// without asking the server.
+    ///
+    /// Calls that ask the same at once share one request, if the answer is one that stays fresh. A call with metadata of
+    /// its own, one that wants to be told of progress, and one that carries answers to the server's questions is always
+    /// made, and nothing of it is kept; so it is after [`ClientSession::close`](crate::ClientSession::close), and then
+    /// fails. Middleware sees only what is sent.
+    ///
+    /// ```
+    /// use oxmcp::CacheMode;
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let now = session.read_resource("file:///todo.md").cache(CacheMode::Refresh).await?;
+    /// # let _ = now;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
+    pub fn cache(self, mode: CacheMode) -> Self {
+        self.in_mode(mode)
+    }
+}
+
+impl<M: Method> Call<M> {
+    pub(in crate::client) fn in_mode(mut self, mode: CacheMode) -> Self {
+        if let Ok(Params::Typed(_, of_call)) = &mut self.params {
+            *of_call = mode;
+        }
+        self
+    }
+
+    /// Makes the call, unless there is an answer already.
+    pub(in crate::client) async fn cached(mut self, kind: Kind) -> Result<M::Result> {
+        let (mode, ask) = match self.question(kind)? {
+            Some((CacheMode::Bypass, _)) | None => return self.send().await,
+            Some(asked) => asked,
+        };
+        let client = self.session.client();
+        let cache = client.response_cache();
+        let used = mode == CacheMode::Use;
+        if let Some(text) = used.then(|| cache.fresh(&ask)).flatten() {
+            return decode(M::NAME, &text);
+        }
+        let joins = used && self.session.peer().seat().joins(kind);
+        let waiting = cache.enter(&ask, joins);
+        let result = if joins {
+            self.fetch_together(&waiting, &ask).await
+        } else {
+            self.fetch(&waiting, kind).await.map(|(result, _)| result)
+        };
+        let Err(error) = result else {
+            return result;
+        };
+        if is_bad_cursor(&error, &ask) {
+            cache.forget_pages(&ask);
+        }
+        let stale = used && is_failure(&error);
+        match stale.then(|| cache.stale(&ask)).flatten() {
+            Some(text) => {
+                tracing::warn!(%error, method = M::NAME, "an answer that is no longer fresh is used");
+                decode(M::NAME, &text)
+            }
+            None => Err(error),
+        }
+    }
+
+    /// What the call asks, and how it uses what is kept. `None` where the answer is for nobody but this call.
+    fn question(&mut self, kind: Kind) -> Result<Option<(CacheMode, Arc<Ask>)>> {
+        let revision = self.session.revision();
+        let options = &self.options;
+        let plain =
+            options.meta.is_empty() && options.on_progress.is_none() && self.earlier.is_none();
+        let closing = self.session.connection().is_closing();
+        let off = self.session.client().response_cache().is_off();
+        let Ok(Params::Typed(params, mode)) = &mut self.params else {
+            return Ok(None);
+        };
+        let own_meta = params.metadata().is_some_and(|meta| !meta.is_empty());
+        if !plain || own_meta || closing || off || *mode == CacheMode::Bypass {
+            return Ok(None);
+        }
+        params.fit(revision);
+        let text = serde_json::to_string(params).map_err(|error| {
+            Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
+        })?;
+        let peer = self.session.peer();
+        let question = Question::new(kind, text, peer.terms());
+        Ok(question.map(|question| (*mode, peer.seat().ask(question))))
+    }
+
+    /// Makes the call, and hands in the answer. Returns it as text, too, where it stays fresh for a while.
+    async fn fetch(
+        self,
+        waiting: &Waiting<'_>,
+        kind: Kind,
+    ) -> Result<(M::Result, Option<Arc<str>>)> {
+        let session = self.session.clone();
+        let (text, depends_on_params_alone) = self.complete().await?;
+        // What cannot be read is not kept.
+        let result = decode(M::NAME, &text)?;
+        let shared = if depends_on_params_alone {
+            waiting.answer(&text)
+        } else {
+            waiting.fail();
+            None
+        };
+        session.peer().seat().note(kind, shared.is_some());
+        Ok((result, shared))
+    }
+
+    /// Makes the call, or waits for who asks the same. Who waits takes over from one who gives up.
+    async fn fetch_together(self, waiting: &Waiting<'_>, ask: &Arc<Ask>) -> Result<M::Result> {
+        let kind = ask.question.kind;
+        let limit = self.options.timeout.min(self.options.max_total);
+        let deadline = after(Instant::now(), limit);
+        let cancel = self.options.cancel.clone();
+        let mut call = Some(self);
+        let mut own = None;
+        let lead = async {
+            let Some(mut call) = call.take() else {
+                return Ok(None);
+            };
+            call.options.timeout = deadline.saturating_duration_since(Instant::now());
+            match call.fetch(waiting, kind).await {
+                Ok((result, shared)) => {
+                    own = Some(Ok(result));
+                    Ok(shared)
+                }
+                // That was this caller's patience. The others' may last longer.
+                Err(error) if error.is_timeout() || error.is_cancelled() => Err(error),
+                Err(error) => {
+                    waiting.fail();
+                    own = Some(Err(error));
+                    Ok(None)
+                }
+            }
+        };
+        let shared = select! {
+            biased;
+            shared = waiting.shared.get_or_try_init(|| lead) => shared?.clone(),
+            error = impatience(M::NAME, cancel, deadline, limit) => return Err(error),
+        };
+        match (own, shared, call) {
+            (Some(own), _, _) => own,
+            (None, Some(text), _) => decode(M::NAME, &text),
+            // The answer was for who asked alone.
+            (None, None, Some(mut call)) => {
+                call.options.timeout = deadline.saturating_duration_since(Instant::now());
+                let waiting = waiting.again();
+                Ok(call.fetch(&waiting, kind).await?.0)
+            }
+            (None, None, None) => Err(Error::cancelled(format!(
+                "the call of {} was cancelled",
+                M::NAME
+            ))),
+        }
+    }
+}
+
+/// Waits until a caller wants to wait no longer for who asks the same.
+async fn impatience(
+    method: &str,
+    cancel: Option<CancellationToken>,
+    deadline: Instant,
+    limit: Duration,
+) -> Error {
+    let cancelled = async {
+        match cancel {
+            Some(token) => token.cancelled().await,
+            None => std::future::pending().await,
+        }
+    };
+    select! {
+        biased;
+        () = cancelled => Error::cancelled(format!("the call of {method} was cancelled")),
+        () = sleep_until(deadline) => Error::timeout(format!(
+            "no answer to {method} within {limit:?}, to a call that asked the same before \
+             (set a longer timeout on the call where it may take longer)"
+        )),
+    }
+}
+
+/// Whether the server does not know any more where a page begins.
+fn is_bad_cursor(error: &Error, ask: &Ask) -> bool {
+    error.is_protocol() && error.code() == ErrorCode::INVALID_PARAMS && ask.question.has_cursor()
+}
+
+/// Whether asking failed by no fault of the question.
+fn is_failure(error: &Error) -> bool {
+    let failed = error.is_protocol() && error.code() == ErrorCode::INTERNAL_ERROR;
+    failed || error.is_timeout() || error.is_closed()
+}
