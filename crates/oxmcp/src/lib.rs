@@ -122,8 +122,8 @@ pub mod transport;
 
 pub use client::{
     Accept, AnswerArguments, CacheMode, CacheOptions, Call, CallOutcome, Client, ClientSession,
-    IntoCreateMessageResult, IntoElicitResult, Listing, Subscription, SubscriptionEnd,
-    SubscriptionEvent,
+    IntoCreateMessageResult, IntoElicitResult, Listen, Listing, ResourceWatch, Subscription,
+    SubscriptionEnd, SubscriptionEvent,
 };
 pub use error::{Error, Result};
 pub use jsonrpc::{ErrorCode, ErrorObject, RequestId};

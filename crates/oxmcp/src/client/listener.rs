@@ -2,15 +2,18 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    future::Future,
+    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
 
+use futures_util::FutureExt;
 use tokio::{select, sync::Notify};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Error, Result,
+    Error, ErrorCode, Result,
     client::{
         features::LONGEST_WAIT,
         subscription::{SubscriptionEnd, SubscriptionEvent},
@@ -32,8 +35,14 @@ pub(super) struct Listeners(Mutex<HashMap<i64, Arc<Listener>>>);
 impl Listeners {
     /// Takes a modern server's notification. Returns whether it is for the client's handlers, as one that names no
     /// subscription is. One for a subscription that is read by hand goes there at once, whatever middleware does with
-    /// it: it must not come later than the end.
-    pub(super) fn take(&self, method: &str, params: Option<Text<'_>>) -> bool {
+    /// it: it must not come later than the end. `resumed` is told, before anybody else, what is heard of again that was
+    /// not heard of for a while.
+    pub(super) fn take(
+        &self,
+        method: &str,
+        params: Option<Text<'_>>,
+        resumed: impl FnOnce(&SubscriptionFilter),
+    ) -> bool {
         let Some(id) = subscription_id(params) else {
             return true;
         };
@@ -41,7 +50,7 @@ impl Listeners {
             tracing::debug!(%id, method, "a notification of no open subscription was ignored");
             return false;
         };
-        listener.take(method, params);
+        listener.take(method, params, resumed);
         listener.for_handlers
     }
 
@@ -93,7 +102,12 @@ pub(super) struct Listener {
 
 #[derive(Debug, Default)]
 struct State {
+    /// What the server agreed to when it was asked last.
     acknowledged: Option<SubscriptionFilter>,
+    /// Whether the last request was acknowledged.
+    open: bool,
+    /// Whether something may have been missed before the next acknowledgement.
+    gap: bool,
     events: VecDeque<SubscriptionEvent>,
     /// Who waits for an event.
     reader: Option<Waker>,
@@ -112,15 +126,24 @@ impl Listener {
         })
     }
 
-    fn take(&self, method: &str, params: Option<Text<'_>>) {
+    fn take(
+        &self,
+        method: &str,
+        params: Option<Text<'_>>,
+        resumed: impl FnOnce(&SubscriptionFilter),
+    ) {
         if method == SubscriptionsAcknowledged::NAME {
-            self.acknowledge(params);
+            self.take_acknowledgement(params, resumed);
         } else if !self.for_handlers {
             self.push(SubscriptionEvent::read(method, params));
         }
     }
 
-    fn acknowledge(&self, params: Option<Text<'_>>) {
+    fn take_acknowledgement(
+        &self,
+        params: Option<Text<'_>>,
+        resumed: impl FnOnce(&SubscriptionFilter),
+    ) {
         let params = params.and_then(|params| params.parse::<AcknowledgedParams>().ok());
         let filter = params.map(|params| params.notifications);
         if filter.is_none() {
@@ -128,16 +151,45 @@ impl Listener {
         }
         // Who reads by hand can look at it; handlers are simply not called for what is missing.
         tracing::debug!(?filter, "the server acknowledged a subscription");
+        let filter = filter.unwrap_or_default();
+        let gap = self.lock().gap;
+        if gap {
+            resumed(&filter);
+        }
+        self.acknowledge(filter);
+    }
+
+    /// The server agrees to a filter. What it says of the same request later does not count.
+    pub(super) fn acknowledge(&self, filter: SubscriptionFilter) {
         let mut state = self.lock();
-        state
-            .acknowledged
-            .get_or_insert_with(|| filter.unwrap_or_default());
+        if state.open {
+            return;
+        }
+        state.open = true;
+        let gap = mem::take(&mut state.gap);
+        state.acknowledged = Some(filter.clone());
         drop(state);
+        if gap {
+            self.push(SubscriptionEvent::Resumed(filter));
+        }
         self.changed.notify_waiters();
     }
 
+    /// The request has ended, and another one will follow. Returns what the server had agreed to, if it had.
+    pub(super) fn interrupt(&self) -> Option<SubscriptionFilter> {
+        let mut state = self.lock();
+        state.gap |= state.open;
+        let was_open = mem::take(&mut state.open);
+        state.acknowledged.clone().filter(|_| was_open)
+    }
+
+    /// Whether the server has ever agreed.
+    pub(super) fn was_acknowledged(&self) -> bool {
+        self.lock().acknowledged.is_some()
+    }
+
     /// Keeps an event. What is waiting to be taken already says the same.
-    fn push(&self, event: SubscriptionEvent) {
+    pub(super) fn push(&self, event: SubscriptionEvent) {
         let mut state = self.lock();
         if state.events.contains(&event) {
             return;
@@ -154,7 +206,7 @@ impl Listener {
         wake(state);
     }
 
-    fn finish(&self, end: SubscriptionEnd, error: Option<Error>) {
+    pub(super) fn finish(&self, end: SubscriptionEnd, error: Option<Error>) {
         let mut state = self.lock();
         if state.end.is_none() {
             state.end = Some(end);
@@ -226,7 +278,7 @@ fn wake(mut state: MutexGuard<'_, State>) {
     }
 }
 
-/// A subscription whose request is being made. However that ends, and be it by a panic, nobody waits for ever.
+/// A request for a subscription that is being made. However that ends, its notifications are no longer taken.
 struct Open {
     listeners: Arc<Listeners>,
     listener: Arc<Listener>,
@@ -237,24 +289,54 @@ impl Drop for Open {
         self.listeners
             .lock()
             .retain(|_, listener| !Arc::ptr_eq(listener, &self.listener));
-        self.listener.finish(SubscriptionEnd::Local, None);
+    }
+}
+
+/// Ends a listener with what makes requests for it. However that ends, and be it by a panic, nobody waits for ever.
+pub(super) struct Finish(pub(super) Arc<Listener>);
+
+impl Finish {
+    pub(super) fn with(self, over: Over) {
+        self.0.finish(over.end, over.error);
+    }
+}
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        self.0.finish(SubscriptionEnd::Local, None);
+    }
+}
+
+/// How a request for a subscription ended.
+pub(super) struct Over {
+    pub(super) end: SubscriptionEnd,
+    pub(super) error: Option<Error>,
+}
+
+impl Over {
+    pub(super) fn by_this_side() -> Self {
+        let error = Error::cancelled("the subscription was ended by this side");
+        Self {
+            end: SubscriptionEnd::Local,
+            error: Some(error),
+        }
     }
 }
 
 /// Makes the request of a subscription, and waits until it ends: by its answer, by `stop`, or with the session. Dropped,
 /// it cancels the request on the wire.
-pub(super) async fn listen(
-    connection: Arc<Connection>,
-    listeners: Arc<Listeners>,
-    listener: Arc<Listener>,
+pub(super) async fn request(
+    connection: &Arc<Connection>,
+    listeners: &Arc<Listeners>,
+    listener: &Arc<Listener>,
     filter: SubscriptionFilter,
-    stop: CancellationToken,
-) {
-    let begun = (Arc::clone(&listeners), Arc::clone(&listener));
-    let open = Open {
-        listeners,
-        listener,
+    stop: &CancellationToken,
+) -> Over {
+    let _open = Open {
+        listeners: Arc::clone(listeners),
+        listener: Arc::clone(listener),
     };
+    let begun = (Arc::clone(listeners), Arc::clone(listener));
     let options = CallOptions {
         timeout: LONGEST_WAIT,
         max_total: LONGEST_WAIT,
@@ -266,22 +348,35 @@ pub(super) async fn listen(
     };
     let answer = select! {
         biased;
-        answer = connection.call(Listen::NAME, ListenParams::new(filter), options) => Some(answer),
-        () = stop.cancelled() => None,
-        () = connection.closing() => None,
+        answer = connection.call(Listen::NAME, ListenParams::new(filter), options) => answer,
+        () = stop.cancelled() => return Over::by_this_side(),
+        () = connection.closing() => return Over::by_this_side(),
     };
     let (end, error) = match answer {
-        Some(Ok(_)) => (SubscriptionEnd::Graceful, None),
-        Some(Err(error)) if !connection.is_closing() => (SubscriptionEnd::Remote, Some(error)),
-        Some(Err(error)) => (SubscriptionEnd::Local, Some(error)),
-        None => {
-            let error = Error::cancelled("the subscription was ended by this side");
-            (SubscriptionEnd::Local, Some(error))
-        }
+        Ok(_) => (SubscriptionEnd::Graceful, None),
+        Err(error) if !connection.is_closing() => (SubscriptionEnd::Remote, Some(error)),
+        Err(error) => (SubscriptionEnd::Local, Some(error)),
     };
-    if let (true, SubscriptionEnd::Remote, Some(error)) = (open.listener.for_handlers, end, &error)
-    {
-        tracing::warn!(%error, "the server does not say what changes; handlers of changes are not called");
+    Over { end, error }
+}
+
+/// Whether asking for a subscription once more, after this, can help. It cannot where the server does not know how, or
+/// where the session is gone.
+pub(super) fn may_help(error: &Error) -> bool {
+    const FINAL: [ErrorCode; 3] = [
+        ErrorCode::METHOD_NOT_FOUND,
+        ErrorCode::INVALID_PARAMS,
+        ErrorCode::INVALID_REQUEST,
+    ];
+    let refused = error.is_protocol() && FINAL.contains(&error.code());
+    !refused && !error.is_closed() && !error.is_unsupported()
+}
+
+/// Runs a task that makes a request first: it is sent before this returns, if there is room, so that whatever is asked
+/// next is answered later than it.
+pub(super) fn begin(task: impl Future<Output = ()> + Send + 'static) {
+    let mut task = Box::pin(task);
+    if task.as_mut().now_or_never().is_none() {
+        tokio::spawn(task);
     }
-    open.listener.finish(end, error);
 }

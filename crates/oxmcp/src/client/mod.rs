@@ -1,10 +1,12 @@
 //! The client: what it can do for servers, and what it asks of them.
 
 mod answer;
+mod backoff;
 mod cache;
 mod call;
 mod complete;
 mod features;
+mod follow;
 mod handle;
 mod hooks;
 mod listener;
@@ -18,7 +20,9 @@ mod rounds;
 mod session;
 mod subscription;
 mod template;
+mod updates;
 mod verdicts;
+mod watch;
 
 pub use answer::{Accept, AnswerArguments, IntoCreateMessageResult, IntoElicitResult};
 pub use cache::{CacheMode, CacheOptions};
@@ -27,4 +31,5 @@ pub use handle::Client;
 pub use listing::Listing;
 pub use manual::CallOutcome;
 pub use session::ClientSession;
-pub use subscription::{Subscription, SubscriptionEnd, SubscriptionEvent};
+pub use subscription::{Listen, Subscription, SubscriptionEnd, SubscriptionEvent};
+pub use watch::ResourceWatch;

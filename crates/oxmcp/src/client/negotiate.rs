@@ -8,12 +8,13 @@ use tokio::{
     pin, select,
     time::{sleep, timeout},
 };
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, Result, Revision,
     client::{
         Client, ClientSession,
+        follow::follow,
+        listener::begin,
         peer::{ClientPeer, Negotiated},
         verdicts::Era,
     },
@@ -361,8 +362,11 @@ impl<'a> Attempt<'a> {
         let wanted = self.client.features().wanted();
         let wanted = wanted.narrowed(self.session.server_capabilities());
         if !wanted.is_empty() && self.session.has_method(Listen::NAME).is_ok() {
-            self.session
-                .begin_listen(wanted, true, &CancellationToken::new());
+            let updates = self.peer.updates();
+            updates.want_lists(wanted);
+            if updates.must_begin() {
+                begin(follow(Arc::clone(&self.connection), Arc::clone(&self.peer)));
+            }
         }
     }
 

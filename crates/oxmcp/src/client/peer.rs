@@ -15,12 +15,13 @@ use crate::{
         logs::RequestLevel,
         methods::{self, Served},
         session::WeakSession,
+        updates::Updates,
     },
     json::Text,
     jsonrpc::{RawNotification, RawRequest, RequestId},
     protocol::{
         ClientCapabilities, Implementation, Meta, Method, Project, RequestParams,
-        ServerCapabilities,
+        ServerCapabilities, SubscriptionFilter,
         method::{self, CreateMessage, Elicit},
     },
     session::{
@@ -39,6 +40,8 @@ pub(crate) struct ClientPeer {
     session: OnceLock<WeakSession>,
     /// What is subscribed to.
     listeners: Arc<Listeners>,
+    /// What is heard of for handlers, and for those who watch resources.
+    updates: Updates,
     request_level: RequestLevel,
     /// What the client's cache knows of the session.
     seat: Seat,
@@ -67,6 +70,7 @@ impl ClientPeer {
             negotiated: OnceLock::new(),
             session: OnceLock::new(),
             listeners: Arc::default(),
+            updates: Updates::default(),
             request_level: RequestLevel::default(),
             pace: Arc::new(Pace::new()),
         })
@@ -87,6 +91,10 @@ impl ClientPeer {
 
     pub(super) fn session(&self) -> Option<&WeakSession> {
         self.session.get()
+    }
+
+    pub(super) fn updates(&self) -> &Updates {
+        &self.updates
     }
 
     pub(super) fn seat(&self) -> &Seat {
@@ -135,7 +143,7 @@ impl ClientPeer {
     }
 
     /// The user's handler for a notification.
-    fn hook(&self, method: &str, params: Option<Text<'_>>) -> Option<BoxFuture<()>> {
+    pub(super) fn hook(&self, method: &str, params: Option<Text<'_>>) -> Option<BoxFuture<()>> {
         if !method::is_in(method::NOTIFICATIONS_TO_CLIENT, method, self.revision()) {
             return None;
         }
@@ -148,6 +156,18 @@ impl ClientPeer {
                 job(session).await;
             }
         }))
+    }
+
+    /// Forgets answers that may be others now, since for a while nobody heard what passes a filter.
+    pub(super) fn missed(&self, filter: &SubscriptionFilter) {
+        for change in Change::unheard(filter) {
+            self.forget(&change);
+        }
+    }
+
+    /// Forgets answers that are others now.
+    fn forget(&self, change: &Change) {
+        self.client.response_cache().change(&self.seat, change);
     }
 
     fn revision(&self) -> Revision {
@@ -246,10 +266,17 @@ impl Role for ClientPeer {
     ) {
         let RawNotification { method, params } = notification;
         let params = params.map(|params| params.whole);
-        if let Some(change) = Change::read(&method, params) {
-            self.client.response_cache().change(&self.seat, &change);
+        let change = Change::read(&method, params);
+        if let Some(change) = &change {
+            self.forget(change);
         }
-        let for_handlers = !self.revision().is_modern() || self.listeners.take(&method, params);
+        // What was missed is forgotten before anybody hears that something was.
+        let resumed = |filter: &SubscriptionFilter| self.missed(filter);
+        let for_handlers =
+            !self.revision().is_modern() || self.listeners.take(&method, params, resumed);
+        if let (true, Some(Change::Resource(update))) = (for_handlers, &change) {
+            self.updates.updated(update);
+        }
         let features = self.client.features();
         let Some(next) = features.incoming.next().cloned() else {
             if let Some(handler) = self.hook(&method, params).filter(|_| for_handlers) {

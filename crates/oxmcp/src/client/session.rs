@@ -6,17 +6,14 @@ use std::{
     time::Duration,
 };
 
-use futures_util::FutureExt;
 use serde::Serialize;
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, Result, Revision,
     client::{
-        Call, Client, Listing, Subscription,
+        Call, Client, Listen, Listing,
         cache::CacheMode,
         call::Params,
-        listener::{Listener, listen},
         peer::{ClientPeer, Negotiated},
     },
     json::write_string,
@@ -238,49 +235,20 @@ impl ClientSession {
         })
     }
 
-    /// Subscribes to what passes a filter (2026-07-28 and later). Returns once the server has acknowledged it: from then
-    /// on, nothing is missed. There may be any number of subscriptions; each lasts until one side ends it, and no timeout
-    /// applies.
+    /// Subscribes to what passes a filter (2026-07-28 and later). Await it: it is there once the server has acknowledged
+    /// it, and from then on nothing is missed. There may be any number of subscriptions; each lasts until one side ends
+    /// it, and no timeout applies.
     ///
-    /// Who only wants to know that lists have changed needs none:
-    /// [`Client::on_tools_changed`](crate::Client::on_tools_changed) and its siblings work in every revision.
+    /// Who only wants to know that lists have changed, or a resource, needs none:
+    /// [`Client::on_tools_changed`](crate::Client::on_tools_changed) and its siblings and
+    /// [`watch_resource`](Self::watch_resource) work in every revision.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
-    ///
-    /// # Errors
-    /// Where the server's revision has no subscriptions, the server refuses, or the session ends.
-    ///
-    /// # Cancel safety
-    /// Dropping the future cancels the subscription on the wire.
-    pub async fn listen(&self, filter: SubscriptionFilter) -> Result<Subscription> {
-        Subscription::open(self.clone(), filter).await
+    pub fn listen(&self, filter: SubscriptionFilter) -> Listen {
+        Listen::new(self.clone(), filter)
     }
 
-    /// Begins a subscription. Its request is sent before this returns, if there is room, so that whatever is asked next
-    /// is answered later than it.
-    pub(super) fn begin_listen(
-        &self,
-        filter: SubscriptionFilter,
-        for_handlers: bool,
-        stop: &CancellationToken,
-    ) -> Arc<Listener> {
-        let connection = Arc::clone(self.connection());
-        let listener = Listener::new(for_handlers, connection.limits.max_queued_notifications);
-        let listeners = Arc::clone(self.handle.peer.listeners());
-        let task = listen(
-            connection,
-            listeners,
-            Arc::clone(&listener),
-            filter,
-            stop.clone(),
-        );
-        let mut task = Box::pin(task);
-        if task.as_mut().now_or_never().is_none() {
-            tokio::spawn(task);
-        }
-        listener
-    }
-
-    /// Asks to be told when a resource changes (2025-11-25 and earlier).
+    /// Asks to be told when a resource changes (2025-11-25 and earlier). [`watch_resource`](Self::watch_resource) does it
+    /// in every revision.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
     pub fn subscribe(&self, uri: impl Into<String>) -> Call<method::Subscribe> {
         self.request(SubscribeParams::new(uri))

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    future::{Future, IntoFuture},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -9,18 +10,25 @@ use std::{
 
 use futures_core::Stream;
 use futures_util::StreamExt;
+use tokio::{
+    select,
+    time::{Instant, sleep},
+};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     Result,
-    client::{ClientSession, listener::Listener},
+    client::{
+        ClientSession,
+        backoff::Backoff,
+        listener::{Finish, Listener, Listeners, Over, begin, may_help, request},
+    },
     json::Text,
     protocol::{
         Method, Notification, RawJson, ResourceUpdatedParams, SubscriptionFilter,
-        method::{
-            Listen, PromptListChanged, ResourceListChanged, ResourceUpdated, ToolListChanged,
-        },
+        method::{self, PromptListChanged, ResourceListChanged, ResourceUpdated, ToolListChanged},
     },
+    session::Connection,
 };
 
 /// What a server says within a [`Subscription`].
@@ -35,6 +43,9 @@ pub enum SubscriptionEvent {
     ResourcesListChanged,
     /// A resource has changed.
     ResourceUpdated(ResourceUpdatedParams),
+    /// The subscription had been interrupted, and is open again, for this much. Whatever passes the filter may have
+    /// changed meanwhile.
+    Resumed(SubscriptionFilter),
     /// What this version of the crate does not know.
     #[non_exhaustive]
     Other {
@@ -75,11 +86,65 @@ pub enum SubscriptionEnd {
     Local,
 }
 
+/// A subscription that is about to be made; await it. Made by [`ClientSession::listen`](crate::ClientSession::listen).
+///
+/// # Errors
+/// Where the server's revision has no subscriptions, the server refuses, or the session ends.
+///
+/// # Cancel safety
+/// Dropping the future cancels the subscription on the wire.
+#[must_use = "a subscription is made when it is awaited"]
+#[derive(Clone, Debug)]
+pub struct Listen {
+    session: ClientSession,
+    filter: SubscriptionFilter,
+    once: bool,
+}
+
+impl Listen {
+    pub(super) fn new(session: ClientSession, filter: SubscriptionFilter) -> Self {
+        Self {
+            session,
+            filter,
+            once: false,
+        }
+    }
+
+    /// Does not ask for the subscription again when the server ends it.
+    ///
+    /// ```
+    /// use oxmcp::{SubscriptionEnd, protocol::SubscriptionFilter};
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let filter = SubscriptionFilter::default().with_tools_list_changed(true);
+    /// let subscription = session.listen(filter).once().await?;
+    /// if subscription.ended().await == SubscriptionEnd::Graceful {
+    ///     println!("the server has nothing more to say");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+}
+
+impl IntoFuture for Listen {
+    type Output = Result<Subscription>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Result<Subscription>> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(Subscription::open(self))
+    }
+}
+
 /// An open subscription: a [`Stream`] of what the server says has changed. Made by
 /// [`ClientSession::listen`](crate::ClientSession::listen).
 ///
-/// It ends with the subscription, whoever ends it; [`end`](Self::end) says who did. Dropping it cancels the subscription
-/// on the wire. What has been said and not been taken yet is said once only, and beyond
+/// A server may end a subscription while the session goes on. Then it is asked for it again, after a pause that grows
+/// from half a second to a minute, and [`SubscriptionEvent::Resumed`] says that something may have been missed;
+/// [`Listen::once`] switches that off. The stream ends when this side ends it, with the session, and where the server
+/// refuses to take it up again; [`end`](Self::end) says how. Dropping it cancels the subscription on the wire. What has been said and not been taken yet is said once only, and beyond
 /// [`Limits::max_queued_notifications`](crate::Limits::max_queued_notifications) the oldest is dropped, with a warning in
 /// the log.
 ///
@@ -112,11 +177,25 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    pub(super) async fn open(session: ClientSession, filter: SubscriptionFilter) -> Result<Self> {
-        session.has_method(Listen::NAME)?;
+    async fn open(listen: Listen) -> Result<Self> {
+        let Listen {
+            session,
+            filter,
+            once,
+        } = listen;
+        session.has_method(method::Listen::NAME)?;
+        let connection = session.connection();
+        let listener = Listener::new(false, connection.limits.max_queued_notifications);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
-        let listener = session.begin_listen(filter, false, &stop);
+        begin(keep(
+            Arc::clone(connection),
+            Arc::clone(session.peer().listeners()),
+            Arc::clone(&listener),
+            filter,
+            stop.clone(),
+            once,
+        ));
         Ok(Self {
             filter: listener.acknowledged().await?,
             listener,
@@ -126,7 +205,8 @@ impl Subscription {
         })
     }
 
-    /// What the server has agreed to tell: a part of what it was asked for.
+    /// What the server has agreed to tell: a part of what it was asked for. After [`SubscriptionEvent::Resumed`] it may
+    /// be another part.
     #[must_use]
     pub fn filter(&self) -> &SubscriptionFilter {
         &self.filter
@@ -168,9 +248,57 @@ impl Subscription {
 impl Stream for Subscription {
     type Item = SubscriptionEvent;
 
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<SubscriptionEvent>> {
-        self.listener.poll_event(cx)
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<SubscriptionEvent>> {
+        let event = self.listener.poll_event(cx);
+        if let Poll::Ready(Some(SubscriptionEvent::Resumed(filter))) = &event {
+            self.filter.clone_from(filter);
+        }
+        event
     }
+}
+
+/// Asks for a subscription, and again whenever it ends and that may help.
+async fn keep(
+    connection: Arc<Connection>,
+    listeners: Arc<Listeners>,
+    listener: Arc<Listener>,
+    filter: SubscriptionFilter,
+    stop: CancellationToken,
+    once: bool,
+) {
+    let finish = Finish(Arc::clone(&listener));
+    let mut backoff = Backoff::new();
+    loop {
+        let start = Instant::now();
+        let over = request(&connection, &listeners, &listener, filter.clone(), &stop).await;
+        let agreed = listener.interrupt();
+        if once || !may_resume(&listener, &over, agreed.as_ref()) {
+            return finish.with(over);
+        }
+        let pause = backoff.after(start.elapsed());
+        tracing::debug!(?pause, end = ?over.end, error = ?over.error, "a subscription is interrupted");
+        let ended = select! {
+            biased;
+            () = stop.cancelled() => Over::by_this_side(),
+            () = connection.closing() => Over::by_this_side(),
+            _ = connection.ended() => over,
+            () = sleep(pause) => continue,
+        };
+        return finish.with(ended);
+    }
+}
+
+/// Whether asking for a subscription again can bring it back.
+fn may_resume(listener: &Listener, over: &Over, agreed: Option<&SubscriptionFilter>) -> bool {
+    if over.end == SubscriptionEnd::Local || !listener.was_acknowledged() {
+        return false;
+    }
+    // A server that agrees to nothing has nothing to say.
+    let silent = agreed.is_some_and(SubscriptionFilter::is_empty);
+    !silent && over.error.as_ref().is_none_or(may_help)
 }
 
 impl fmt::Debug for Subscription {

@@ -189,6 +189,42 @@ fn prompts() {
 }
 
 #[test]
+fn subscriptions() {
+    insta::assert_snapshot!(prints(("subscriptions", &[])), @r"
+    By handlers:
+      in 2025-06-18 there are 3 tools now
+      in 2026-07-28 there are 3 tools now
+    By a subscription:
+      the server tells of tools: true, and of 0 resources
+      the tools have changed
+      this side has ended it
+    ");
+}
+
+#[test]
+fn caching() {
+    insta::assert_snapshot!(prints(("caching", &[])), @r"
+    Connecting:
+      asks server/discover
+    The first time:
+      asks tools/list
+      => hammer
+    The second time:
+      => hammer
+    Anew:
+      asks tools/list
+      => hammer
+    Listening:
+      asks subscriptions/listen
+    After a change:
+      asks tools/list
+      => hammer, saw
+    And again:
+      => hammer, saw
+    ");
+}
+
+#[test]
 fn middleware() {
     insta::assert_snapshot!(prints(("middleware", &[])), @r#"
     server/discover: ok

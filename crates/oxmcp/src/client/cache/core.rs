@@ -69,7 +69,7 @@ impl<F: Clone + Default> Core<F> {
     }
 
     /// A server says, in one of its sessions, that something has changed. Whoever asked the server has to ask again.
-    pub(super) fn change(&mut self, server: &Server, change: &Change<'_>) {
+    pub(super) fn change(&mut self, server: &Server, change: &Change) {
         self.flights
             .outdate_where(|ask| ask.place.server == *server && change.concerns(&ask.question));
         self.store

@@ -1,6 +1,6 @@
 //! What is asked, of whom, and what makes an answer wrong.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use serde::{Deserialize, de::IgnoredAny};
 
@@ -176,31 +176,28 @@ impl Key {
 }
 
 /// Something that makes answers wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::client) enum Change<'a> {
+#[derive(Clone, Debug)]
+pub(in crate::client) enum Change {
     Tools,
     Prompts,
     Resources,
-    Resource(Cow<'a, str>),
+    Resource(ResourceUpdatedParams),
 }
 
-impl<'a> Change<'a> {
+impl Change {
     /// What a notification says has changed.
     pub(in crate::client) fn read(method: &str, params: Option<Text<'_>>) -> Option<Self> {
         match method {
             ToolListChanged::NAME => Some(Self::Tools),
             PromptListChanged::NAME => Some(Self::Prompts),
             ResourceListChanged::NAME => Some(Self::Resources),
-            ResourceUpdated::NAME => {
-                let params: ResourceUpdatedParams = params?.parse().ok()?;
-                Some(Self::Resource(params.uri.into()))
-            }
+            ResourceUpdated::NAME => params?.parse().ok().map(Self::Resource),
             _ => None,
         }
     }
 
     /// What may have changed while nobody heard what passes a filter.
-    pub(in crate::client) fn unheard(filter: &'a SubscriptionFilter) -> impl Iterator<Item = Self> {
+    pub(in crate::client) fn unheard(filter: &SubscriptionFilter) -> impl Iterator<Item = Self> {
         let lists = [
             (filter.tools_list_changed, Self::Tools),
             (filter.prompts_list_changed, Self::Prompts),
@@ -208,8 +205,12 @@ impl<'a> Change<'a> {
         ];
         let lists = lists.into_iter().filter(|(heard, _)| *heard);
         let uris = filter.resource_subscriptions.iter();
-        let uris = uris.map(|uri| Self::Resource(uri.into()));
+        let uris = uris.map(|uri| Self::resource(uri));
         lists.map(|(_, change)| change).chain(uris)
+    }
+
+    fn resource(uri: &str) -> Self {
+        Self::Resource(ResourceUpdatedParams::new(uri))
     }
 
     /// Whether the answer to a question may be another one now.
@@ -220,7 +221,7 @@ impl<'a> Change<'a> {
             | (Self::Resources, Kind::Resources | Kind::Templates) => true,
             (Self::Resource(changed), Kind::Read) => {
                 // A resource may be a part of another, and either may be the one that is named.
-                let read = question.uri.as_deref();
+                let (read, changed) = (question.uri.as_deref(), &changed.uri);
                 read.is_some_and(|read| covers(read, changed) || covers(changed, read))
             }
             _ => false,
@@ -267,7 +268,7 @@ mod tests {
         assert!(!Change::Tools.concerns(&list(Kind::Prompts)));
         assert!(Change::Resources.concerns(&list(Kind::Templates)));
         assert!(!Change::Resources.concerns(&read("file:///a")));
-        let changed = Change::Resource("file:///dir/a".into());
+        let changed = Change::resource("file:///dir/a");
         for (uri, concerned) in [
             ("file:///dir/a", true),
             ("file:///dir", true),

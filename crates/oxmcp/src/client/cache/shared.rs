@@ -67,7 +67,7 @@ impl Cache {
     }
 
     /// What a server says has changed is not used again, and neither is what is on its way already.
-    pub(in crate::client) fn change(&self, seat: &Seat, change: &Change<'_>) {
+    pub(in crate::client) fn change(&self, seat: &Seat, change: &Change) {
         self.lock().change(&seat.place.server, change);
     }
 

@@ -71,7 +71,7 @@ async fn modern(client: Client) -> (ScriptedPeer, ClientSession) {
 /// A subscription by hand, and the id of its request.
 async fn subscribe(peer: &mut ScriptedPeer, session: &ClientSession) -> (Subscription, Value) {
     let listener = session.clone();
-    let subscribing = tokio::spawn(async move { listener.listen(tools()).await });
+    let subscribing = tokio::spawn(async move { listener.listen(tools()).once().await });
     let request = expect(peer, "subscriptions/listen").await;
     let id = request["id"].clone();
     peer.send(acknowledgement(&id, json!({"toolsListChanged": true})))

@@ -18,6 +18,7 @@ mod rounds_end;
 mod sampling;
 mod sessions;
 mod structured;
+mod subscriptions;
 
 use std::future::IntoFuture;
 
