@@ -11,13 +11,17 @@ import addFormats from 'ajv-formats';
 
 const MODERN = '2026-07-28';
 const VERSION = 'io.modelcontextprotocol/protocolVersion';
+
+// Where the TypeScript that the schemas are made from says `number`, as for what a user fills into a form, some say `integer`.
+const NUMBERS = /"string",\s*"integer",\s*"boolean"/g;
+
 const [directory, ...transcripts] = process.argv.slice(2);
 
 /** The schema of a revision, with `check(definition, value)`, which says what is wrong. */
 function load(revision) {
   const file = join(directory, `${revision}.json`);
   if (!existsSync(file)) return undefined;
-  const schema = JSON.parse(readFileSync(file, 'utf8'));
+  const schema = JSON.parse(readFileSync(file, 'utf8').replace(NUMBERS, '"string","number","boolean"'));
   const key = schema.$defs ? '$defs' : 'definitions';
   const ajv = new (schema.$defs ? Ajv2020 : Ajv)({ strict: false, allErrors: true });
   addFormats.default(ajv);

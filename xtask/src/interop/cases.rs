@@ -42,7 +42,7 @@ pub(crate) struct Server {
     /// A script within `interop/`, and its arguments.
     pub(crate) program: &'static [&'static str],
     /// What our client is told to do; see `interop-client`.
-    pub(crate) tasks: &'static [&'static str],
+    pub(crate) tasks: &'static [&'static [&'static str]],
 }
 
 const fn client(
@@ -98,19 +98,42 @@ const CALCULATOR: &[&str] = &[
     "--call", "echo", r#"{"text":"still here"}"#, "still here",
 ];
 
-/// The same, and a tool that adds another.
+/// A tool that adds another.
 #[rustfmt::skip]
 const GROWING: &[&str] = &[
-    "--list", "add", "--list", "divide", "--list", "slow", "--list", "echo",
-    "--call", "add", r#"{"a":1,"b":2}"#, "3",
-    "--call", "echo", r#"{"text":"line\nbreak and 🦀"}"#, r"line\nbreak and 🦀",
-    "--fail", "divide", r#"{"a":1,"b":0}"#, "b must not be 0",
-    "--fail", "add", r#"{"a":"one","b":2}"#, "",
-    "--progress", "slow", r#"{"steps":5}"#, "5",
-    "--cancel", "slow", r#"{"steps":1000000}"#,
-    "--call", "echo", r#"{"text":"still here"}"#, "still here",
     "--changed", "grow", "{}",
     "--call", "grown", "{}", "here",
+];
+
+/// Prompts, resources, completion, and what the client does for the server.
+#[rustfmt::skip]
+const FEATURES: &[&str] = &[
+    "--prompt", "review", r#"{"code":"fn main() {}","language":"rust"}"#, "Review this rust code",
+    "--listed", "memo://greeting", "--listed", "memo://pages/{topic}/{page}",
+    "--read", "memo://greeting", "hello",
+    "--read", "memo://pixel", "AP9/",
+    "--read", "memo://pages/caf%C3%A9/7", "page 7 of café",
+    "--complete", "review", "language", "r", "rust",
+    "--complete", "memo://pages/{topic}/{page}", "topic", "te", "teak",
+    "--call", "think", r#"{"question":"why?"}"#, "the model says: because of",
+    "--call", "where", "{}", "file:///home/moon",
+];
+
+/// A log of a level that the client sets, and a resource that changes.
+#[rustfmt::skip]
+const NEWS: &[&str] = &[
+    "--log", "shout", "{}", "warning", "loud",
+    "--updated", "memo://greeting", "touch", "{}",
+    "--read", "memo://greeting", "hello again",
+];
+
+/// Two questions to the user.
+#[rustfmt::skip]
+const QUESTIONS: &[&str] = &[
+    "--ask", "delete", r#"{"project":"moon"}"#,
+    r#"[{"action":"accept","content":{"name":"moon"}},{"action":"accept","content":{"sure":true}}]"#,
+    "deleted moon, counted once",
+    "--decline", "delete", r#"{"project":"moon"}"#,
 ];
 
 #[rustfmt::skip]
@@ -122,6 +145,16 @@ const EVERYTHING: &[&str] = &[
     "--fail", "get-sum", r#"{"a":"one","b":2}"#, "",
     "--fail", "no_such_tool", "{}", "not found",
     "--progress", "trigger-long-running-operation", r#"{"duration":1,"steps":4}"#, "4",
+    "--prompt", "args-prompt", r#"{"city":"Oslo"}"#, "Oslo",
+    "--listed", "demo://resource/static/document/features.md",
+    "--listed", "demo://resource/dynamic/blob/{resourceId}",
+    "--read", "demo://resource/dynamic/text/7", "Resource 7",
+    "--complete", "completable-prompt", "department", "E", "Engineering",
+    "--call", "get-roots-list", "{}", "file:///home/moon",
+    "--call", "trigger-sampling-request", r#"{"prompt":"why?","maxTokens":10}"#, "because of",
+    "--ask", "trigger-elicitation-request", "{}",
+    r#"[{"action":"accept","content":{"name":"Moon","check":true,"firstLine":"It was noon."}}]"#,
+    "It was noon.",
 ];
 
 /// The server is given the directory `interop/servers`.
@@ -138,7 +171,7 @@ const fn server(
     revision: &'static str,
     runtime: Runtime,
     program: &'static [&'static str],
-    tasks: &'static [&'static str],
+    tasks: &'static [&'static [&'static str]],
 ) -> Server {
     Server {
         name,
@@ -158,17 +191,18 @@ const EVERYTHING_SERVER: &str =
 const FILESYSTEM_SERVER: &str =
     "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js";
 
+/// Servers of the first two revisions cannot ask the user; those of the Python SDK 1.x take no subscriptions and no log level.
 #[rustfmt::skip]
 pub(crate) const SERVERS: &[Server] = &[
-    server("typescript-1.9-server", "2024-11-05", Node, &[TS1_SERVER, "sdk-2024-11-05"], CALCULATOR),
-    server("typescript-1.12-server", "2025-03-26", Node, &[TS1_SERVER, "sdk-2025-03-26"], CALCULATOR),
-    server("typescript-1.22-server", "2025-06-18", Node, &[TS1_SERVER, "sdk-2025-06-18"], CALCULATOR),
-    server("typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk"], CALCULATOR),
-    server("typescript-2-server", "2026-07-28", Node, &[TS2_SERVER], GROWING),
-    server("python-1-server", "2025-11-25", Python1, &[PY1_SERVER], CALCULATOR),
-    server("python-2-server", "2026-07-28", Python2, &[PY2_SERVER], CALCULATOR),
-    server("server-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "stdio"], EVERYTHING),
-    server("server-filesystem", "2025-11-25", Node, &[FILESYSTEM_SERVER, "."], FILESYSTEM),
+    server("typescript-1.9-server", "2024-11-05", Node, &[TS1_SERVER, "sdk-2024-11-05"], &[CALCULATOR, FEATURES, NEWS]),
+    server("typescript-1.12-server", "2025-03-26", Node, &[TS1_SERVER, "sdk-2025-03-26"], &[CALCULATOR, FEATURES, NEWS]),
+    server("typescript-1.22-server", "2025-06-18", Node, &[TS1_SERVER, "sdk-2025-06-18"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]),
+    server("typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]),
+    server("typescript-2-server", "2026-07-28", Node, &[TS2_SERVER], &[CALCULATOR, GROWING, FEATURES, NEWS, QUESTIONS]),
+    server("python-1-server", "2025-11-25", Python1, &[PY1_SERVER], &[CALCULATOR, FEATURES, QUESTIONS]),
+    server("python-2-server", "2026-07-28", Python2, &[PY2_SERVER], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]),
+    server("server-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "stdio"], &[EVERYTHING]),
+    server("server-filesystem", "2025-11-25", Node, &[FILESYSTEM_SERVER, "."], &[FILESYSTEM]),
 ];
 
 /// Which server stands in for ours when the scripts themselves are tried: the newest of each SDK that speaks the revision.

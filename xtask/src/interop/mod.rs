@@ -104,7 +104,7 @@ fn their_client(
 fn our_client(server: &Server, tools: &Tools, us: &PathBuf) -> Case {
     let mut command = Command::new(us.with_file_name("interop-client"));
     command
-        .args(server.tasks)
+        .args(server.tasks.concat())
         .arg("--")
         .arg(us)
         .arg("record")
@@ -116,7 +116,7 @@ fn our_client(server: &Server, tools: &Tools, us: &PathBuf) -> Case {
         revision: server.revision,
         command,
         clean_exit: false,
-        says: if server.tasks.contains(&"--cancel") {
+        says: if server.tasks.concat().contains(&"--cancel") {
             CANCELLED
         } else {
             &[]

@@ -88,7 +88,7 @@ pub(super) fn offer(server: Server) -> oxmcp::Result<Server> {
 }
 
 async fn review(Review { code, language }: Review) -> String {
-    let language = language.map_or("unknown".to_owned(), |it| format!("{it:?}").to_lowercase());
+    let language = language.map_or_else(|| "unknown".into(), |it| format!("{it:?}").to_lowercase());
     format!("Review this {language} code: {code}")
 }
 

@@ -1,0 +1,75 @@
+//! The client that starts servers of others: `interop-client TASK... -- COMMAND ARGS...`.
+//!
+//! Tasks are done in order, and the first that does not go as it says ends the program with status 1:
+//!
+//! | task                             | what must happen                                                        |
+//! |----------------------------------|-------------------------------------------------------------------------|
+//! | `--list TOOL`                    | the tool is among those listed                                          |
+//! | `--call TOOL ARGS TEXT`          | the call succeeds, and its result has the text in it                    |
+//! | `--fail TOOL ARGS TEXT`          | a tool error, or an error of the protocol, that has the text in it      |
+//! | `--progress TOOL ARGS N`         | the call succeeds, after N notifications of progress                    |
+//! | `--changed TOOL ARGS`            | the call succeeds, and the server says that its tools have changed      |
+//! | `--cancel TOOL ARGS`             | the call is dropped after the first progress                            |
+//! | `--ask TOOL ARGS ANSWERS TEXT`   | as `--call`; the user is asked, and gives these answers, and no others  |
+//! | `--decline TOOL ARGS`            | as `--fail`; the user is asked, and declines                            |
+//! | `--log TOOL ARGS LEVEL TEXT`     | the call succeeds, and a log message of that level has the text in it   |
+//! | `--prompt NAME ARGS TEXT`        | the prompt is listed, and its messages have the text in them            |
+//! | `--read URI TEXT`                | the contents of the resource have the text in them                      |
+//! | `--listed URI`                   | the resource or the template is among those listed                      |
+//! | `--complete NAME ARG VALUE TEXT` | the argument of a prompt, or of a template, is completed to the text    |
+//! | `--updated URI TOOL ARGS`        | the call succeeds, and the resource that is watched has changed         |
+//!
+//! ARGS are a JSON object, ANSWERS a JSON array. The client's model repeats what it is asked, and it has one root. In the end it
+//! prints one line of JSON.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for the terminal"
+)]
+
+mod person;
+mod task;
+
+use std::{env, process::ExitCode};
+
+use oxmcp::Command;
+use serde_json::{Value, json};
+
+use person::Person;
+use task::Task;
+
+/// What went wrong, in words.
+pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(env::args().skip(1)).await {
+        Ok(report) => {
+            println!("{report}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("interop-client: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(mut args: impl Iterator<Item = String>) -> Outcome<Value> {
+    let mut tasks = Vec::new();
+    while let Some(flag) = args.next().filter(|flag| flag != "--") {
+        tasks.push(Task::parse(&flag, &mut args)?);
+    }
+    let command = Command::new(args.next().ok_or("there is no command after `--`")?).args(args);
+
+    let person = Person::default();
+    let session = person.client().connect(command).await?;
+    for task in &tasks {
+        task.run(&session, &person)
+            .await
+            .map_err(|error| format!("{}: {error}", task.name()))?;
+    }
+    let report = json!({ "revision": session.revision().as_str(), "tasks": tasks.len() });
+    session.close().await?;
+    Ok(report)
+}

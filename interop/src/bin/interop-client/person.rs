@@ -1,0 +1,96 @@
+//! Who answers what servers ask, and hears what they say.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use oxmcp::{
+    Client, ClientSession, Error,
+    protocol::{
+        CreateMessageParams, CreateMessageResult, ElicitFormParams, ElicitResult,
+        LoggingMessageParams, Root, SamplingContent,
+    },
+};
+use tokio::sync::Notify;
+
+/// Answers, hears, and remembers. Clones are the same person.
+#[derive(Clone, Default)]
+pub(crate) struct Person(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    answers: Mutex<VecDeque<ElicitResult>>,
+    heard: Mutex<Vec<LoggingMessageParams>>,
+    /// The server said that its tools have changed.
+    changed: Notify,
+    /// The server logged something.
+    logged: Notify,
+}
+
+impl Person {
+    /// A client that asks this person.
+    pub(crate) fn client(&self) -> Client {
+        let (asked, hearing, told) = (self.clone(), self.clone(), self.clone());
+        Client::new("interop-client", "1.0.0")
+            .on_elicit(move |form: ElicitFormParams| {
+                let answer = asked.answers().pop_front();
+                async move {
+                    answer.ok_or_else(|| {
+                        Error::internal(format!("nobody expected to be asked {:?}", form.message))
+                    })
+                }
+            })
+            .on_sample(|asked: CreateMessageParams| async move { repeat(&asked) })
+            .roots([Root::new("file:///home/moon").with_name("moon")])
+            .on_tools_changed(move |_session: ClientSession| {
+                told.0.changed.notify_one();
+                std::future::ready(())
+            })
+            .on_log(move |message: LoggingMessageParams, _session| {
+                hearing.heard().push(message);
+                hearing.0.logged.notify_one();
+                std::future::ready(())
+            })
+    }
+
+    /// What to answer from now on.
+    pub(crate) fn will_answer(&self, answers: Vec<ElicitResult>) {
+        *self.answers() = answers.into();
+    }
+
+    /// How many answers nobody has asked for yet.
+    pub(crate) fn unasked(&self) -> usize {
+        self.answers().len()
+    }
+
+    /// Waits until the server says that its tools have changed.
+    pub(crate) async fn hears_of_change(&self) {
+        self.0.changed.notified().await;
+    }
+
+    /// Waits for a log message.
+    pub(crate) async fn hears(&self, is_it: impl Fn(&LoggingMessageParams) -> bool) {
+        while !self.heard().iter().any(&is_it) {
+            self.0.logged.notified().await;
+        }
+    }
+
+    fn answers(&self) -> MutexGuard<'_, VecDeque<ElicitResult>> {
+        self.0
+            .answers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Vec<LoggingMessageParams>> {
+        self.0.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The model says what it was asked.
+fn repeat(asked: &CreateMessageParams) -> CreateMessageResult {
+    let pieces = asked.messages.iter().flat_map(|message| &message.content);
+    let said: Vec<_> = pieces.filter_map(SamplingContent::as_text).collect();
+    CreateMessageResult::new("parrot", format!("because of {:?}", said.join(" ")))
+}
