@@ -3,6 +3,7 @@
 //!
 //! `cargo run --example answering`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
+#![expect(clippy::indexing_slicing, reason = "what is missing in JSON is null")]
 
 use oxmcp::{
     Accept, Client, RequestContext, Result, Revision,

@@ -1,6 +1,6 @@
 //! Calls that go on by hand.
 
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::to_raw_value;
 
 use crate::{
     Error, Result, Revision,
@@ -25,7 +25,7 @@ pub enum CallOutcome<R> {
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
     answers: Option<InputResponses>,
-    state: Option<Box<RawValue>>,
+    state: Option<String>,
 }
 
 impl<M: MultiRoundTrip> Call<M> {
@@ -94,8 +94,7 @@ impl<M: MultiRoundTrip> Call<M> {
 
     /// Gives back the state that the server gave when the call was made before.
     pub fn request_state(mut self, state: impl Into<String>) -> Self {
-        let state = to_raw_value(&state.into()).expect("a string is always JSON");
-        self.earlier.get_or_insert_default().state = Some(state);
+        self.earlier.get_or_insert_default().state = Some(state.into());
         self
     }
 }
@@ -109,8 +108,11 @@ impl Earlier {
             )));
         }
         let text = str::from_utf8(params).map_err(|_| Error::misuse("the params are no text"))?;
-        let answers = self.answers.as_ref();
-        with_answers(Text::checked(text), answers, self.state.as_deref()).map_err(|error| {
+        let add = || {
+            let state = self.state.as_ref().map(to_raw_value).transpose()?;
+            with_answers(Text::checked(text), self.answers.as_ref(), state.as_deref())
+        };
+        add().map_err(|error: serde_json::Error| {
             Error::misuse(format!("the answers cannot be JSON: {error}")).with_source(error)
         })
     }

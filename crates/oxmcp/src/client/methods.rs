@@ -1,5 +1,10 @@
 //! What a client does for each method: one row a method.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "all rows of the table have one signature"
+)]
+
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{

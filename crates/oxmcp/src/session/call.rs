@@ -197,12 +197,11 @@ impl Connection {
         };
         self.notify_raw(|out| write_request(out, id, method, encode, extra))?;
         pending.sent = true;
+        let clock = Clock::start(&self.patience, start, &options);
         let result = if updates.is_none() && options.cancel.is_none() {
-            self.wait(method, answered, Clock::start(start, &options))
-                .await
+            wait(method, answered, clock).await
         } else {
-            let clock = Clock::start(start, &options);
-            Box::pin(self.watch(method, answered, updates, options, clock)).await
+            Box::pin(watch(method, answered, updates, options, clock)).await
         };
         if let Wait::Answered(result) = result {
             pending.sent = false;
@@ -227,52 +226,48 @@ impl Connection {
         };
         Err(end.into_error(method))
     }
+}
 
-    /// Waits for an answer and nothing else, as most calls do.
-    async fn wait(
-        &self,
-        method: &str,
-        answered: oneshot::Receiver<Result<Box<str>>>,
-        clock: Clock,
-    ) -> Wait {
+/// Waits for an answer and nothing else, as most calls do.
+async fn wait(
+    method: &str,
+    answered: oneshot::Receiver<Result<Box<str>>>,
+    clock: Clock<'_>,
+) -> Wait {
+    tokio::select! {
+        biased;
+        answer = answered => Wait::answered(method, answer),
+        () = clock.ends() => clock.timed_out(),
+    }
+}
+
+/// Waits for an answer, takes progress, and heeds a cancellation.
+async fn watch(
+    method: &str,
+    mut answered: oneshot::Receiver<Result<Box<str>>>,
+    mut updates: Option<mpsc::Receiver<ProgressParams>>,
+    mut options: CallOptions,
+    mut clock: Clock<'_>,
+) -> Wait {
+    loop {
         tokio::select! {
             biased;
-            answer = answered => Wait::answered(method, answer),
-            () = self.patience.ends(clock.deadline, clock.timeout, clock.last) => clock.timed_out(),
-        }
-    }
-
-    /// Waits for an answer, takes progress, and heeds a cancellation.
-    async fn watch(
-        &self,
-        method: &str,
-        mut answered: oneshot::Receiver<Result<Box<str>>>,
-        mut updates: Option<mpsc::Receiver<ProgressParams>>,
-        mut options: CallOptions,
-        mut clock: Clock,
-    ) -> Wait {
-        loop {
-            tokio::select! {
-                biased;
-                Some(update) = next(&mut updates) => {
-                    report(&mut options, update);
-                    // Progress that never pauses must not keep the other branches from their turn.
-                    if options.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
-                        return Wait::Cancelled;
-                    }
-                    if !clock.restart() {
-                        return clock.timed_out();
-                    }
+            Some(update) = next(&mut updates) => {
+                report(&mut options, update);
+                // Progress that never pauses must not keep the other branches from their turn.
+                if options.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+                    return Wait::Cancelled;
                 }
-                answer = &mut answered => {
-                    drain(&mut updates, &mut options);
-                    return Wait::answered(method, answer);
-                }
-                () = cancelled(options.cancel.as_ref()) => return Wait::Cancelled,
-                () = self.patience.ends(clock.deadline, clock.timeout, clock.last) => {
+                if !clock.restart() {
                     return clock.timed_out();
                 }
             }
+            answer = &mut answered => {
+                drain(&mut updates, &mut options);
+                return Wait::answered(method, answer);
+            }
+            () = cancelled(options.cancel.as_ref()) => return Wait::Cancelled,
+            () = clock.ends() => return clock.timed_out(),
         }
     }
 }

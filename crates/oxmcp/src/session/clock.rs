@@ -6,26 +6,34 @@ use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
     Error, Result,
-    session::{CallOptions, after},
+    session::{CallOptions, after, patience::Patience},
 };
 
 /// How long a call may still take.
-pub(super) struct Clock {
-    pub(super) timeout: Duration,
+pub(super) struct Clock<'a> {
+    patience: &'a Patience,
+    timeout: Duration,
     max_total: Duration,
-    pub(super) deadline: Instant,
-    pub(super) last: Instant,
+    deadline: Instant,
+    last: Instant,
 }
 
-impl Clock {
-    pub(super) fn start(start: Instant, options: &CallOptions) -> Self {
+impl<'a> Clock<'a> {
+    pub(super) fn start(patience: &'a Patience, start: Instant, options: &CallOptions) -> Self {
         let last = after(start, options.max_total);
         Self {
+            patience,
             timeout: options.timeout,
             max_total: options.max_total,
             deadline: after(start, options.timeout).min(last),
             last,
         }
+    }
+
+    /// Waits until the time is up. Cancel safe.
+    pub(super) async fn ends(&self) {
+        let (deadline, timeout, last) = (self.deadline, self.timeout, self.last);
+        self.patience.ends(deadline, timeout, last).await;
     }
 
     /// There was a sign of life. Returns whether there is time left all the same.

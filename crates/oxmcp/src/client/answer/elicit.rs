@@ -18,7 +18,7 @@ use crate::{
 /// - An [`ElicitAction`]: the user declined, or cancelled; or has agreed to visit the URL.
 /// - An [`ElicitResult`] is the whole answer.
 /// - `Option<T>` of any of these: `None` is that the user made no choice, which is to cancel.
-/// - `Result<T, E>` of any of these, where `E` is an [`Error`](crate::Error) or any [`std::error::Error`]: the server is
+/// - `Result<T, E>` of any of these, where `E` is an [`Error`] or any [`std::error::Error`]: the server is
 ///   told that asking failed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no answer of a user",
@@ -96,7 +96,7 @@ impl Client {
     /// Is called when a server asks the user to fill in a form (2025-06-18 and later). Servers are told that they may
     /// ask; they hear it when they are connected to, so set it before.
     ///
-    /// The handler takes the form, and with a [`RequestContext`](crate::RequestContext) beside it knows who asks
+    /// The handler takes the form, and with a [`RequestContext`] beside it knows who asks
     /// ([`peer_info`](crate::RequestContext::peer_info)), which the user must be shown. It runs for as long as the user
     /// takes: the clock of the call that the server is working on stands still. What it returns is listed at
     /// [`IntoElicitResult`]. An answer that does not fit the form is not sent; the server is told that asking failed.

@@ -35,7 +35,6 @@ fn listening() -> (Client, Receiver<String>) {
     (client, heard)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
 async fn says(peer: &mut ScriptedPeer, method: &str, params: Value) {
     let notification = json!({"jsonrpc": "2.0", "method": method, "params": params});
     peer.send(notification).await.unwrap();
