@@ -55,7 +55,9 @@ fn futures_can_be_spawned() {
     let _ = |session: ClientSession| {
         send(session.call_tool("t", ()).into_future());
         send(session.call_tool("t", ()).structured::<u8>());
+        send(session.call_tool("t", ()).manual());
         send(session.read_resource("x").into_future());
+        send(session.set_log_level(protocol::LoggingLevel::Info));
         send(session.discover());
         send(session.ping());
         send(session.close());

@@ -38,12 +38,12 @@ async fn connecting(client: Client) -> (ScriptedPeer, JoinHandle<Result<ClientSe
     (peer, connecting)
 }
 
-fn client() -> Client {
+pub(crate) fn client() -> Client {
     Client::new("tester", "1.0.0")
 }
 
 /// The next message, which must be of this method.
-async fn expect(peer: &mut ScriptedPeer, method: &str) -> Value {
+pub(crate) async fn expect(peer: &mut ScriptedPeer, method: &str) -> Value {
     let message = peer.receive().await.unwrap();
     assert_eq!(message["method"], method, "{message}");
     message
@@ -80,7 +80,10 @@ async fn session(revision: Revision) -> (ScriptedPeer, ClientSession) {
 }
 
 /// The same of a client of one's own. Also returns what it said that it can do.
-async fn session_of(client: Client, revision: Revision) -> (ScriptedPeer, ClientSession, Value) {
+pub(crate) async fn session_of(
+    client: Client,
+    revision: Revision,
+) -> (ScriptedPeer, ClientSession, Value) {
     let (mut peer, connecting) = connecting(client.revisions([revision])).await;
     let declared = if revision.is_modern() {
         let probe = expect(&mut peer, "server/discover").await;
@@ -114,7 +117,7 @@ fn calling(session: &ClientSession) -> JoinHandle<Result<CallToolResult>> {
 
 /// Asks a client as its revision has it: by a request, or within the result of a call. Returns the answer as a response
 /// has it: `result` or `error`.
-async fn ask(
+pub(crate) async fn ask(
     (peer, session): (&mut ScriptedPeer, &ClientSession),
     method: &str,
     params: Value,

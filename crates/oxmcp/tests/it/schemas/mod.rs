@@ -6,6 +6,7 @@
     reason = "clippy knows tests by their attribute, and these are their helpers"
 )]
 
+mod emitted;
 mod generate;
 pub(crate) mod official;
 
@@ -16,7 +17,7 @@ use oxmcp::{
     protocol::{
         self as p,
         method::{
-            NOTIFICATIONS_TO_CLIENT, NOTIFICATIONS_TO_SERVER, REQUESTS_TO_CLIENT,
+            INPUT_REQUESTS, NOTIFICATIONS_TO_CLIENT, NOTIFICATIONS_TO_SERVER, REQUESTS_TO_CLIENT,
             REQUESTS_TO_SERVER, Row,
         },
     },
@@ -29,9 +30,10 @@ use official::Schema;
 #[test]
 #[ignore = "needs the official schemas; cargo xtask test runs it"]
 fn the_tables_hold_the_methods_of_the_schemas() {
-    let unions: [(&str, &[Row]); 4] = [
+    let unions: [(&str, &[Row]); 5] = [
         ("ClientRequest", REQUESTS_TO_SERVER),
         ("ServerRequest", REQUESTS_TO_CLIENT),
+        ("InputRequest", INPUT_REQUESTS),
         ("ClientNotification", NOTIFICATIONS_TO_SERVER),
         ("ServerNotification", NOTIFICATIONS_TO_CLIENT),
     ];
