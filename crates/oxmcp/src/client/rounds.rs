@@ -200,7 +200,7 @@ impl Again {
         let (declared, revision) = (session.declared(), session.revision());
         let checked = methods::check(declared, revision, &input.method, text(input.params));
         checked.map_err(|error| {
-            let (method, wrong) = (self.method, error.message());
+            let (method, wrong, key) = (self.method, error.message(), shown(key));
             Error::unsupported(format!(
                 "{method}: the server asks under the key {key:?} for input that this client did not \
                  declare it can give: {wrong}"
@@ -213,6 +213,11 @@ pub(super) fn unknown_type(method: &str) -> Error {
     Error::decode(format!(
         "{method}: the server sent a result of a type that this client does not know"
     ))
+}
+
+/// A key can be of any length.
+fn shown(key: &str) -> String {
+    key.chars().take(64).collect()
 }
 
 fn text(params: Option<&RawValue>) -> Text<'_> {
@@ -242,7 +247,7 @@ async fn answer(
         }
         None => {
             let served = methods::serve(&features, cx, &input.method, params).map_err(|error| {
-                let wrong = error.message();
+                let (wrong, key) = (error.message(), shown(key));
                 Error::decode(format!(
                     "the server asks wrongly under the key {key:?}: {wrong}"
                 ))

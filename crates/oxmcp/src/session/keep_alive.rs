@@ -21,6 +21,8 @@ pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) 
         }
         let options = CallOptions {
             timeout: interval,
+            // Who asks a person meanwhile answers pings all the same.
+            max_total: interval,
             ..CallOptions::default()
         };
         match connection
