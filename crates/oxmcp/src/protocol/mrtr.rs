@@ -154,31 +154,6 @@ pub struct InputRequiredResult {
     pub meta: Meta,
 }
 
-impl InputRequiredResult {
-    /// A result that asks nothing yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The same with one more question, under a key of its own.
-    #[must_use]
-    pub fn with_input_request(
-        mut self,
-        key: impl Into<String>,
-        request: impl Into<InputRequest>,
-    ) -> Self {
-        let requests = self.input_requests.get_or_insert_default();
-        requests.insert(key, request.into());
-        self
-    }
-}
-
-setters!(InputRequiredResult {
-    /// The same with a state, which the client gives back as it is. Clients can read and change it.
-    with_request_state => request_state: String,
-});
-
 /// What a server asks before it gives a result, as it stands: nothing of it is read that need not be.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -257,6 +232,31 @@ pub(crate) fn with_answers(
     out.push(b'}');
     Ok(out)
 }
+
+impl InputRequiredResult {
+    /// A result that asks nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with one more question, under a key of its own.
+    #[must_use]
+    pub fn with_input_request(
+        mut self,
+        key: impl Into<String>,
+        request: impl Into<InputRequest>,
+    ) -> Self {
+        let requests = self.input_requests.get_or_insert_default();
+        requests.insert(key, request.into());
+        self
+    }
+}
+
+setters!(InputRequiredResult {
+    /// The same with a state, which the client gives back as it is. Clients can read and change it.
+    with_request_state => request_state: String,
+});
 
 #[cfg(test)]
 mod tests {

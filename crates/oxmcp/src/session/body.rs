@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     Result, Revision,
-    protocol::{CallToolResult, HasMeta, InputRequiredResult, Project, encode_result, into_text},
+    protocol::{CallToolResult, HasMeta, Project, encode_result, into_text},
 };
 
 /// A result on its way out.
@@ -16,8 +16,6 @@ pub(crate) enum Body {
     Shared(Arc<str>),
     /// The commonest result, which is serialized straight into the outbox.
     Tool(CallToolResult),
-    /// No result yet: the client is to answer first, and to make the request again.
-    InputRequired(Box<InputRequiredResult>),
     /// The result of any other method.
     Other(Box<dyn Encode>),
 }
@@ -51,9 +49,6 @@ impl Body {
             Self::Shared(json) => out.extend_from_slice(json.as_bytes()),
             Self::Tool(mut result) => return encode_result(out, &mut result, revision, stamp),
             Self::Other(mut result) => return result.encode(out, revision, stamp),
-            Self::InputRequired(mut asked) => {
-                return encode_result(out, &mut *asked, revision, stamp);
-            }
         }
         Ok(())
     }

@@ -1,7 +1,11 @@
 use crate::{
-    protocol::{CallToolResult, InputRequiredResult},
+    Error, Result,
+    protocol::{CallToolResult, GetPromptResult, InputRequiredResult},
     schema::Schema,
-    server::tool::{IntoToolResult, ToolError},
+    server::{
+        prompt::IntoPromptResult,
+        tool::{IntoToolResult, ToolError},
+    },
 };
 
 /// What a handler returns that asks by itself: for proxies, which hand on what another server asks, and for all who want
@@ -38,6 +42,16 @@ pub enum Reply<T> {
     InputRequired(InputRequiredResult),
 }
 
+impl<T> Reply<T> {
+    /// The result, or the error by which questions find their way out.
+    fn into_complete(self) -> Result<T> {
+        match self {
+            Self::Complete(result) => Ok(result),
+            Self::InputRequired(asked) => Err(Error::suspended().with_data(asked)),
+        }
+    }
+}
+
 impl<T: IntoToolResult> IntoToolResult for Reply<T> {
     fn output_schema() -> Option<Schema> {
         T::output_schema()
@@ -48,9 +62,16 @@ impl<T: IntoToolResult> IntoToolResult for Reply<T> {
     }
 
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
-        match self {
-            Self::Complete(result) => result.into_tool_result(),
-            Self::InputRequired(asked) => Err(ToolError::input_required(asked)),
-        }
+        self.into_complete()?.into_tool_result()
+    }
+}
+
+impl<T: IntoPromptResult> IntoPromptResult for Reply<T> {
+    fn asks_by_hand() -> bool {
+        true
+    }
+
+    fn into_prompt_result(self) -> Result<GetPromptResult> {
+        self.into_complete()?.into_prompt_result()
     }
 }

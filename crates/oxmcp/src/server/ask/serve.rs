@@ -176,7 +176,7 @@ async fn conclude(cx: RequestContext, future: BoxFuture<Result<Body>>) -> Result
     let token = seal(&cx, &server.features(), &origin, record)?;
     let mut asked = InputRequiredResult::new().with_request_state(token);
     asked.input_requests = Some(requests);
-    Ok(Body::InputRequired(Box::new(asked)))
+    Ok(Body::of(asked))
 }
 
 fn seal(
@@ -198,11 +198,39 @@ fn seal(
 
 /// Runs a handler that asks by what it returns.
 async fn checked(cx: RequestContext, future: BoxFuture<Result<Body>>) -> Result<Body> {
-    let body = future.await?;
-    if let Body::InputRequired(asked) = &body {
-        check(&cx, asked)?;
+    match by_hand(future.await)? {
+        Ended::Done(body) => Ok(body),
+        Ended::Asked(asked) => {
+            check(&cx, &asked)?;
+            Ok(Body::of(asked))
+        }
     }
-    Ok(body)
+}
+
+/// How a handler ended that asks by what it returns.
+pub(super) enum Ended {
+    Done(Body),
+    Asked(InputRequiredResult),
+}
+
+/// Finds the questions in what a handler returned.
+pub(super) fn by_hand(result: Result<Body>) -> Result<Ended> {
+    let error = match result {
+        Ok(body) => return Ok(Ended::Done(body)),
+        Err(error) if !error.is_input_required() => return Err(error),
+        Err(error) => error,
+    };
+    let asked = error
+        .data()
+        .map(|asked| serde_json::from_str(asked.get()))
+        .transpose();
+    match asked {
+        Ok(Some(asked)) => Ok(Ended::Asked(asked)),
+        Ok(None) => Err(error),
+        Err(problem) => Err(Error::misuse(format!(
+            "what the handler asks is no question of the protocol: {problem}"
+        ))),
+    }
 }
 
 /// Refuses what must not be sent.

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::{
     live,
     memory::{Memory, Mode},
-    serve::check,
+    serve::{Ended, by_hand, check},
 };
 use crate::{
     Error, Result,
@@ -46,20 +46,20 @@ async fn run(
     again: impl Fn() -> BoxFuture<Result<Body>> + Send + Sync,
 ) -> Result<Body> {
     for _ in 0..ROUNDS {
-        let asked = match running.await? {
-            Body::InputRequired(asked) => *asked,
-            done => return Ok(done),
+        let asked = match by_hand(running.await)? {
+            Ended::Asked(asked) => asked,
+            Ended::Done(body) => return Ok(body),
         };
         let responses = answers(&cx, &asked).await?;
         let memory = Memory::of(cx.parts());
         memory.begin(Mode::ByHand(asked.request_state), None, responses);
         running = again();
     }
-    match running.await? {
-        Body::InputRequired(_) => Err(Error::limit(format!(
+    match by_hand(running.await)? {
+        Ended::Asked(_) => Err(Error::limit(format!(
             "the handler asked more than {ROUNDS} times; a client would have given up"
         ))),
-        done => Ok(done),
+        Ended::Done(body) => Ok(body),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{
     protocol::{Icon, OrderedMap, Prompt as Definition, PromptArgument},
     schema::{StringFields, quote_text},
     server::{
+        ask::Asks,
         completion::{Completer, Completers},
         handler::{Handler, HandlerFuture},
         registry::Visibility,
@@ -65,6 +66,7 @@ pub struct Prompt {
     pub(super) completers: Completers,
     pub(super) handler: ErasedHandler,
     pub(super) visibility: Option<Visibility>,
+    pub(super) asks: Asks,
     /// The first thing that is wrong.
     pub(super) problem: Option<Error>,
 }
@@ -99,6 +101,8 @@ impl Prompt {
         let listed: Vec<_> = listed.collect();
         let handler = erase(fields, handler);
         let mut prompt = Self::assemble(name.into(), description.into(), arguments, handler);
+        let by_hand = <H::Returned as HandlerFuture>::Output::asks_by_hand();
+        prompt.asks = Asks::of(true, by_hand);
         for (name, completer) in listed {
             prompt = prompt.argument(&name, |argument| argument.complete(completer));
         }
@@ -139,7 +143,9 @@ impl Prompt {
     {
         let arguments = arguments.into_iter().collect();
         let handler = erase_dynamic(handler);
-        Self::assemble(name.into(), description.into(), arguments, handler)
+        let mut prompt = Self::assemble(name.into(), description.into(), arguments, handler);
+        prompt.asks = Asks::of(true, Fut::Output::asks_by_hand());
+        prompt
     }
 
     fn assemble(
@@ -156,6 +162,7 @@ impl Prompt {
             completers,
             handler,
             visibility: None,
+            asks: Asks::WithContext,
             problem: None,
         };
         prompt.check();

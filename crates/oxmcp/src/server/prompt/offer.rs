@@ -1,5 +1,7 @@
 //! The prompts of a server: adding them, removing them, getting them.
 
+use std::sync::Arc;
+
 use super::{Prompt, RegisteredPrompt};
 use crate::{
     Error, Result,
@@ -9,6 +11,7 @@ use crate::{
     },
     server::{
         Server,
+        ask::{self, Target},
         completion::{Completers, Completes},
         features::Features,
         methods::{Call, Served, unknown},
@@ -139,7 +142,16 @@ pub(in crate::server) fn get_prompt(call: Call<'_>) -> Result<Served> {
         .params
         .arguments
         .filter(|arguments| !arguments.is_null());
-    Ok(Served::Later(
-        prompt.get(call.cx, arguments.unwrap_or(Text::EMPTY)),
-    ))
+    let arguments = arguments.unwrap_or(Text::EMPTY);
+    if !ask::is_wanted(&call, prompt.asks) {
+        return Ok(Served::Later(prompt.get(call.cx, arguments)));
+    }
+    let target = Target {
+        method: method::GetPrompt::NAME,
+        name: &name,
+        arguments,
+    };
+    let (prompt, asks) = (Arc::clone(prompt), prompt.asks);
+    let begin = move |cx, arguments: Text<'_>| prompt.get(cx, arguments);
+    ask::serve(&call, target, asks, begin).map(Served::Later)
 }

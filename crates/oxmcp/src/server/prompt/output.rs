@@ -11,6 +11,7 @@ use crate::{
 /// - A string is one message of the user; so is a [`ContentBlock`] of any kind.
 /// - [`PromptMessage`]s are what they are: one, a `Vec`, or an array of them.
 /// - A [`GetPromptResult`] is the whole result. Without a description it gets that of the prompt, as all others do.
+/// - A [`Reply`](crate::Reply) of any of these, for a prompt that asks by itself.
 /// - `Result<T, E>` of any of these, where `E` is any [`std::error::Error`].
 #[diagnostic::on_unimplemented(
     message = "a prompt cannot return `{Self}`",
@@ -19,6 +20,13 @@ use crate::{
     note = "or a `Result` of these whose error is any `std::error::Error`"
 )]
 pub trait IntoPromptResult {
+    /// Whether it can be a question instead of a result.
+    #[doc(hidden)]
+    #[must_use]
+    fn asks_by_hand() -> bool {
+        false
+    }
+
     /// The messages.
     ///
     /// # Errors
@@ -70,6 +78,10 @@ impl IntoPromptResult for GetPromptResult {
 }
 
 impl<T: IntoPromptResult, E: IntoError> IntoPromptResult for Result<T, E> {
+    fn asks_by_hand() -> bool {
+        T::asks_by_hand()
+    }
+
     fn into_prompt_result(self) -> Result<GetPromptResult> {
         self.map_err(IntoError::into_error)?.into_prompt_result()
     }

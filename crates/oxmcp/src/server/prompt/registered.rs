@@ -11,7 +11,7 @@ use crate::{
     json::Text,
     protocol::Prompt as Definition,
     schema::{nearest, quote_text},
-    server::{completion::Completers, registry::Visibility},
+    server::{ask::Asks, completion::Completers, registry::Visibility},
     session::{Body, BoxFuture, Pace, RequestContext, Work},
 };
 
@@ -21,6 +21,7 @@ pub(crate) struct RegisteredPrompt {
     pub(super) completers: Completers,
     handler: ErasedHandler,
     pub(super) visibility: Option<Visibility>,
+    pub(super) asks: Asks,
     pace: Arc<Pace>,
 }
 
@@ -31,6 +32,7 @@ impl RegisteredPrompt {
             completers,
             handler,
             visibility,
+            asks,
             problem,
         } = prompt;
         if let Some(problem) = problem {
@@ -41,6 +43,7 @@ impl RegisteredPrompt {
             completers,
             handler,
             visibility,
+            asks,
             pace: Arc::new(Pace::new()),
         }))
     }

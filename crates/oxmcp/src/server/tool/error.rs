@@ -2,7 +2,7 @@ use std::{error::Error as StdError, fmt};
 
 use crate::{
     Error,
-    protocol::{CallToolResult, ContentBlock, InputRequiredResult},
+    protocol::{CallToolResult, ContentBlock},
     server::failure::with_causes,
 };
 
@@ -34,14 +34,6 @@ enum Kind {
     Result(CallToolResult),
     /// A protocol error.
     Protocol(Error),
-    /// No failure at all: the client is to answer first.
-    InputRequired(InputRequiredResult),
-}
-
-/// How a call ended that gave no result.
-pub(super) enum Failure {
-    Protocol(Error),
-    InputRequired(InputRequiredResult),
 }
 
 impl ToolError {
@@ -60,15 +52,10 @@ impl ToolError {
         Self(Box::new(Kind::Result(result)))
     }
 
-    pub(in crate::server) fn input_required(asked: InputRequiredResult) -> Self {
-        Self(Box::new(Kind::InputRequired(asked)))
-    }
-
-    pub(super) fn into_result(self) -> Result<CallToolResult, Failure> {
+    pub(crate) fn into_result(self) -> Result<CallToolResult, Error> {
         match *self.0 {
             Kind::Result(result) => Ok(result),
-            Kind::Protocol(error) => Err(Failure::Protocol(error)),
-            Kind::InputRequired(asked) => Err(Failure::InputRequired(asked)),
+            Kind::Protocol(error) => Err(error),
         }
     }
 }
@@ -108,7 +95,6 @@ impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
             Kind::Protocol(error) => error.fmt(f),
-            Kind::InputRequired(_) => f.write_str("the client is to answer first"),
             Kind::Result(result) => {
                 let texts = result.content.iter().filter_map(ContentBlock::as_text);
                 for (index, text) in texts.enumerate() {
@@ -142,15 +128,12 @@ mod tests {
             error.to_string(),
             "cannot read the settings (code -32603): the disk is on fire"
         );
-        assert!(error.into_result().is_ok_and(|result| result.is_error));
+        assert!(error.into_result().unwrap().is_error);
     }
 
     #[test]
     fn k3_a_protocol_error_stays_one() {
         let error = ToolError::from(Error::invalid_params("no"));
-        assert!(matches!(
-            error.into_result(),
-            Err(Failure::Protocol(error)) if error.is_protocol()
-        ));
+        assert!(error.into_result().unwrap_err().is_protocol());
     }
 }

@@ -5,7 +5,6 @@ use tokio::time::Instant;
 use super::{
     Tool, ToolError,
     definition::of_tool,
-    error::Failure,
     handler::{ErasedHandler, Finish},
 };
 use crate::{
@@ -115,13 +114,7 @@ impl RegisteredTool {
     pub(super) fn finish(&self, result: Result<CallToolResult, ToolError>) -> Result<Body> {
         let result = match result {
             Ok(result) => result,
-            Err(error) => match error.into_result() {
-                Ok(result) => result,
-                Err(Failure::Protocol(error)) => return Err(error),
-                Err(Failure::InputRequired(asked)) => {
-                    return Ok(Body::InputRequired(Box::new(asked)));
-                }
-            },
+            Err(error) => error.into_result()?,
         };
         self.check_output(&result)?;
         Ok(Body::Tool(result))
