@@ -1,9 +1,10 @@
 use crate::{
     Error, Result,
-    protocol::{CallToolResult, GetPromptResult, InputRequiredResult},
+    protocol::{CallToolResult, GetPromptResult, InputRequiredResult, ReadResourceResult},
     schema::Schema,
     server::{
         prompt::IntoPromptResult,
+        resource::IntoResourceResult,
         tool::{IntoToolResult, ToolError},
     },
 };
@@ -73,5 +74,15 @@ impl<T: IntoPromptResult> IntoPromptResult for Reply<T> {
 
     fn into_prompt_result(self) -> Result<GetPromptResult> {
         self.into_complete()?.into_prompt_result()
+    }
+}
+
+impl<T: IntoResourceResult> IntoResourceResult for Reply<T> {
+    fn asks_by_hand() -> bool {
+        true
+    }
+
+    fn into_resource_result(self, uri: &str) -> Result<ReadResourceResult> {
+        self.into_complete()?.into_resource_result(uri)
     }
 }

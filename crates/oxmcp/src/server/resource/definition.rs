@@ -12,6 +12,7 @@ use crate::{
         Annotations, Blob, CacheHint, Icon, Resource as Definition, ResourceBody, ResourceContents,
     },
     server::{
+        ask::Asks,
         handler::{Handler, HandlerFuture},
         registry::Visibility,
     },
@@ -44,6 +45,7 @@ pub struct Resource {
     pub(super) handler: ErasedHandler,
     pub(super) hint: Option<CacheHint>,
     pub(super) visibility: Option<Visibility>,
+    pub(super) asks: Asks,
     /// The first thing that is wrong.
     pub(super) problem: Option<Error>,
 }
@@ -56,7 +58,9 @@ impl Resource {
         Arguments: ResourceArguments,
         H::Returned: HandlerFuture<Output: IntoResourceResult> + Send + 'static,
     {
-        Self::erased(uri.into(), name.into(), erase(handler))
+        let mut resource = Self::erased(uri.into(), name.into(), erase(handler));
+        resource.asks = Asks::of(true, <H::Returned as HandlerFuture>::Output::asks_by_hand());
+        resource
     }
 
     /// A text that stays as it is.
@@ -78,7 +82,9 @@ impl Resource {
             let contents = ResourceContents::new(&*target.uri, body.clone());
             Ok(Box::pin(ready(Ok(contents.into()))))
         });
-        Self::erased(uri, name, handler).size(size as u64)
+        let mut resource = Self::erased(uri, name, handler).size(size as u64);
+        resource.asks = Asks::Never;
+        resource
     }
 
     pub(in crate::server) fn erased(uri: String, name: String, handler: ErasedHandler) -> Self {
@@ -90,6 +96,7 @@ impl Resource {
             handler,
             hint: None,
             visibility: None,
+            asks: Asks::WithContext,
             problem,
         }
     }

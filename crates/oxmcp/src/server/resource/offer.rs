@@ -1,13 +1,16 @@
 //! The resources of a server: adding them, removing them, reading them.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use super::{RegisteredResource, RegisteredTemplate, Resource, ResourceTemplate, Target};
 use crate::{
     Error, Result,
+    json::Text,
     protocol::{CacheHint, Method, method},
     server::{
-        Server,
+        Server, ask,
         methods::{Call, Served},
     },
 };
@@ -171,5 +174,17 @@ pub(in crate::server) fn read_resource(call: Call<'_>) -> Result<Served> {
         uri: uri.into(),
         captures: captures.into(),
     };
-    Ok(Served::Later(reader.read(call.cx, target)))
+    let asks = reader.asks;
+    if !ask::is_wanted(&call, asks) {
+        return Ok(Served::Later(reader.read(call.cx, target)));
+    }
+    let reader = Arc::clone(reader);
+    let uri = Arc::clone(&target.uri);
+    let asked = ask::Target {
+        method: method::ReadResource::NAME,
+        name: &uri,
+        arguments: Text::EMPTY,
+    };
+    let begin = move |cx, _: Text<'_>| reader.read(cx, target.clone());
+    ask::serve(&call, asked, asks, begin).map(Served::Later)
 }

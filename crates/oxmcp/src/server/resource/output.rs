@@ -15,6 +15,7 @@ use crate::{
 ///   read; `ResourceContents::from("text")` makes such.
 /// - A [`ReadResourceResult`] is the whole result.
 /// - `None` is no resource: the client is told that there is none.
+/// - A [`Reply`](crate::Reply) of any of these, for a resource that asks by itself.
 /// - `Result<T, E>` of any of these, where `E` is any [`std::error::Error`].
 ///
 /// What is not said, URI and MIME type, is that of the resource.
@@ -25,6 +26,13 @@ use crate::{
     note = "or an `Option` or a `Result` of these; the error of the latter is any `std::error::Error`"
 )]
 pub trait IntoResourceResult {
+    /// Whether it can be a question instead of a result.
+    #[doc(hidden)]
+    #[must_use]
+    fn asks_by_hand() -> bool {
+        false
+    }
+
     /// What was read from `uri`.
     ///
     /// # Errors
@@ -64,6 +72,10 @@ impl IntoResourceResult for ReadResourceResult {
 }
 
 impl<T: IntoResourceResult> IntoResourceResult for Option<T> {
+    fn asks_by_hand() -> bool {
+        T::asks_by_hand()
+    }
+
     fn into_resource_result(self, uri: &str) -> Result<ReadResourceResult> {
         let found = self.ok_or_else(|| Error::resource_not_found(uri))?;
         found.into_resource_result(uri)
@@ -71,6 +83,10 @@ impl<T: IntoResourceResult> IntoResourceResult for Option<T> {
 }
 
 impl<T: IntoResourceResult, E: IntoError> IntoResourceResult for Result<T, E> {
+    fn asks_by_hand() -> bool {
+        T::asks_by_hand()
+    }
+
     fn into_resource_result(self, uri: &str) -> Result<ReadResourceResult> {
         self.map_err(IntoError::into_error)?
             .into_resource_result(uri)

@@ -6,6 +6,7 @@ use crate::{
     Result,
     codec::uri_template::Captures,
     protocol::{CacheHint, CacheScope, ReadResourceResult},
+    server::ask::Asks,
     session::{Body, BoxFuture, Pace, RequestContext, Work},
 };
 
@@ -28,6 +29,7 @@ pub(crate) struct Reader {
     pub(super) handler: ErasedHandler,
     pub(super) mime_type: Option<String>,
     pub(super) hint: Option<CacheHint>,
+    pub(super) asks: Asks,
     /// Whether only some callers may read it.
     pub(super) is_restricted: bool,
     pub(super) pace: Arc<Pace>,

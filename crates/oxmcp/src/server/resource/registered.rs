@@ -39,6 +39,7 @@ impl RegisteredResource {
             handler,
             hint,
             visibility,
+            asks,
             problem,
         } = resource;
         if let Some(problem) = problem {
@@ -48,6 +49,7 @@ impl RegisteredResource {
             handler,
             mime_type: definition.mime_type.clone(),
             hint,
+            asks,
             is_restricted: visibility.is_some(),
             pace: Arc::new(Pace::new()),
         };
@@ -68,11 +70,13 @@ impl RegisteredTemplate {
             handler,
             hint,
             visibility,
+            asks,
         } = template;
         let reader = Reader {
             handler,
             mime_type: definition.mime_type.clone(),
             hint,
+            asks,
             is_restricted: visibility.is_some(),
             pace: Arc::new(Pace::new()),
         };

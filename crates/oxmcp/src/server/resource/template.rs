@@ -13,6 +13,7 @@ use crate::{
     protocol::{Annotations, CacheHint, Icon, ResourceTemplate as Definition},
     schema::{StringFields, list, nearest, quote_text},
     server::{
+        ask::Asks,
         completion::{Completer, Completers, IntoCompleter},
         handler::{Handler, HandlerFuture},
         registry::Visibility,
@@ -81,6 +82,7 @@ pub struct ResourceTemplate {
     pub(super) handler: ErasedHandler,
     pub(super) hint: Option<CacheHint>,
     pub(super) visibility: Option<Visibility>,
+    pub(super) asks: Asks,
 }
 
 impl ResourceTemplate {
@@ -114,7 +116,11 @@ impl ResourceTemplate {
             let _ = completers.set(&field.name, Completer::new(&*field.values));
         }
         let handler = erase_typed(fields, handler);
-        Self::assemble(uri_template, name.into(), Ok(matcher), completers, handler)
+        let matcher = Ok(matcher);
+        let mut template = Self::assemble(uri_template, name.into(), matcher, completers, handler);
+        let by_hand = <H::Returned as HandlerFuture>::Output::asks_by_hand();
+        template.asks = Asks::of(true, by_hand);
+        template
     }
 
     /// A template whose handler takes the variables as they come. For templates that are known only at run time: from a
@@ -138,7 +144,10 @@ impl ResourceTemplate {
         F: Fn(RequestContext, TemplateVariables) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoResourceResult> + Send + 'static,
     {
-        Self::erased(uri_template.into(), name.into(), erase_dynamic(handler))
+        let handler = erase_dynamic(handler);
+        let mut template = Self::erased(uri_template.into(), name.into(), handler);
+        template.asks = Asks::of(true, Fut::Output::asks_by_hand());
+        template
     }
 
     pub(in crate::server) fn erased(
@@ -169,6 +178,7 @@ impl ResourceTemplate {
             handler,
             hint: None,
             visibility: None,
+            asks: Asks::WithContext,
         }
     }
 
