@@ -129,6 +129,26 @@ fn client_says_what_is_wrong() {
 }
 
 #[test]
+fn asking() {
+    insta::assert_snapshot!(prints(("asking", &[])), @r#"
+    2025-11-25
+      the user is asked: Delete teahouse with 8 files?
+      the user is asked: Tell the others why.
+      deleted 8 files of file:///home/ann (Tonight, "done", copy: true)
+      the user is asked: Delete archive with 7 files?
+      The user was asked "Delete archive with 7 files?" and declined. Do not try again unless the user wants it.
+      counted 2 times
+    2026-07-28
+      the user is asked: Delete teahouse with 8 files?
+      the user is asked: Tell the others why.
+      deleted 8 files of file:///home/ann (Tonight, "done", copy: true)
+      the user is asked: Delete archive with 7 files?
+      The user was asked "Delete archive with 7 files?" and declined. Do not try again unless the user wants it.
+      counted 2 times
+    "#);
+}
+
+#[test]
 fn structured_output() {
     insta::assert_snapshot!(prints(("structured_output", &[])), @r#"
     by_hand: output schema none

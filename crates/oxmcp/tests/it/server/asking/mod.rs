@@ -2,6 +2,7 @@
 
 mod by_hand;
 mod flow;
+mod kinds;
 mod rounds;
 mod session;
 mod state;
