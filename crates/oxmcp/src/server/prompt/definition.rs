@@ -38,7 +38,7 @@ use crate::{
 /// Values of enums and booleans are completed while they are typed; [`argument`](Self::argument) has any other completed.
 ///
 /// ```
-/// use oxmcp::{Completing, JsonSchema, Prompt};
+/// use oxmcp::{JsonSchema, Prompt};
 ///
 /// #[derive(serde::Deserialize, JsonSchema)]
 /// struct Review {

@@ -4,6 +4,7 @@ use std::{borrow::Cow, io, sync::Arc};
 
 use oxmcp::{
     Error, Prompt, RequestContext, Revision, Server,
+    middleware::{self, Next, Request},
     protocol::{ContentBlock, GetPromptResult, PromptMessage, Resource, ResourceContents},
     testing,
 };
@@ -225,5 +226,23 @@ async fn k6_a_slow_prompt_is_cancelled_and_holds_up_nobody() {
             30 + round,
             "nothing is sent for what was cancelled"
         );
+    }
+}
+
+#[tokio::test]
+async fn middleware_sees_prompts_and_completions() {
+    let pass = |request: Request, next: Next| async move { next.run(request).await };
+    let plain = server(review());
+    let layered = server(review()).layer(middleware::from_fn(pass));
+    for revision in Revision::ALL {
+        let arguments = json!({"code": "x"});
+        let direct = got(&plain, revision, "review", arguments.clone()).await;
+        assert_eq!(got(&layered, revision, "review", arguments).await, direct);
+        let session = testing::connect(&layered).revision(revision).await.unwrap();
+        let completed = session
+            .complete_prompt("review", "severity", "h")
+            .await
+            .unwrap();
+        assert_eq!(completed.completion.values, ["harsh"], "{revision}");
     }
 }
