@@ -8,6 +8,7 @@ mod expected;
 mod explain;
 mod full;
 mod infer;
+mod kinds;
 mod options;
 mod order;
 mod portable;

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod definition;
+mod required;
 mod results;
 
 use oxmcp::{JsonSchema, Prompt, Revision, Server};
