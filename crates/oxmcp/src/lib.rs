@@ -132,11 +132,12 @@ pub use oxmcp_macros::JsonSchema;
 pub use protocol::Revision;
 pub use schema::{JsonSchema, Schema, SchemaOptions, Violation, Violations};
 pub use server::{
-    ArgumentOptions, Asked, Completer, CompleterArguments, Completing, IntoCompleter,
-    IntoCompletion, IntoPromptResult, IntoResourceResult, IntoToolError, IntoToolResult, Prompt,
-    PromptArguments, PromptInput, Question, Questions, Reply, Resource, ResourceArguments,
-    ResourceTemplate, Server, ServerSession, SessionCall, StateKey, Structured, TemplateArguments,
-    TemplateInput, TemplateVariables, Tool, ToolArguments, ToolError, ToolInput, logging,
+    ArgumentOptions, Asked, Completer, CompleterArguments, Completing, FileResources,
+    IntoCompleter, IntoCompletion, IntoPromptResult, IntoResourceResult, IntoToolError,
+    IntoToolResult, Prompt, PromptArguments, PromptInput, Question, Questions, Reply, Resource,
+    ResourceArguments, ResourceTemplate, Server, ServerSession, SessionCall, StateKey, Structured,
+    TemplateArguments, TemplateInput, TemplateVariables, Tool, ToolArguments, ToolError, ToolInput,
+    file_resources, logging,
 };
 pub use session::{
     Handler, HandlerContext, HandlerFuture, IntoError, Progress, ProgressAmount, ReportProgress,

@@ -4,6 +4,7 @@ mod ask;
 mod changes;
 mod completion;
 mod features;
+mod files;
 mod handle;
 mod listen;
 mod lists;
@@ -21,6 +22,7 @@ mod tool;
 use crate::session::{failure, handler};
 pub use ask::{Asked, Question, Questions, Reply, SessionCall, StateKey};
 pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
+pub use files::{FileResources, file_resources};
 pub use handle::Server;
 pub use prompt::{ArgumentOptions, IntoPromptResult, Prompt, PromptArguments, PromptInput};
 pub use resource::{

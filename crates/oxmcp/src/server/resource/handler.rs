@@ -137,8 +137,8 @@ where
     })
 }
 
-/// A URI that the template matches, with values that it cannot have.
-fn no_such(uri: &str, wrong: &str) -> Error {
+/// What a client is told that reads what is not there, and why it is not.
+pub(in crate::server) fn no_such(uri: &str, wrong: &str) -> Error {
     let error = Error::resource_not_found(uri);
     let message = format!("{}\n{wrong}", error.message());
     Error::protocol(error.code(), message).with_data(ResourceNotFoundData::new(uri))

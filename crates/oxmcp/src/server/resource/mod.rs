@@ -13,6 +13,7 @@ mod template;
 mod variables;
 
 pub use definition::Resource;
+pub(super) use handler::no_such;
 pub use handler::{ResourceArguments, TemplateArguments, TemplateInput};
 pub(super) use offer::read_resource;
 pub use output::IntoResourceResult;

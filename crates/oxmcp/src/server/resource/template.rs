@@ -182,18 +182,17 @@ impl ResourceTemplate {
         }
     }
 
-    /// One that no server will take.
     fn wrong(uri_template: String, name: String, problem: &str) -> Self {
+        let error = of_template(&uri_template, problem);
+        Self::unfit(uri_template, name, error)
+    }
+
+    /// One that no server will take.
+    pub(in crate::server) fn unfit(uri_template: String, name: String, error: Error) -> Self {
         let handler: ErasedHandler =
             Arc::new(|_, target| Err(Error::resource_not_found(&target.uri)));
-        let error = of_template(&uri_template, problem);
-        Self::assemble(
-            uri_template,
-            name,
-            Err(error),
-            Completers::default(),
-            handler,
-        )
+        let completers = Completers::default();
+        Self::assemble(uri_template, name, Err(error), completers, handler)
     }
 
     /// Has a variable, which must exist, completed while it is typed: by a list, or by a function.

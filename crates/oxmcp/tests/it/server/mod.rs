@@ -3,6 +3,7 @@
 mod asking;
 mod changes;
 mod completion;
+mod files;
 mod handlers;
 mod listen;
 #[cfg(feature = "tracing-subscriber")]

@@ -1,0 +1,229 @@
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    directory::Directory,
+    path::{encoded, file_uri},
+    read::Files,
+};
+use crate::{
+    Error, Result,
+    protocol::CacheHint,
+    server::{
+        Server,
+        resource::{Resource, ResourceTemplate},
+    },
+};
+
+/// Files longer than this are not read, unless told otherwise: what a model can take at once is far less.
+const LONGEST: u64 = 16 << 20;
+
+/// Serves a directory: each file in it is a resource. [`Server::files`] adds it to a server.
+///
+/// The URI of a file is that of the directory (`file:///srv/docs/`), or the [prefix](FileResources::uri_prefix) that stands
+/// for it, with the path of the file behind it, in percent codes where needed. Text is text, and all else bytes; MIME types go by
+/// the names' endings.
+///
+/// Nothing outside the directory can be reached. The directory is opened once, and paths are walked from there, one name after
+/// the other: `..` is no name, symbolic links are not followed, wherever they lead, and only plain files are opened. What is
+/// hidden (its name begins with a dot) is not served, for it is where secrets are kept; see
+/// [`hidden`](FileResources::hidden). A client that has [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots)
+/// can read only what is within them; see [`beyond_roots`](FileResources::beyond_roots).
+///
+/// What is wrong with the directory is reported when the server begins to serve.
+///
+/// ```
+/// use oxmcp::{Server, file_resources};
+///
+/// let server = Server::new("docs", "1.0.0")
+///     .files(file_resources(".").uri_prefix("docs://").listed(1000));
+/// # let _ = server;
+/// ```
+pub fn file_resources(directory: impl AsRef<Path>) -> FileResources {
+    FileResources {
+        path: directory.as_ref().to_owned(),
+        prefix: None,
+        name: "files".to_owned(),
+        longest: LONGEST,
+        listed: 0,
+        hidden: false,
+        beyond_roots: false,
+        hint: None,
+    }
+}
+
+/// A directory that is served; made by [`file_resources`].
+///
+/// It is a [`ResourceTemplate`], too, for those who want to say more of it: `ResourceTemplate::from(files).title("Docs")`.
+#[derive(Clone)]
+#[must_use = "it is to be given to `Server::files`"]
+pub struct FileResources {
+    path: PathBuf,
+    prefix: Option<String>,
+    name: String,
+    longest: u64,
+    listed: usize,
+    hidden: bool,
+    beyond_roots: bool,
+    hint: Option<CacheHint>,
+}
+
+impl FileResources {
+    /// What the URIs begin with, instead of the `file:` URI of the directory: `docs://`, say. Then clients do not learn where
+    /// the directory is.
+    pub fn uri_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = Some(prefix.into());
+        self
+    }
+
+    /// The name of the template, for programs. By default it is `files`.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The longest file that is read, in bytes. Default: 16 MiB.
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.longest = bytes;
+        self
+    }
+
+    /// Lists the files as well, but not more than this, as they are when they are given to the server. By default none is
+    /// listed, and clients learn of the template only. [`list`](Self::list) lists them again later.
+    pub fn listed(mut self, most: usize) -> Self {
+        self.listed = most;
+        self
+    }
+
+    /// Serves what is hidden, too: files and directories whose names begin with a dot.
+    pub fn hidden(mut self) -> Self {
+        self.hidden = true;
+        self
+    }
+
+    /// Serves all clients the same, whatever their roots. For a directory that is the server's own: documentation, say.
+    pub fn beyond_roots(mut self) -> Self {
+        self.beyond_roots = true;
+        self
+    }
+
+    /// What clients are told of what they read: how long it stays fresh, and who may share it.
+    /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
+    pub fn cache(mut self, hint: CacheHint) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// The files that there are now, but not more than `most`, in the order of their names. It reads the whole directory, and
+    /// blocks meanwhile.
+    ///
+    /// ```no_run
+    /// # fn refresh(server: &oxmcp::Server) -> oxmcp::Result<()> {
+    /// let files = oxmcp::file_resources("/srv/docs");
+    /// server.add_resources(files.list(1000)?)
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Where the directory cannot be read.
+    pub fn list(&self, most: usize) -> Result<Vec<Resource>> {
+        let (files, prefix) = self.open()?;
+        let found = files.directory.list(most, self.hidden);
+        let found = found.map_err(|error| self.wrong(&error.to_string()))?;
+        let files = Arc::new(files);
+        let resource = |found: super::directory::Found| {
+            let path: String = found
+                .names
+                .iter()
+                .map(|name| encoded(name))
+                .collect::<Vec<_>>()
+                .join("/");
+            let name = found
+                .names
+                .iter()
+                .map(|name| name.to_string_lossy())
+                .collect::<Vec<_>>()
+                .join("/");
+            let uri = format!("{prefix}{path}");
+            let handler = files.listed(&found.names);
+            let mut resource = Resource::erased(uri, name, handler).size(found.size);
+            if let Some(mime_type) = super::media::mime_type(&found.names) {
+                resource = resource.mime_type(mime_type);
+            }
+            match self.hint {
+                Some(hint) => resource.cache(hint),
+                None => resource,
+            }
+        };
+        Ok(found.into_iter().map(resource).collect())
+    }
+
+    /// Opens the directory. Returns what its URIs begin with, too.
+    fn open(&self) -> Result<(Files, String)> {
+        let directory =
+            Directory::open(&self.path).map_err(|error| self.wrong(&error.to_string()))?;
+        let prefix = match &self.prefix {
+            Some(prefix) => prefix.clone(),
+            None => file_uri(directory.path()),
+        };
+        if prefix.contains(['{', '}', '?', '#']) {
+            let problem = format!("the URIs cannot begin with {prefix:?}: leave out {{}}, ? and #");
+            return Err(self.wrong(&problem));
+        }
+        let given = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
+        let files = Files {
+            directory,
+            given,
+            longest: self.longest,
+            hidden: self.hidden,
+            beyond_roots: self.beyond_roots,
+            busy: Arc::default(),
+        };
+        Ok((files, prefix))
+    }
+
+    fn wrong(&self, problem: &str) -> Error {
+        let path = self.path.display();
+        Error::misuse(format!("the files of {path} cannot be served: {problem}"))
+    }
+}
+
+impl From<FileResources> for ResourceTemplate {
+    fn from(files: FileResources) -> Self {
+        let (opened, prefix) = match files.open() {
+            Ok(opened) => opened,
+            Err(error) => return Self::unfit(String::new(), files.name, error),
+        };
+        let handler = Arc::new(opened).template();
+        let template = Self::erased(format!("{prefix}{{+path}}"), files.name, handler);
+        match files.hint {
+            Some(hint) => template.cache(hint),
+            None => template,
+        }
+    }
+}
+
+impl Server {
+    /// Serves the files of a directory. See [`file_resources`].
+    ///
+    /// What is wrong with it is reported by [`run`](Self::run) and [`connect`](Self::connect).
+    #[must_use]
+    pub fn files(self, files: FileResources) -> Self {
+        if files.listed > 0 {
+            let listed = files.list(files.listed);
+            self.note(listed.and_then(|listed| self.add_resources(listed)));
+        }
+        self.resource_template(files.into())
+    }
+}
+
+impl fmt::Debug for FileResources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileResources")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
