@@ -13,8 +13,9 @@ use crate::{
     Error,
     client::{
         backoff::Backoff,
-        listener::{Finish, Listener, begin, may_help, request},
+        listener::Listener,
         peer::ClientPeer,
+        request::{Finish, begin, may_help, request},
         subscription::SubscriptionEnd,
         updates::Updates,
     },
@@ -248,7 +249,7 @@ impl Follower {
             for (uri, result) in more.iter().zip(asked.await) {
                 match result {
                     Ok(_) => {
-                        self.updates().heard(&[uri.clone()], &[uri.clone()]);
+                        self.updates().acknowledge(uri);
                         held.insert(uri.clone());
                     }
                     Err(error) => self.updates().refuse(uri, &|| copy(&error)),

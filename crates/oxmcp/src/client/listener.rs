@@ -2,30 +2,23 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    future::Future,
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
 
-use futures_util::FutureExt;
-use tokio::{select, sync::Notify};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::Notify;
 
 use crate::{
-    Error, ErrorCode, Result,
-    client::{
-        features::LONGEST_WAIT,
-        subscription::{SubscriptionEnd, SubscriptionEvent},
-    },
+    Error, Result,
+    client::subscription::{SubscriptionEnd, SubscriptionEvent},
     json::Text,
     jsonrpc::RequestId,
     protocol::{
-        AcknowledgedParams, ListenParams, Method, Notification, NotificationParams,
-        SubscriptionFilter,
-        method::{Listen, SubscriptionsAcknowledged},
+        AcknowledgedParams, Notification, NotificationParams, SubscriptionFilter,
+        method::SubscriptionsAcknowledged,
     },
-    session::{CallOptions, Connection, own_id},
+    session::{Connection, own_id},
 };
 
 /// The subscriptions of a connection that are open, by the ids of their requests.
@@ -72,6 +65,14 @@ impl Listeners {
             let _ = waiter.answer.send(Err(error));
             true
         })
+    }
+
+    pub(super) fn enter(&self, id: i64, listener: Arc<Listener>) {
+        self.lock().insert(id, listener);
+    }
+
+    pub(super) fn leave(&self, listener: &Arc<Listener>) {
+        self.lock().retain(|_, other| !Arc::ptr_eq(other, listener));
     }
 
     fn get(&self, id: &RequestId) -> Option<Arc<Listener>> {
@@ -275,108 +276,5 @@ fn wake(mut state: MutexGuard<'_, State>) {
     drop(state);
     if let Some(reader) = reader {
         reader.wake();
-    }
-}
-
-/// A request for a subscription that is being made. However that ends, its notifications are no longer taken.
-struct Open {
-    listeners: Arc<Listeners>,
-    listener: Arc<Listener>,
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.listeners
-            .lock()
-            .retain(|_, listener| !Arc::ptr_eq(listener, &self.listener));
-    }
-}
-
-/// Ends a listener with what makes requests for it. However that ends, and be it by a panic, nobody waits for ever.
-pub(super) struct Finish(pub(super) Arc<Listener>);
-
-impl Finish {
-    pub(super) fn with(self, over: Over) {
-        self.0.finish(over.end, over.error);
-    }
-}
-
-impl Drop for Finish {
-    fn drop(&mut self) {
-        self.0.finish(SubscriptionEnd::Local, None);
-    }
-}
-
-/// How a request for a subscription ended.
-pub(super) struct Over {
-    pub(super) end: SubscriptionEnd,
-    pub(super) error: Option<Error>,
-}
-
-impl Over {
-    pub(super) fn by_this_side() -> Self {
-        let error = Error::cancelled("the subscription was ended by this side");
-        Self {
-            end: SubscriptionEnd::Local,
-            error: Some(error),
-        }
-    }
-}
-
-/// Makes the request of a subscription, and waits until it ends: by its answer, by `stop`, or with the session. Dropped,
-/// it cancels the request on the wire.
-pub(super) async fn request(
-    connection: &Arc<Connection>,
-    listeners: &Arc<Listeners>,
-    listener: &Arc<Listener>,
-    filter: SubscriptionFilter,
-    stop: &CancellationToken,
-) -> Over {
-    let _open = Open {
-        listeners: Arc::clone(listeners),
-        listener: Arc::clone(listener),
-    };
-    let begun = (Arc::clone(listeners), Arc::clone(listener));
-    let options = CallOptions {
-        timeout: LONGEST_WAIT,
-        max_total: LONGEST_WAIT,
-        on_begin: Some(Box::new(move |id| {
-            let (listeners, listener) = begun;
-            listeners.lock().insert(id, listener);
-        })),
-        ..CallOptions::default()
-    };
-    let answer = select! {
-        biased;
-        answer = connection.call(Listen::NAME, ListenParams::new(filter), options) => answer,
-        () = stop.cancelled() => return Over::by_this_side(),
-        () = connection.closing() => return Over::by_this_side(),
-    };
-    let (end, error) = match answer {
-        Ok(_) => (SubscriptionEnd::Graceful, None),
-        Err(error) if !connection.is_closing() => (SubscriptionEnd::Remote, Some(error)),
-        Err(error) => (SubscriptionEnd::Local, Some(error)),
-    };
-    Over { end, error }
-}
-
-/// Whether asking for a subscription once more, after this, can help. It cannot where the server does not know how, or
-/// where the session is gone.
-pub(super) fn may_help(error: &Error) -> bool {
-    const FINAL: [ErrorCode; 3] = [
-        ErrorCode::METHOD_NOT_FOUND,
-        ErrorCode::INVALID_PARAMS,
-        ErrorCode::INVALID_REQUEST,
-    ];
-    let refused = error.is_protocol() && FINAL.contains(&error.code());
-    !refused && !error.is_closed() && !error.is_unsupported()
-}
-
-/// Runs a task that makes a request first: it is sent before this returns, if there is room, so that whatever is asked
-/// next is answered later than it.
-pub(super) fn begin(task: impl Future<Output = ()> + Send + 'static) {
-    let mut task = Box::pin(task);
-    if task.as_mut().now_or_never().is_none() {
-        tokio::spawn(task);
     }
 }

@@ -16,6 +16,7 @@ mod manual;
 mod methods;
 mod negotiate;
 mod peer;
+mod request;
 mod rounds;
 mod session;
 mod subscription;

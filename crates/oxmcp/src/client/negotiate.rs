@@ -14,8 +14,8 @@ use crate::{
     client::{
         Client, ClientSession,
         follow::follow,
-        listener::begin,
         peer::{ClientPeer, Negotiated},
+        request::begin,
         verdicts::Era,
     },
     json::Text,

@@ -21,7 +21,8 @@ use crate::{
     client::{
         ClientSession,
         backoff::Backoff,
-        listener::{Finish, Listener, Listeners, Over, begin, may_help, request},
+        listener::{Listener, Listeners},
+        request::{Finish, Over, begin, may_help, request},
     },
     json::Text,
     protocol::{
@@ -188,14 +189,14 @@ impl Subscription {
         let listener = Listener::new(false, connection.limits.max_queued_notifications);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
-        begin(keep(
-            Arc::clone(connection),
-            Arc::clone(session.peer().listeners()),
-            Arc::clone(&listener),
-            filter,
-            stop.clone(),
+        let keeper = Keeper {
+            connection: Arc::clone(connection),
+            listeners: Arc::clone(session.peer().listeners()),
+            listener: Arc::clone(&listener),
+            stop: stop.clone(),
             once,
-        ));
+        };
+        begin(keeper.keep(filter));
         Ok(Self {
             filter: listener.acknowledged().await?,
             listener,
@@ -260,34 +261,45 @@ impl Stream for Subscription {
     }
 }
 
-/// Asks for a subscription, and again whenever it ends and that may help.
-async fn keep(
+/// What asks for a subscription.
+struct Keeper {
     connection: Arc<Connection>,
     listeners: Arc<Listeners>,
     listener: Arc<Listener>,
-    filter: SubscriptionFilter,
     stop: CancellationToken,
     once: bool,
-) {
-    let finish = Finish(Arc::clone(&listener));
-    let mut backoff = Backoff::new();
-    loop {
-        let start = Instant::now();
-        let over = request(&connection, &listeners, &listener, filter.clone(), &stop).await;
-        let agreed = listener.interrupt();
-        if once || !may_resume(&listener, &over, agreed.as_ref()) {
-            return finish.with(over);
+}
+
+impl Keeper {
+    /// Asks for a subscription, and again whenever it ends and that may help.
+    async fn keep(self, filter: SubscriptionFilter) {
+        let Self {
+            connection,
+            listeners,
+            listener,
+            stop,
+            once,
+        } = self;
+        let finish = Finish(Arc::clone(&listener));
+        let mut backoff = Backoff::new();
+        loop {
+            let start = Instant::now();
+            let over = request(&connection, &listeners, &listener, filter.clone(), &stop).await;
+            let agreed = listener.interrupt();
+            if once || !may_resume(&listener, &over, agreed.as_ref()) {
+                return finish.with(over);
+            }
+            let pause = backoff.after(start.elapsed());
+            tracing::debug!(?pause, end = ?over.end, error = ?over.error, "a subscription is interrupted");
+            let ended = select! {
+                biased;
+                () = stop.cancelled() => Over::by_this_side(),
+                () = connection.closing() => Over::by_this_side(),
+                _ = connection.ended() => over,
+                () = sleep(pause) => continue,
+            };
+            return finish.with(ended);
         }
-        let pause = backoff.after(start.elapsed());
-        tracing::debug!(?pause, end = ?over.end, error = ?over.error, "a subscription is interrupted");
-        let ended = select! {
-            biased;
-            () = stop.cancelled() => Over::by_this_side(),
-            () = connection.closing() => Over::by_this_side(),
-            _ = connection.ended() => over,
-            () = sleep(pause) => continue,
-        };
-        return finish.with(ended);
     }
 }
 

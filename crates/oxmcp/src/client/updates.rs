@@ -120,7 +120,8 @@ impl Updates {
         }
     }
 
-    fn acknowledge(&self, uri: &str) {
+    /// The server tells of a resource.
+    pub(super) fn acknowledge(&self, uri: &str) {
         let mut state = self.lock();
         let Some(watched) = state.watched.get_mut(uri) else {
             return;

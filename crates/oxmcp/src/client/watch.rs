@@ -13,9 +13,8 @@ use futures_util::StreamExt;
 use crate::{
     Error, Result,
     client::{
-        ClientSession, SubscriptionEnd, SubscriptionEvent,
-        follow::follow,
-        listener::{Listener, begin},
+        ClientSession, SubscriptionEnd, SubscriptionEvent, follow::follow, listener::Listener,
+        request::begin,
     },
     protocol::ResourceUpdatedParams,
 };

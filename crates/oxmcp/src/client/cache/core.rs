@@ -57,13 +57,12 @@ impl<F: Clone + Default> Core<F> {
     pub(super) fn answer(
         &mut self,
         ticket: Ticket,
-        ask: &Ask,
         freshness: Freshness,
         text: &str,
         now: Duration,
     ) -> Option<Arc<str>> {
         match self.flights.settle(ticket) {
-            Some(_) => self.store.put(ask, freshness, text, now),
+            Some(ask) => self.store.put(&ask, freshness, text, now),
             None => self.store.lasts(freshness).then(|| text.into()),
         }
     }

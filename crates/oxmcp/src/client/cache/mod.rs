@@ -7,6 +7,8 @@ mod core;
 mod fetch;
 mod flights;
 mod options;
+#[cfg(test)]
+mod properties;
 mod question;
 mod shared;
 mod store;

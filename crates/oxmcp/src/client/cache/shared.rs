@@ -130,9 +130,7 @@ impl Waiting<'_> {
     pub(super) fn answer(&self, text: &str) -> Option<Arc<str>> {
         let freshness = peek_freshness(Text::checked(text));
         let now = self.cache.now();
-        self.cache
-            .lock()
-            .answer(self.ticket, self.ask, freshness, text, now)
+        self.cache.lock().answer(self.ticket, freshness, text, now)
     }
 
     /// Asks once more, alone.

@@ -1,6 +1,7 @@
 //! Clients: negotiation, calls, lists, sessions.
 
 mod cache;
+mod cache_sharing;
 mod calls;
 mod elicitation;
 mod hooks;
@@ -19,6 +20,7 @@ mod sampling;
 mod sessions;
 mod structured;
 mod subscriptions;
+mod watch;
 
 use std::future::IntoFuture;
 

@@ -1,0 +1,119 @@
+//! A request for a subscription, from its first message to its last.
+
+use std::{future::Future, sync::Arc};
+
+use futures_util::FutureExt;
+use tokio::select;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Error, ErrorCode,
+    client::{
+        features::LONGEST_WAIT,
+        listener::{Listener, Listeners},
+        subscription::SubscriptionEnd,
+    },
+    protocol::{ListenParams, Method, SubscriptionFilter, method::Listen},
+    session::{CallOptions, Connection},
+};
+
+/// A request for a subscription that is being made. However that ends, its notifications are no longer taken.
+struct Open {
+    listeners: Arc<Listeners>,
+    listener: Arc<Listener>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.listeners.leave(&self.listener);
+    }
+}
+
+/// Ends a listener with what makes requests for it. However that ends, and be it by a panic, nobody waits for ever.
+pub(super) struct Finish(pub(super) Arc<Listener>);
+
+impl Finish {
+    pub(super) fn with(self, over: Over) {
+        self.0.finish(over.end, over.error);
+    }
+}
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        self.0.finish(SubscriptionEnd::Local, None);
+    }
+}
+
+/// How a request for a subscription ended.
+pub(super) struct Over {
+    pub(super) end: SubscriptionEnd,
+    pub(super) error: Option<Error>,
+}
+
+impl Over {
+    pub(super) fn by_this_side() -> Self {
+        let error = Error::cancelled("the subscription was ended by this side");
+        Self {
+            end: SubscriptionEnd::Local,
+            error: Some(error),
+        }
+    }
+}
+
+/// Makes the request of a subscription, and waits until it ends: by its answer, by `stop`, or with the session. Dropped,
+/// it cancels the request on the wire.
+pub(super) async fn request(
+    connection: &Arc<Connection>,
+    listeners: &Arc<Listeners>,
+    listener: &Arc<Listener>,
+    filter: SubscriptionFilter,
+    stop: &CancellationToken,
+) -> Over {
+    let _open = Open {
+        listeners: Arc::clone(listeners),
+        listener: Arc::clone(listener),
+    };
+    let begun = (Arc::clone(listeners), Arc::clone(listener));
+    let options = CallOptions {
+        timeout: LONGEST_WAIT,
+        max_total: LONGEST_WAIT,
+        on_begin: Some(Box::new(move |id| {
+            let (listeners, listener) = begun;
+            listeners.enter(id, listener);
+        })),
+        ..CallOptions::default()
+    };
+    let answer = select! {
+        biased;
+        answer = connection.call(Listen::NAME, ListenParams::new(filter), options) => answer,
+        () = stop.cancelled() => return Over::by_this_side(),
+        () = connection.closing() => return Over::by_this_side(),
+    };
+    let (end, error) = match answer {
+        Ok(_) => (SubscriptionEnd::Graceful, None),
+        Err(error) if !connection.is_closing() => (SubscriptionEnd::Remote, Some(error)),
+        Err(error) => (SubscriptionEnd::Local, Some(error)),
+    };
+    Over { end, error }
+}
+
+/// Whether asking for a subscription once more, after this, can help. It cannot where the server does not know how, or
+/// where the session is gone.
+pub(super) fn may_help(error: &Error) -> bool {
+    const FINAL: [ErrorCode; 3] = [
+        ErrorCode::METHOD_NOT_FOUND,
+        ErrorCode::INVALID_PARAMS,
+        ErrorCode::INVALID_REQUEST,
+    ];
+    let refused = error.is_protocol() && FINAL.contains(&error.code());
+    !refused && !error.is_closed() && !error.is_unsupported()
+}
+
+/// Runs a task that makes a request first: it is sent before this returns, if there is room, so that whatever is asked
+/// next is answered later than it.
+pub(super) fn begin(task: impl Future<Output = ()> + Send + 'static) {
+    let mut task = Box::pin(task);
+    if task.as_mut().now_or_never().is_none() {
+        tokio::spawn(task);
+    }
+}
