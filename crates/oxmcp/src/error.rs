@@ -153,10 +153,7 @@ impl Error {
     }
 
     pub(crate) fn suspended() -> Self {
-        Self::new(
-            Kind::Suspended,
-            "the client is to answer first; then this handler runs again",
-        )
+        Self::new(Kind::Suspended, "the client is to answer first")
     }
 
     fn new(kind: Kind, message: impl Into<Cow<'static, str>>) -> Self {

@@ -60,6 +60,7 @@
 //! | [`Completer`] | what the arguments of prompts could be, while they are typed |
 //! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`] | what a client asks, and of whom |
 //! | [`RequestContext`] | what a handler knows of its request: progress, cancellation, the caller |
+//! | [`RequestContext::ask`], [`Question`], [`Reply`], [`StateKey`] | asking the user, a model, or for the roots, in the middle of a request |
 //! | [`logging`] | log messages for the user of the client |
 //! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, written down |
 //! | [`transport`] | [`stdio()`], [`Command`], [`in_memory`], byte streams, and how to write your own |

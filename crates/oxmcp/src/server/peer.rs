@@ -18,8 +18,8 @@ use crate::{
         ServerCapabilities, SubscriptionFilter, method, unsupported_version,
     },
     server::{
-        Server, ServerSession,
-        ask::{OnRootsChanged, RootsCache},
+        Server,
+        ask::RootsCache,
         changes::Due,
         features::Features,
         listen::Listens,
@@ -241,20 +241,6 @@ impl ServerPeer {
         Ok(peer)
     }
 
-    /// What is remembered of the roots is old from here on, whenever the handler comes to its turn.
-    fn roots_changed(&self, connection: &Arc<Connection>, features: &Features) {
-        let Some(legacy) = self.legacy.get() else {
-            return;
-        };
-        legacy.roots.invalidate();
-        let Some(OnRootsChanged(handler)) = features.on_roots_changed.clone() else {
-            return;
-        };
-        if let Some(session) = ServerSession::of(connection) {
-            connection.lane.push(handler(session));
-        }
-    }
-
     fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
         let RawRequest { id, method, params } = arrival.request;
         let features = self.server.features();
@@ -346,8 +332,10 @@ impl Role for ServerPeer {
             self.server.watch(connection);
         }
         let features = self.server.features();
-        if notification.method == method::RootsListChanged::NAME {
-            self.roots_changed(connection, &features);
+        if notification.method == method::RootsListChanged::NAME
+            && let Some(roots) = self.roots()
+        {
+            roots.changed(connection, features.on_roots_changed.as_ref());
         }
         let Some(next) = features.incoming.next().cloned() else {
             return;

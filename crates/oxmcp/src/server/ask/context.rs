@@ -16,7 +16,7 @@ use crate::{
     Error, Result,
     protocol::{
         CreateMessageParams, CreateMessageResult, ElicitFormParams, InputRequest, InputResponses,
-        Root,
+        Project, Root,
     },
     schema::JsonSchema,
     session::RequestContext,
@@ -59,7 +59,7 @@ impl RequestContext {
     /// [`Error::is_declined`] where the user does not agree; in a tool, `?` makes of it a text that the model can act on.
     /// [`Error::is_unsupported`] where the client cannot ask, before anything is sent; [`Error::is_timeout`] after
     /// [`Server::ask_timeout`](crate::Server::ask_timeout); [`Error::is_input_required`] where the answer will come with the
-    /// next round; and where `T` is nothing that a form can ask for.
+    /// next round. Besides, where the answer does not fit the form, and where `T` is nothing that a form can ask for.
     ///
     /// # Cancel safety
     /// When the future is dropped, the question is cancelled on the wire, or not asked at all.
@@ -108,7 +108,12 @@ impl RequestContext {
     /// logging in elsewhere.
     ///
     /// That the user agreed does not say what came of it. That is for you to find out: the page that the user visits is
-    /// yours, and it must make sure that it is the same user.
+    /// yours, and it must make sure that it is the same user. A URL with something random in it is made in a
+    /// [`step`](Self::step), so that it is the same when the handler runs again.
+    ///
+    /// In 2025-11-25 the elicitation has an id, by which
+    /// [`notify_elicitation_complete`](crate::ServerSession::notify_elicitation_complete) tells the client that the user is
+    /// done; [`Question::url_of`] asks with an id of yours.
     /// See [URL mode](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#url-mode-elicitation-requests).
     ///
     /// # Errors
@@ -261,7 +266,10 @@ fn ready(cx: &RequestContext, put: Put) -> Result<Ready> {
     let Put { key, request } = put;
     let request = request?;
     capability::check(&request, cx.client_capabilities(), cx.revision())?;
-    let digest = Digest::of(&request).map_err(|error| {
+    // What the client does not get to see makes no other question of it.
+    let mut shown = request.clone();
+    shown.project(cx.revision());
+    let digest = Digest::of(&shown).map_err(|error| {
         Error::misuse(format!("the question {key:?} is no JSON: {error}")).with_source(error)
     })?;
     Ok(Ready {

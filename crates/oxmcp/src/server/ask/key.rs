@@ -19,7 +19,7 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone)]
 pub struct StateKey {
-    secret: [u8; StateKey::LENGTH],
+    secret: [u8; Self::LENGTH],
     id: KeyId,
 }
 

@@ -98,9 +98,9 @@ impl Memory {
 
     /// Looks for the answer to a question. The question is asked from now on, under this key and no other.
     ///
-    /// An answer counts only if it was given to this very question. One that came with a state must be to what that
-    /// state says was asked. One that came without a state was given by a client that was never told to bring one back,
-    /// and there is nothing to hold it against.
+    /// An answer counts only if it was given to this very question: the state that came with it says what was asked. An
+    /// answer that comes without the state counts as well. No client that keeps to the protocol sends one, and one that
+    /// makes up what its user has said can do so with a state, too.
     ///
     /// # Errors
     /// Where the key stands for another question already.

@@ -26,6 +26,9 @@ mod shim;
 mod state;
 mod step;
 
+#[cfg(test)]
+mod tests;
+
 pub use call::SessionCall;
 pub use key::StateKey;
 pub use question::{Asked, Question};

@@ -117,18 +117,14 @@ impl Question {
 
     /// Asks the user to visit a URL. The answer says that the user is willing to, not what came of it.
     /// See [`RequestContext::ask_url`](crate::RequestContext::ask_url).
-    pub fn url(
-        key: impl Into<String>,
-        message: impl Into<String>,
-        url: impl Into<String>,
-    ) -> Question<()> {
+    pub fn url(key: impl Into<String>, message: impl Into<String>, url: impl Into<String>) -> Self {
         Self::url_of(key, ElicitUrlParams::new(message, url))
     }
 
     /// Asks the user to visit a URL, with params of yours: with an id, for example.
-    pub fn url_of(key: impl Into<String>, params: ElicitUrlParams) -> Question<()> {
+    pub fn url_of(key: impl Into<String>, params: ElicitUrlParams) -> Self {
         let request = Ok(ElicitParams::from(params).into());
-        Question::new(key, request, |answered: &Answered| {
+        Self::new(key, request, |answered: &Answered| {
             answered.accepted().map(drop)
         })
     }

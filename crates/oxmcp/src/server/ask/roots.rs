@@ -8,7 +8,7 @@ use std::{
 use crate::{
     protocol::Root,
     server::{Server, ServerSession},
-    session::BoxFuture,
+    session::{BoxFuture, Connection},
 };
 
 /// The roots that a client has told of, and how often it has said that they have changed.
@@ -16,11 +16,17 @@ use crate::{
 pub(crate) struct RootsCache(Mutex<(u64, Option<Arc<[Root]>>)>);
 
 impl RootsCache {
-    /// They have changed.
-    pub(crate) fn invalidate(&self) {
+    /// They have changed: what is remembered is old from here on, whenever the handler comes to its turn.
+    pub(crate) fn changed(&self, connection: &Arc<Connection>, handler: Option<&OnRootsChanged>) {
         let mut state = self.lock();
         state.0 += 1;
         state.1 = None;
+        drop(state);
+        if let Some(OnRootsChanged(handler)) = handler
+            && let Some(session) = ServerSession::of(connection)
+        {
+            connection.lane.push(handler(session));
+        }
     }
 
     pub(super) fn get(&self) -> Option<Arc<[Root]>> {
@@ -46,9 +52,7 @@ impl RootsCache {
 
 /// A handler that is told when the roots of a client have changed.
 #[derive(Clone)]
-pub(crate) struct OnRootsChanged(
-    pub(crate) Arc<dyn Fn(ServerSession) -> BoxFuture<()> + Send + Sync>,
-);
+pub(crate) struct OnRootsChanged(Arc<dyn Fn(ServerSession) -> BoxFuture<()> + Send + Sync>);
 
 impl fmt::Debug for OnRootsChanged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

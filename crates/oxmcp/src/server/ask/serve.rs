@@ -1,9 +1,6 @@
 //! Serving a request whose handler can ask.
 
-use std::{
-    pin::Pin,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{
     capability,
@@ -166,7 +163,7 @@ fn now() -> u64 {
 
 /// Runs the handler. If it has asked, the questions are the answer, whatever else it came to.
 async fn conclude(cx: RequestContext, future: BoxFuture<Result<Body>>) -> Result<Body> {
-    let ended = panics::catch(Pin::from(future)).await;
+    let ended = panics::catch(future).await;
     let asked = Memory::find(&cx).and_then(|memory| memory.take());
     let Some((requests, record, origin)) = asked else {
         return ended.unwrap_or_else(|panic| Err(panic.into_error()));

@@ -8,7 +8,7 @@
 
 mod emitted;
 mod generate;
-pub(crate) mod official;
+mod official;
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ use oxmcp::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use official::Schema;
+pub(crate) use official::Schema;
 
 #[test]
 #[ignore = "needs the official schemas; cargo xtask test runs it"]

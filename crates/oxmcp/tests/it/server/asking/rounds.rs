@@ -5,7 +5,9 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use oxmcp::{RequestContext, Revision, Server, Tool, ToolError};
+use oxmcp::{
+    Question, RequestContext, Revision, Server, Tool, ToolError, protocol::ElicitUrlParams,
+};
 use serde_json::{Value, json};
 
 use super::{Confirm, Name, User, accept, ann, deleting};
@@ -250,4 +252,24 @@ async fn another_request_begins_with_nothing() {
     let answer = user.call("delete", json!({"project": "x"}), ann).await;
     assert_eq!(text(&answer), "Ann: 6 files, keep true");
     assert_eq!(counted.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn what_the_client_does_not_see_makes_no_other_question() {
+    let id = Arc::new(AtomicUsize::new(0));
+    let tool = Tool::new("t", "", move |cx: RequestContext| {
+        let id = id.fetch_add(1, Ordering::Relaxed).to_string();
+        async move {
+            let login = ElicitUrlParams::new("Log in", "https://example.com/");
+            cx.ask_all(Question::url_of("login", login.with_elicitation_id(id)))
+                .await
+        }
+    });
+    let server = Server::new("s", "1").tool(tool);
+    let mut user = User::new(&server, MODERN).await;
+    let answer = user
+        .call("t", json!({}), |_, _| json!({"action": "accept"}))
+        .await;
+    assert_eq!(answer["result"]["content"], json!([]), "{answer}");
+    assert_eq!(user.asked.len(), 1);
 }

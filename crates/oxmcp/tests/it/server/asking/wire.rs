@@ -4,7 +4,7 @@ use oxmcp::{RequestContext, Revision, Server, Tool, ToolError};
 use serde_json::{Value, json};
 
 use super::{ASKING, Name, User, accept, ann, deleting};
-use crate::schemas::official::Schema;
+use crate::schemas::Schema;
 
 /// Holds a message against a definition of a revision.
 fn assert_fits(schemas: &[Schema], revision: Revision, definition: &str, message: &Value) {
