@@ -27,7 +27,9 @@ mod state;
 mod step;
 
 #[cfg(test)]
-mod tests;
+mod form_tests;
+#[cfg(test)]
+mod state_tests;
 
 pub use call::SessionCall;
 pub use key::StateKey;

@@ -32,6 +32,7 @@ fn everything() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {"listChanged": true}})
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
 fn accept(content: Value) -> Value {
     json!({"action": "accept", "content": content})
 }

@@ -79,11 +79,11 @@ async fn l3_modern_clients_take_no_requests() {
 
 #[tokio::test]
 async fn l4_l5_roots_are_remembered_until_they_change() {
-    let (changed, mut heard) = mpsc::unbounded_channel();
+    let (changed, mut heard) = mpsc::channel(8);
     let server = Server::new("s", "1").on_roots_changed(move |session: ServerSession| {
         let changed = changed.clone();
         async move {
-            changed.send(session.revision()).unwrap();
+            changed.send(session.revision()).await.unwrap();
         }
     });
     let mut user = User::new(&server, Revision::V2025_11_25).await;

@@ -79,7 +79,7 @@ async fn a_state_that_is_not_of_this_request_is_refused_and_not_told_why() {
     let text = good.as_str().unwrap();
     let tampered = [
         format!("{text}-TAMPERED"),
-        text[1..].to_owned(),
+        text.chars().skip(1).collect(),
         "A".repeat(200),
         String::new(),
     ];

@@ -60,14 +60,10 @@ async fn two_rounds_on_the_wire() {
     let answers = |_: &str, _: &Value| accept(json!({"name": "Ann"}));
     user.call("greet", json!({}), answers).await;
     let mut transcript = String::new();
-    for line in user
-        .peer
-        .transcript()
-        .lines()
-        .filter(|line| line.starts_with("<-"))
-    {
+    let lines = user.peer.transcript().lines();
+    for line in lines.filter_map(|line| line.strip_prefix("<- ")) {
         // The state is never the same twice.
-        let mut message: Value = serde_json::from_str(&line[3..]).unwrap();
+        let mut message: Value = serde_json::from_str(line).unwrap();
         if let Some(state) = message.pointer_mut("/result/requestState") {
             *state = json!("…");
         }

@@ -1,4 +1,0 @@
-//! Tests of the parts that decide and do nothing.
-
-mod form;
-mod state;
