@@ -111,6 +111,7 @@
 mod client;
 mod codec;
 mod error;
+pub mod extension;
 mod json;
 mod jsonrpc;
 mod limits;
@@ -127,6 +128,7 @@ pub use client::{
     SubscriptionEnd, SubscriptionEvent,
 };
 pub use error::{Error, Result};
+pub use extension::Extension;
 pub use jsonrpc::{ErrorCode, ErrorObject, RequestId};
 pub use limits::Limits;
 pub use oxmcp_macros::JsonSchema;

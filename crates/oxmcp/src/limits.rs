@@ -39,6 +39,9 @@ pub struct Limits {
     /// How many notifications may wait for a user's handler; beyond it the oldest is dropped, with a warning in the
     /// log. Default: 1024.
     pub max_queued_notifications: usize,
+    /// How many notifications of extensions may wait for one subscription that a client does not read; beyond it the
+    /// subscription is ended with an error that says so. Default: 1024.
+    pub max_queued_events: usize,
     /// How many updates of progress may wait for the handler of one call; beyond it the newest is dropped, with a
     /// warning in the log. Default: 16 384, so that none is lost while the handler keeps up on average.
     pub max_queued_progress: usize,
@@ -69,6 +72,7 @@ impl Default for Limits {
             max_watched_uri_bytes: 1 << 20,
             max_unsent_bytes: 1 << 20,
             max_queued_notifications: 1024,
+            max_queued_events: 1024,
             max_queued_progress: 16_384,
             max_request_state: 64 << 10,
             max_batch: 128,

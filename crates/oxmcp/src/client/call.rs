@@ -22,8 +22,10 @@ use crate::{
     },
     json::Text,
     protocol::{
-        CallToolResult, Carried, ContentBlock, Meta, Method, Payload, ProgressParams, ResultType,
-        method::CallTool, peek_result_type,
+        CallToolResult, ContentBlock, Meta, Method, Payload, ProgressParams, ResultType,
+        has_result_type,
+        method::{self, CallTool},
+        peek_result_type,
     },
     session::CallOptions,
 };
@@ -175,13 +177,18 @@ impl<M: Method> Call<M> {
                 } = ready;
                 let params = params.into_json()?;
                 let complete = Box::pin(again.until_complete(&session, &params, result));
-                Ok((complete.await?, false))
+                let complete = complete.await?;
+                check_type::<M>(&session, &complete)?;
+                Ok((complete, false))
             }
             (ResultType::InputRequired, None) => Err(Error::decode(format!(
                 "{}: the server asks for input, which it must not do here",
                 M::NAME
             ))),
-            (ResultType::Other, _) => Err(unknown_type(M::NAME)),
+            (ResultType::Other, _) => {
+                check_type::<M>(&ready.session, &result)?;
+                Ok((result, false))
+            }
         }
     }
 
@@ -195,7 +202,10 @@ impl<M: Method> Call<M> {
         match peek_result_type(Text::checked(&result)) {
             ResultType::Complete => decode(M::NAME, &result).map(CallOutcome::Complete),
             ResultType::InputRequired => decode(M::NAME, &result).map(CallOutcome::InputRequired),
-            ResultType::Other => Err(unknown_type(M::NAME)),
+            ResultType::Other => {
+                check_type::<M>(&ready.session, &result)?;
+                decode(M::NAME, &result).map(CallOutcome::Complete)
+            }
         }
     }
 
@@ -215,6 +225,10 @@ impl<M: Method> Call<M> {
                 options.meta.merge(mem::take(own));
             }
             params.fit(revision);
+        }
+        if method::find(method::REQUESTS_TO_SERVER, M::NAME).is_none() {
+            // A user's code must not run under the outbox's lock: it may well log.
+            params = Params::Written(params.into_json()?);
         }
         if let Some(earlier) = earlier {
             params = Params::Written(earlier.add_to(&params.into_json()?, revision)?);
@@ -239,6 +253,22 @@ impl<P: Payload> Ready<P> {
             Params::Written(params) => connection.call_written(M::NAME, params, options).await,
         }
     }
+}
+
+/// Refuses a result of a type that is nobody's. One that an extension has added is taken where the client has the extension,
+/// and the method reads it.
+fn check_type<M: Method>(session: &ClientSession, result: &str) -> Result<()> {
+    let result = Text::checked(result);
+    if peek_result_type(result) != ResultType::Other {
+        return Ok(());
+    }
+    let features = session.client().features().clone();
+    let is_known = |name: &&&str| features.extensions.has_result_type(name);
+    let mut known = M::RESULT_TYPES.iter().filter(is_known);
+    if known.any(|name| has_result_type(result, name)) {
+        return Ok(());
+    }
+    Err(unknown_type(M::NAME))
 }
 
 /// What the session itself puts into the metadata must not stand there twice.

@@ -5,6 +5,7 @@ use std::{fmt, time::Duration};
 use crate::{
     Limits, Revision,
     client::{answer::Answerer, hooks::Hooks},
+    extension::Extensions,
     protocol::{
         ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitFormParams,
         ElicitResult, ElicitUrlParams, ElicitationCapability, Implementation, JsonObject,
@@ -33,6 +34,7 @@ pub(crate) struct Features {
     pub(super) sampling: SamplingCapability,
     /// `None` where servers are not told of roots.
     pub(super) roots: Option<Vec<Root>>,
+    pub(crate) extensions: Extensions,
     pub(super) hooks: Hooks,
     pub(super) log_level: Option<LoggingLevel>,
     pub(crate) incoming: Stack,
@@ -53,6 +55,7 @@ impl Features {
             on_sample: None,
             sampling: SamplingCapability::default(),
             roots: None,
+            extensions: Extensions::default(),
             hooks: Hooks::default(),
             log_level: None,
             incoming: Stack::incoming(),
@@ -84,6 +87,7 @@ impl Features {
         if self.roots.is_some() {
             capabilities.roots = Some(RootsCapability { list_changed: true });
         }
+        capabilities.extensions = self.extensions.declared();
         capabilities
     }
 }

@@ -64,9 +64,11 @@ pub(super) fn serve(
     name: &str,
     params: Text<'_>,
 ) -> Result<Served> {
+    let Some((_, handler)) = METHODS.iter().find(|(method, _)| *method == name) else {
+        let method = features.extensions.method(&cx, name)?;
+        return method.begin(cx, params).map(Served::Later);
+    };
     check(cx.client_capabilities(), cx.revision(), name, params)?;
-    let handler = METHODS.iter().find(|(method, _)| *method == name);
-    let (_, handler) = handler.ok_or_else(|| Error::method_not_found(name))?;
     handler(Asked {
         features,
         cx,

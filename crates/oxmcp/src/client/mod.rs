@@ -5,6 +5,7 @@ mod backoff;
 mod cache;
 mod call;
 mod complete;
+mod extension;
 mod features;
 mod follow;
 mod handle;

@@ -360,7 +360,10 @@ impl<'a> Attempt<'a> {
     /// Where a server says what changes to who asks only, it is asked for what the client has handlers for.
     fn subscribe(&self) {
         let wanted = self.client.features().wanted();
-        let wanted = wanted.narrowed(self.session.server_capabilities());
+        let declared = self.session.server_capabilities();
+        let mut wanted = wanted.narrowed(declared);
+        let extensions = declared.extensions.as_ref();
+        wanted.other = self.client.features().extensions.wanted(extensions);
         if !wanted.is_empty() && self.session.has_method(Listen::NAME).is_ok() {
             let updates = self.peer.updates();
             updates.want_lists(wanted);

@@ -170,6 +170,21 @@ impl ClientPeer {
         self.client.response_cache().change(&self.seat, change);
     }
 
+    /// What is to be done for a notification: by a handler of the user, or of an extension.
+    fn heard(
+        &self,
+        cx: impl FnOnce() -> RequestContext,
+        method: &str,
+        params: Option<Text<'_>>,
+    ) -> Option<BoxFuture<()>> {
+        let job = self.hook(method, params);
+        job.or_else(|| {
+            let features = self.client.features();
+            let params = params.unwrap_or(Text::EMPTY);
+            features.extensions.heard(cx(), method, params)
+        })
+    }
+
     fn revision(&self) -> Revision {
         self.negotiated()
             .map_or(Revision::LATEST_LEGACY, |negotiated| negotiated.revision)
@@ -278,13 +293,14 @@ impl Role for ClientPeer {
             self.updates.updated(update);
         }
         let features = self.client.features();
+        let cx = || RequestContext::new(Arc::new(self.context(connection, None)));
         let Some(next) = features.incoming.next().cloned() else {
-            if let Some(handler) = self.hook(&method, params).filter(|_| for_handlers) {
+            if for_handlers && let Some(handler) = self.heard(cx, &method, params) {
                 connection.lane.push(handler);
             }
             return;
         };
-        let cx = RequestContext::new(Arc::new(self.context(connection, None)));
+        let cx = cx();
         let request = Request::incoming(cx, &method, params);
         connection.lane.push(Box::pin(async move {
             if let Err(error) = next.run(request).await {
@@ -306,7 +322,9 @@ impl Role for ClientPeer {
             let params = request.raw_params().map(Text::from);
             let for_handlers =
                 !self.revision().is_modern() || self.listeners.is_for_handlers(params);
-            let handler = self.hook(request.method(), params).filter(|_| for_handlers);
+            let handler = request.context().filter(|_| for_handlers);
+            let handler =
+                handler.and_then(|cx| self.heard(|| cx.clone(), request.method(), params));
             return Box::pin(async move {
                 if let Some(handler) = handler {
                     handler.await;

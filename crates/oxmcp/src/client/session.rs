@@ -347,17 +347,6 @@ impl ClientSession {
         self.connection().notify(name, params).await
     }
 
-    /// Whether the revision that is spoken has a method.
-    pub(crate) fn has_method(&self, name: &str) -> Result<()> {
-        let revision = self.revision();
-        if method::is_in(method::REQUESTS_TO_SERVER, name, revision) {
-            return Ok(());
-        }
-        Err(Error::unsupported(format!(
-            "the server speaks revision {revision}, which has no {name}; nothing was sent"
-        )))
-    }
-
     /// Closes the session: calls in flight may finish within [`Limits::drain`](crate::Limits::drain), then they fail.
     /// Returns when the transport is closed, and a server that was started has exited. It may be called again, and by
     /// several at once.

@@ -23,7 +23,10 @@ pub trait Method: Send + Sync + 'static {
     /// What the request carries.
     type Params: Payload + DeserializeOwned + 'static;
     /// What the answer carries.
-    type Result: Serialize + DeserializeOwned + Send + 'static;
+    type Result: Payload + DeserializeOwned + 'static;
+    /// The `resultType`s beside the protocol's own that `Result` can be read from, where an extension adds some: see
+    /// [`Extension::result_type`](crate::Extension::result_type).
+    const RESULT_TYPES: &'static [&'static str] = &[];
 }
 
 /// A kind of notification: its name and its params.

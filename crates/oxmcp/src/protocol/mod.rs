@@ -101,7 +101,6 @@ pub(crate) use mrtr::{Asked, AskedInput, with_answers};
 pub use mrtr::{InputRequest, InputRequests, InputRequiredResult, InputResponse, InputResponses};
 pub use ordered_map::{OrderedMap, OrderedMapIter};
 pub use pagination::{Cursor, PaginatedParams};
-pub(crate) use payload::Carried;
 pub use payload::Payload;
 pub(crate) use progress::write_progress;
 pub use progress::{ProgressParams, ProgressToken};
@@ -134,4 +133,7 @@ pub use tools::{
     CallToolParams, CallToolResult, ListToolsResult, TaskSupport, Tool, ToolAnnotations,
     ToolExecution,
 };
-pub(crate) use wire::{HasMeta, ResultType, encode_result, into_text, peek_result_type};
+pub(crate) use wire::{
+    HasMeta, ResultType, encode_payload, encode_result, has_result_type, into_text,
+    peek_result_type,
+};

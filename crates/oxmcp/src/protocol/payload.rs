@@ -4,22 +4,30 @@ use super::{HasMeta, Meta, Project, Revision};
 
 /// What a message carries: the params or the result of a method.
 ///
-/// It is implemented for the types of this module, which is all that methods can carry.
-pub trait Payload: Serialize + Send + Sync + Carried {}
-
-impl<T: Serialize + Send + Sync + Carried> Payload for T {}
-
-/// What the crate does with a payload. Nobody else can name it, so nobody else can implement [`Payload`].
-#[expect(unnameable_types, reason = "that seals the trait above")]
-pub trait Carried {
+/// It is implemented for the types of this module. Types of your own, for the methods of an
+/// [extension](crate::extension), need nothing but `impl Payload for Mine {}`. They are JSON objects.
+///
+/// ```
+/// use oxmcp::protocol::Payload;
+///
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct WindParams { turns: u32 }
+///
+/// impl Payload for WindParams {}
+/// ```
+pub trait Payload: Serialize + Send + Sync {
     /// The `_meta`. `None` where there is no place for one.
-    fn metadata(&mut self) -> Option<&mut Meta>;
+    fn metadata(&mut self) -> Option<&mut Meta> {
+        None
+    }
 
-    /// Makes it fit a revision.
-    fn fit(&mut self, to: Revision);
+    /// Makes it fit the revision of the peer that it is sent to: drops or rewrites what that revision does not have.
+    fn fit(&mut self, to: Revision) {
+        let _ = to;
+    }
 }
 
-impl<T: HasMeta + Project> Carried for T {
+impl<T: HasMeta + Project + Send + Sync> Payload for T {
     fn metadata(&mut self) -> Option<&mut Meta> {
         self.meta_mut()
     }

@@ -2,7 +2,7 @@
 //!
 //! This is the only place that knows. Everybody else asks a [`Revision`] a question by name.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, ops::RangeBounds, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +63,12 @@ impl Revision {
             Self::V2025_11_25 => "2025-11-25",
             Self::V2026_07_28 => "2026-07-28",
         }
+    }
+
+    /// The revisions in a range, the oldest first.
+    pub(crate) fn within(range: &impl RangeBounds<Self>) -> Vec<Self> {
+        let revisions = Self::ALL.into_iter();
+        revisions.filter(|it| range.contains(it)).collect()
     }
 
     /// Whether requests are stateless and carry all in `_meta`, without `initialize`.

@@ -3,6 +3,7 @@
 //! See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{JsonObject, Meta, ServerCapabilities, json::is_false};
 
@@ -76,7 +77,41 @@ impl SubscriptionFilter {
             && self.other.is_empty()
     }
 
-    /// What of it a server with these capabilities tells. Extensions are nobody's yet.
+    /// Whether a key is the protocol's own, and so cannot be an extension's.
+    pub(crate) fn is_own_key(key: &str) -> bool {
+        matches!(
+            key,
+            "toolsListChanged"
+                | "promptsListChanged"
+                | "resourcesListChanged"
+                | "resourceSubscriptions"
+        )
+    }
+
+    /// The same with a key that an extension adds. What it may be, and what it means, the extension says.
+    ///
+    /// ```
+    /// use oxmcp::protocol::SubscriptionFilter;
+    ///
+    /// let filter = SubscriptionFilter::default().with_other("com.example/rooms", ["kitchen"].as_slice());
+    /// assert!(!filter.is_empty());
+    /// ```
+    #[must_use]
+    pub fn with_other(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.other.insert(key.into(), value.into());
+        self
+    }
+
+    /// Whether an extension's key lets `value` pass: it is asked for by itself, in a list, or with everything by `true`.
+    pub(crate) fn has_other(&self, key: &str, value: &Value) -> bool {
+        match self.other.get(key) {
+            Some(Value::Bool(all)) if !value.is_boolean() => *all,
+            Some(Value::Array(values)) => values.contains(value),
+            asked => asked == Some(value),
+        }
+    }
+
+    /// What of it a server with these capabilities tells, extensions aside.
     pub(crate) fn narrowed(mut self, capabilities: &ServerCapabilities) -> Self {
         let tools = capabilities.tools.as_ref();
         let prompts = capabilities.prompts.as_ref();

@@ -172,7 +172,8 @@ pub(super) async fn notify(connection: &Arc<Connection>, changed: &Topics, meta:
     }
 }
 
-fn log(told: Result<()>) {
+/// What cannot be told is nobody's fault here: the session ends.
+pub(super) fn log(told: Result<()>) {
     if let Err(error) = told {
         tracing::debug!(%error, "a client was not told of a change");
     }

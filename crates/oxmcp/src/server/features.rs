@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     Limits, Revision,
+    extension::Extensions,
     protocol::{
         CacheHint, Implementation, JsonObject, PromptsCapability, ResourcesCapability,
         ServerCapabilities, ToolsCapability,
@@ -41,6 +42,7 @@ pub(crate) struct Features {
     pub(crate) subscribing: Option<Subscribing>,
     /// Whether there ever was something that can be completed: a capability that was declared is kept.
     pub(crate) completes: bool,
+    pub(crate) extensions: Extensions,
     /// How it logs to clients; `None` where it does not.
     pub(crate) logging: Option<LogOptions>,
     pub(crate) page_size: usize,
@@ -71,6 +73,7 @@ impl Features {
             routes: Routes::default(),
             subscribing: None,
             completes: false,
+            extensions: Extensions::default(),
             logging: None,
             page_size: PAGE_SIZE,
             discover_cache: CacheHint::default(),
@@ -124,6 +127,7 @@ impl Features {
         if self.logging.is_some() {
             capabilities.logging = Some(JsonObject::new());
         }
+        capabilities.extensions = self.extensions.declared();
         capabilities
     }
 

@@ -2,21 +2,24 @@
 //! See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
 
 use std::{
+    collections::VecDeque,
     convert::Infallible,
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use serde_json::Value;
 use tokio::{select, sync::Notify};
 
 use crate::{
-    Error, Result,
+    Error, Result, Revision,
+    extension::{Publisher, say},
     protocol::{
-        AcknowledgedParams, ListenResult, Meta, Notification, SubscriptionFilter, encode_result,
-        into_text, method::SubscriptionsAcknowledged,
+        AcknowledgedParams, JsonObject, ListenResult, Meta, Notification, SubscriptionFilter,
+        encode_result, into_text, method::SubscriptionsAcknowledged,
     },
     server::{
-        changes::notify,
+        changes::{log, notify},
         subscription::{Subscribing, Topics, Watches},
     },
     session::{Body, Connection, IdleWait, RequestContext},
@@ -28,10 +31,40 @@ pub(crate) struct Listens(Mutex<Vec<Arc<Listen>>>);
 
 #[derive(Debug)]
 struct Listen {
+    revision: Revision,
     wanted: Topics,
-    /// What is to be told. It cannot grow beyond what is wanted, however slowly the client reads.
-    due: Mutex<Topics>,
+    /// What is to be told.
+    due: Mutex<Waiting>,
     is_due: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// It cannot grow beyond what is wanted, however slowly the client reads.
+    changed: Topics,
+    /// What extensions have published, no more than the limit.
+    events: VecDeque<Event>,
+    /// Whether there was more than that.
+    overflown: bool,
+}
+
+/// A notification of an extension.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    name: &'static str,
+    params: Arc<JsonObject>,
+}
+
+impl Event {
+    pub(super) fn new(name: &'static str, params: JsonObject) -> Self {
+        let params = Arc::new(params);
+        Self { name, params }
+    }
+
+    /// Sends it, with this in its `_meta`.
+    pub(super) async fn send(&self, connection: &Arc<Connection>, meta: JsonObject) {
+        log(say(connection, self.name, JsonObject::clone(&self.params), meta).await);
+    }
 }
 
 impl Listens {
@@ -40,7 +73,7 @@ impl Listens {
         for listen in &*self.lock() {
             let due = listen.wanted.and(changed);
             if !due.is_empty() {
-                listen.lock_due().merge(due);
+                listen.lock_due().changed.merge(due);
                 listen.is_due.notify_one();
             }
         }
@@ -54,10 +87,36 @@ impl Listens {
             .any(|listen| listen.wanted.uris.contains(uri))
     }
 
+    /// An extension publishes something: who wants to hear of `value` under its `key` is told soon.
+    pub(super) fn publish(
+        &self,
+        limit: usize,
+        (key, value): (&str, &Value),
+        event: &Event,
+        publisher: &Publisher<'_>,
+    ) {
+        for listen in &*self.lock() {
+            if !listen.wanted.lists.has_other(key, value)
+                || !publisher.has(event.name, listen.revision)
+            {
+                continue;
+            }
+            let mut due = listen.lock_due();
+            if due.events.len() < limit {
+                due.events.push_back(event.clone());
+            } else {
+                due.overflown = true;
+            }
+            drop(due);
+            listen.is_due.notify_one();
+        }
+    }
+
     /// From now on, no change is missed.
     fn register<'a>(
         &'a self,
         connection: &'a Connection,
+        revision: Revision,
         wanted: Topics,
     ) -> Result<Registration<'a>> {
         let limit = connection.limits.max_subscriptions;
@@ -68,6 +127,7 @@ impl Listens {
             )));
         }
         let listen = Arc::new(Listen {
+            revision,
             wanted,
             due: Mutex::default(),
             is_due: Notify::new(),
@@ -87,12 +147,12 @@ impl Listens {
 
 impl Listen {
     /// Waits until something is due, and takes it.
-    async fn next(&self) -> Topics {
+    async fn next(&self) -> Waiting {
         self.is_due.notified().await;
         mem::take(&mut *self.lock_due())
     }
 
-    fn lock_due(&self) -> MutexGuard<'_, Topics> {
+    fn lock_due(&self) -> MutexGuard<'_, Waiting> {
         self.due.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -134,7 +194,7 @@ pub(super) async fn serve(
         .server_session()
         .ok_or_else(|| Error::internal("the request came over no session"))?;
     let _watches = Watches::begin(&cx, session, subscribing, &mut wanted).await?;
-    let registration = listens.register(connection, wanted.clone().into())?;
+    let registration = listens.register(connection, cx.revision(), wanted.clone().into())?;
     select! {
         biased;
         () = cx.cancelled() => return Err(Error::cancelled("the client cancelled the subscription")),
@@ -160,10 +220,22 @@ async fn stream(
 ) -> Result<Infallible> {
     let mut acknowledged = AcknowledgedParams::new(wanted);
     acknowledged.meta = meta.clone();
+    let members = meta.as_object().cloned().unwrap_or_default();
     connection
         .notify(SubscriptionsAcknowledged::NAME, acknowledged)
         .await?;
     loop {
-        notify(connection, &listen.next().await, meta).await;
+        let due = listen.next().await;
+        notify(connection, &due.changed, meta).await;
+        for event in due.events {
+            event.send(connection, members.clone()).await;
+        }
+        if due.overflown {
+            return Err(Error::internal(format!(
+                "the subscription is read too slowly: more than {} notifications waited; subscribe again, and look at \
+                 what has changed",
+                connection.limits.max_queued_events
+            )));
+        }
     }
 }

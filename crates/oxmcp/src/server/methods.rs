@@ -5,12 +5,13 @@
     reason = "all rows of the table have one signature"
 )]
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Error, Result,
+    json::Text,
     protocol::{
         DiscoverResult, EmptyResult, HasMeta, InitializeParams, InitializeResult, ListenParams,
         Method, PaginatedParams, Project, RequestParams, encode_result, into_text, method,
@@ -87,8 +88,23 @@ pub(super) fn serve(
                 params,
             })
         }
-        _ => Err(Error::method_not_found(name)),
+        _ => extension(features, cx, name, params.whole),
     }
+}
+
+/// Serves a method of an extension.
+fn extension(
+    features: &Features,
+    cx: RequestContext,
+    name: &str,
+    params: Text<'_>,
+) -> Result<Served> {
+    let method = features.extensions.method(&cx, name)?;
+    Ok(Served::Later(Work {
+        future: method.begin(cx, params)?,
+        pace: Some(Arc::clone(method.pace())),
+        begun: None,
+    }))
 }
 
 impl Call<'_> {
@@ -141,7 +157,10 @@ fn discover(call: Call<'_>) -> Result<Served> {
 fn listen(call: Call<'_>) -> Result<Served> {
     let params: ListenParams = call.read(method::Listen::NAME)?;
     let features = call.features;
-    let mut wanted = params.notifications.narrowed(&features.capabilities());
+    let mut wanted = params.notifications;
+    let others = mem::take(&mut wanted.other);
+    wanted = wanted.narrowed(&features.capabilities());
+    wanted.other = features.extensions.granted(&call.cx, others)?;
     let is_for_caller = |uri: &String| !is_hidden(features, uri, &call.cx);
     wanted.resource_subscriptions.retain(is_for_caller);
     let subscribing = features.subscribing.clone();

@@ -3,6 +3,7 @@
 mod ask;
 mod changes;
 mod completion;
+mod extension;
 mod features;
 mod files;
 mod handle;

@@ -18,7 +18,7 @@ use crate::{
         ServerCapabilities, SubscriptionFilter, method, unsupported_version,
     },
     server::{
-        Server,
+        Server, ServerSession,
         ask::RootsCache,
         changes::Due,
         features::Features,
@@ -28,8 +28,8 @@ use crate::{
         subscription::{Quota, Subscribed, Topics, release},
     },
     session::{
-        Arrival, Body, BoxFuture, Connection, ContextParts, Peer, RequestContext, Role, Side, Work,
-        guarded,
+        Arrival, Body, BoxFuture, Connection, ContextParts, Lane, Peer, RequestContext, Role, Side,
+        Work, guarded,
         middleware::{Next, Request, Response},
         respond_now, serve,
     },
@@ -52,6 +52,8 @@ pub(crate) struct ServerPeer {
     quota: Arc<Quota>,
     /// What that session is to be told.
     due: Due,
+    /// What extensions have published for a legacy client, one after the other.
+    published: OnceLock<Arc<Lane>>,
     stamp: Arc<str>,
 }
 
@@ -84,6 +86,7 @@ impl ServerPeer {
             subscribed: Subscribed::default(),
             quota: Arc::default(),
             due: Due::default(),
+            published: OnceLock::new(),
             stamp,
         })
     }
@@ -137,6 +140,19 @@ impl ServerPeer {
     /// The subscriptions of modern requests.
     pub(crate) fn listens(&self) -> &Arc<Listens> {
         &self.listens
+    }
+
+    /// The client, where it has opened a session and said that it is ready.
+    pub(crate) fn ready(&self) -> Option<&Arc<Peer>> {
+        let legacy = self.legacy.get()?;
+        let ready = legacy.initialized.load(Ordering::Relaxed);
+        ready.then_some(&legacy.peer)
+    }
+
+    /// Where notifications of extensions for a legacy client wait until they are sent.
+    pub(crate) fn outgoing_lane(&self, connection: &Connection) -> &Arc<Lane> {
+        let limit = connection.limits.max_queued_notifications;
+        self.published.get_or_init(|| Lane::new(limit))
     }
 
     /// What the client hears of what is logged.
@@ -241,6 +257,24 @@ impl ServerPeer {
         Ok(peer)
     }
 
+    /// The context of a notification. It need not say who sent it: then it is of the session, or where there is none of a
+    /// modern client.
+    fn context_of(
+        &self,
+        connection: &Arc<Connection>,
+        features: &Features,
+        params: RequestParams<'_>,
+    ) -> RequestContext {
+        let peer = match params.meta.classify(&features.revisions) {
+            Ok(Era::Modern(revision)) => self.modern(revision, &params.meta).ok(),
+            _ => self.legacy().cloned(),
+        };
+        let peer = peer.unwrap_or_else(|| Arc::new(Peer::modern_stranger()));
+        let mut context = ContextParts::new(connection, None, peer);
+        context.meta = params.meta.raw().map(Into::into);
+        RequestContext::new(Arc::new(context))
+    }
+
     fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
         let RawRequest { id, method, params } = arrival.request;
         let features = self.server.features();
@@ -332,23 +366,22 @@ impl Role for ServerPeer {
             self.server.watch(connection);
         }
         let features = self.server.features();
-        if notification.method == method::RootsListChanged::NAME
+        let RawNotification { method, params } = notification;
+        if method == method::RootsListChanged::NAME
             && let Some(roots) = self.roots()
         {
             roots.changed(connection, features.on_roots_changed.as_ref());
         }
+        let cx = self.context_of(connection, &features, params.unwrap_or_default());
+        let params = params.map(|it| it.whole);
         let Some(next) = features.incoming.next().cloned() else {
+            let params = params.unwrap_or(Text::EMPTY);
+            if let Some(job) = features.extensions.heard(cx, &method, params) {
+                connection.lane.push(job);
+            }
             return;
         };
-        let stranger = || Arc::new(Peer::stranger());
-        let peer = self.legacy().cloned().unwrap_or_else(stranger);
-        let context = ContextParts::new(connection, None, peer);
-        let cx = RequestContext::new(Arc::new(context));
-        let request = Request::incoming(
-            cx,
-            &notification.method,
-            notification.params.map(|it| it.whole),
-        );
+        let request = Request::incoming(cx, &method, params);
         connection.lane.push(Box::pin(async move {
             if let Err(error) = next.run(request).await {
                 tracing::debug!(%error, "the middleware refused a notification");
@@ -369,13 +402,20 @@ impl Role for ServerPeer {
         let Some(cx) = request.context().cloned() else {
             return Box::pin(async { Err(Error::misuse("only what came in can be handled")) });
         };
+        let features = self.server.features();
         if request.is_notification() {
-            // What it changes was changed when it arrived; servers have no handlers of users for it.
-            return Box::pin(async { Ok(Response::empty()) });
+            // What it changes was changed when it arrived; extensions alone have handlers for it.
+            let params = request.raw_params().map_or(Text::EMPTY, Text::from);
+            let job = features.extensions.heard(cx, request.method(), params);
+            return Box::pin(async move {
+                if let Some(job) = job {
+                    job.await;
+                }
+                Ok(Response::empty())
+            });
         }
         let revision = cx.revision();
         let stamp = Arc::clone(&self.stamp);
-        let features = self.server.features();
         let params = request
             .raw_params()
             .map(|raw| RequestParams::of(Text::from(raw)));

@@ -45,7 +45,7 @@ impl Lane {
             state.queue.pop_front();
             tracing::warn!(
                 limit = self.limit,
-                "notifications come faster than their handlers take them; the oldest is dropped"
+                "notifications come faster than they are taken; the oldest is dropped"
             );
         }
         state.queue.push_back(job);

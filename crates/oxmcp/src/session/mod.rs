@@ -43,6 +43,7 @@ pub use failure::IntoError;
 pub use handler::{Handler, HandlerContext, HandlerFuture};
 pub(crate) use inflight::IdleWait;
 pub(crate) use keep_alive::keep_alive;
+pub(crate) use lane::Lane;
 pub(crate) use pace::Pace;
 pub(crate) use patience::Asking;
 pub use progress::{Progress, ProgressAmount, ReportProgress};

@@ -274,6 +274,12 @@ fn answering() {
     "#);
 }
 
+#[test]
+fn extension() {
+    insta::assert_snapshot!(prints(("extension", &[])), @r#"
+    "#);
+}
+
 #[cfg(unix)]
 #[test]
 fn unix_socket() {

@@ -8,6 +8,7 @@
 
 mod client;
 mod examples;
+mod extension;
 mod schema_explicit;
 mod schema_inference;
 mod schema_messages;

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Error, ErrorCode, Result,
     client::{Call, call::Params, negotiate::decode},
-    protocol::{Carried, Method, method::Cacheable},
+    protocol::{Method, Payload, method::Cacheable},
     session::after,
 };
 

@@ -34,7 +34,7 @@ pub struct SessionCall<M: Method> {
 }
 
 impl<M: Method> SessionCall<M> {
-    pub(super) fn new(session: &ServerSession, params: Result<Box<M::Params>>) -> Self {
+    pub(in crate::server) fn new(session: &ServerSession, params: Result<Box<M::Params>>) -> Self {
         let options = session.server().features().ask.options();
         Self {
             session: session.clone(),

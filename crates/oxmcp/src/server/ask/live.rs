@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::{answer, key::random, settings::AskSettings};
 use crate::{
     Error, Result, Revision,
-    protocol::{Carried, ElicitParams, InputRequest, Meta, Method, method},
+    protocol::{ElicitParams, InputRequest, Meta, Method, Payload, method},
     session::{CallOptions, Connection, RequestContext},
 };
 
@@ -65,7 +65,7 @@ async fn send(
 }
 
 /// Makes params fit, and takes out their `_meta`, which is the call's.
-pub(super) fn fit(params: &mut impl Carried, revision: Revision) -> Meta {
+pub(super) fn fit(params: &mut impl Payload, revision: Revision) -> Meta {
     params.fit(revision);
     params.metadata().map(mem::take).unwrap_or_default()
 }

@@ -11,6 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["protocol", "codec", "schema"],
     &["transport"],
     &["session"],
+    &["extension"],
     &["server", "client"],
     &["testing"],
 ];

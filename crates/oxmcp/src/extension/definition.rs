@@ -1,0 +1,293 @@
+use std::{fmt, ops::RangeBounds, sync::Arc};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    arguments::{ExtensionArguments, IntoAnswer},
+    rows::{Header, Heard, ListenKey, Name, Served},
+};
+use crate::{
+    Revision,
+    protocol::{JsonObject, Meta, Method, Notification},
+    session::{Handler, HandlerFuture, RequestContext},
+};
+
+/// What one side does for an extension of the protocol; for [`Server::extension`](crate::Server::extension) and
+/// [`Client::extension`](crate::Client::extension).
+///
+/// The [module](crate::extension) has an example. What is wrong with an extension is reported when the server or client
+/// connects.
+#[derive(Clone)]
+pub struct Extension {
+    pub(super) id: Arc<str>,
+    pub(super) settings: JsonObject,
+    pub(super) requires_client: bool,
+    pub(super) served: Vec<Served>,
+    pub(super) heard: Vec<Heard>,
+    /// What this side sends: requests and notifications.
+    pub(super) sent: Vec<Name>,
+    pub(super) listen_keys: Vec<ListenKey>,
+    pub(super) result_types: Vec<String>,
+    pub(super) meta_keys: Vec<String>,
+    pub(super) headers: Vec<Header>,
+    /// The first thing that is wrong with it.
+    pub(super) problem: Option<String>,
+}
+
+impl Extension {
+    /// An extension that does nothing yet but to be declared. Its identifier is that of a vendor, as a reversed domain name,
+    /// and a name: `com.example/clock`.
+    /// See [identifiers](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation).
+    #[must_use]
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        let id = id.into();
+        let problem = (!is_id(&id)).then(|| {
+            format!(
+                "{id:?} is no identifier of an extension: it needs a vendor and a name, as in \"com.example/clock\""
+            )
+        });
+        Self {
+            id,
+            settings: JsonObject::new(),
+            requires_client: false,
+            served: Vec::new(),
+            heard: Vec::new(),
+            sent: Vec::new(),
+            listen_keys: Vec::new(),
+            result_types: Vec::new(),
+            meta_keys: Vec::new(),
+            headers: Vec::new(),
+            problem,
+        }
+    }
+
+    /// What this side declares beside the identifier: an object, whose members the extension defines. The peer finds it in
+    /// the `extensions` of the capabilities.
+    #[must_use]
+    pub fn settings(mut self, settings: impl Serialize) -> Self {
+        match serde_json::to_value(settings) {
+            Ok(Value::Object(settings)) => self.settings = settings,
+            _ => self.note("its settings must be a JSON object".into()),
+        }
+        self
+    }
+
+    /// For servers: who has not declared the extension is refused its methods and its keys of subscriptions, with
+    /// [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY) and what is missing. Without this it is up to the
+    /// handlers, which see what the client has declared in
+    /// [`client_capabilities`](crate::RequestContext::client_capabilities).
+    #[must_use]
+    pub fn requires_client(mut self) -> Self {
+        self.requires_client = true;
+        self
+    }
+
+    /// Serves a method in these revisions; `..` means all. In others it does not exist. A method of the protocol itself
+    /// cannot be replaced.
+    ///
+    /// The handler is an async function of `(Params)` or `(RequestContext, Params)`, and returns the method's result, or
+    /// a `Result` of it. A client serves methods for legacy servers only: modern ones make no requests.
+    ///
+    /// ```
+    /// use oxmcp::{Extension, Revision};
+    /// # use oxmcp::protocol::{EmptyParams, EmptyResult, Method};
+    /// # struct Wind;
+    /// # impl Method for Wind { const NAME: &'static str = "com.example/clock/wind"; type Params = EmptyParams; type Result = EmptyResult; }
+    ///
+    /// let clock = Extension::new("com.example/clock")
+    ///     .method::<Wind, _>(Revision::V2025_06_18.., |_params: EmptyParams| async { EmptyResult::default() });
+    /// # let _ = clock;
+    /// ```
+    #[must_use]
+    pub fn method<M: Method, Arguments>(
+        mut self,
+        revisions: impl RangeBounds<Revision>,
+        handler: impl Handler<
+            Arguments,
+            Returned: HandlerFuture<Output: IntoAnswer<M::Result>> + Send + 'static,
+        >,
+    ) -> Self
+    where
+        Arguments: ExtensionArguments<M::Params>,
+    {
+        let revisions = self.revisions(M::NAME, &revisions);
+        self.served
+            .push(Served::new::<M, Arguments, _>(revisions, handler));
+        self
+    }
+
+    /// Takes a notification in these revisions; `..` means all. The handler is an async function as that of a
+    /// [`method`](Self::method) is, and returns nothing. The handlers of one session run one at a time, in the order in which
+    /// the peer sent what they take.
+    #[must_use]
+    pub fn notification<N: Notification, Arguments>(
+        mut self,
+        revisions: impl RangeBounds<Revision>,
+        handler: impl Handler<Arguments, Returned: HandlerFuture<Output = ()> + Send + 'static>,
+    ) -> Self
+    where
+        Arguments: ExtensionArguments<N::Params>,
+    {
+        let revisions = self.revisions(N::NAME, &revisions);
+        self.heard
+            .push(Heard::new::<N, Arguments, _>(revisions, handler));
+        self
+    }
+
+    /// Says that this side makes a request in these revisions. In others, and where the peer has not declared the
+    /// extension, it then fails with [`Error::is_unsupported`](crate::Error::is_unsupported), and nothing is sent. A request that
+    /// no extension says anything of is sent in every revision.
+    #[must_use]
+    pub fn calls<M: Method>(mut self, revisions: impl RangeBounds<Revision>) -> Self {
+        let revisions = self.revisions(M::NAME, &revisions);
+        self.sent.push(Name {
+            name: M::NAME,
+            revisions,
+        });
+        self
+    }
+
+    /// Says that this side sends a notification in these revisions, as [`calls`](Self::calls) does of a request.
+    #[must_use]
+    pub fn notifies<N: Notification>(mut self, revisions: impl RangeBounds<Revision>) -> Self {
+        let revisions = self.revisions(N::NAME, &revisions);
+        self.sent.push(Name {
+            name: N::NAME,
+            revisions,
+        });
+        self
+    }
+
+    /// A key for the filters of subscriptions. A server acknowledges it, whatever its value, and tells who subscribed with
+    /// [`Server::publish`](crate::Server::publish). A client's session subscribes to it, with the value `true`, for the handlers of
+    /// this extension's notifications; by hand, [`ClientSession::listen`](crate::ClientSession::listen) does it with any value.
+    /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions#notification-filter).
+    #[must_use]
+    pub fn listen_key(self, key: impl Into<String>) -> Self {
+        self.listen_key_with(key, |_, asked| Some(asked))
+    }
+
+    /// The same with a function that narrows what a client asks for to what it is granted, or to `None`: the server
+    /// acknowledges that.
+    ///
+    /// ```
+    /// use oxmcp::Extension;
+    ///
+    /// // Only names are granted, and at most ten.
+    /// let rooms = Extension::new("com.example/rooms").listen_key_with("com.example/rooms", |_cx, asked| {
+    ///     let mut names = asked.as_array()?.clone();
+    ///     names.truncate(10);
+    ///     Some(names.into())
+    /// });
+    /// # let _ = rooms;
+    /// ```
+    #[must_use]
+    pub fn listen_key_with(
+        mut self,
+        key: impl Into<String>,
+        grant: impl Fn(&RequestContext, Value) -> Option<Value> + Send + Sync + 'static,
+    ) -> Self {
+        self.listen_keys.push(ListenKey {
+            key: key.into(),
+            grant: Arc::new(grant),
+        });
+        self
+    }
+
+    /// For clients: a `resultType` beside the protocol's own. It is accepted for methods that have it in
+    /// [`Method::RESULT_TYPES`], whose result tells by it what came.
+    /// See [result types](https://modelcontextprotocol.io/specification/2026-07-28/basic#result-responses).
+    #[must_use]
+    pub fn result_type(mut self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        if matches!(&*name, "complete" | "input_required") {
+            self.note(format!("the result type {name:?} is the protocol's own"));
+        }
+        self.result_types.push(name);
+        self
+    }
+
+    /// A key of `_meta` that belongs to the extension, so that no other takes it. Handlers find its value in
+    /// [`RequestContext::meta`](crate::RequestContext::meta).
+    /// See [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
+    #[must_use]
+    pub fn meta_key(mut self, key: impl Into<String>) -> Self {
+        let key = key.into();
+        // Extensions of the protocol's own makers have the protocol's prefix.
+        if !Meta::is_valid_key(&key)
+            || Meta::is_reserved_key(&key) && !Meta::is_reserved_key(&self.id)
+        {
+            self.note(format!(
+                "{key:?} cannot be its key of _meta: it needs its vendor's prefix, as in \"com.example/zone\""
+            ));
+        }
+        self.meta_keys.push(key);
+        self
+    }
+
+    /// A header of HTTP that repeats a member of a method's params, for whoever routes requests without reading them; for
+    /// example the member `taskId` as `Mcp-Name`.
+    /// See [standard headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#standard-mcp-request-headers).
+    #[must_use]
+    pub fn header<M: Method>(
+        mut self,
+        member: impl Into<String>,
+        header: impl Into<String>,
+    ) -> Self {
+        let header = header.into();
+        if !header.to_ascii_lowercase().starts_with("mcp-") {
+            self.note(format!("the header {header:?} must begin with \"Mcp-\""));
+        }
+        self.headers.push(Header {
+            method: M::NAME,
+            member: member.into(),
+            header,
+        });
+        self
+    }
+
+    /// Its identifier.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The keys of `_meta` that belong to it.
+    pub fn meta_keys(&self) -> impl Iterator<Item = &str> {
+        self.meta_keys.iter().map(String::as_str)
+    }
+
+    /// The headers of a method: each with the member of the params that it repeats.
+    pub fn headers_of<'a>(&'a self, method: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let headers = self.headers.iter().filter(move |it| it.method == method);
+        headers.map(|it| (&*it.member, &*it.header))
+    }
+
+    fn revisions(&mut self, name: &str, range: &impl RangeBounds<Revision>) -> Vec<Revision> {
+        let revisions = Revision::within(range);
+        if revisions.is_empty() {
+            self.note(format!("{name} is in no revision"));
+        }
+        revisions
+    }
+
+    /// Notes what is wrong, for whoever connects. The first thing counts.
+    fn note(&mut self, problem: String) {
+        self.problem.get_or_insert(problem);
+    }
+}
+
+/// Whether it follows the rules for keys of `_meta`, with a prefix and a name.
+fn is_id(id: &str) -> bool {
+    Meta::is_valid_key(id) && id.split_once('/').is_some_and(|(_, name)| !name.is_empty())
+}
+
+impl fmt::Debug for Extension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Extension")
+            .field("id", &self.id)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,50 @@
+//! Extensions: what a vendor, or the protocol itself, adds to the protocol without changing its core.
+//!
+//! An [`Extension`] says what one side does: which methods it serves and with which handlers, which notifications it
+//! takes, what can be subscribed to, and the settings that it declares. It is given to a
+//! [`Server`](crate::Server::extension) or a [`Client`](crate::Client::extension), which then says in its capabilities that it
+//! knows the extension. Methods and notifications are types: whoever writes an extension defines them once, and both sides
+//! use them.
+//!
+//! ```
+//! use oxmcp::{Client, Extension, Server, protocol::{EmptyParams, Method, Payload}, testing};
+//!
+//! const ID: &str = "com.example/clock";
+//!
+//! /// The request `com.example/clock/now`.
+//! struct Now;
+//!
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Time { hour: u8 }
+//! impl Payload for Time {}
+//!
+//! impl Method for Now {
+//!     const NAME: &'static str = "com.example/clock/now";
+//!     type Params = EmptyParams;
+//!     type Result = Time;
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> oxmcp::Result<()> {
+//! let clock = Extension::new(ID).method::<Now, _>(.., || async { Time { hour: 14 } });
+//! let server = Server::new("clock", "1.0.0").extension(clock);
+//!
+//! let client = Client::new("my-app", "1.0.0").extension(Extension::new(ID).calls::<Now>(..));
+//! let session = testing::connect(&server).client(&client).await?;
+//! assert_eq!(session.request::<Now>(EmptyParams::default()).await?.hour, 14);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! See [extensions](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation).
+
+mod arguments;
+mod definition;
+mod messages;
+mod registry;
+mod rows;
+
+pub use arguments::{ExtensionArguments, IntoAnswer};
+pub use definition::Extension;
+pub(crate) use messages::{members, say};
+pub(crate) use registry::{Extensions, Publisher};

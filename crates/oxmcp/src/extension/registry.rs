@@ -1,0 +1,271 @@
+//! The extensions of a server or a client.
+
+use std::{fmt, sync::Arc};
+
+use serde_json::{Map, Value};
+
+use super::{
+    Extension,
+    rows::{Name, Served},
+};
+use crate::{
+    Error, ErrorCode, Result, Revision,
+    json::Text,
+    protocol::{
+        ClientCapabilities, JsonObject, MissingClientCapabilityData, SubscriptionFilter,
+        method::{self, Row},
+    },
+    session::{BoxFuture, RequestContext, Side},
+};
+
+/// The extensions of a server or a client, which do not contradict each other nor the protocol.
+#[derive(Clone, Default)]
+pub(crate) struct Extensions(Vec<Arc<Extension>>);
+
+impl Extensions {
+    /// Adds an extension to those of one side.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub(crate) fn add(&mut self, extension: Extension, side: Side) -> Result<()> {
+        let id = &extension.id;
+        let problem = extension.problem.clone();
+        let problem = problem.or_else(|| takes_over(&extension, side));
+        let problem = problem.or_else(|| self.clash(&extension));
+        if let Some(problem) = problem {
+            return Err(Error::misuse(format!("the extension {id}: {problem}")));
+        }
+        self.0.push(Arc::new(extension));
+        Ok(())
+    }
+
+    /// What the extension would share with another.
+    fn clash(&self, new: &Extension) -> Option<String> {
+        for old in &self.0 {
+            let id = &old.id;
+            if old.id == new.id {
+                return Some("it was added twice".to_owned());
+            }
+            let names = |it: &Extension| it.names().cloned().collect::<Vec<_>>();
+            let (old_names, new_names) = (names(old), names(new));
+            let mut clashes = new_names
+                .iter()
+                .filter(|new| old_names.iter().any(|old| old.clashes(new)));
+            if let Some(clash) = clashes.next() {
+                return Some(format!("{} is served by {id} already", clash.name));
+            }
+            let keys = new.keys();
+            if let Some(key) = keys.into_iter().find(|key| old.keys().contains(key)) {
+                return Some(format!("the key {key} belongs to {id} already"));
+            }
+        }
+        None
+    }
+
+    /// What the capabilities say of them. `None` where there are none.
+    pub(crate) fn declared(&self) -> Option<JsonObject> {
+        let declared = self.0.iter();
+        let declared = declared.map(|it| (it.id.to_string(), Value::Object(it.settings.clone())));
+        (!self.0.is_empty()).then(|| declared.collect())
+    }
+
+    /// The method that is served under this name, by the rules of the request's revision.
+    ///
+    /// # Errors
+    /// Where there is none, or the client would have had to declare the extension.
+    pub(crate) fn method(&self, cx: &RequestContext, name: &str) -> Result<&Served> {
+        for extension in &self.0 {
+            let mut served = extension.served.iter();
+            if let Some(served) = served.find(|it| it.name.is_in(name, cx.revision())) {
+                return extension.check(cx).map(|()| served);
+            }
+        }
+        Err(Error::method_not_found(name))
+    }
+
+    /// What is to be done for a notification. `None` where nobody takes it.
+    pub(crate) fn heard(
+        &self,
+        cx: RequestContext,
+        name: &str,
+        params: Text<'_>,
+    ) -> Option<BoxFuture<()>> {
+        let mut heard = self.0.iter().flat_map(|extension| &extension.heard);
+        let heard = heard.find(|it| it.name.is_in(name, cx.revision()))?;
+        (heard.listener)(cx, params)
+    }
+
+    /// What of a filter's keys is granted. Keys of nobody are left out.
+    ///
+    /// # Errors
+    /// Where the client would have had to declare the extension.
+    pub(crate) fn granted(&self, cx: &RequestContext, asked: JsonObject) -> Result<JsonObject> {
+        let mut granted = JsonObject::new();
+        for (key, value) in asked {
+            let Some((extension, row)) = self.key(&key) else {
+                continue;
+            };
+            extension.check(cx)?;
+            if let Some(value) = (row.grant)(cx, value) {
+                granted.insert(key, value);
+            }
+        }
+        Ok(granted)
+    }
+
+    /// The identifier of the extension that has this key of filters, and whether it sends the notification in a revision.
+    pub(crate) fn publisher(&self, key: &str) -> Option<Publisher<'_>> {
+        self.key(key).map(|(extension, _)| Publisher(extension))
+    }
+
+    fn key(&self, key: &str) -> Option<(&Extension, &super::rows::ListenKey)> {
+        self.0.iter().find_map(|extension| {
+            let row = extension.listen_keys.iter().find(|row| row.key == key)?;
+            Some((&**extension, row))
+        })
+    }
+
+    /// What a client's session subscribes to by itself, at a server that has declared this.
+    pub(crate) fn wanted(&self, declared: Option<&JsonObject>) -> JsonObject {
+        let known = self.0.iter().filter(|it| it.is_declared(declared));
+        let keys = known.flat_map(|extension| &extension.listen_keys);
+        keys.map(|row| (row.key.clone(), Value::Bool(true)))
+            .collect()
+    }
+
+    pub(crate) fn has_result_type(&self, name: &str) -> bool {
+        let mut types = self.0.iter().flat_map(|extension| &extension.result_types);
+        types.any(|it| it == name)
+    }
+
+    /// Whether a message may be sent to a peer that has declared this. `table` are those of the protocol itself.
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`], where the revision does not have it or the peer does not know the extension.
+    pub(crate) fn may_send(
+        &self,
+        table: &'static [Row],
+        name: &str,
+        revision: Revision,
+        declared: Option<&JsonObject>,
+    ) -> Result<()> {
+        let row = method::find(table, name);
+        if row.is_some_and(|row| row.is_in(revision)) {
+            return Ok(());
+        }
+        let mut known = row.is_some();
+        for extension in &self.0 {
+            for sent in extension.sent.iter().filter(|sent| sent.name == name) {
+                known = true;
+                if sent.is_in(name, revision) {
+                    return extension.expect(declared, name);
+                }
+            }
+        }
+        if !known {
+            return Ok(());
+        }
+        Err(Error::unsupported(format!(
+            "the peer speaks revision {revision}, which has no {name}; nothing was sent"
+        )))
+    }
+}
+
+/// An extension whose subscribers are told something.
+pub(crate) struct Publisher<'a>(&'a Extension);
+
+impl Publisher<'_> {
+    /// Whether a client in a legacy session is told, which cannot subscribe: it is where it knows the extension.
+    pub(crate) fn tells(
+        &self,
+        name: &str,
+        revision: Revision,
+        capabilities: &ClientCapabilities,
+    ) -> bool {
+        self.has(name, revision) && self.0.is_declared(capabilities.extensions.as_ref())
+    }
+
+    /// Whether a revision has the notification.
+    pub(crate) fn has(&self, name: &str, revision: Revision) -> bool {
+        let mut sent = self.0.sent.iter().filter(|it| it.name == name).peekable();
+        sent.peek().is_none() || sent.any(|it| it.is_in(name, revision))
+    }
+}
+
+impl Extension {
+    fn names(&self) -> impl Iterator<Item = &Name> {
+        let served = self.served.iter().map(|it| &it.name);
+        served.chain(self.heard.iter().map(|it| &it.name))
+    }
+
+    /// What no other extension may have as well.
+    fn keys(&self) -> Vec<&str> {
+        let listen = self.listen_keys.iter().map(|row| &*row.key);
+        listen.chain(self.meta_keys()).collect()
+    }
+
+    fn is_declared(&self, declared: Option<&JsonObject>) -> bool {
+        declared.is_some_and(|declared| declared.contains_key(&*self.id))
+    }
+
+    /// Refuses who would have had to declare the extension.
+    fn check(&self, cx: &RequestContext) -> Result<()> {
+        let declared = cx.client_capabilities().extensions.as_ref();
+        if !self.requires_client || self.is_declared(declared) {
+            return Ok(());
+        }
+        let required = Map::from_iter([(self.id.to_string(), Value::Object(Map::new()))]);
+        let required = ClientCapabilities::default().with_extensions(required);
+        let message = format!("the client has to declare the extension {}", self.id);
+        Err(
+            Error::protocol(ErrorCode::MISSING_CLIENT_CAPABILITY, message)
+                .with_data(MissingClientCapabilityData::new(required)),
+        )
+    }
+
+    fn expect(&self, declared: Option<&JsonObject>, name: &str) -> Result<()> {
+        if self.is_declared(declared) {
+            return Ok(());
+        }
+        Err(Error::unsupported(format!(
+            "{name} needs a peer that knows the extension {}, and this one has not declared it; nothing was sent",
+            self.id
+        )))
+    }
+}
+
+/// What of the protocol itself the extension would take over.
+fn takes_over(extension: &Extension, side: Side) -> Option<String> {
+    let tables = match side {
+        Side::Server => [method::REQUESTS_TO_SERVER, method::NOTIFICATIONS_TO_SERVER],
+        Side::Client => [method::REQUESTS_TO_CLIENT, method::NOTIFICATIONS_TO_CLIENT],
+    };
+    let is_core = |name: &Name| {
+        let mut revisions = name.revisions.iter();
+        revisions.any(|it| {
+            tables
+                .iter()
+                .any(|table| method::is_in(table, name.name, *it))
+        })
+    };
+    if let Some(name) = extension.names().find(|name| is_core(name)) {
+        return Some(format!(
+            "{} is the protocol's own, and cannot be replaced",
+            name.name
+        ));
+    }
+    let mut keys = extension.listen_keys.iter();
+    let key = keys.find(|row| SubscriptionFilter::is_own_key(&row.key))?;
+    Some(format!(
+        "the key {} of filters is the protocol's own",
+        key.key
+    ))
+}
+
+impl fmt::Debug for Extensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.0.iter().map(|it| &it.id))
+            .finish()
+    }
+}

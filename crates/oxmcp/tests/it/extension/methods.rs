@@ -1,0 +1,359 @@
+//! Methods of extensions, in both directions.
+
+use std::io;
+
+use oxmcp::{
+    Error, RequestContext, Revision, Server, Tool,
+    middleware::{self, Next, Request},
+    protocol::{CallToolParams, CallToolResult, EmptyParams, Meta, Method, Payload},
+};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::support::{LEGACY, answer, request, script};
+
+#[tokio::test]
+async fn a_method_is_served_in_every_revision() {
+    let server =
+        server(clock().method::<Add, _>(.., |Hours { hours: h }| async move { hours(h + 1) }));
+    for revision in Revision::ALL {
+        let session = connect(&server, &client(clock()), revision).await;
+        let later = session.request::<Add>(hours(3)).await.unwrap();
+        assert_eq!(later, hours(4), "{revision}");
+    }
+}
+
+#[tokio::test]
+async fn results_are_as_the_revision_has_them() {
+    let server = server(clock().method::<Add, _>(.., async |now: Hours| now));
+    let mut seen = Vec::new();
+    for revision in [Revision::V2025_11_25, Revision::LATEST] {
+        let answer = answer(&server, revision, Add::NAME, json!({"hours": 2})).await;
+        seen.push(answer["result"].clone());
+    }
+    let info = json!({"io.modelcontextprotocol/serverInfo": {"name": "clock", "version": "1.0.0"}});
+    let modern = json!({"resultType": "complete", "_meta": info, "hours": 2});
+    assert_eq!(seen, [json!({"hours": 2}), modern]);
+}
+
+#[tokio::test]
+async fn handlers_take_and_return_what_handlers_may() {
+    async fn whole(cx: RequestContext, now: Hours) -> oxmcp::Result<Hours> {
+        assert!(cx.request_id().is_some());
+        Ok(now)
+    }
+    let extensions = [
+        clock().method::<Add, _>(.., whole),
+        clock().method::<Add, _>(.., |_cx: RequestContext| async { hours(1) }),
+        clock().method::<Add, _>(.., || async { Ok::<_, io::Error>(hours(1)) }),
+        clock().method::<Add, _>(.., |now: Hours| async { now }),
+    ];
+    for extension in extensions {
+        let answer = answer(
+            &server(extension),
+            Revision::LATEST,
+            Add::NAME,
+            json!({"hours": 1}),
+        )
+        .await;
+        assert_eq!(answer["result"]["hours"], 1, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn what_fails_is_said_as_everywhere() {
+    let own = clock().method::<Add, _>(.., |_: Hours| async {
+        Err::<Hours, _>(Error::protocol(4711, "it is broken"))
+    });
+    let other = clock().method::<Add, _>(.., |_: Hours| async {
+        Err::<Hours, _>(io::Error::other("it is rusty"))
+    });
+    let panics = clock().method::<Add, _>(.., |_: Hours| async { None::<Hours>.unwrap() });
+    let cases = [
+        (own, json!({"hours": 1}), 4711, "it is broken"),
+        (other, json!({"hours": 1}), -32603, "it is rusty"),
+        (panics, json!({"hours": 1}), -32603, "failed unexpectedly"),
+        (
+            clock().method::<Add, _>(.., async |now: Hours| now),
+            json!({"hours": "many"}),
+            -32602,
+            "do not fit",
+        ),
+        (
+            clock().method::<Add, _>(.., async |now: Hours| now),
+            json!({}),
+            -32602,
+            "missing field `hours`",
+        ),
+    ];
+    for (extension, params, code, message) in cases {
+        let server = server(extension);
+        for revision in Revision::ALL {
+            let answer = answer(&server, revision, Add::NAME, params.clone()).await;
+            assert_eq!(answer["error"]["code"], code, "{answer}");
+            assert!(
+                answer["error"]["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains(message),
+                "{answer}"
+            );
+        }
+    }
+    // Params that are no object are none of any revision.
+    let server = server(clock().method::<Add, _>(.., async |now: Hours| now));
+    let mut peer = script(&server).await;
+    peer.initialize(Revision::V2025_11_25).await.unwrap();
+    let array = peer.ask(request(1, Add::NAME, json!([1]))).await.unwrap();
+    assert!(
+        array["error"]["code"] == -32602 || array["error"]["code"] == -32600,
+        "{array}"
+    );
+}
+
+#[tokio::test]
+async fn a_method_exists_in_its_revisions_only() {
+    let new = Revision::V2025_06_18..;
+    let old = ..Revision::V2025_06_18;
+    let server = Server::new("s", "1")
+        .extension(clock().method::<Add, _>(new, |_: Hours| async { hours(2) }))
+        // Another extension may have the name in other revisions.
+        .extension(
+            Extension::new("com.example/old").method::<Add, _>(old, |_: Hours| async { hours(1) }),
+        );
+    for revision in Revision::ALL {
+        let answer = answer(&server, revision, Add::NAME, json!({"hours": 0})).await;
+        let is_new = revision >= Revision::V2025_06_18;
+        assert_eq!(
+            answer["result"]["hours"],
+            if is_new { 2 } else { 1 },
+            "{revision}"
+        );
+    }
+    let server = super::server(clock().method::<Add, _>(
+        Revision::V2025_03_26..=Revision::V2025_06_18,
+        |_: Hours| async { hours(2) },
+    ));
+    for revision in Revision::ALL {
+        let answer = answer(&server, revision, Add::NAME, json!({"hours": 0})).await;
+        let has = matches!(revision, Revision::V2025_03_26 | Revision::V2025_06_18);
+        assert_eq!(
+            answer["error"]["code"] == -32601,
+            !has,
+            "{revision}: {answer}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_sent_where_the_revision_or_the_server_lacks_it() {
+    let serves = server(clock().method::<Add, _>(.., async |now: Hours| now));
+    let knows_nothing = Server::new("s", "1");
+    let calls = || client(clock().calls::<Add>(Revision::V2025_06_18..));
+    for revision in Revision::ALL {
+        let answer = connect(&serves, &calls(), revision)
+            .await
+            .request::<Add>(hours(1))
+            .await;
+        assert_eq!(
+            answer.is_ok(),
+            revision >= Revision::V2025_06_18,
+            "{revision}"
+        );
+        if let Err(error) = answer {
+            assert!(
+                error.is_unsupported() && error.message().contains(revision.as_str()),
+                "{error}"
+            );
+        }
+        let session = connect(&knows_nothing, &calls(), revision).await;
+        let error = session.request::<Add>(hours(1)).await.unwrap_err();
+        assert!(error.is_unsupported(), "{error}");
+        // Where no extension says anything of it, the server has the last word.
+        let session = connect(&knows_nothing, &Client::new("c", "1"), revision).await;
+        let error = session.request::<Add>(hours(1)).await.unwrap_err();
+        assert_eq!(error.code(), oxmcp::ErrorCode::METHOD_NOT_FOUND, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn servers_ask_clients_in_legacy_sessions() {
+    let asks = Tool::new("ask", "Ask the client", |cx: RequestContext| async move {
+        let session = cx.server_session().unwrap();
+        session.request::<Add>(hours(3)).await.map(|it| it.hours)
+    });
+    let server = server(clock().calls::<Add>(..)).tool(asks);
+    let client = client(clock().method::<Add, _>(
+        ..,
+        |cx: RequestContext, Hours { hours: h }| async move {
+            assert!(cx.client_session().is_some());
+            hours(h * 2)
+        },
+    ));
+    for revision in LEGACY {
+        let session = connect(&server, &client, revision).await;
+        let doubled: u32 = session.call_tool("ask", ()).structured().await.unwrap();
+        assert_eq!(doubled, 6, "{revision}");
+        // Who has not declared the extension is not asked.
+        let session = connect(&server, &Client::new("c", "1"), revision).await;
+        let refused = session.call_tool("ask", ()).await.unwrap_err();
+        assert!(refused.message().contains(ID), "{refused}");
+    }
+    let session = connect(&server, &client, Revision::LATEST).await;
+    let refused = session.call_tool("ask", ()).await.unwrap_err();
+    assert!(
+        refused
+            .message()
+            .contains("modern clients take no requests"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn what_a_client_answers_wrongly_is_an_error_for_the_server() {
+    let server = server(clock().calls::<Add>(..));
+    let client = client(
+        clock().method::<Add, _>(..Revision::V2025_06_18, |_: Hours| async {
+            Err::<Hours, _>(Error::invalid_params("not now"))
+        }),
+    );
+    let _session = connect(&server, &client, Revision::V2025_03_26).await;
+    let error = server
+        .sessions()
+        .next()
+        .unwrap()
+        .request::<Add>(hours(1))
+        .await
+        .unwrap_err();
+    assert_eq!((error.code().value(), error.message()), (-32602, "not now"));
+    drop(_session);
+    let newer = connect(&server, &client, Revision::V2025_11_25).await;
+    let session = server
+        .sessions()
+        .find(|it| it.revision() == Some(Revision::V2025_11_25))
+        .unwrap();
+    let error = session.request::<Add>(hours(1)).await.unwrap_err();
+    assert_eq!(error.code().value(), -32601);
+    drop(newer);
+}
+
+#[tokio::test]
+async fn middleware_sees_them_on_both_sides() {
+    let seen: &'static std::sync::Mutex<Vec<String>> = Box::leak(Box::default());
+    let note = |side: &'static str| {
+        middleware::from_fn(move |request: Request, next: Next| async move {
+            if request.method() == Add::NAME {
+                seen.lock()
+                    .unwrap()
+                    .push(format!("{side} {}", request.params::<Hours>()?.hours));
+            }
+            next.run(request).await
+        })
+    };
+    let server = server(clock().method::<Add, _>(.., async |now: Hours| now)).layer(note("server"));
+    let client = client(clock().calls::<Add>(..)).outgoing_layer(note("client"));
+    for revision in Revision::ALL {
+        let session = connect(&server, &client, revision).await;
+        assert_eq!(session.request::<Add>(hours(5)).await.unwrap(), hours(5));
+        assert_eq!(
+            seen.lock().unwrap().drain(..).collect::<Vec<_>>(),
+            ["client 5", "server 5"]
+        );
+    }
+}
+
+/// `tools/call` whose result may be a ticket.
+struct CallOrTicket;
+
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "resultType", rename_all = "snake_case")]
+enum Ticket {
+    Ticket {
+        number: u32,
+    },
+    #[serde(untagged)]
+    Complete(CallToolResult),
+}
+
+impl Payload for Ticket {}
+
+impl Method for CallOrTicket {
+    const NAME: &'static str = "tools/call";
+    type Params = CallToolParams;
+    type Result = Ticket;
+    const RESULT_TYPES: &'static [&'static str] = &["ticket"];
+}
+
+#[tokio::test]
+async fn a_result_type_is_for_those_who_know_it() {
+    let tickets = middleware::from_fn(|request: Request, next: Next| async move {
+        if request.method() == "tools/call" {
+            return middleware::Response::new(&json!({"resultType": "ticket", "number": 7}));
+        }
+        next.run(request).await
+    });
+    let server = Server::new("s", "1")
+        .tool(Tool::new("t", "A tool", || async { "done" }))
+        .layer(tickets);
+    let knows = client(clock().result_type("ticket"));
+    let session = connect(&server, &knows, Revision::LATEST).await;
+    let ticket = session
+        .request::<CallOrTicket>(CallToolParams::new("t"))
+        .await
+        .unwrap();
+    assert!(matches!(ticket, Ticket::Ticket { number: 7 }), "{ticket:?}");
+    // Neither without the extension, nor where the method's result cannot be read from it.
+    session.call_tool("t", ()).await.unwrap_err();
+    let session = connect(&server, &Client::new("c", "1"), Revision::LATEST).await;
+    let unknown = session
+        .request::<CallOrTicket>(CallToolParams::new("t"))
+        .await
+        .unwrap_err();
+    assert!(unknown.message().contains("does not know"), "{unknown}");
+}
+
+#[tokio::test]
+async fn metadata_of_a_vendor_reaches_the_handler_and_comes_back() {
+    #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+    struct Said {
+        #[serde(rename = "_meta", default)]
+        meta: Meta,
+    }
+    impl Payload for Said {
+        fn metadata(&mut self) -> Option<&mut Meta> {
+            Some(&mut self.meta)
+        }
+    }
+    struct Echo;
+    impl Method for Echo {
+        const NAME: &'static str = "com.example/clock/echo";
+        type Params = EmptyParams;
+        type Result = Said;
+    }
+    let server = server(clock().meta_key("com.example/zone").method::<Echo, _>(
+        ..,
+        |cx: RequestContext| async move {
+            let zone = cx.meta().get("com.example/zone").cloned();
+            Said {
+                meta: Meta::from_iter([("com.example/zone", zone.unwrap_or(Value::Null))]),
+            }
+        },
+    ));
+    for revision in Revision::ALL {
+        let session = connect(&server, &client(clock()), revision).await;
+        let call = session
+            .request::<Echo>(EmptyParams::default())
+            .meta("com.example/zone", "UTC");
+        let said = call.await.unwrap();
+        assert_eq!(
+            said.meta.get("com.example/zone"),
+            Some(&json!("UTC")),
+            "{revision}"
+        );
+        let stamped = said
+            .meta
+            .get("io.modelcontextprotocol/serverInfo")
+            .is_some();
+        assert_eq!(stamped, revision.is_modern());
+    }
+}

@@ -1,0 +1,62 @@
+//! Extensions: methods, notifications, subscriptions and declarations that a vendor adds.
+
+mod declarations;
+mod listens;
+mod methods;
+mod notifications;
+mod problems;
+
+use oxmcp::{
+    Client, ClientSession, Extension, Server,
+    protocol::{Method, Notification, Payload},
+    testing,
+};
+
+/// The extension of these tests.
+const ID: &str = "com.example/clock";
+
+/// `com.example/clock/add`: adds hours to a time.
+struct Add;
+
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Hours {
+    hours: u32,
+}
+
+impl Payload for Hours {}
+
+impl Method for Add {
+    const NAME: &'static str = "com.example/clock/add";
+    type Params = Hours;
+    type Result = Hours;
+}
+
+/// `notifications/com.example/clock/struck`: it has struck so many hours.
+struct Struck;
+
+impl Notification for Struck {
+    const NAME: &'static str = "notifications/com.example/clock/struck";
+    type Params = Hours;
+}
+
+fn clock() -> Extension {
+    Extension::new(ID)
+}
+
+fn hours(hours: u32) -> Hours {
+    Hours { hours }
+}
+
+/// A server with the extension, and nothing else.
+fn server(clock: Extension) -> Server {
+    Server::new("clock", "1.0.0").extension(clock)
+}
+
+fn client(clock: Extension) -> Client {
+    Client::new("wearer", "1.0.0").extension(clock)
+}
+
+async fn connect(server: &Server, client: &Client, revision: oxmcp::Revision) -> ClientSession {
+    let session = testing::connect(server).client(client).revision(revision);
+    session.await.unwrap()
+}
