@@ -277,6 +277,13 @@ fn answering() {
 #[test]
 fn extension() {
     insta::assert_snapshot!(prints(("extension", &[])), @r#"
+    2025-11-25: it is 2
+    the server was told in 2025-11-25 that it is wound up
+    the client hears the clock strike 3
+    2026-07-28: it is 2
+    the server was told in 2026-07-28 that it is wound up
+    the client hears the clock strike 3
+    com.example/clock/now needs a peer that knows the extension com.example/clock, and this one has not declared it; nothing was sent
     "#);
 }
 

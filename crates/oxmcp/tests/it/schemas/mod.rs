@@ -25,7 +25,7 @@ use oxmcp::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-pub(crate) use official::Schema;
+pub(crate) use self::official::Schema;
 
 #[test]
 #[ignore = "needs the official schemas; cargo xtask test runs it"]

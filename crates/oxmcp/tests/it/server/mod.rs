@@ -16,6 +16,7 @@ mod resources;
 mod sessions;
 mod span;
 mod subscriptions;
+mod table;
 mod templates;
 mod tools;
 mod validation;
