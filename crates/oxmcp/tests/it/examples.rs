@@ -192,6 +192,37 @@ fn dynamic_tools() {
 }
 
 #[test]
+fn resources() {
+    insta::assert_snapshot!(prints(("resources", &[])), @r#"
+    weather://about: Made of thin air.
+    weather://now: 20 °C
+    weather://S%C3%A3o%20Paulo/tomorrow?round_to=10: Tomorrow in São Paulo: 30 °C
+    Resource not found: weather://Atlantis/today
+    Resource not found: weather://Paris/yesterday
+    "day": "yesterday" is not accepted; expected one of "today", "tomorrow"
+    it has changed: 21 °C
+    "#);
+}
+
+#[test]
+fn files() {
+    insta::assert_snapshot!(prints(("files", &[])), @r#"
+    docs://README.md (11 bytes)
+    docs://guide/brewing.txt (15 bytes)
+    docs://leaf.png (4 bytes)
+    docs://guide/brewing.txt is text/plain: Text("Three minutes.\n")
+    docs://leaf.png is image/png: Blob(Blob(4 bytes))
+    Resource not found: docs://.env
+    Resource not found: docs://../../etc/passwd
+    Resource not found: docs://guide
+    it is a directory
+    docs://guide/brewing.txt is text/plain: Text("Three minutes.\n")
+    Resource not found: docs://README.md
+    it is not within the client's roots
+    "#);
+}
+
+#[test]
 fn prompts() {
     insta::assert_snapshot!(prints(("prompts", &[])), @r#"
     poem(topic, form, count)
