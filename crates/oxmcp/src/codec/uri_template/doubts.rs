@@ -30,27 +30,24 @@ impl Before {
     ) -> Result<(), String> {
         match expression.operator {
             Operator::Query if self.in_query => Err(format!(
-                "the query has begun before {}: write \"&\" for \"?\" in it",
-                expression
+                "the query has begun before {expression}: write \"&\" for \"?\" in it"
             )),
             Operator::Query | Operator::Continuation | Operator::Fragment => {
                 let ends = match expression.operator {
                     Operator::Fragment => later.next().is_none(),
-                    _ => later.next().is_none_or(|part| starts_fragment(part)),
+                    _ => later.next().is_none_or(starts_fragment),
                 };
                 if ends {
                     return Ok(());
                 }
                 Err(format!(
-                    "{} must be the last, for it takes all that is left; put all its variables into one",
-                    expression
+                    "{expression} must be the last, for it takes all that is left; put all its variables into one"
                 ))
             }
             Operator::Reserved => match self.open.replace(expression.to_string()) {
                 None => Ok(()),
                 Some(open) => Err(format!(
-                    "{open} and {} both take slashes, so nobody knows where the first ends; leave the \"+\" out of one of them",
-                    expression
+                    "{open} and {expression} both take slashes, so nobody knows where the first ends; leave the \"+\" out of one of them"
                 )),
             },
             _ => Ok(()),

@@ -47,9 +47,10 @@ impl Run {
     ) -> Self {
         let operator = expression.operator;
         let mut excluded = match operator {
-            Operator::Simple | Operator::Label | Operator::Parameter => Set::of("/?#"),
             Operator::Segment if expression.is_list() => Set::of("?#"),
-            Operator::Segment => Set::of("/?#"),
+            Operator::Simple | Operator::Label | Operator::Segment | Operator::Parameter => {
+                Set::of("/?#")
+            }
             Operator::Query | Operator::Continuation => Set::of("#"),
             Operator::Reserved | Operator::Fragment => Set::default(),
         };

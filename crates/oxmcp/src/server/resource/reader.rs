@@ -85,7 +85,7 @@ impl Reader {
             if self.is_restricted {
                 hint.scope = CacheScope::Private;
             }
-            result.ttl_ms.get_or_insert(hint.ttl_ms());
+            result.ttl_ms.get_or_insert_with(|| hint.ttl_ms());
             result.cache_scope.get_or_insert(hint.scope);
         }
     }

@@ -166,6 +166,10 @@ async fn begin(
 }
 
 /// As [`subscribe`].
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "all rows of the table have one signature"
+)]
 pub(in crate::server) fn unsubscribe(call: Call<'_>) -> Result<Served> {
     let name = method::Unsubscribe::NAME;
     if call.features.subscribing.is_none() {
