@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    schemas::official::Schema,
+    schemas::Schema,
     support::{modern, request, script},
 };
 
