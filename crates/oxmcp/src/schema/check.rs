@@ -208,7 +208,7 @@ fn kinds(map: &Map<String, Value>) -> Option<u8> {
     }
 }
 
-fn kind_of(name: &str) -> Option<u8> {
+pub(super) fn kind_of(name: &str) -> Option<u8> {
     Some(match name {
         "null" => kind::NULL,
         "boolean" => kind::BOOLEAN,

@@ -3,7 +3,6 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use jsonschema::Validator;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json, value::RawValue};
 
@@ -11,7 +10,8 @@ use super::{
     JsonSchema, SchemaOptions, Violations, bounds,
     check::Check,
     expected::expected,
-    explain, full,
+    explain,
+    full::{Dialect, Validator},
     infer::{Direction, infer},
     order, portable, stream,
 };
@@ -48,12 +48,7 @@ struct Inner {
     /// The schema as a value, with the marks of inference.
     marked: Value,
     fast: Check,
-    full: OnceLock<Result<Full, String>>,
-}
-
-struct Full {
-    validator: Validator,
-    schema: Value,
+    full: OnceLock<Result<Validator, String>>,
 }
 
 impl Schema {
@@ -150,7 +145,7 @@ impl Schema {
         };
         let text = instance.get();
         match serde_json::from_str(text) {
-            Ok(instance) => explain::explain(&full.validator, &full.schema, &instance, text.len()),
+            Ok(instance) => explain::explain(full, &instance, text.len()),
             Err(error) => Err(Violations::one(
                 "",
                 format!("the value cannot be read: {error}"),
@@ -158,12 +153,12 @@ impl Schema {
         }
     }
 
-    fn full(&self) -> Result<&Full, &str> {
+    fn full(&self) -> Result<&Validator, &str> {
         let full = self.0.full.get_or_init(|| {
             let mut schema = self.0.marked.clone();
             portable::tolerate_null(&mut schema);
-            let validator = full::compile(&schema).map_err(|error| error.to_string())?;
-            Ok(Full { validator, schema })
+            let length = self.0.text.get().len();
+            compile(schema, length).map_err(|error| error.to_string())
         });
         full.as_ref().map_err(String::as_str)
     }
@@ -233,6 +228,19 @@ impl Schema {
     pub(super) fn verdict(&self, instance: &RawValue) -> Result<(), Violations> {
         self.validate_fully(Text::from(instance))
     }
+}
+
+/// Compiles a schema, whose JSON is `length` bytes long, if it is one.
+fn compile(schema: Value, length: usize) -> Result<Validator> {
+    let dialect = Dialect::named(&schema)?.unwrap_or(Dialect::DEFAULT);
+    if let Err(violations) = explain::explain(dialect.validator(), &schema, length) {
+        let first = violations.iter().next().map(ToString::to_string);
+        return Err(Error::misuse(format!(
+            "this is no valid JSON Schema: {}",
+            first.unwrap_or_default()
+        )));
+    }
+    dialect.compile(schema)
 }
 
 impl Serialize for Schema {

@@ -1,0 +1,28 @@
+//! The full validator: every keyword of every dialect, on a parsed value. It has the last word.
+//!
+//! It is our own, since nothing else that is kept well fits. The crate `jsonschema` was used before: it is complete and
+//! quick, and with the fifty crates that it stands on it was more than half of the build of a whole server. The others
+//! are incomplete, or bring the same crates for formats and URIs, which are hints and names here. Against the official test suite
+//! and against `jsonschema` this one is held by tests; the work that a value may cause is bounded besides.
+//!
+//! A schema becomes nodes that name each other by number ([`compile`], [`keywords`]), references are looked up in [`resources`],
+//! and [`run`] walks over a value and collects [`Offence`]s, which are put into words elsewhere.
+
+mod compile;
+mod dialect;
+mod keywords;
+mod marks;
+mod number;
+mod offence;
+mod pattern;
+mod resources;
+mod run;
+mod uri;
+mod validator;
+
+pub(super) use self::{
+    dialect::Dialect,
+    offence::{Detail, Offence},
+    run::TooMuchWork,
+    validator::Validator,
+};

@@ -1,0 +1,193 @@
+//! Numbers by their mathematical value, whatever they were written as, and the order of values that follows from it.
+
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+/// Compares two numbers exactly: no integer is rounded on the way.
+pub(super) fn compare(one: &Number, other: &Number) -> Ordering {
+    match (integer(one), integer(other)) {
+        (Some(one), Some(other)) => one.cmp(&other),
+        (Some(one), None) => compare_mixed(one, float(other)),
+        (None, Some(other)) => compare_mixed(other, float(one)).reverse(),
+        (None, None) => float(one).total_cmp(&float(other)),
+    }
+}
+
+/// Whether the number has no fraction, as 1.0 has none.
+pub(super) fn is_integral(number: &Number) -> bool {
+    integer(number).is_some() || float(number).fract() == 0.0
+}
+
+/// The number as a count, where it is one.
+pub(super) fn count(number: &Number) -> Option<u64> {
+    let float = || number.as_f64().filter(|it| it.fract() == 0.0);
+    number
+        .as_u64()
+        .or_else(|| u64::try_from(exact(float()?)?).ok())
+}
+
+fn integer(number: &Number) -> Option<i128> {
+    let signed = number.as_i64().map(i128::from);
+    signed.or_else(|| number.as_u64().map(i128::from))
+}
+
+fn float(number: &Number) -> f64 {
+    // A number without a value, as another JSON library would have it, is larger than all others.
+    number.as_f64().unwrap_or(f64::INFINITY)
+}
+
+fn compare_mixed(integer: i128, float: f64) -> Ordering {
+    match exact(float.trunc()) {
+        Some(whole) => integer
+            .cmp(&whole)
+            .then_with(|| 0.0_f64.total_cmp(&(float.fract() + 0.0))),
+        None if float > 0.0 => Ordering::Less,
+        None => Ordering::Greater,
+    }
+}
+
+/// A whole float as an integer, if it is in the range where that means something.
+#[expect(clippy::cast_possible_truncation, reason = "the range was looked at")]
+fn exact(whole: f64) -> Option<i128> {
+    (whole.abs() < 1e38).then_some(whole as i128)
+}
+
+/// A number as it is written: `digits * 10^exponent`. So 19.99 is a multiple of 0.01, which it is not in binary.
+#[derive(Debug)]
+pub(super) struct Decimal {
+    digits: u64,
+    exponent: i32,
+}
+
+impl Decimal {
+    pub(super) fn new(number: &Number) -> Option<Self> {
+        if let Some(integer) = integer(number) {
+            let digits = u64::try_from(integer.unsigned_abs()).ok()?;
+            return Some(Self {
+                digits,
+                exponent: 0,
+            });
+        }
+        // The shortest text that is read as this float, which is most likely what its author wrote.
+        let text = format!("{:e}", number.as_f64()?.abs());
+        let (mantissa, exponent) = text.split_once('e')?;
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{whole}{fraction}").parse().ok()?;
+        let shift = i32::try_from(fraction.len()).ok()?;
+        let exponent = exponent.parse::<i32>().ok()? - shift;
+        Some(Self { digits, exponent })
+    }
+
+    /// Whether this is a multiple of `divisor`. Nothing overflows: what is large is only ever a remainder.
+    pub(super) fn is_multiple_of(&self, divisor: &Self) -> bool {
+        if divisor.digits == 0 {
+            return self.digits == 0;
+        }
+        let power = self.exponent - divisor.exponent;
+        if power < 0 {
+            let larger = (0..-power).try_fold(u128::from(divisor.digits), |product, _| {
+                product.checked_mul(10)
+            });
+            return match larger {
+                Some(larger) => u128::from(self.digits).is_multiple_of(larger),
+                None => self.digits == 0,
+            };
+        }
+        let divisor = u128::from(divisor.digits);
+        let remainder = (0..power).fold(u128::from(self.digits) % divisor, |remainder, _| {
+            remainder * 10 % divisor
+        });
+        remainder == 0
+    }
+}
+
+/// An order of all values in which those are equal that JSON Schema holds to be equal.
+pub(super) fn order(one: &Value, other: &Value) -> Ordering {
+    match (one, other) {
+        (Value::Bool(one), Value::Bool(other)) => one.cmp(other),
+        (Value::Number(one), Value::Number(other)) => compare(one, other),
+        (Value::String(one), Value::String(other)) => one.cmp(other),
+        (Value::Array(one), Value::Array(other)) => {
+            let pairs = one.iter().zip(other).map(|(one, other)| order(one, other));
+            first_difference(pairs).then_with(|| one.len().cmp(&other.len()))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            // With a feature of serde_json that others may turn on, members are not sorted.
+            let (mut one, mut other) = (Vec::from_iter(one), Vec::from_iter(other));
+            one.sort_by_key(|(name, _)| *name);
+            other.sort_by_key(|(name, _)| *name);
+            let pairs = one.iter().zip(&other);
+            let differences =
+                pairs.map(|(one, other)| one.0.cmp(other.0).then_with(|| order(one.1, other.1)));
+            first_difference(differences).then_with(|| one.len().cmp(&other.len()))
+        }
+        _ => rank(one).cmp(&rank(other)),
+    }
+}
+
+fn first_difference(mut parts: impl Iterator<Item = Ordering>) -> Ordering {
+    parts
+        .find(|part| part.is_ne())
+        .unwrap_or(Ordering::Equal)
+}
+
+fn rank(value: &Value) -> u8 {
+    match value {
+        Value::Null => 0,
+        Value::Bool(_) => 1,
+        Value::Number(_) => 2,
+        Value::String(_) => 3,
+        Value::Array(_) => 4,
+        Value::Object(_) => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_equal_by_value_and_large_ones_are_exact() {
+        let cases = [
+            (json!(1), json!(1.0), Ordering::Equal),
+            (json!(0), json!(-0.0), Ordering::Equal),
+            (json!(1), json!(1.5), Ordering::Less),
+            (json!(-1), json!(-1.5), Ordering::Greater),
+            (json!(9_007_199_254_740_993_i64), json!(9_007_199_254_740_992.0), Ordering::Greater),
+            (json!(u64::MAX), json!(1e300), Ordering::Less),
+            (json!(i64::MIN), json!(-1e300), Ordering::Greater),
+            (json!([1, {"a": 2.0}]), json!([1.0, {"a": 2}]), Ordering::Equal),
+            (json!([1]), json!([1, 2]), Ordering::Less),
+            (json!({"a": 1}), json!({"b": 1}), Ordering::Less),
+            (json!(null), json!(false), Ordering::Less),
+        ];
+        for (one, other, expected) in cases {
+            assert_eq!(order(&one, &other), expected, "{one} {other}");
+            assert_eq!(order(&other, &one), expected.reverse(), "{other} {one}");
+        }
+    }
+
+    #[test]
+    fn multiples_are_decimal() {
+        let cases = [
+            (json!(19.99), json!(0.01), true),
+            (json!(0.0075), json!(0.0001), true),
+            (json!(0.00751), json!(0.0001), false),
+            (json!(7), json!(5), false),
+            (json!(-10), json!(5), true),
+            (json!(4.5), json!(1.5), true),
+            (json!(0), json!(0.3), true),
+            (json!(1e308), json!(0.5), true),
+            (json!(1e308), json!(0.123_456_789), false),
+            (json!(1e-300), json!(1e300), false),
+            (json!(u64::MAX), json!(5), true),
+        ];
+        for (number, divisor, expected) in cases {
+            let [number, divisor] = [number, divisor].map(|it| Decimal::new(it.as_number().unwrap()).unwrap());
+            assert_eq!(number.is_multiple_of(&divisor), expected, "{number:?} {divisor:?}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! From a tree to instructions.
+
+use super::{
+    class::Class,
+    syntax::{Assertion, Tree},
+};
+
+/// How many instructions a pattern may become: each step over a text may look at all of them.
+const MAX_INSTRUCTIONS: usize = 20_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    pub(super) instructions: Vec<Instruction>,
+    pub(super) classes: Vec<Class>,
+}
+
+/// Where an instruction goes on to another by itself, it is the next one.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Instruction {
+    /// A character of this class, and then the next.
+    Class(usize),
+    Assert(Assertion),
+    /// Goes on if what begins at the next instruction matches here, or does not. The rest is at `end`.
+    Look {
+        is_behind: bool,
+        is_negated: bool,
+        end: usize,
+    },
+    /// Both ways.
+    Split(usize, usize),
+    Jump(usize),
+    Match,
+}
+
+pub(super) fn compile(tree: &Tree) -> Result<Program, String> {
+    let mut compiler = Compiler::default();
+    compiler.emit(tree, false)?;
+    compiler.push(Instruction::Match)?;
+    Ok(compiler.0)
+}
+
+#[derive(Default)]
+struct Compiler(Program);
+
+impl Compiler {
+    fn next(&self) -> usize {
+        self.0.instructions.len()
+    }
+
+    fn push(&mut self, instruction: Instruction) -> Result<usize, String> {
+        let at = self.next();
+        if at >= MAX_INSTRUCTIONS {
+            return Err("it stands for too much: repetitions of repetitions multiply".to_owned());
+        }
+        self.0.instructions.push(instruction);
+        Ok(at)
+    }
+
+    fn set(&mut self, at: usize, instruction: Instruction) {
+        if let Some(slot) = self.0.instructions.get_mut(at) {
+            *slot = instruction;
+        }
+    }
+
+    /// Writes a part. What looks behind is read from the right to the left.
+    fn emit(&mut self, tree: &Tree, is_backwards: bool) -> Result<(), String> {
+        match tree {
+            Tree::Class(class) => {
+                let known = self.0.classes.iter().position(|known| known == class);
+                let index = known.unwrap_or_else(|| {
+                    self.0.classes.push(class.clone());
+                    self.0.classes.len() - 1
+                });
+                self.push(Instruction::Class(index))?;
+            }
+            Tree::Sequence(terms) if is_backwards => {
+                terms.iter().rev().try_for_each(|term| self.emit(term, true))?;
+            }
+            Tree::Sequence(terms) => terms.iter().try_for_each(|term| self.emit(term, false))?,
+            Tree::Either(all) => self.either(all, is_backwards)?,
+            Tree::Repeat { what, least, most } => {
+                self.repeat(what, *least, *most, is_backwards)?;
+            }
+            Tree::Assert(assertion) => {
+                self.push(Instruction::Assert(*assertion))?;
+            }
+            Tree::Look {
+                what,
+                is_behind,
+                is_negated,
+            } => {
+                let at = self.push(Instruction::Match)?;
+                self.emit(what, *is_behind)?;
+                self.push(Instruction::Match)?;
+                let look = Instruction::Look {
+                    is_behind: *is_behind,
+                    is_negated: *is_negated,
+                    end: self.next(),
+                };
+                self.set(at, look);
+            }
+        }
+        Ok(())
+    }
+
+    fn either(&mut self, all: &[Tree], is_backwards: bool) -> Result<(), String> {
+        let mut ends = Vec::new();
+        for (index, tree) in all.iter().enumerate() {
+            if index + 1 == all.len() {
+                self.emit(tree, is_backwards)?;
+                break;
+            }
+            let split = self.push(Instruction::Match)?;
+            self.emit(tree, is_backwards)?;
+            ends.push(self.push(Instruction::Match)?);
+            self.set(split, Instruction::Split(split + 1, self.next()));
+        }
+        for end in ends {
+            self.set(end, Instruction::Jump(self.next()));
+        }
+        Ok(())
+    }
+
+    fn repeat(
+        &mut self,
+        what: &Tree,
+        least: u32,
+        most: Option<u32>,
+        is_backwards: bool,
+    ) -> Result<(), String> {
+        for _ in 0..least {
+            let before = self.next();
+            self.emit(what, is_backwards)?;
+            if self.next() == before {
+                // Nothing, however often.
+                return Ok(());
+            }
+        }
+        let Some(most) = most else {
+            let split = self.push(Instruction::Match)?;
+            self.emit(what, is_backwards)?;
+            self.push(Instruction::Jump(split))?;
+            self.set(split, Instruction::Split(split + 1, self.next()));
+            return Ok(());
+        };
+        let mut splits = Vec::new();
+        for _ in least..most {
+            splits.push(self.push(Instruction::Match)?);
+            self.emit(what, is_backwards)?;
+        }
+        for split in splits {
+            self.set(split, Instruction::Split(split + 1, self.next()));
+        }
+        Ok(())
+    }
+}
