@@ -15,7 +15,7 @@ const MAX_VALUES: usize = 100_000;
 /// the work with each step, so that a page of schema can keep a processor busy for years.
 const MAX_EXPANSION: usize = 1_000_000;
 /// How long a chain of references and subschemas may be, for the sake of the stack.
-const MAX_EXPANSION_DEPTH: usize = 1_000;
+const MAX_EXPANSION_DEPTH: usize = 500;
 
 /// Refuses schemas that cost more than any use of them is worth.
 pub(super) fn check(schema: &Value) -> Result<()> {

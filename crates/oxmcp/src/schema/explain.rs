@@ -28,7 +28,7 @@ pub(super) fn explain(
     let Ok(offences) = offences else {
         return Err(Violations::one(
             "",
-            "it takes too long to hold the value against the schema",
+            "to hold the value against the schema takes too much work: they are too deep, or too large together",
         ));
     };
     let mut explainer = Explainer {
@@ -294,7 +294,10 @@ fn limits(offence: &Offence<'_, '_>) -> String {
             limit()
         ),
         "additionalItems" => {
-            let most = place.get("items").and_then(Value::as_array).map_or(0, Vec::len);
+            let most = place
+                .get("items")
+                .and_then(Value::as_array)
+                .map_or(0, Vec::len);
             format!("{} items are too many; expected at most {most}", count())
         }
         "minProperties" => format!(

@@ -235,16 +235,16 @@ fn huge_values_make_small_messages() {
     assert!(text.ends_with("There is more; mend these first."), "{text}");
 
     let million: Vec<u32> = (0..100_000).collect();
-    assert_eq!(
-        told(&schema, &json!({"list": million})),
-        "/list/0: expected a string, got the number 0",
-        "beyond some size only the first is looked for"
+    let text = told(&schema, &json!({"list": million}));
+    assert!(
+        text.starts_with("/list/0: expected a string, got the number 0\n"),
+        "{text}"
     );
+    assert_eq!(text.lines().count(), 9, "{text}");
     let either = json!({"anyOf": [{"items": {"type": "string"}}, {"items": {"type": "boolean"}}]});
-    assert_eq!(
-        told(&either, &json!(million)),
-        "/: the value does not match the schema, and is too large to say where"
-    );
+    let text = told(&either, &json!(million));
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(text.starts_with("/: expected"), "{text}");
 }
 
 #[test]

@@ -11,9 +11,7 @@ use super::{
     pattern::Pattern,
     resources::Place,
     uri,
-    validator::{
-        Accepts, Contains, DynamicRef, If, Items, Keyword, Members, NodeId, Rest,
-    },
+    validator::{Accepts, Contains, DynamicRef, If, Items, Keyword, Members, NodeId, Rest},
 };
 use crate::{
     error::{Error, Result},

@@ -8,6 +8,8 @@
 //! A schema becomes nodes that name each other by number ([`compile`], [`keywords`]), references are looked up in [`resources`],
 //! and [`run`] walks over a value and collects [`Offence`]s, which are put into words elsewhere.
 
+mod apply;
+mod at;
 mod compile;
 mod dialect;
 mod keywords;
@@ -19,6 +21,9 @@ mod resources;
 mod run;
 mod uri;
 mod validator;
+
+#[cfg(test)]
+mod tests;
 
 pub(super) use self::{
     dialect::Dialect,

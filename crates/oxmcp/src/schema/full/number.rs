@@ -19,6 +19,11 @@ pub(super) fn is_integral(number: &Number) -> bool {
     integer(number).is_some() || float(number).fract() == 0.0
 }
 
+/// Whether the number is in the range of machine integers.
+pub(super) fn is_moderate(number: &Number) -> bool {
+    float(number).abs() < 1e19
+}
+
 /// The number as a count, where it is one.
 pub(super) fn count(number: &Number) -> Option<u64> {
     let float = || number.as_f64().filter(|it| it.fract() == 0.0);
@@ -127,9 +132,7 @@ pub(super) fn order(one: &Value, other: &Value) -> Ordering {
 }
 
 fn first_difference(mut parts: impl Iterator<Item = Ordering>) -> Ordering {
-    parts
-        .find(|part| part.is_ne())
-        .unwrap_or(Ordering::Equal)
+    parts.find(|part| part.is_ne()).unwrap_or(Ordering::Equal)
 }
 
 fn rank(value: &Value) -> u8 {
@@ -156,10 +159,18 @@ mod tests {
             (json!(0), json!(-0.0), Ordering::Equal),
             (json!(1), json!(1.5), Ordering::Less),
             (json!(-1), json!(-1.5), Ordering::Greater),
-            (json!(9_007_199_254_740_993_i64), json!(9_007_199_254_740_992.0), Ordering::Greater),
+            (
+                json!(9_007_199_254_740_993_i64),
+                json!(9_007_199_254_740_992.0),
+                Ordering::Greater,
+            ),
             (json!(u64::MAX), json!(1e300), Ordering::Less),
             (json!(i64::MIN), json!(-1e300), Ordering::Greater),
-            (json!([1, {"a": 2.0}]), json!([1.0, {"a": 2}]), Ordering::Equal),
+            (
+                json!([1, {"a": 2.0}]),
+                json!([1.0, {"a": 2}]),
+                Ordering::Equal,
+            ),
             (json!([1]), json!([1, 2]), Ordering::Less),
             (json!({"a": 1}), json!({"b": 1}), Ordering::Less),
             (json!(null), json!(false), Ordering::Less),
@@ -186,8 +197,13 @@ mod tests {
             (json!(u64::MAX), json!(5), true),
         ];
         for (number, divisor, expected) in cases {
-            let [number, divisor] = [number, divisor].map(|it| Decimal::new(it.as_number().unwrap()).unwrap());
-            assert_eq!(number.is_multiple_of(&divisor), expected, "{number:?} {divisor:?}");
+            let [number, divisor] =
+                [number, divisor].map(|it| Decimal::new(it.as_number().unwrap()).unwrap());
+            assert_eq!(
+                number.is_multiple_of(&divisor),
+                expected,
+                "{number:?} {divisor:?}"
+            );
         }
     }
 }

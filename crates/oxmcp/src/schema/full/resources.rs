@@ -193,7 +193,7 @@ impl Resources {
         let text = |keyword: &str| map.get(keyword).and_then(Value::as_str);
         let is_hidden = dialect.ref_stands_alone() && map.contains_key("$ref");
         if let Some(id) = text(dialect.id()).filter(|_| !is_hidden) {
-            here = self.identify(schema, id, place, around, dialect)?;
+            here = self.identify(schema, id, place, around)?;
         }
         let dialect = self.all.get(here).map_or(dialect, |it| it.dialect);
         if let Some(resource) = self.all.get_mut(here) {
@@ -240,10 +240,12 @@ impl Resources {
         id: &str,
         place: &Place,
         around: ResourceId,
-        dialect: Dialect,
     ) -> Result<ResourceId> {
         let (uri, fragment) = uri::split_fragment(id);
-        let base = self.all.get(around).map_or("", |resource| &resource.uri);
+        let (base, dialect) = match self.all.get(around) {
+            Some(resource) => (resource.uri.as_str(), resource.dialect),
+            None => ("", Dialect::DEFAULT),
+        };
         let uri = uri::resolve(base, uri);
         let mut here = around;
         if !id.starts_with('#') {

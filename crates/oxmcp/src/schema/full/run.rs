@@ -2,34 +2,31 @@
 
 use std::{borrow::Cow, cmp::Ordering};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
+    at::{At, Here, Out},
     marks::Marks,
     number::{self, Decimal},
-    pattern::Pattern,
     offence::{Detail, Offence},
+    pattern::Pattern,
     resources::ResourceId,
-    validator::{
-        Contains, DynamicRef, If, Items, Keyword, Members, Node, NodeId, Rest, Validator,
-    },
+    validator::{Keyword, Node, NodeId, Validator},
 };
 use crate::schema::check::kind;
 
 /// How many steps any value may take, and how many more for each byte of it. Recursive schemas with alternatives can
-/// double the work with each level of the value, so this is what bounds the time: ten seconds for the largest messages.
+/// double the work with each level of the value, so this is what bounds the time. A step takes some ten nanoseconds.
 const STEPS: usize = 1 << 20;
 const STEPS_PER_BYTE: usize = 64;
 /// How deep schemas and values may nest together, for the sake of the stack. No value that can be read needs more than
 /// a few schemas for each of its own levels.
 const MAX_DEPTH: usize = 600;
 /// How many offences are kept of one value or of one alternative.
-const MAX_OFFENCES: usize = 32;
-/// How many names are told in one offence.
-const MAX_NAMES: usize = 17;
+pub(super) const MAX_OFFENCES: usize = 32;
 
 /// The value was not found right or wrong with the work that is worth it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(in crate::schema) struct TooMuchWork;
 
 impl Validator {
@@ -40,7 +37,7 @@ impl Validator {
         length: usize,
     ) -> Result<bool, TooMuchWork> {
         let mut run = Run::new(self, length);
-        let accepts = run.node(self.root, &At::root(instance), None, None);
+        let accepts = run.node(self.root, &At::root(instance), Out::NOTHING);
         run.finish(accepts)
     }
 
@@ -52,69 +49,22 @@ impl Validator {
     ) -> Result<Vec<Offence<'v, 'i>>, TooMuchWork> {
         let mut run = Run::new(self, length);
         let mut offences = Vec::new();
-        run.node(self.root, &At::root(instance), Some(&mut offences), None);
+        let out = Out {
+            found: Some(&mut offences),
+            marks: None,
+        };
+        run.node(self.root, &At::root(instance), out);
         run.finish(offences)
     }
 }
 
-/// A value, and the way to it.
-struct At<'p, 'i> {
-    value: &'i Value,
-    parent: Option<(&'p At<'p, 'i>, Step<'p>)>,
-}
-
-#[derive(Clone, Copy)]
-enum Step<'p> {
-    Member(&'p str),
-    Item(usize),
-}
-
-impl<'p, 'i> At<'p, 'i> {
-    fn root(value: &'i Value) -> Self {
-        Self {
-            value,
-            parent: None,
-        }
-    }
-
-    fn member(&'p self, name: &'p str, value: &'i Value) -> Self {
-        Self {
-            value,
-            parent: Some((self, Step::Member(name))),
-        }
-    }
-
-    fn item(&'p self, index: usize, value: &'i Value) -> Self {
-        Self {
-            value,
-            parent: Some((self, Step::Item(index))),
-        }
-    }
-
-    fn pointer(&self) -> String {
-        let Some((parent, step)) = self.parent else {
-            return String::new();
-        };
-        let mut pointer = parent.pointer();
-        pointer.push('/');
-        match step {
-            Step::Member(name) => pointer.push_str(&name.replace('~', "~0").replace('/', "~1")),
-            Step::Item(index) => pointer.push_str(&index.to_string()),
-        }
-        pointer
-    }
-}
-
-/// Where offences go. None where only the verdict is wanted, which then comes as early as it can.
-type Found<'f, 'v, 'i> = Option<&'f mut Vec<Offence<'v, 'i>>>;
-
-struct Run<'v> {
+pub(super) struct Run<'v> {
     validator: &'v Validator,
     steps: usize,
     depth: usize,
-    is_exhausted: bool,
+    pub(super) is_exhausted: bool,
     /// The resources that were entered on the way here, for dynamic references.
-    scope: Vec<ResourceId>,
+    pub(super) scope: Vec<ResourceId>,
 }
 
 impl<'v> Run<'v> {
@@ -137,19 +87,18 @@ impl<'v> Run<'v> {
     }
 
     /// Whether there is no more work to be had. Whatever is answered then does not count.
-    fn spend(&mut self, steps: usize) -> bool {
+    pub(super) fn spend(&mut self, steps: usize) -> bool {
         self.is_exhausted |= self.steps < steps;
         self.steps = self.steps.saturating_sub(steps);
         self.is_exhausted
     }
 
     /// Holds a value against a node. Marks are made where it fits.
-    fn node<'i>(
+    pub(super) fn node<'i>(
         &mut self,
         id: NodeId,
         at: &At<'_, 'i>,
-        mut found: Found<'_, 'v, 'i>,
-        marks: Option<&mut Marks>,
+        mut out: Out<'_, 'v, 'i>,
     ) -> bool {
         let Some(node) = self.validator.nodes.get(id) else {
             return false;
@@ -163,46 +112,50 @@ impl<'v> Run<'v> {
         if enters {
             self.scope.push(node.resource);
         }
-        let wants_marks = marks.is_some() || node.keywords.last().is_some_and(Keyword::needs_marks);
-        let mut own = wants_marks.then(Marks::default);
+        let wants_marks =
+            out.marks.is_some() || node.keywords.last().is_some_and(Keyword::needs_marks);
+        let mut marks = wants_marks.then(Marks::default);
         let mut accepts = true;
         for keyword in &node.keywords {
             // What is wrong already has not been evaluated, and should not be told for that once more.
-            if !accepts && (found.is_none() || keyword.needs_marks()) {
+            if !accepts && (out.is_brief() || keyword.needs_marks()) {
                 break;
             }
-            accepts &= self.keyword(node, keyword, at, found.as_deref_mut(), own.as_mut());
+            let out = Out {
+                found: out.found.as_deref_mut(),
+                marks: marks.as_mut(),
+            };
+            accepts &= self.keyword(Here { node, at }, keyword, out);
         }
         if enters {
             self.scope.pop();
         }
         self.depth -= 1;
-        if let (true, Some(marks), Some(own)) = (accepts, marks, own) {
-            marks.merge(own);
+        if let (true, Some(all), Some(marks)) = (accepts, out.marks, marks) {
+            all.merge(marks);
         }
         accepts
     }
 
     fn keyword<'i>(
         &mut self,
-        node: &'v Node,
+        here: Here<'_, 'v, 'i>,
         keyword: &'v Keyword,
-        at: &At<'_, 'i>,
-        found: Found<'_, 'v, 'i>,
-        marks: Option<&mut Marks>,
+        out: Out<'_, 'v, 'i>,
     ) -> bool {
         if self.spend(1) {
             return false;
         }
-        let Some((is_right, name)) = self.assertion(node, keyword, at.value) else {
-            return match at.value {
-                Value::Object(map) => self.of_object(node, keyword, at, map, found, marks),
-                Value::Array(items) => self.of_array(node, keyword, at, items, found, marks),
-                _ => self.of_any(node, keyword, at, found, marks),
+        let value = here.at.value;
+        let Some((is_right, name)) = self.assertion(here.node, keyword, value) else {
+            return match value {
+                Value::Object(map) => self.of_object(here, keyword, map, out),
+                Value::Array(items) => self.of_array(here, keyword, items, out),
+                _ => self.of_any(here, keyword, out),
             };
         };
         if !is_right {
-            self.tell(node, name, at, Detail::None, found);
+            self.tell(here, name, Detail::None, out);
         }
         is_right
     }
@@ -245,405 +198,29 @@ impl<'v> Run<'v> {
         })
     }
 
-    fn matches(&mut self, pattern: &Pattern, text: &str) -> bool {
+    pub(super) fn matches(&mut self, pattern: &Pattern, text: &str) -> bool {
         let matches = pattern.matches(text, &mut self.steps);
         self.is_exhausted |= matches.is_none();
         matches == Some(true)
     }
 
-    fn of_object<'i>(
-        &mut self,
-        node: &'v Node,
-        keyword: &'v Keyword,
-        at: &At<'_, 'i>,
-        map: &'i Map<String, Value>,
-        mut found: Found<'_, 'v, 'i>,
-        marks: Option<&mut Marks>,
-    ) -> bool {
-        match keyword {
-            Keyword::Required(names) => self.required(node, names, at, map, found),
-            Keyword::DependentRequired(all) => {
-                let mut accepts = true;
-                for (_, names) in all.iter().filter(|(name, _)| map.contains_key(name)) {
-                    accepts &= self.required(node, names, at, map, found.as_deref_mut());
-                }
-                accepts
-            }
-            Keyword::DependentSchemas(all) => {
-                let all = all.iter().filter(|(name, _)| map.contains_key(name));
-                self.all_of(all.map(|(_, id)| *id), at, found, marks)
-            }
-            Keyword::PropertyNames(id) => self.names(node, *id, at, map, found),
-            Keyword::Members(members) => self.members(node, members, at, map, found, marks),
-            Keyword::UnevaluatedProperties(rest) => {
-                self.unevaluated_members(node, *rest, at, map, found, marks)
-            }
-            _ => self.of_any(node, keyword, at, found, marks),
-        }
-    }
-
-    fn of_array<'i>(
-        &mut self,
-        node: &'v Node,
-        keyword: &'v Keyword,
-        at: &At<'_, 'i>,
-        values: &'i [Value],
-        found: Found<'_, 'v, 'i>,
-        marks: Option<&mut Marks>,
-    ) -> bool {
-        match keyword {
-            Keyword::Items(items) => self.items(node, items, at, values, found, marks),
-            Keyword::Contains(all) => self.contains(node, all, at, values, found, marks),
-            Keyword::UnevaluatedItems(id) => self.unevaluated_items(*id, at, values, found, marks),
-            _ => self.of_any(node, keyword, at, found, marks),
-        }
-    }
-
-    /// The keywords that apply schemas to the same value, whatever it is.
-    fn of_any<'i>(
-        &mut self,
-        node: &'v Node,
-        keyword: &'v Keyword,
-        at: &At<'_, 'i>,
-        found: Found<'_, 'v, 'i>,
-        marks: Option<&mut Marks>,
-    ) -> bool {
-        match keyword {
-            Keyword::Ref(id) => self.node(*id, at, found, marks),
-            Keyword::DynamicRef(reference) => {
-                let id = self.dynamic_target(reference);
-                self.node(id, at, found, marks)
-            }
-            Keyword::AllOf(ids) => self.all_of(ids.iter().copied(), at, found, marks),
-            Keyword::AnyOf(ids) => self.any_of(node, ids, at, found, marks),
-            Keyword::OneOf(ids) => self.one_of(node, ids, at, found, marks),
-            Keyword::Not(id) => {
-                let accepts = !self.node(*id, at, None, None);
-                if !accepts {
-                    self.tell(node, "not", at, Detail::None, found);
-                }
-                accepts
-            }
-            Keyword::If(all) => self.condition(all, at, found, marks),
-            // What is about other kinds of values says nothing.
-            _ => true,
-        }
-    }
-
-    fn all_of<'i>(
-        &mut self,
-        ids: impl Iterator<Item = NodeId>,
-        at: &At<'_, 'i>,
-        mut found: Found<'_, 'v, 'i>,
-        mut marks: Option<&mut Marks>,
-    ) -> bool {
-        let mut accepts = true;
-        for id in ids {
-            accepts &= self.node(id, at, found.as_deref_mut(), marks.as_deref_mut());
-            if !accepts && found.is_none() {
-                break;
-            }
-        }
-        accepts
-    }
-
-    fn tell<'i>(
+    pub(super) fn tell<'i>(
         &self,
-        node: &'v Node,
+        here: Here<'_, 'v, 'i>,
         keyword: &'static str,
-        at: &At<'_, 'i>,
         detail: Detail<'v, 'i>,
-        found: Found<'_, 'v, 'i>,
+        out: Out<'_, 'v, 'i>,
     ) {
-        let Some(found) = found.filter(|found| found.len() < MAX_OFFENCES) else {
+        let Some(found) = out.found.filter(|found| found.len() < MAX_OFFENCES) else {
             return;
         };
         found.push(Offence {
-            place: self.validator.schema_of(node),
+            place: self.validator.schema_of(here.node),
             keyword,
-            pointer: at.pointer(),
-            instance: Cow::Borrowed(at.value),
+            pointer: here.at.pointer(),
+            instance: Cow::Borrowed(here.at.value),
             detail,
         });
-    }
-
-    fn required<'i>(
-        &mut self,
-        node: &'v Node,
-        names: &'v [String],
-        at: &At<'_, 'i>,
-        map: &Map<String, Value>,
-        mut found: Found<'_, 'v, 'i>,
-    ) -> bool {
-        let mut accepts = !self.spend(names.len());
-        for name in names.iter().filter(|name| !map.contains_key(*name)) {
-            accepts = false;
-            let detail = Detail::Missing(name);
-            self.tell(node, "required", at, detail, found.as_deref_mut());
-        }
-        accepts
-    }
-
-    fn names<'i>(
-        &mut self,
-        node: &'v Node,
-        id: NodeId,
-        at: &At<'_, 'i>,
-        map: &Map<String, Value>,
-        mut found: Found<'_, 'v, 'i>,
-    ) -> bool {
-        let mut accepts = true;
-        for name in map.keys() {
-            let name = Value::String(name.clone());
-            let mut wrong = Vec::new();
-            let wanted = found.is_some().then_some(&mut wrong);
-            if self.node(id, &At::root(&name), wanted, None) {
-                continue;
-            }
-            accepts = false;
-            if found.is_none() {
-                break;
-            }
-            if let Some(offence) = wrong.into_iter().next() {
-                let detail = Detail::Name(Box::new(offence.into_owned()));
-                self.tell(node, "propertyNames", at, detail, found.as_deref_mut());
-            }
-        }
-        accepts
-    }
-
-    fn members<'i>(
-        &mut self,
-        node: &'v Node,
-        members: &Members,
-        at: &At<'_, 'i>,
-        map: &'i Map<String, Value>,
-        mut found: Found<'_, 'v, 'i>,
-        mut marks: Option<&mut Marks>,
-    ) -> bool {
-        let mut accepts = true;
-        let mut unexpected = Vec::new();
-        for (index, (name, value)) in map.iter().enumerate() {
-            let at = at.member(name, value);
-            let mut is_named = false;
-            if let Some(id) = members.named.get(name) {
-                is_named = true;
-                accepts &= self.node(*id, &at, found.as_deref_mut(), None);
-            }
-            for (pattern, id) in &members.patterns {
-                if self.matches(pattern, name) {
-                    is_named = true;
-                    accepts &= self.node(*id, &at, found.as_deref_mut(), None);
-                }
-            }
-            match members.rest {
-                Some(Rest::Refused) if !is_named => unexpected.push(name),
-                Some(Rest::Checked(id)) if !is_named => {
-                    accepts &= self.node(id, &at, found.as_deref_mut(), None);
-                }
-                _ => {}
-            }
-            if let Some(marks) = marks.as_deref_mut()
-                && (is_named || members.rest.is_some())
-            {
-                marks.mark(index);
-            }
-            let is_wrong = !accepts || !unexpected.is_empty();
-            if is_wrong && found.is_none() || self.is_exhausted {
-                return false;
-            }
-        }
-        if !unexpected.is_empty() {
-            let detail = unexpected_names(unexpected.into_iter());
-            self.tell(node, "additionalProperties", at, detail, found);
-            return false;
-        }
-        accepts
-    }
-
-    fn items<'i>(
-        &mut self,
-        node: &'v Node,
-        items: &Items,
-        at: &At<'_, 'i>,
-        values: &'i [Value],
-        mut found: Found<'_, 'v, 'i>,
-        mut marks: Option<&mut Marks>,
-    ) -> bool {
-        if items.is_closed && values.len() > items.first.len() {
-            self.tell(node, "additionalItems", at, Detail::None, found);
-            return false;
-        }
-        let mut accepts = true;
-        for (index, value) in values.iter().enumerate() {
-            let Some(id) = items.first.get(index).copied().or(items.rest) else {
-                break;
-            };
-            accepts &= self.node(id, &at.item(index, value), found.as_deref_mut(), None);
-            if !accepts && is_enough(&found) || self.is_exhausted {
-                return false;
-            }
-            if let Some(marks) = marks.as_deref_mut() {
-                marks.mark(index);
-            }
-        }
-        accepts
-    }
-
-    fn contains<'i>(
-        &mut self,
-        node: &'v Node,
-        contains: &Contains,
-        at: &At<'_, 'i>,
-        values: &'i [Value],
-        found: Found<'_, 'v, 'i>,
-        mut marks: Option<&mut Marks>,
-    ) -> bool {
-        let mut count = 0;
-        for (index, value) in values.iter().enumerate() {
-            if self.node(contains.item, &at.item(index, value), None, None) {
-                count += 1;
-                if let Some(marks) = marks.as_deref_mut().filter(|_| contains.marks) {
-                    marks.mark(index);
-                }
-            }
-        }
-        let keyword = if count < contains.least {
-            "contains"
-        } else if contains.most.is_some_and(|most| count > most) {
-            "maxContains"
-        } else {
-            return true;
-        };
-        self.tell(node, keyword, at, Detail::None, found);
-        false
-    }
-
-    fn dynamic_target(&self, reference: &DynamicRef) -> NodeId {
-        let outermost = self.scope.iter().find_map(|resource| {
-            let mut candidates = reference.candidates.iter();
-            candidates.find(|(id, _)| id == resource)
-        });
-        outermost.map_or(reference.otherwise, |(_, id)| *id)
-    }
-
-    fn any_of<'i>(
-        &mut self,
-        node: &'v Node,
-        ids: &[NodeId],
-        at: &At<'_, 'i>,
-        found: Found<'_, 'v, 'i>,
-        mut marks: Option<&mut Marks>,
-    ) -> bool {
-        let mut accepts = false;
-        let mut all = Vec::new();
-        for id in ids {
-            let mut wrong = Vec::new();
-            let wanted = found.is_some().then_some(&mut wrong);
-            accepts |= self.node(*id, at, wanted, marks.as_deref_mut());
-            // Each alternative that fits says what has been evaluated.
-            if accepts && marks.is_none() {
-                return true;
-            }
-            all.push(wrong);
-        }
-        if !accepts {
-            self.tell(node, "anyOf", at, Detail::Alternatives(all), found);
-        }
-        accepts
-    }
-
-    fn one_of<'i>(
-        &mut self,
-        node: &'v Node,
-        ids: &[NodeId],
-        at: &At<'_, 'i>,
-        found: Found<'_, 'v, 'i>,
-        mut marks: Option<&mut Marks>,
-    ) -> bool {
-        let mut count = 0;
-        let mut all = Vec::new();
-        for id in ids {
-            let mut wrong = Vec::new();
-            let wanted = found.is_some().then_some(&mut wrong);
-            count += usize::from(self.node(*id, at, wanted, marks.as_deref_mut()));
-            all.push(wrong);
-            if count > 1 {
-                self.tell(node, "oneOf", at, Detail::Several, found);
-                return false;
-            }
-        }
-        if count == 0 {
-            self.tell(node, "oneOf", at, Detail::Alternatives(all), found);
-        }
-        count == 1
-    }
-
-    fn condition<'i>(
-        &mut self,
-        all: &If,
-        at: &At<'_, 'i>,
-        found: Found<'_, 'v, 'i>,
-        mut marks: Option<&mut Marks>,
-    ) -> bool {
-        let holds = self.node(all.condition, at, None, marks.as_deref_mut());
-        let consequence = if holds { all.then } else { all.otherwise };
-        consequence.is_none_or(|id| self.node(id, at, found, marks))
-    }
-
-    fn unevaluated_items<'i>(
-        &mut self,
-        id: NodeId,
-        at: &At<'_, 'i>,
-        values: &'i [Value],
-        mut found: Found<'_, 'v, 'i>,
-        marks: Option<&mut Marks>,
-    ) -> bool {
-        let Some(marks) = marks else { return true };
-        let mut accepts = true;
-        for (index, value) in values.iter().enumerate() {
-            if marks.has(index) {
-                continue;
-            }
-            accepts &= self.node(id, &at.item(index, value), found.as_deref_mut(), None);
-            if !accepts && is_enough(&found) || self.is_exhausted {
-                return false;
-            }
-            marks.mark(index);
-        }
-        accepts
-    }
-
-    fn unevaluated_members<'i>(
-        &mut self,
-        node: &'v Node,
-        rest: Rest,
-        at: &At<'_, 'i>,
-        map: &'i Map<String, Value>,
-        mut found: Found<'_, 'v, 'i>,
-        marks: Option<&mut Marks>,
-    ) -> bool {
-        let Some(marks) = marks else { return true };
-        let mut accepts = true;
-        let mut unexpected = Vec::new();
-        for (index, (name, value)) in map.iter().enumerate() {
-            if marks.has(index) {
-                continue;
-            }
-            match rest {
-                Rest::Refused => unexpected.push(name),
-                Rest::Checked(id) => {
-                    accepts &= self.node(id, &at.member(name, value), found.as_deref_mut(), None);
-                }
-            }
-            marks.mark(index);
-        }
-        if !unexpected.is_empty() {
-            let detail = unexpected_names(unexpected.into_iter());
-            self.tell(node, "unevaluatedProperties", at, detail, found);
-            return false;
-        }
-        accepts
     }
 }
 
@@ -657,23 +234,14 @@ impl Keyword {
     }
 }
 
-/// Whether nothing is gained by looking further.
-fn is_enough(found: &Found<'_, '_, '_>) -> bool {
-    found
-        .as_ref()
-        .is_none_or(|found| found.len() >= MAX_OFFENCES)
-}
-
-fn unexpected_names<'v, 'i>(names: impl Iterator<Item = &'i String>) -> Detail<'v, 'i> {
-    Detail::Unexpected(names.take(MAX_NAMES).cloned().collect())
-}
-
 fn kind_of(node: &Node, value: &Value) -> u8 {
     match value {
         Value::Null => kind::NULL,
         Value::Bool(_) => kind::BOOLEAN,
         Value::Number(number) if number.is_f64() => {
-            if node.whole_is_integer && number::is_integral(number) {
+            let is_whole = number::is_integral(number);
+            // What no other type of number can hold was hardly written with a fraction.
+            if is_whole && (node.whole_is_integer || !number::is_moderate(number)) {
                 kind::INTEGER
             } else {
                 kind::FRACTION

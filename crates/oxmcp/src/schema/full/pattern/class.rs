@@ -83,6 +83,13 @@ impl Set {
             "White_Space" | "space" => return Ok(Self::WhiteSpace),
             _ => {}
         }
+        let category = category.map(|category| match category {
+            "digit" => "Nd",
+            "punct" => "P",
+            "cntrl" => "Cc",
+            "Combining_Mark" => "M",
+            other => other,
+        });
         let known = category.and_then(|category| {
             let mut all = CATEGORIES.iter();
             all.find(|(short, long)| *short == category || *long == category)

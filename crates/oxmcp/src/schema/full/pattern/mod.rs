@@ -31,3 +31,6 @@ impl Pattern {
         search::search(&self.0, text, steps)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,7 +74,10 @@ impl Compiler {
                 self.push(Instruction::Class(index))?;
             }
             Tree::Sequence(terms) if is_backwards => {
-                terms.iter().rev().try_for_each(|term| self.emit(term, true))?;
+                terms
+                    .iter()
+                    .rev()
+                    .try_for_each(|term| self.emit(term, true))?;
             }
             Tree::Sequence(terms) => terms.iter().try_for_each(|term| self.emit(term, false))?,
             Tree::Either(all) => self.either(all, is_backwards)?,

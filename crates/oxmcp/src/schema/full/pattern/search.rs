@@ -15,7 +15,9 @@ pub(super) fn search(program: &Program, text: &str, steps: &mut usize) -> Option
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     /// To the right; from each place anew where the match may begin anywhere.
-    Onwards { anywhere: bool },
+    Onwards {
+        anywhere: bool,
+    },
     Backwards,
 }
 

@@ -176,7 +176,14 @@ impl Parser<'_> {
         if matches!(self.peek(), Some('*' | '+')) {
             return Err("there are two quantifiers in a row".to_owned());
         }
-        if matches!(term, Tree::Assert(_) | Tree::Look { is_behind: true, .. }) {
+        if matches!(
+            term,
+            Tree::Assert(_)
+                | Tree::Look {
+                    is_behind: true,
+                    ..
+                }
+        ) {
             return Err("an assertion cannot be repeated".to_owned());
         }
         Ok(Tree::Repeat {
@@ -282,14 +289,16 @@ impl Parser<'_> {
         class.is_negated = self.take("^");
         while !self.take("]") {
             let first = self.class_atom()?;
-            let has_range = self.rest.as_str().starts_with('-')
-                && !self.rest.as_str().starts_with("-]");
+            let has_range =
+                self.rest.as_str().starts_with('-') && !self.rest.as_str().starts_with("-]");
             let item = match first {
                 Item::Range(first, _) if has_range => {
                     self.take("-");
                     match self.class_atom()? {
                         Item::Range(last, _) if first <= last => Item::Range(first, last),
-                        Item::Range(..) => return Err(format!("the range from {first:?} is the wrong way round")),
+                        Item::Range(..) => {
+                            return Err(format!("the range from {first:?} is the wrong way round"));
+                        }
                         // A hyphen before a set stands for itself.
                         set @ Item::Named(..) => {
                             class.items.extend([Item::Range('-', '-'), set]);
