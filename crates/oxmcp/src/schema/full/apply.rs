@@ -1,16 +1,13 @@
-//! The keywords that apply other schemas, to the value or to what is within it.
+//! The keywords that apply other schemas to the same value, and the way to all that apply any.
 
 use serde_json::{Map, Value};
 
 use super::{
     at::{At, Here, Out},
     offence::Detail,
-    run::{MAX_OFFENCES, Run},
-    validator::{Contains, DynamicRef, If, Items, Keyword, Members, NodeId, Rest},
+    run::Run,
+    validator::{DynamicRef, If, Keyword, NodeId},
 };
-
-/// How many names are told in one offence.
-const MAX_NAMES: usize = 17;
 
 impl<'v> Run<'v> {
     pub(super) fn of_object<'i>(
@@ -82,147 +79,6 @@ impl<'v> Run<'v> {
             // What is about other kinds of values says nothing.
             _ => true,
         }
-    }
-
-    fn required<'i>(
-        &mut self,
-        here: Here<'_, 'v, 'i>,
-        names: &'v [String],
-        map: &Map<String, Value>,
-        mut out: Out<'_, 'v, 'i>,
-    ) -> bool {
-        let mut accepts = !self.spend(names.len());
-        for name in names.iter().filter(|name| !map.contains_key(*name)) {
-            accepts = false;
-            self.tell(here, "required", Detail::Missing(name), out.again());
-        }
-        accepts
-    }
-
-    fn names<'i>(
-        &mut self,
-        here: Here<'_, 'v, 'i>,
-        id: NodeId,
-        map: &Map<String, Value>,
-        mut out: Out<'_, 'v, 'i>,
-    ) -> bool {
-        let mut accepts = true;
-        for name in map.keys() {
-            let name = Value::String(name.clone());
-            let mut wrong = Vec::new();
-            let wanted = Out {
-                found: out.found.is_some().then_some(&mut wrong),
-                marks: None,
-            };
-            if self.node(id, &At::root(&name), wanted) {
-                continue;
-            }
-            accepts = false;
-            if out.is_brief() || self.is_exhausted {
-                break;
-            }
-            if let Some(offence) = wrong.into_iter().next() {
-                let detail = Detail::Name(Box::new(offence.into_owned()));
-                self.tell(here, "propertyNames", detail, out.again());
-            }
-        }
-        accepts
-    }
-
-    fn members<'i>(
-        &mut self,
-        here: Here<'_, 'v, 'i>,
-        members: &Members,
-        map: &'i Map<String, Value>,
-        mut out: Out<'_, 'v, 'i>,
-    ) -> bool {
-        let mut accepts = true;
-        let mut unexpected = Vec::new();
-        for (index, (name, value)) in map.iter().enumerate() {
-            let at = here.at.member(name, value);
-            let mut is_named = false;
-            if let Some(id) = members.named.get(name) {
-                is_named = true;
-                accepts &= self.node(*id, &at, out.within());
-            }
-            for (pattern, id) in &members.patterns {
-                if self.matches(pattern, name) {
-                    is_named = true;
-                    accepts &= self.node(*id, &at, out.within());
-                }
-            }
-            match members.rest {
-                Some(Rest::Refused) if !is_named => unexpected.push(name),
-                Some(Rest::Checked(id)) if !is_named => {
-                    accepts &= self.node(id, &at, out.within());
-                }
-                _ => {}
-            }
-            if is_named || members.rest.is_some() {
-                out.mark(index);
-            }
-            let is_wrong = !accepts || !unexpected.is_empty();
-            if is_wrong && out.is_brief() || self.is_exhausted {
-                return false;
-            }
-        }
-        if !unexpected.is_empty() {
-            self.tell(here, "additionalProperties", names_of(&unexpected), out);
-            return false;
-        }
-        accepts
-    }
-
-    fn items<'i>(
-        &mut self,
-        here: Here<'_, 'v, 'i>,
-        items: &Items,
-        values: &'i [Value],
-        mut out: Out<'_, 'v, 'i>,
-    ) -> bool {
-        if items.is_closed && values.len() > items.first.len() {
-            self.tell(here, "additionalItems", Detail::None, out);
-            return false;
-        }
-        let mut accepts = true;
-        for (index, value) in values.iter().enumerate() {
-            let Some(id) = items.first.get(index).copied().or(items.rest) else {
-                break;
-            };
-            accepts &= self.node(id, &here.at.item(index, value), out.within());
-            if !accepts && is_enough(&out) || self.is_exhausted {
-                return false;
-            }
-            out.mark(index);
-        }
-        accepts
-    }
-
-    fn contains<'i>(
-        &mut self,
-        here: Here<'_, 'v, 'i>,
-        contains: &Contains,
-        values: &'i [Value],
-        mut out: Out<'_, 'v, 'i>,
-    ) -> bool {
-        let mut count = 0;
-        for (index, value) in values.iter().enumerate() {
-            if self.node(contains.item, &here.at.item(index, value), Out::NOTHING) {
-                count += 1;
-                if contains.marks {
-                    out.mark(index);
-                }
-            }
-        }
-        let keyword = if count < contains.least {
-            "contains"
-        } else if contains.most.is_some_and(|most| count > most) {
-            "maxContains"
-        } else {
-            return true;
-        };
-        self.tell(here, keyword, Detail::None, out);
-        false
     }
 
     fn dynamic_target(&self, reference: &DynamicRef) -> NodeId {
@@ -304,64 +160,4 @@ impl<'v> Run<'v> {
         let consequence = if holds { all.then } else { all.otherwise };
         consequence.is_none_or(|id| self.node(id, at, out))
     }
-
-    fn unevaluated_items<'i>(
-        &mut self,
-        id: NodeId,
-        at: &At<'_, 'i>,
-        values: &'i [Value],
-        mut out: Out<'_, 'v, 'i>,
-    ) -> bool {
-        let mut accepts = true;
-        for (index, value) in values.iter().enumerate() {
-            if out.marks.as_ref().is_some_and(|marks| marks.has(index)) {
-                continue;
-            }
-            accepts &= self.node(id, &at.item(index, value), out.within());
-            if !accepts && is_enough(&out) || self.is_exhausted {
-                return false;
-            }
-            out.mark(index);
-        }
-        accepts
-    }
-
-    fn unevaluated_members<'i>(
-        &mut self,
-        here: Here<'_, 'v, 'i>,
-        rest: Rest,
-        map: &'i Map<String, Value>,
-        mut out: Out<'_, 'v, 'i>,
-    ) -> bool {
-        let mut accepts = true;
-        let mut unexpected = Vec::new();
-        for (index, (name, value)) in map.iter().enumerate() {
-            if out.marks.as_ref().is_some_and(|marks| marks.has(index)) {
-                continue;
-            }
-            match rest {
-                Rest::Refused => unexpected.push(name),
-                Rest::Checked(id) => {
-                    accepts &= self.node(id, &here.at.member(name, value), out.within());
-                }
-            }
-            out.mark(index);
-        }
-        if !unexpected.is_empty() {
-            self.tell(here, "unevaluatedProperties", names_of(&unexpected), out);
-            return false;
-        }
-        accepts
-    }
-}
-
-/// Whether nothing is gained by looking further.
-fn is_enough(out: &Out<'_, '_, '_>) -> bool {
-    let found = out.found.as_ref();
-    found.is_none_or(|found| found.len() >= MAX_OFFENCES)
-}
-
-fn names_of<'v, 'i>(names: &[&String]) -> Detail<'v, 'i> {
-    let names = names.iter().take(MAX_NAMES);
-    Detail::Unexpected(names.map(|name| (*name).clone()).collect())
 }

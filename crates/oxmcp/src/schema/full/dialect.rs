@@ -13,8 +13,8 @@ pub(in crate::schema) enum Dialect {
     Draft04,
     Draft06,
     Draft07,
-    V2019_09,
-    V2020_12,
+    Draft201909,
+    Draft202012,
 }
 
 struct Facts {
@@ -28,12 +28,12 @@ struct Facts {
 /// What is preferred comes first.
 const KNOWN: [Facts; 5] = [
     Facts {
-        dialect: Dialect::V2020_12,
+        dialect: Dialect::Draft202012,
         uri: "https://json-schema.org/draft/2020-12/schema",
         metaschema: include_str!("metaschemas/2020-12.json"),
     },
     Facts {
-        dialect: Dialect::V2019_09,
+        dialect: Dialect::Draft201909,
         uri: "https://json-schema.org/draft/2019-09/schema",
         metaschema: include_str!("metaschemas/2019-09.json"),
     },
@@ -56,7 +56,7 @@ const KNOWN: [Facts; 5] = [
 
 impl Dialect {
     /// What a schema is written in that does not say it.
-    pub(in crate::schema) const DEFAULT: Self = Self::V2020_12;
+    pub(in crate::schema) const DEFAULT: Self = Self::Draft202012;
 
     /// The dialect that a schema names. None where it names none.
     ///
@@ -98,13 +98,13 @@ impl Dialect {
     pub(in crate::schema) fn validator(self) -> &'static Validator {
         static VALIDATORS: [OnceLock<Validator>; KNOWN.len()] =
             [const { OnceLock::new() }; KNOWN.len()];
-        let [draft04, draft06, draft07, v2019_09, v2020_12] = &VALIDATORS;
+        let [draft04, draft06, draft07, draft201909, draft202012] = &VALIDATORS;
         let validator = match self {
             Self::Draft04 => draft04,
             Self::Draft06 => draft06,
             Self::Draft07 => draft07,
-            Self::V2019_09 => v2019_09,
-            Self::V2020_12 => v2020_12,
+            Self::Draft201909 => draft201909,
+            Self::Draft202012 => draft202012,
         };
         validator.get_or_init(|| {
             compile::compile(self.metaschema(), self).expect("the official schemas are valid")

@@ -1,22 +1,19 @@
 //! The keywords of one schema, compiled: which there are in its dialect, and what their values say.
 
-use std::{cmp::Ordering, collections::BTreeMap};
+use std::collections::BTreeMap;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::{
     compile::Compiler,
     dialect::Dialect,
-    number::{self, Decimal},
+    number,
     pattern::Pattern,
     resources::Place,
     uri,
-    validator::{Accepts, Contains, DynamicRef, If, Items, Keyword, Members, NodeId, Rest},
+    validator::{Contains, DynamicRef, If, Items, Keyword, Members, NodeId, Rest},
 };
-use crate::{
-    error::{Error, Result},
-    schema::check::{kind, kind_of},
-};
+use crate::error::{Error, Result};
 
 /// What is wrong with a schema, and where.
 pub(super) fn invalid(place: &Place, message: &str) -> Error {
@@ -63,7 +60,7 @@ impl<'s> Keywords<'_, 's> {
     }
 
     /// The value of a keyword, where the dialect has it since `first`.
-    fn get(&self, keyword: &str, first: Dialect) -> Option<&'s Value> {
+    pub(super) fn get(&self, keyword: &str, first: Dialect) -> Option<&'s Value> {
         self.map.get(keyword).filter(|_| self.dialect >= first)
     }
 
@@ -71,7 +68,7 @@ impl<'s> Keywords<'_, 's> {
         invalid(&self.place.within(&[keyword]), message)
     }
 
-    fn misplaced(&self, keyword: &str) -> Error {
+    pub(super) fn misplaced(&self, keyword: &str) -> Error {
         self.invalid(keyword, "this is no value for the keyword")
     }
 
@@ -110,7 +107,7 @@ impl<'s> Keywords<'_, 's> {
         Ok(nodes.collect())
     }
 
-    fn count(&self, keyword: &str, first: Dialect) -> Result<Option<u64>> {
+    pub(super) fn count(&self, keyword: &str, first: Dialect) -> Result<Option<u64>> {
         match self.get(keyword, first) {
             None => Ok(None),
             Some(value) => value
@@ -129,7 +126,7 @@ impl<'s> Keywords<'_, 's> {
         names.ok_or_else(|| self.misplaced(keyword))
     }
 
-    fn pattern(&self, keyword: &str, pattern: &str) -> Result<Pattern> {
+    pub(super) fn pattern(&self, keyword: &str, pattern: &str) -> Result<Pattern> {
         Pattern::new(pattern).map_err(|error| {
             self.invalid(
                 keyword,
@@ -138,117 +135,19 @@ impl<'s> Keywords<'_, 's> {
         })
     }
 
-    fn values(&self) -> Result<Vec<Keyword>> {
-        let mut found = Vec::new();
-        if let Some(value) = self.map.get("type") {
-            let kinds = match value {
-                Value::String(name) => kind_of(name),
-                Value::Array(names) => names
-                    .iter()
-                    .try_fold(0, |kinds, name| Some(kinds | kind_of(name.as_str()?)?)),
-                _ => None,
-            };
-            found.push(Keyword::Kinds(kinds.ok_or_else(|| self.misplaced("type"))?));
-        }
-        if let Some(values) = self.map.get("enum") {
-            let values = values.as_array().ok_or_else(|| self.misplaced("enum"))?;
-            let mut values = values.clone();
-            values.sort_by(number::order);
-            found.push(Keyword::Values("enum", values));
-        }
-        if let Some(value) = self.get("const", Dialect::Draft06) {
-            found.push(Keyword::Values("const", vec![value.clone()]));
-        }
-        Ok(found)
-    }
-
-    fn limits(&self) -> Result<Vec<Keyword>> {
-        const LIMITS: [(&str, &str, Accepts, Accepts); 2] = [
-            (
-                "minimum",
-                "exclusiveMinimum",
-                Ordering::is_ge,
-                Ordering::is_gt,
-            ),
-            (
-                "maximum",
-                "exclusiveMaximum",
-                Ordering::is_le,
-                Ordering::is_lt,
-            ),
-        ];
-        let mut found = Vec::new();
-        for (inclusive, exclusive, reaches, passes) in LIMITS {
-            let limit = self.number(inclusive)?;
-            if self.dialect == Dialect::Draft04 {
-                // There, the second only says how the first is meant.
-                let is_exclusive = self.map.get(exclusive) == Some(&Value::Bool(true));
-                let accepts = if is_exclusive { passes } else { reaches };
-                found.extend(limit.map(|it| Keyword::Limit(inclusive, accepts, it)));
-                continue;
-            }
-            found.extend(limit.map(|it| Keyword::Limit(inclusive, reaches, it)));
-            let limit = self.number(exclusive)?;
-            found.extend(limit.map(|it| Keyword::Limit(exclusive, passes, it)));
-        }
-        if let Some(divisor) = self.number("multipleOf")? {
-            let divisor = Decimal::new(&divisor).ok_or_else(|| self.misplaced("multipleOf"))?;
-            found.push(Keyword::MultipleOf(divisor));
-        }
-        Ok(found)
-    }
-
-    fn number(&self, keyword: &str) -> Result<Option<Number>> {
-        match self.map.get(keyword) {
-            None => Ok(None),
-            Some(Value::Number(number)) => Ok(Some(number.clone())),
-            Some(_) => Err(self.misplaced(keyword)),
-        }
-    }
-
-    fn counts(&self) -> Result<Vec<Keyword>> {
-        const COUNTS: [(&str, u8, Accepts); 6] = [
-            ("minLength", kind::STRING, Ordering::is_ge),
-            ("maxLength", kind::STRING, Ordering::is_le),
-            ("minItems", kind::ARRAY, Ordering::is_ge),
-            ("maxItems", kind::ARRAY, Ordering::is_le),
-            ("minProperties", kind::OBJECT, Ordering::is_ge),
-            ("maxProperties", kind::OBJECT, Ordering::is_le),
-        ];
-        let mut found = Vec::new();
-        for (keyword, of, accepts) in COUNTS {
-            let limit = self.count(keyword, Dialect::Draft04)?;
-            found.extend(limit.map(|limit| Keyword::Count(keyword, of, accepts, limit)));
-        }
-        if self.map.get("uniqueItems") == Some(&Value::Bool(true)) {
-            found.push(Keyword::UniqueItems);
-        }
-        Ok(found)
-    }
-
-    fn text(&self) -> Result<Option<Keyword>> {
-        match self.map.get("pattern") {
-            None => Ok(None),
-            Some(Value::String(pattern)) => {
-                Ok(Some(Keyword::Pattern(self.pattern("pattern", pattern)?)))
-            }
-            Some(_) => Err(self.misplaced("pattern")),
-        }
-    }
-
     fn requirements(&mut self) -> Result<Vec<Keyword>> {
         let mut found = Vec::new();
         if let Some(names) = self.map.get("required") {
             found.push(Keyword::Required(self.names("required", names)?));
         }
         let (mut required, mut schemas) = (Vec::new(), Vec::new());
-        if let Some(names) = self.get("dependentRequired", Dialect::V2019_09) {
+        if let Some(names) = self.get("dependentRequired", Dialect::Draft201909) {
             let names = names.as_object();
             for (name, names) in names.ok_or_else(|| self.misplaced("dependentRequired"))? {
                 required.push((name.clone(), self.names("dependentRequired", names)?));
             }
         }
-        for (name, node) in self.named_schemas("dependentSchemas", Dialect::V2019_09)? {
+        for (name, node) in self.named_schemas("dependentSchemas", Dialect::Draft201909)? {
             schemas.push((name.to_owned(), node));
         }
         // The older form of both. Newer schemas have it as well.
@@ -310,12 +209,12 @@ impl<'s> Keywords<'_, 's> {
     fn items(&mut self) -> Result<Option<Keyword>> {
         let mut items = Items {
             first: self
-                .schemas("prefixItems", Dialect::V2020_12)?
+                .schemas("prefixItems", Dialect::Draft202012)?
                 .unwrap_or_default(),
             ..Items::default()
         };
         match self.map.get("items") {
-            Some(Value::Array(schemas)) if self.dialect < Dialect::V2020_12 => {
+            Some(Value::Array(schemas)) if self.dialect < Dialect::Draft202012 => {
                 items.first = self.node_list("items", schemas.len());
                 items.rest = self.schema("additionalItems", Dialect::Draft04);
                 items.is_closed = self.map.get("additionalItems") == Some(&Value::Bool(false));
@@ -333,9 +232,11 @@ impl<'s> Keywords<'_, 's> {
         };
         Ok(Some(Keyword::Contains(Contains {
             item,
-            least: self.count("minContains", Dialect::V2019_09)?.unwrap_or(1),
-            most: self.count("maxContains", Dialect::V2019_09)?,
-            marks: self.dialect >= Dialect::V2020_12,
+            least: self
+                .count("minContains", Dialect::Draft201909)?
+                .unwrap_or(1),
+            most: self.count("maxContains", Dialect::Draft201909)?,
+            marks: self.dialect >= Dialect::Draft202012,
         })))
     }
 
@@ -356,8 +257,8 @@ impl<'s> Keywords<'_, 's> {
     }
 
     fn unevaluated(&mut self) -> Result<Vec<Keyword>> {
-        let items = self.schema("unevaluatedItems", Dialect::V2019_09);
-        let members = self.rest("unevaluatedProperties", Dialect::V2019_09);
+        let items = self.schema("unevaluatedItems", Dialect::Draft201909);
+        let members = self.rest("unevaluatedProperties", Dialect::Draft201909);
         let items = items.map(Keyword::UnevaluatedItems);
         let members = members.map(Keyword::UnevaluatedProperties);
         Ok(items.into_iter().chain(members).collect())
@@ -376,8 +277,8 @@ impl<'s> Keywords<'_, 's> {
 
     fn dynamic_reference(&mut self) -> Result<Option<Keyword>> {
         let keyword = match self.dialect {
-            Dialect::V2020_12 => "$dynamicRef",
-            Dialect::V2019_09 => "$recursiveRef",
+            Dialect::Draft202012 => "$dynamicRef",
+            Dialect::Draft201909 => "$recursiveRef",
             _ => return Ok(None),
         };
         let Some(Value::String(reference)) = self.map.get(keyword) else {

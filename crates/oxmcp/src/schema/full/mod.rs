@@ -9,6 +9,7 @@
 //! and [`run`] walks over a value and collects [`Offence`]s, which are put into words elsewhere.
 
 mod apply;
+mod assertions;
 mod at;
 mod compile;
 mod dialect;
@@ -21,6 +22,7 @@ mod resources;
 mod run;
 mod uri;
 mod validator;
+mod within;
 
 #[cfg(test)]
 mod tests;

@@ -197,10 +197,10 @@ impl Resources {
         }
         let dialect = self.all.get(here).map_or(dialect, |it| it.dialect);
         if let Some(resource) = self.all.get_mut(here) {
-            if let Some(name) = text("$anchor").filter(|_| dialect >= Dialect::V2019_09) {
+            if let Some(name) = text("$anchor").filter(|_| dialect >= Dialect::Draft201909) {
                 resource.anchors.insert(name.to_owned(), place.clone());
             }
-            if let Some(name) = text("$dynamicAnchor").filter(|_| dialect >= Dialect::V2020_12) {
+            if let Some(name) = text("$dynamicAnchor").filter(|_| dialect >= Dialect::Draft202012) {
                 resource.anchors.insert(name.to_owned(), place.clone());
                 let dynamic = &mut resource.dynamic_anchors;
                 dynamic.insert(name.to_owned(), place.clone());

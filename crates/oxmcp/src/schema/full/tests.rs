@@ -127,7 +127,7 @@ const DIALECTS: [&str; 5] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Where both understand a schema, they agree on values.
     #[test]

@@ -7,30 +7,12 @@
 //! followed at once, so that the time is the product of the two lengths at most.
 
 mod class;
+mod escape;
 mod program;
 mod search;
 mod syntax;
 
-use self::program::Program;
-
-/// A compiled pattern.
-#[derive(Debug)]
-pub(super) struct Pattern(Program);
-
-impl Pattern {
-    /// # Errors
-    /// Why the pattern cannot be used.
-    pub(super) fn new(pattern: &str) -> Result<Self, String> {
-        let tree = syntax::parse(pattern)?;
-        program::compile(&tree).map(Self)
-    }
-
-    /// Whether the pattern matches anywhere in the text. None where that takes more steps than there are; those that it
-    /// takes are taken away.
-    pub(super) fn matches(&self, text: &str, steps: &mut usize) -> Option<bool> {
-        search::search(&self.0, text, steps)
-    }
-}
+pub(super) use self::search::Pattern;
 
 #[cfg(test)]
 mod tests;

@@ -2,12 +2,30 @@
 
 use super::{
     class::Set,
-    program::{Instruction, Program},
-    syntax::Assertion,
+    program::{self, Instruction, Program},
+    syntax::{self, Assertion},
 };
 
-/// Whether the program matches anywhere in the text. None where the steps do not suffice.
-pub(super) fn search(program: &Program, text: &str, steps: &mut usize) -> Option<bool> {
+/// A compiled pattern.
+#[derive(Debug)]
+pub(in crate::schema::full) struct Pattern(Program);
+
+impl Pattern {
+    /// # Errors
+    /// Why the pattern cannot be used.
+    pub(in crate::schema::full) fn new(pattern: &str) -> Result<Self, String> {
+        let tree = syntax::parse(pattern)?;
+        program::compile(&tree).map(Self)
+    }
+
+    /// Whether the pattern matches anywhere in the text. None where that takes more steps than there are; those that it
+    /// takes are taken away.
+    pub(in crate::schema::full) fn matches(&self, text: &str, steps: &mut usize) -> Option<bool> {
+        search(&self.0, text, steps)
+    }
+}
+
+fn search(program: &Program, text: &str, steps: &mut usize) -> Option<bool> {
     let search = Search { program, text };
     search.run(0, 0, Direction::Onwards { anywhere: true }, steps)
 }
