@@ -24,7 +24,9 @@ use crate::{Error, Result, json::Text};
 /// descriptions, properties come in the order of the fields. An `Option` is a property that may be left out; null
 /// is accepted for it as well, though the schema does not say so, since models do send it.
 ///
-/// A schema describes; `format` is a hint for its reader, in every dialect, and is not validated. Use a `pattern`.
+/// A schema describes; `format` is a hint for its reader, in every dialect, and is not validated. Use a `pattern`, which
+/// is a regular expression of ECMAScript. It may look around; it cannot refer to its groups, and of the properties of
+/// Unicode it knows the general categories.
 ///
 /// ```
 /// use serde_json::{json, value::to_raw_value};
@@ -79,7 +81,7 @@ impl Schema {
     ///
     /// # Errors
     /// Where it is no valid schema of its dialect, where the dialect is unknown, where it refers to anything outside
-    /// itself (nothing is ever fetched), and where it is deeper or larger than any use of it would be.
+    /// itself (nothing is ever fetched), where a pattern cannot be used, and where it is deeper or larger than any use of it would be.
     pub fn from_json(schema: impl Into<Value>) -> Result<Self> {
         let schema = schema.into();
         let text = order::write(&schema);
@@ -121,7 +123,8 @@ impl Schema {
     /// Holds a value against the schema.
     ///
     /// Valid values of plain schemas cost one pass over their text. Anything else is decided by a full validator,
-    /// which is made when it is first needed.
+    /// which is made when it is first needed. Its work is bounded: a schema that takes more than a constant for each byte
+    /// of the value accepts nothing.
     ///
     /// # Errors
     /// What is wrong with the value, for its author to mend.

@@ -93,7 +93,7 @@ fn object(map: &Map<String, Value>) -> String {
     format!("an object with {}", list(required.into_iter().map(quote)))
 }
 
-fn either(forms: impl Iterator<Item = String>) -> String {
+pub(super) fn either(forms: impl Iterator<Item = String>) -> String {
     let mut texts: Vec<String> = Vec::new();
     for form in forms.take(MAX_LISTED) {
         if !texts.contains(&form) {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    expected::{brief, expected, list, listed, literal, quote, quote_text, shorten},
+    expected::{brief, either, expected, list, listed, literal, quote, quote_text, shorten},
     full::{Detail, Offence, TooMuchWork, Validator},
     order::{self, NULLABLE},
     spelling::nearest,
@@ -80,8 +80,9 @@ fn tell(offence: &Offence<'_, '_>) -> String {
     let instance = &*offence.instance;
     let is_scalar = !instance.is_array() && !instance.is_object();
     match (offence.keyword, &offence.detail) {
+        ("dependentRequired", Detail::Missing(name)) => format!("{} is missing", quote_text(name)),
         (_, Detail::Missing(name)) => missing(offence.place, instance, name),
-        (_, Detail::Unexpected(names)) => unknown(offence.place, instance, names),
+        (_, Detail::Unexpected(names)) => unknown(offence, names),
         ("enum" | "const", _) if is_scalar => {
             format!(
                 "{} is not accepted; expected {}",
@@ -89,15 +90,35 @@ fn tell(offence: &Offence<'_, '_>) -> String {
                 wanted(offence.place)
             )
         }
-        ("type" | "enum" | "const", _) | (_, Detail::Alternatives(_)) => {
+        ("type" | "enum" | "const", _) => {
             format!(
                 "expected {}, got {}",
                 wanted(offence.place),
                 brief(instance)
             )
         }
+        (_, Detail::Alternatives(all)) => {
+            format!("expected {}, got {}", forms(offence, all), brief(instance))
+        }
         _ => limits(offence),
     }
+}
+
+/// What the alternatives accept. What a reference stands for is known by what it has against the value.
+fn forms(offence: &Offence<'_, '_>, all: &[Vec<Offence<'_, '_>>]) -> String {
+    let forms = offence.place.get(offence.keyword).and_then(Value::as_array);
+    let is_reference = |form: &Value| form.get("$ref").is_some();
+    let forms = forms.filter(|forms| forms.iter().any(is_reference));
+    let Some(forms) = forms else {
+        return wanted(offence.place);
+    };
+    either(forms.iter().zip(all).map(|(form, branch)| {
+        let here = branch.iter().find(|it| it.pointer == offence.pointer);
+        match here {
+            Some(here) if is_reference(form) => expected(here.place),
+            _ => expected(form),
+        }
+    }))
 }
 
 /// The alternative that the value was meant to be: the only one that has its kind and its tag.
@@ -213,15 +234,23 @@ fn missing(place: &Value, instance: &Value, name: &str) -> String {
     format!("{} is missing{what}{hint}", quote_text(name))
 }
 
-fn unknown(place: &Value, instance: &Value, unexpected: &[String]) -> String {
+fn unknown(offence: &Offence<'_, '_>, unexpected: &[String]) -> String {
+    let (place, instance) = (offence.place, &*offence.instance);
     let names = list(unexpected.iter().map(|name| quote_text(name)));
     let is_are = if unexpected.len() == 1 { "is" } else { "are" };
     let properties = order::property_names(place);
-    if properties.is_empty() && place.get("patternProperties").is_none() {
-        return "it takes no properties; expected an empty object, {}".to_owned();
-    }
     if properties.is_empty() {
-        return format!("{names} {is_are} not accepted; no members are accepted");
+        let patterns = place.get("patternProperties").and_then(Value::as_object);
+        return match (offence.keyword, patterns) {
+            (_, Some(patterns)) => {
+                let patterns = list(patterns.keys().map(|pattern| shorten(pattern)));
+                format!("{names} {is_are} not accepted; names have to match {patterns}")
+            }
+            ("additionalProperties", None) => {
+                "it takes no properties; expected an empty object, {}".to_owned()
+            }
+            _ => format!("{names} {is_are} not accepted"),
+        };
     }
     let free = properties
         .iter()
@@ -321,11 +350,11 @@ fn rules(offence: &Offence<'_, '_>) -> String {
     let number = |keyword: &str| offence.place.get(keyword).map(quote);
     match (offence.keyword, &offence.detail) {
         ("contains", _) => match number("minContains") {
-            Some(least) => format!("too few items are what {least} have to be"),
+            Some(least) => format!("fewer than {least} items are what the array has to contain"),
             None => "no item is what one has to be".to_owned(),
         },
         ("maxContains", _) => format!(
-            "too many items are what {} may be",
+            "more than {} items are what the array may contain of that kind",
             number("maxContains").unwrap_or_default()
         ),
         ("not", _) => {

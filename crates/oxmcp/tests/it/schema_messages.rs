@@ -115,6 +115,32 @@ fn limits() {
 }
 
 #[test]
+fn rules() {
+    insta::assert_snapshot!(table(&[
+        (json!({"contains": {"type": "string"}, "minContains": 2}), json!(["a"])),
+        (json!({"contains": {"type": "string"}, "maxContains": 1}), json!(["a", "b"])),
+        (json!({"prefixItems": [{}], "unevaluatedItems": false}), json!([1, 2])),
+        (json!({"allOf": [{"properties": {"x": {}}}], "unevaluatedProperties": false}), json!({"y": 1})),
+        (json!({"dependentRequired": {"card": ["address"]}}), json!({"card": 1})),
+        (json!({"dependentSchemas": {"card": {"required": ["address"]}}}), json!({"card": 1})),
+        (json!({"if": {"type": "string"}, "then": {"minLength": 3}}), json!("a")),
+        (json!({"patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": false}), json!({"x-a": 1, "y": 2})),
+        (json!({"anyOf": [{"$ref": "#/properties/p/$defs/n"}, {"type": "array"}], "$defs": {"n": {"type": "integer"}}}), json!("x")),
+    ]), @r#"
+    /p: fewer than 2 items are what the array has to contain
+    /p: more than 1 items are what the array may contain of that kind
+    /p/1: nothing is accepted here, got the number 2
+    /p: "y" is not accepted
+    /p: "address" is missing
+    /p: "address" is missing
+    /p: "a" is too short (1 characters); expected at least 3
+    /p/x-a: expected a string, got the number 1
+    /p: "y" is not accepted; names have to match ^x-
+    /p: expected an integer or an array, got the string "x"
+    "#);
+}
+
+#[test]
 fn members() {
     let schema = json!({
         "type": "object",

@@ -18,10 +18,11 @@ impl<'v> Run<'v> {
         mut out: Out<'_, 'v, 'i>,
     ) -> bool {
         match keyword {
-            Keyword::Required(names) => self.required(here, names, map, out),
+            Keyword::Required(names) => self.required(here, ("required", names), map, out),
             Keyword::DependentRequired(all) => {
                 let mut accepts = true;
                 for (_, names) in all.iter().filter(|(name, _)| map.contains_key(name)) {
+                    let names = ("dependentRequired", names.as_slice());
                     accepts &= self.required(here, names, map, out.again());
                 }
                 accepts

@@ -151,7 +151,7 @@ proptest! {
             }
         }
         let text = schema.to_string();
-        // There, what is found by `contains` has not been evaluated. The other validator thinks otherwise.
+        // By that dialect, what `contains` has found is not evaluated. The other validator thinks it is.
         let is_disputed = dialect.contains("2019") && text.contains("contains") && text.contains("unevaluatedItems");
         prop_assume!(!is_disputed);
         let other = jsonschema::options().should_validate_formats(false).build(&schema);

@@ -16,14 +16,14 @@ impl<'v> Run<'v> {
     pub(super) fn required<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
-        names: &'v [String],
+        (keyword, names): (&'static str, &'v [String]),
         map: &Map<String, Value>,
         mut out: Out<'_, 'v, 'i>,
     ) -> bool {
         let mut accepts = !self.spend(names.len());
         for name in names.iter().filter(|name| !map.contains_key(*name)) {
             accepts = false;
-            self.tell(here, "required", Detail::Missing(name), out.again());
+            self.tell(here, keyword, Detail::Missing(name), out.again());
         }
         accepts
     }
