@@ -1,6 +1,6 @@
 //! Checking JSON: one pass over text of which nothing is known.
 
-use super::{Text, strings::next_quote};
+use super::{Text, strings::next_special};
 
 /// How deep objects and arrays may be nested: as deep as serde_json reads them into types.
 const DEEPEST: u32 = 128;
@@ -12,8 +12,6 @@ const DEEPEST: u32 = 128;
 pub(crate) struct Cursor<'a> {
     text: &'a str,
     at: usize,
-    /// Whether control characters are in the text, which strings must not have.
-    controls: bool,
 }
 
 /// The text is not JSON, or nested too deeply.
@@ -25,12 +23,7 @@ pub(crate) type Checked<T> = Result<T, Syntax>;
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        let controls = has_controls(text.as_bytes());
-        let mut cursor = Self {
-            text,
-            at: 0,
-            controls,
-        };
+        let mut cursor = Self { text, at: 0 };
         cursor.skip_space();
         cursor
     }
@@ -55,6 +48,7 @@ impl<'a> Cursor<'a> {
 
     /// Goes into the object that stands here and over its members, to behind it. `member` is given each key and takes its
     /// value. What is no object is taken as [`value`](Self::value) does.
+    #[inline]
     pub(crate) fn members(
         &mut self,
         mut member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
@@ -63,13 +57,10 @@ impl<'a> Cursor<'a> {
         if self.peek() != Some(b'{') {
             return self.value();
         }
-        self.at += 1;
-        self.skip_space();
-        if self.peek() == Some(b'}') {
-            self.at += 1;
-        } else {
+        if !self.open(b'}') {
             loop {
-                let key = self.key()?;
+                let key = self.string()?;
+                self.colon()?;
                 member(key, self)?;
                 self.skip_space();
                 match self.take()? {
@@ -82,58 +73,54 @@ impl<'a> Cursor<'a> {
         self.since(start).map(Text::checked)
     }
 
-    /// A key, and the colon behind it.
-    fn key(&mut self) -> Checked<Text<'a>> {
-        let start = self.at;
-        let plain = self.string()?;
-        let key = Text::known(self.since(start)?, plain);
-        self.skip_space();
-        if self.take()? != b':' {
-            return Err(Syntax);
-        }
-        self.skip_space();
-        Ok(key)
-    }
-
     /// Takes any value.
+    #[inline]
     pub(crate) fn value(&mut self) -> Checked<Text<'a>> {
         let start = self.at;
-        if self.peek() == Some(b'"') {
-            let plain = self.string()?;
-            return Ok(Text::known(self.since(start)?, plain));
+        match self.peek() {
+            Some(b'"') => return self.string(),
+            Some(b'{' | b'[') => self.nested()?,
+            _ => self.scalar()?,
         }
+        self.since(start).map(Text::checked)
+    }
+
+    /// Goes to behind the object or array that stands here.
+    fn nested(&mut self) -> Checked<()> {
         // One bit for each level that is open: whether it is an object.
         let (mut objects, mut depth) = (0_u128, 0_u32);
         loop {
-            let opened = match self.peek().ok_or(Syntax)? {
-                b'{' => Some(true),
-                b'[' => Some(false),
-                _ => None,
-            };
-            if let Some(object) = opened {
-                if depth == DEEPEST - 1 {
-                    return Err(Syntax);
-                }
-                self.at += 1;
-                self.skip_space();
-                let end = if object { b'}' } else { b']' };
-                if self.peek() == Some(end) {
-                    self.at += 1;
-                } else {
-                    depth += 1;
-                    objects = objects << 1 | u128::from(object);
-                    if object {
-                        self.key()?;
+            match self.peek().ok_or(Syntax)? {
+                bracket @ (b'{' | b'[') => {
+                    if depth == DEEPEST - 1 {
+                        return Err(Syntax);
                     }
-                    continue;
+                    let object = bracket == b'{';
+                    if !self.open(if object { b'}' } else { b']' }) {
+                        depth += 1;
+                        objects = objects << 1 | u128::from(object);
+                        if object {
+                            self.key()?;
+                        }
+                        continue;
+                    }
                 }
-            } else {
-                self.scalar()?;
+                b'"' => self.string_end().map(drop)?,
+                _ => self.scalar()?,
             }
             if self.close(&mut objects, &mut depth)? {
-                return self.since(start).map(Text::checked);
+                return Ok(());
             }
         }
+    }
+
+    /// Goes into the object or array that begins here. `true` where it ended at once, with `end`.
+    fn open(&mut self, end: u8) -> bool {
+        self.at += 1;
+        self.skip_space();
+        let empty = self.peek() == Some(end);
+        self.at += usize::from(empty);
+        empty
     }
 
     /// Goes on behind a value: to the next one, or out of what ends there. `true` where the outermost has ended.
@@ -142,13 +129,11 @@ impl<'a> Cursor<'a> {
             let object = *objects & 1 == 1;
             self.skip_space();
             match (self.take()?, object) {
-                (b',', true) => {
+                (b',', _) => {
                     self.skip_space();
-                    self.key()?;
-                    return Ok(false);
-                }
-                (b',', false) => {
-                    self.skip_space();
+                    if object {
+                        self.key()?;
+                    }
                     return Ok(false);
                 }
                 (b'}', true) | (b']', false) => {
@@ -161,9 +146,24 @@ impl<'a> Cursor<'a> {
         Ok(true)
     }
 
+    /// Goes over a key that nobody looks at, and the colon behind it.
+    fn key(&mut self) -> Checked<()> {
+        self.string_end()?;
+        self.colon()
+    }
+
+    fn colon(&mut self) -> Checked<()> {
+        self.skip_space();
+        if self.take()? != b':' {
+            return Err(Syntax);
+        }
+        self.skip_space();
+        Ok(())
+    }
+
+    /// Anything that holds nothing else, and is no string.
     fn scalar(&mut self) -> Checked<()> {
         match self.peek() {
-            Some(b'"') => self.string().map(drop),
             Some(b't') => self.word("true"),
             Some(b'f') => self.word("false"),
             Some(b'n') => self.word("null"),
@@ -171,31 +171,30 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A string. Returns whether nothing in it is escaped.
-    fn string(&mut self) -> Checked<bool> {
+    /// Takes the string that must stand here.
+    fn string(&mut self) -> Checked<Text<'a>> {
+        let start = self.at;
+        let plain = self.string_end()?;
+        Ok(Text::string(self.since(start)?, plain))
+    }
+
+    /// Goes to behind the string that must stand here. Returns whether nothing in it is escaped.
+    #[inline]
+    fn string_end(&mut self) -> Checked<bool> {
         if self.take()? != b'"' {
             return Err(Syntax);
         }
-        let start = self.at;
         let mut plain = true;
         loop {
-            self.at = next_quote(self.text.as_bytes(), self.at).ok_or(Syntax)?;
-            if self.take()? == b'"' {
-                break;
+            self.at = next_special(self.text.as_bytes(), self.at).ok_or(Syntax)?;
+            match self.take()? {
+                b'"' => return Ok(plain),
+                b'\\' => self.escape()?,
+                // A control character, which must be escaped.
+                _ => return Err(Syntax),
             }
             plain = false;
-            self.escape()?;
         }
-        if self.controls
-            && self
-                .text
-                .as_bytes()
-                .get(start..self.at)
-                .is_some_and(has_controls)
-        {
-            return Err(Syntax);
-        }
-        Ok(plain)
     }
 
     fn escape(&mut self) -> Checked<()> {
@@ -278,13 +277,6 @@ impl<'a> Cursor<'a> {
     fn since(&self, start: usize) -> Checked<&'a str> {
         self.text.get(start..self.at).ok_or(Syntax)
     }
-}
-
-/// Whether there is a control character. The compiler makes vector instructions of it.
-fn has_controls(bytes: &[u8]) -> bool {
-    bytes
-        .iter()
-        .fold(false, |found, byte| found | (*byte < 0x20))
 }
 
 #[cfg(test)]

@@ -1,101 +1,104 @@
 //! Strings: finding what ends or interrupts them, and writing them.
 
-/// So many bytes are looked at together in a long string. The compiler makes vector instructions of it.
-const CHUNK: usize = 64;
-/// So many words are looked at before a string counts as long.
-const SHORT: usize = 8;
+/// So many bytes of a string are looked at together.
+const CHUNK: usize = 16;
 
 /// Whether a byte of a string is anything but itself: a quote, a backslash, or a control character.
+// Without short cuts between the comparisons, the compiler makes vector instructions of many of them.
 #[inline]
 const fn is_special(byte: u8) -> bool {
-    byte < 0x20 || byte == b'"' || byte == b'\\'
+    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+}
+
+/// Where the first special byte of a chunk is.
+#[inline]
+fn first_special(chunk: &[u8; CHUNK]) -> Option<usize> {
+    let mut marks = [0; CHUNK];
+    for (mark, byte) in marks.iter_mut().zip(chunk) {
+        *mark = if is_special(*byte) { u8::MAX } else { 0 };
+    }
+    let marks = u128::from_le_bytes(marks);
+    (marks != 0).then(|| marks.trailing_zeros() as usize / 8)
 }
 
 const ONES: u64 = u64::MAX / 255;
 const TOPS: u64 = ONES << 7;
 
-/// Eight bytes at once: the top bit of each quote and backslash is set, and none below the first such.
-#[inline]
-const fn quote_bits(word: u64) -> u64 {
-    let quote = word ^ (ONES * b'"' as u64);
-    let backslash = word ^ (ONES * b'\\' as u64);
-    let quotes = quote.wrapping_sub(ONES) & !quote;
-    let backslashes = backslash.wrapping_sub(ONES) & !backslash;
-    (quotes | backslashes) & TOPS
-}
-
-/// The same for all special bytes.
+/// Eight bytes at once: the top bit of each special byte is set, and none below the first such.
 #[inline]
 const fn special_bits(word: u64) -> u64 {
-    let controls = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
-    controls | quote_bits(word)
+    let controls = word.wrapping_sub(ONES * 0x20) & !word;
+    let quote = word ^ (ONES * b'"' as u64);
+    let quotes = quote.wrapping_sub(ONES) & !quote;
+    let backslash = word ^ (ONES * b'\\' as u64);
+    let backslashes = backslash.wrapping_sub(ONES) & !backslash;
+    (controls | quotes | backslashes) & TOPS
 }
 
 /// Where the first special byte is, from `at` on. `None` where there is none.
 #[inline]
-fn next_special(bytes: &[u8], mut at: usize) -> Option<usize> {
-    let (words, tail) = bytes.get(at..)?.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
+pub(super) fn next_special(bytes: &[u8], at: usize) -> Option<usize> {
+    // Most strings are keys and names, and end within eight bytes.
+    if let Some(word) = bytes.get(at..)?.first_chunk() {
         let bits = special_bits(u64::from_le_bytes(*word));
         if bits != 0 {
             return Some(at + bits.trailing_zeros() as usize / 8);
         }
-        at += 8;
-        if index == SHORT {
-            return next_special_far(bytes, at);
-        }
+        return next_special_far(bytes, at + 8);
     }
-    tail.iter()
-        .position(|byte| is_special(*byte))
-        .map(|offset| at + offset)
+    next_special_near(bytes, at)
 }
 
-fn next_special_far(bytes: &[u8], at: usize) -> Option<usize> {
-    let mut skipped = at;
-    for chunk in bytes.get(at..)?.as_chunks::<CHUNK>().0 {
-        if chunk
-            .iter()
-            .fold(false, |found, byte| found | is_special(*byte))
-        {
-            break;
+fn next_special_far(bytes: &[u8], mut at: usize) -> Option<usize> {
+    while let Some(chunk) = bytes.get(at..)?.first_chunk() {
+        if let Some(offset) = first_special(chunk) {
+            return Some(at + offset);
         }
-        skipped += CHUNK;
+        at += CHUNK;
     }
-    let tail = bytes.get(skipped..)?;
-    tail.iter()
-        .position(|byte| is_special(*byte))
-        .map(|offset| skipped + offset)
+    next_special_near(bytes, at)
 }
 
-/// Where the first quote or backslash is, from `at` on: in a string without control characters. Most strings end within
-/// eight bytes.
-#[inline]
-pub(super) fn next_quote(bytes: &[u8], at: usize) -> Option<usize> {
-    let rest = bytes.get(at..)?;
-    if let Some(word) = rest.first_chunk::<8>() {
-        let bits = quote_bits(u64::from_le_bytes(*word));
-        if bits != 0 {
-            return Some(at + bits.trailing_zeros() as usize / 8);
-        }
-    }
-    memchr::memchr2(b'"', b'\\', rest).map(|offset| at + offset)
+/// The same byte by byte.
+fn next_special_near(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut rest = bytes.get(at..)?.iter();
+    let offset = rest.position(|byte| is_special(*byte))?;
+    Some(at + offset)
 }
 
 /// Appends a string as JSON.
 pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
-    let bytes = text.as_bytes();
-    out.reserve(bytes.len() + 2);
+    let mut rest = text.as_bytes();
+    // Some room for escapes: prose has a quote or a line break in every thirty bytes or so.
+    out.reserve(rest.len() + rest.len() / 16 + 2);
     out.push(b'"');
-    let mut from = 0;
-    while let Some(at) = next_special(bytes, from) {
-        out.extend_from_slice(bytes.get(from..at).unwrap_or_default());
-        if let Some(byte) = bytes.get(at) {
-            write_escape(out, *byte);
-        }
-        from = at + 1;
+    while let Some((chunk, more)) = rest.split_first_chunk::<CHUNK>() {
+        // A chunk is copied first and cut off afterwards: it is one instruction, as long as nobody asks how many bytes.
+        let length = out.len();
+        out.extend_from_slice(chunk);
+        rest = match first_special(chunk) {
+            None => more,
+            Some(offset) => {
+                out.truncate(length + offset);
+                write_special(out, rest, offset)
+            }
+        };
     }
-    out.extend_from_slice(bytes.get(from..).unwrap_or_default());
+    while let Some(offset) = rest.iter().position(|byte| is_special(*byte)) {
+        out.extend_from_slice(rest.get(..offset).unwrap_or_default());
+        rest = write_special(out, rest, offset);
+    }
+    out.extend_from_slice(rest);
     out.push(b'"');
+}
+
+/// Appends the byte at `offset`, escaped, and returns what follows it.
+#[inline]
+fn write_special<'a>(out: &mut Vec<u8>, bytes: &'a [u8], offset: usize) -> &'a [u8] {
+    if let Some(byte) = bytes.get(offset) {
+        write_escape(out, *byte);
+    }
+    bytes.get(offset + 1..).unwrap_or_default()
 }
 
 fn write_escape(out: &mut Vec<u8>, byte: u8) {

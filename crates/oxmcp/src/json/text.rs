@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::strings::next_quote;
+use super::strings::next_special;
 
 /// The text of one JSON value, which has been checked: walking over it needs no second look.
 ///
@@ -11,7 +11,7 @@ use super::strings::next_quote;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<'a> {
     text: &'a str,
-    /// Whether it is known that no backslash is in it.
+    /// Whether it is known to be a string in which nothing is escaped.
     plain: bool,
 }
 
@@ -19,7 +19,7 @@ impl<'a> Text<'a> {
     /// An object without members.
     pub(crate) const EMPTY: Self = Self {
         text: "{}",
-        plain: true,
+        plain: false,
     };
 
     /// `text` must be one JSON value without white space around it. Anything else gives wrong answers later, though never
@@ -28,9 +28,9 @@ impl<'a> Text<'a> {
         Self { text, plain: false }
     }
 
-    /// The same, of which is known whether a backslash may be in it.
+    /// The same for a string, of which is known whether something in it is escaped.
     #[inline]
-    pub(super) fn known(text: &'a str, plain: bool) -> Self {
+    pub(super) fn string(text: &'a str, plain: bool) -> Self {
         Self { text, plain }
     }
 
@@ -48,9 +48,18 @@ impl<'a> Text<'a> {
 
     /// The string that the value is. Borrowed where nothing in it is escaped. `None` where it is none, or has half a
     /// surrogate pair in it.
+    #[inline]
     pub(crate) fn as_str(self) -> Option<Cow<'a, str>> {
+        if self.plain {
+            self.text.get(1..self.text.len() - 1).map(Cow::Borrowed)
+        } else {
+            self.unescape()
+        }
+    }
+
+    fn unescape(self) -> Option<Cow<'a, str>> {
         let inner = self.text.strip_prefix('"')?.strip_suffix('"')?;
-        if !self.plain && memchr::memchr(b'\\', inner.as_bytes()).is_some() {
+        if memchr::memchr(b'\\', inner.as_bytes()).is_some() {
             serde_json::from_str(self.text).ok().map(Cow::Owned)
         } else {
             Some(Cow::Borrowed(inner))
@@ -167,7 +176,8 @@ fn string_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
     let mut at = start + 1;
     let mut plain = true;
     loop {
-        at = next_quote(bytes, at)?;
+        // Control characters do not stand in strings that were checked.
+        at = next_special(bytes, at)?;
         if bytes.get(at)? == &b'"' {
             return Some((at + 1, plain));
         }
