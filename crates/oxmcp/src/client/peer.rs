@@ -18,7 +18,7 @@ use crate::{
         updates::Updates,
     },
     json::Text,
-    jsonrpc::{RawNotification, RawRequest, RequestId},
+    jsonrpc::{Params, RawNotification, RequestId},
     protocol::{
         ClientCapabilities, Implementation, Meta, Method, Project, RequestParams,
         ServerCapabilities, SubscriptionFilter,
@@ -206,10 +206,15 @@ impl ClientPeer {
     }
 
     fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
-        let RawRequest { id, method, params } = arrival.request;
-        let params = params.unwrap_or_default();
+        let Arrival {
+            id,
+            method,
+            params,
+            batch,
+        } = arrival;
+        let params = params.unwrap_or(&RequestParams::UNREAD);
         let mut context = self.context(connection, Some(id));
-        context.batch = arrival.batch;
+        context.batch = batch;
         context.progress_token = params.meta.progress_token();
         context.meta = params.meta.raw().map(Into::into);
         let context = Arc::new(context);
@@ -218,10 +223,10 @@ impl ClientPeer {
         }
         let cx = RequestContext::new(Arc::clone(&context));
         let features = self.client.features();
-        let asks = matches!(&*method, Elicit::NAME | CreateMessage::NAME);
+        let asks = matches!(method, Elicit::NAME | CreateMessage::NAME);
         let asking = asks.then(|| Asking::begin(connection));
         if let Some(next) = features.incoming.next().cloned() {
-            let request = Request::incoming(cx, &method, Some(params.whole));
+            let request = Request::incoming(cx, method, Some(params.whole));
             let future = Box::pin(async move {
                 let _asking = asking;
                 let response = next.run(request).await;
@@ -234,7 +239,7 @@ impl ClientPeer {
             };
             return serve(context, work);
         }
-        match guarded(|| methods::serve(&features, cx, &method, params.whole)) {
+        match guarded(|| methods::serve(&features, cx, method, params.whole)) {
             Ok(Served::Now(body)) => respond_now(&context, Ok(body)),
             Ok(Served::Later(future)) => {
                 let work = Work {
@@ -265,9 +270,8 @@ impl Role for ClientPeer {
     fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
         if self.revision().is_modern() {
             // Modern clients must not write responses, so there is no way to refuse.
-            let method = &*arrival.request.method;
             return tracing::warn!(
-                method,
+                method = arrival.method,
                 "a modern server made a request, which it must not; it was ignored"
             );
         }

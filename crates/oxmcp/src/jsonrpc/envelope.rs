@@ -8,9 +8,12 @@ use super::{ErrorCode, ErrorObject, RequestId};
 use crate::json::{Checked, Cursor, Text};
 
 /// The params of a message, as far as somebody looks into them while the message is checked.
-pub(crate) trait Params<'a>: Sized {
+pub(crate) trait Params<'a> {
+    /// Nothing is known of them yet.
+    const UNREAD: Self;
+
     /// Takes the value that stands here.
-    fn take(cursor: &mut Cursor<'a>) -> Checked<Self>;
+    fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()>;
 
     /// All of it.
     fn whole(&self) -> Text<'a>;
@@ -18,8 +21,11 @@ pub(crate) trait Params<'a>: Sized {
 
 /// Nobody looks.
 impl<'a> Params<'a> for Text<'a> {
-    fn take(cursor: &mut Cursor<'a>) -> Checked<Self> {
-        cursor.value()
+    const UNREAD: Self = Self::EMPTY;
+
+    fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()> {
+        *self = cursor.value()?;
+        Ok(())
     }
 
     fn whole(&self) -> Self {
@@ -27,7 +33,8 @@ impl<'a> Params<'a> for Text<'a> {
     }
 }
 
-/// One message, with borrowed contents.
+/// One message, with borrowed contents. The params, too, are borrowed, from where they were read to: whoever looks into
+/// them finds much, which is better not moved about.
 #[derive(Debug)]
 pub(crate) enum Envelope<'a, P = Text<'a>> {
     Request(RawRequest<'a, P>),
@@ -41,7 +48,7 @@ pub(crate) struct RawRequest<'a, P = Text<'a>> {
     pub(crate) id: RequestId,
     pub(crate) method: Cow<'a, str>,
     /// An object, where there are any.
-    pub(crate) params: Option<P>,
+    pub(crate) params: Option<&'a P>,
 }
 
 /// A notification whose params nobody has looked at.
@@ -49,7 +56,7 @@ pub(crate) struct RawRequest<'a, P = Text<'a>> {
 pub(crate) struct RawNotification<'a, P = Text<'a>> {
     pub(crate) method: Cow<'a, str>,
     /// An object, where there are any.
-    pub(crate) params: Option<P>,
+    pub(crate) params: Option<&'a P>,
 }
 
 /// A response whose result nobody has looked at.
@@ -98,19 +105,25 @@ impl Malformed {
     }
 }
 
-impl<'a, P: Params<'a>> Envelope<'a, P> {
-    /// Reads one message. Keys are matched exactly, and a key that the envelope gives a meaning may stand only once:
-    /// what two parsers could read differently is refused.
-    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
+impl<'p, P> Envelope<'p, P> {
+    /// Reads one message, and its params into `params`. Keys are matched exactly, and a key that the envelope gives a
+    /// meaning may stand only once: what two parsers could read differently is refused.
+    pub(crate) fn parse<'a: 'p>(bytes: &'a [u8], params: &'p mut P) -> Result<Self, Malformed>
+    where
+        P: Params<'a>,
+    {
         let text = str::from_utf8(bytes).map_err(Malformed::parse)?;
-        Self::parse_str(text)
+        Self::parse_str(text, params)
     }
 
     /// Reads one message of a batch, or one that is known to be UTF-8.
-    pub(crate) fn parse_str(text: &'a str) -> Result<Self, Malformed> {
-        let mut members = Members::new();
-        match Cursor::new(text).whole(|key, cursor| members.take(key, cursor)) {
-            Ok(true) => members.classify(),
+    pub(crate) fn parse_str<'a: 'p>(text: &'a str, params: &'p mut P) -> Result<Self, Malformed>
+    where
+        P: Params<'a>,
+    {
+        let mut members = Members::default();
+        match Cursor::new(text).whole(|key, cursor| members.take(key, cursor, params)) {
+            Ok(true) => members.classify(params),
             Ok(false) if serde_json::from_str::<IgnoredAny>(text).is_ok() => {
                 Err(Malformed::invalid(None, "a JSON-RPC message is an object"))
             }
@@ -120,32 +133,26 @@ impl<'a, P: Params<'a>> Envelope<'a, P> {
 }
 
 /// The members of a message, each as it stands.
-struct Members<'a, P> {
+#[derive(Default)]
+struct Members<'a> {
     jsonrpc: Option<Text<'a>>,
     id: Option<Text<'a>>,
     method: Option<Text<'a>>,
-    params: Option<P>,
+    has_params: bool,
     result: Option<Text<'a>>,
     error: Option<Text<'a>>,
     /// A member that stands there twice.
     twice: Option<Text<'a>>,
 }
 
-impl<'a, P: Params<'a>> Members<'a, P> {
-    fn new() -> Self {
-        Self {
-            jsonrpc: None,
-            id: None,
-            method: None,
-            params: None,
-            result: None,
-            error: None,
-            twice: None,
-        }
-    }
-
+impl<'a> Members<'a> {
     /// Takes a member. Names are case-sensitive: `"Method"` is not `"method"`.
-    fn take(&mut self, key: Text<'a>, cursor: &mut Cursor<'a>) -> Checked<()> {
+    fn take(
+        &mut self,
+        key: Text<'a>,
+        cursor: &mut Cursor<'a>,
+        params: &mut impl Params<'a>,
+    ) -> Checked<()> {
         let name = key.as_str();
         let slot = match name.as_deref() {
             Some("jsonrpc") => &mut self.jsonrpc,
@@ -154,10 +161,11 @@ impl<'a, P: Params<'a>> Members<'a, P> {
             Some("result") => &mut self.result,
             Some("error") => &mut self.error,
             Some("params") => {
-                if self.params.replace(P::take(cursor)?).is_some() {
+                if self.has_params {
                     self.twice = Some(key);
                 }
-                return Ok(());
+                self.has_params = true;
+                return params.take(cursor);
             }
             _ => return cursor.value().map(drop),
         };
@@ -167,7 +175,10 @@ impl<'a, P: Params<'a>> Members<'a, P> {
         Ok(())
     }
 
-    fn classify(mut self) -> Result<Envelope<'a, P>, Malformed> {
+    fn classify<'p, P: Params<'a>>(self, params: &'p P) -> Result<Envelope<'p, P>, Malformed>
+    where
+        'a: 'p,
+    {
         if let Some(twice) = self.twice {
             return Err(Malformed::invalid(
                 None,
@@ -197,14 +208,8 @@ impl<'a, P: Params<'a>> Members<'a, P> {
             (Some(method), false) => {
                 let method = method.as_str();
                 let method = method.ok_or_else(|| refuse("\"method\" must be a string"))?;
-                let params = self
-                    .params
-                    .take()
-                    .filter(|params| !params.whole().is_null());
-                if params
-                    .as_ref()
-                    .is_some_and(|params| !params.whole().is_object())
-                {
+                let params = Some(params).filter(|it| self.has_params && !it.whole().is_null());
+                if params.is_some_and(|params| !params.whole().is_object()) {
                     return Err(refuse("\"params\" must be an object"));
                 }
                 Ok(match id {
@@ -215,7 +220,7 @@ impl<'a, P: Params<'a>> Members<'a, P> {
         }
     }
 
-    fn response(
+    fn response<P>(
         &self,
         id: Option<RequestId>,
         refuse: impl Fn(&str) -> Malformed,

@@ -36,25 +36,36 @@ pub(crate) struct RequestParams<'a> {
 }
 
 impl<'a> Params<'a> for RequestParams<'a> {
-    fn take(cursor: &mut Cursor<'a>) -> Checked<Self> {
-        let mut params = Self::default();
-        let mut meta = None;
-        params.whole = cursor.members(|key, cursor| {
+    const UNREAD: Self = Self {
+        whole: Text::EMPTY,
+        meta: RequestMeta::UNREAD,
+        name: None,
+        arguments: None,
+        input_responses: None,
+        request_state: None,
+        twice: None,
+    };
+
+    fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()> {
+        self.whole = cursor.members(|key, cursor| {
             let again = match key.as_str().as_deref() {
-                Some("_meta") => meta.replace(RequestMeta::take(cursor)?).is_some(),
-                Some("name") => params.name.replace(cursor.value()?).is_some(),
-                Some("arguments") => params.arguments.replace(cursor.value()?).is_some(),
-                Some("inputResponses") => params.input_responses.replace(cursor.value()?).is_some(),
-                Some("requestState") => params.request_state.replace(cursor.value()?).is_some(),
+                Some("_meta") => {
+                    let again = self.meta.raw.is_some();
+                    self.meta.take(cursor)?;
+                    again
+                }
+                Some("name") => self.name.replace(cursor.value()?).is_some(),
+                Some("arguments") => self.arguments.replace(cursor.value()?).is_some(),
+                Some("inputResponses") => self.input_responses.replace(cursor.value()?).is_some(),
+                Some("requestState") => self.request_state.replace(cursor.value()?).is_some(),
                 _ => return cursor.value().map(drop),
             };
             if again {
-                params.twice = Some(key);
+                self.twice = Some(key);
             }
             Ok(())
         })?;
-        params.meta = meta.unwrap_or_default();
-        Ok(params)
+        Ok(())
     }
 
     fn whole(&self) -> Text<'a> {
@@ -65,9 +76,10 @@ impl<'a> Params<'a> for RequestParams<'a> {
 impl<'a> RequestParams<'a> {
     /// The params that a text is.
     pub(crate) fn of(text: Text<'a>) -> Self {
-        let taken = Self::take(&mut Cursor::new(text.get()));
+        let mut params = Self::UNREAD;
         // A text is JSON for certain.
-        taken.unwrap_or_default()
+        let _ = params.take(&mut Cursor::new(text.get()));
+        params
     }
 
     /// Refuses what cannot be read in one way only.
@@ -90,20 +102,12 @@ impl<'a> RequestParams<'a> {
 
 impl Default for RequestParams<'_> {
     fn default() -> Self {
-        Self {
-            whole: Text::EMPTY,
-            meta: RequestMeta::default(),
-            name: None,
-            arguments: None,
-            input_responses: None,
-            request_state: None,
-            twice: None,
-        }
+        Self::UNREAD
     }
 }
 
 /// The keys of a request's `_meta` that the protocol gives a meaning, each as it stands.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestMeta<'a> {
     /// The whole.
     raw: Option<Text<'a>>,
@@ -126,26 +130,37 @@ pub(crate) enum Era {
 }
 
 impl<'a> RequestMeta<'a> {
+    /// Nothing is known of it yet.
+    pub(crate) const UNREAD: Self = Self {
+        raw: None,
+        protocol_version: None,
+        client_info: None,
+        client_capabilities: None,
+        log_level: None,
+        progress_token: None,
+        traceparent: None,
+        twice: None,
+    };
+
     /// Takes the metadata that stands here.
-    fn take(cursor: &mut Cursor<'a>) -> Checked<Self> {
-        let mut meta = Self::default();
+    fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()> {
         let whole = cursor.members(|key, cursor| {
             let slot = match key.as_str().as_deref() {
-                Some(Meta::PROTOCOL_VERSION) => &mut meta.protocol_version,
-                Some(Meta::CLIENT_INFO) => &mut meta.client_info,
-                Some(Meta::CLIENT_CAPABILITIES) => &mut meta.client_capabilities,
-                Some(Meta::LOG_LEVEL) => &mut meta.log_level,
-                Some(Meta::PROGRESS_TOKEN) => &mut meta.progress_token,
-                Some(Meta::TRACEPARENT) => &mut meta.traceparent,
+                Some(Meta::PROTOCOL_VERSION) => &mut self.protocol_version,
+                Some(Meta::CLIENT_INFO) => &mut self.client_info,
+                Some(Meta::CLIENT_CAPABILITIES) => &mut self.client_capabilities,
+                Some(Meta::LOG_LEVEL) => &mut self.log_level,
+                Some(Meta::PROGRESS_TOKEN) => &mut self.progress_token,
+                Some(Meta::TRACEPARENT) => &mut self.traceparent,
                 _ => return cursor.value().map(drop),
             };
             if slot.replace(cursor.value()?).is_some() {
-                meta.twice = Some(key);
+                self.twice = Some(key);
             }
             Ok(())
         })?;
-        meta.raw = Some(whole);
-        Ok(meta)
+        self.raw = Some(whole);
+        Ok(())
     }
 
     /// By which rules the request is to be served. `served` are the revisions that this side speaks.
@@ -293,7 +308,7 @@ mod tests {
             assert_eq!(era(params, &Revision::ALL), Ok(Era::Legacy), "{params}");
         }
         assert!(matches!(
-            RequestMeta::default().classify(&[]),
+            RequestMeta::UNREAD.classify(&[]),
             Ok(Era::Legacy)
         ));
     }

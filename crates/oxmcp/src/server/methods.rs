@@ -43,7 +43,7 @@ pub(super) struct Call<'a> {
     pub(super) peer: &'a ServerPeer,
     pub(super) features: &'a Features,
     pub(super) cx: RequestContext,
-    pub(super) params: RequestParams<'a>,
+    pub(super) params: &'a RequestParams<'a>,
 }
 
 type Handler = fn(Call<'_>) -> Result<Served>;
@@ -76,7 +76,7 @@ pub(super) fn serve(
     features: &Features,
     cx: RequestContext,
     name: &str,
-    params: RequestParams<'_>,
+    params: &RequestParams<'_>,
 ) -> Result<Served> {
     let handler = METHODS.iter().find(|(method, _)| *method == name);
     match handler {

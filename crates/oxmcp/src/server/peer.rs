@@ -12,7 +12,7 @@ use std::{
 use crate::{
     Error, ErrorCode, Result, Revision,
     json::Text,
-    jsonrpc::{RawNotification, RawRequest},
+    jsonrpc::{Params, RawNotification},
     protocol::{
         Era, InitializeParams, Method, Notification, RequestMeta, RequestParams,
         ServerCapabilities, SubscriptionFilter, method, unsupported_version,
@@ -229,7 +229,7 @@ impl ServerPeer {
         }
         Err(Error::invalid_params(format!(
             "no session is open: send initialize first, or make a modern request, for which {}",
-            RequestMeta::default().what_is_missing()
+            RequestMeta::UNREAD.what_is_missing()
         )))
     }
 
@@ -276,11 +276,16 @@ impl ServerPeer {
     }
 
     fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
-        let RawRequest { id, method, params } = arrival.request;
+        let Arrival {
+            id,
+            method,
+            params,
+            batch,
+        } = arrival;
         let features = self.server.features();
-        let params = params.unwrap_or_default();
+        let params = params.unwrap_or(&RequestParams::UNREAD);
         let identified = params.check().and_then(|()| {
-            let peer = self.identify(&features, &method, &params.meta)?;
+            let peer = self.identify(&features, method, &params.meta)?;
             Ok((peer, params.meta.log_level()?))
         });
         let (peer, log_level) = match identified {
@@ -292,16 +297,16 @@ impl ServerPeer {
                     _ => Peer::stranger(),
                 };
                 let mut context = ContextParts::new(connection, Some(id), Arc::new(stranger));
-                context.batch = arrival.batch;
+                context.batch = batch;
                 return respond_now(&context, Err(error));
             }
         };
         let mut context = ContextParts::new(connection, Some(id), peer);
-        context.batch = arrival.batch;
+        context.batch = batch;
         context.log_level = log_level;
         context.progress_token = params.meta.progress_token();
         context.meta = params.meta.raw().map(Into::into);
-        self.dispatch(&features, Arc::new(context), &method, params);
+        self.dispatch(&features, Arc::new(context), method, params);
     }
 
     fn dispatch(
@@ -309,7 +314,7 @@ impl ServerPeer {
         features: &Features,
         context: Arc<ContextParts>,
         method: &str,
-        params: RequestParams<'_>,
+        params: &RequestParams<'_>,
     ) {
         let cx = RequestContext::new(Arc::clone(&context));
         if let Some(next) = features.incoming.next().cloned() {
@@ -333,7 +338,7 @@ impl ServerPeer {
         match guarded(|| methods::serve(self, features, cx, method, params)) {
             Ok(methods::Served::Now(body)) => respond_now(&context, Ok(body)),
             Ok(methods::Served::Later(work)) => {
-                let work = span::traced(work, &context, method, &params);
+                let work = span::traced(work, &context, method, params);
                 serve(context, work);
             }
             Err(error) => respond_now(&context, Err(error)),
@@ -422,7 +427,7 @@ impl Role for ServerPeer {
         let params = params.unwrap_or_default();
         let served = params
             .check()
-            .and_then(|()| methods::serve(self, &features, cx, request.method(), params));
+            .and_then(|()| methods::serve(self, &features, cx, request.method(), &params));
         Box::pin(async move {
             let body = match served? {
                 methods::Served::Now(body) => body,

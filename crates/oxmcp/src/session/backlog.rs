@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 
 use crate::{
-    jsonrpc::{Envelope, RequestId},
+    json::Text,
+    jsonrpc::{Envelope, Params, RequestId},
     transport::Frame,
 };
 
@@ -65,8 +66,8 @@ impl Backlog {
             self.push(None, None);
             return true;
         };
-        let parsed: Result<Envelope<'_>, _> = Envelope::parse(bytes);
-        let id = match parsed {
+        let mut params = Text::UNREAD;
+        let id = match Envelope::parse(bytes, &mut params) {
             Ok(Envelope::Response(_)) => return false,
             Ok(Envelope::Notification(notification)) => {
                 return notification.method == "notifications/cancelled"

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::{
     Error, Result,
     jsonrpc::{
-        Envelope, ErrorCode, ErrorObject, Malformed, RawNotification, RawResponse, RequestId,
+        Envelope, ErrorCode, ErrorObject, Malformed, Params, RawNotification, RawResponse, RequestId,
         write_error,
     },
     protocol::{CancelledParams, ProgressParams, RequestParams},
@@ -36,7 +36,8 @@ impl Connection {
     }
 
     fn take_message(self: &Arc<Self>, bytes: &[u8]) {
-        match Envelope::parse(bytes) {
+        let mut params = RequestParams::UNREAD;
+        match Envelope::parse(bytes, &mut params) {
             Ok(envelope) => self.dispatch(envelope, None),
             Err(malformed) => self.take_malformed(malformed, bytes, None),
         }
@@ -67,9 +68,11 @@ impl Connection {
     }
 
     fn take_messages(self: &Arc<Self>, messages: &[&RawValue]) {
+        let mut params = vec![RequestParams::UNREAD; messages.len()];
         let parsed: Vec<_> = messages
             .iter()
-            .map(|raw| (Envelope::parse_str(raw.get()), raw.get()))
+            .zip(&mut params)
+            .map(|(raw, params)| (Envelope::parse_str(raw.get(), params), raw.get()))
             .collect();
         let side = self.role().side();
         let answers = parsed.iter().filter(|(it, _)| is_answered(it, side));
@@ -93,7 +96,9 @@ impl Connection {
                     Ok(()) => self.role().request(
                         self,
                         Arrival {
-                            request,
+                            id: request.id,
+                            method: &request.method,
+                            params: request.params,
                             batch: batch.cloned(),
                         },
                     ),
@@ -208,7 +213,7 @@ impl Connection {
     }
 }
 
-fn decode<T: serde::de::DeserializeOwned>(params: Option<RequestParams<'_>>) -> Option<T> {
+fn decode<T: serde::de::DeserializeOwned>(params: Option<&RequestParams<'_>>) -> Option<T> {
     params?.whole.parse().ok()
 }
 

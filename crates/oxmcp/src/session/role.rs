@@ -4,7 +4,7 @@ use std::{any::Any, fmt, sync::Arc};
 
 use crate::{
     Result,
-    jsonrpc::{RawNotification, RawRequest, RequestId},
+    jsonrpc::{RawNotification, RequestId},
     protocol::RequestParams,
     session::{
         Batch, BoxFuture, Connection,
@@ -15,7 +15,9 @@ use crate::{
 /// A request that has been admitted and waits to be served.
 #[derive(Debug)]
 pub(crate) struct Arrival<'a> {
-    pub(crate) request: RawRequest<'a, RequestParams<'a>>,
+    pub(crate) id: RequestId,
+    pub(crate) method: &'a str,
+    pub(crate) params: Option<&'a RequestParams<'a>>,
     /// The batch that the answer belongs to.
     pub(crate) batch: Option<Arc<Batch>>,
 }
