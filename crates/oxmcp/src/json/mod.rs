@@ -9,4 +9,4 @@ mod text;
 
 pub(crate) use cursor::{Checked, Cursor};
 pub(crate) use strings::write_string;
-pub(crate) use text::Text;
+pub(crate) use text::{Members, Text};

@@ -101,6 +101,47 @@ fn write_special<'a>(out: &mut Vec<u8>, bytes: &'a [u8], offset: usize) -> &'a [
     bytes.get(offset + 1..).unwrap_or_default()
 }
 
+/// What a string says whose text, without the quotes, is this. `None` where half a surrogate pair is in it. The text must
+/// have been checked; of any other, something is made.
+pub(super) fn unescape(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = next_special(rest.as_bytes(), 0) {
+        out.push_str(rest.get(..at)?);
+        let (char, length) = escaped(rest.get(at..)?)?;
+        out.push(char);
+        rest = rest.get(at + length..)?;
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+/// What the escape at the beginning stands for, and how long it is.
+fn escaped(text: &str) -> Option<(char, usize)> {
+    let char = match text.as_bytes().get(1)? {
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'u' => return escaped_unit(text),
+        byte => char::from(*byte),
+    };
+    Some((char, 2))
+}
+
+/// The same for `\u` and four digits, or two such that are one character together.
+fn escaped_unit(text: &str) -> Option<(char, usize)> {
+    let unit = |at| u16::from_str_radix(text.get(at..at + 4)?, 16).ok();
+    let first = unit(2)?;
+    if let Some(char) = char::from_u32(first.into()) {
+        return Some((char, 6));
+    }
+    let second = unit(8).filter(|_| text.get(6..8) == Some("\\u"))?;
+    let char = char::decode_utf16([first, second]).next()?.ok()?;
+    Some((char, 12))
+}
+
 fn write_escape(out: &mut Vec<u8>, byte: u8) {
     let short = match byte {
         b'"' => b'"',
@@ -139,6 +180,18 @@ mod tests {
             let mut out = Vec::new();
             write_string(&mut out, &text);
             prop_assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(&text).unwrap());
+        }
+
+        #[test]
+        fn a_string_is_read_as_serde_json_reads_it(
+            pieces in prop::collection::vec(prop::sample::select(vec![
+                "a", "é", "prose that is longer than a chunk of bytes", r#"\""#, r"\\", r"\/", r"\n", r"\r", r"\t",
+                r"\b", r"\f", r"\u0041", r"\u00e9", r"\u0000", r"\ud83d", r"\ude00", r"\uD83D\uDE00",
+            ]), 0..8),
+        ) {
+            let text = pieces.concat();
+            let expected: Option<String> = serde_json::from_str(&format!("\"{text}\"")).ok();
+            prop_assert_eq!(unescape(&text), expected, "{}", text);
         }
 
         #[test]

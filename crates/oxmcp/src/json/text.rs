@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::strings::next_special;
+use super::strings::{next_special, unescape};
 
 /// The text of one JSON value, which has been checked: walking over it needs no second look.
 ///
@@ -38,6 +38,10 @@ impl<'a> Text<'a> {
         self.text
     }
 
+    pub(crate) fn is_string(self) -> bool {
+        self.text.starts_with('"')
+    }
+
     pub(crate) fn is_null(self) -> bool {
         self.text == "null"
     }
@@ -50,17 +54,26 @@ impl<'a> Text<'a> {
     /// surrogate pair in it.
     #[inline]
     pub(crate) fn as_str(self) -> Option<Cow<'a, str>> {
-        if self.plain {
-            self.text.get(1..self.text.len() - 1).map(Cow::Borrowed)
-        } else {
-            self.unescape()
+        match self.as_plain() {
+            Some(plain) => Some(Cow::Borrowed(plain)),
+            None => self.look(),
         }
     }
 
-    fn unescape(self) -> Option<Cow<'a, str>> {
+    /// The string that the value is known to be, with nothing in it escaped.
+    #[inline]
+    pub(crate) fn as_plain(self) -> Option<&'a str> {
+        if self.plain {
+            self.text.get(1..self.text.len() - 1)
+        } else {
+            None
+        }
+    }
+
+    fn look(self) -> Option<Cow<'a, str>> {
         let inner = self.text.strip_prefix('"')?.strip_suffix('"')?;
         if memchr::memchr(b'\\', inner.as_bytes()).is_some() {
-            serde_json::from_str(self.text).ok().map(Cow::Owned)
+            unescape(inner).map(Cow::Owned)
         } else {
             Some(Cow::Borrowed(inner))
         }

@@ -307,10 +307,7 @@ mod tests {
         ] {
             assert_eq!(era(params, &Revision::ALL), Ok(Era::Legacy), "{params}");
         }
-        assert!(matches!(
-            RequestMeta::UNREAD.classify(&[]),
-            Ok(Era::Legacy)
-        ));
+        assert!(matches!(RequestMeta::UNREAD.classify(&[]), Ok(Era::Legacy)));
     }
 
     #[test]

@@ -3,7 +3,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use serde::{Serialize, Serializer};
+use serde::{Serialize, Serializer, de::DeserializeOwned};
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
     explain,
     full::{Dialect, Validator},
     infer::{Direction, infer},
-    order, portable, stream,
+    order, portable, read, stream,
 };
 use crate::{Error, Result, json::Text};
 
@@ -138,6 +138,12 @@ impl Schema {
             return Ok(());
         }
         self.validate_fully(instance)
+    }
+
+    /// Reads a value that is valid. `None` where that takes more than one look: then it must be validated, and read by
+    /// serde_json.
+    pub(crate) fn read<T: DeserializeOwned>(&self, instance: Text<'_>) -> Option<T> {
+        read::read(&self.0.fast, instance)
     }
 
     #[cold]

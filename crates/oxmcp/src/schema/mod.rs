@@ -12,6 +12,7 @@ mod kinds;
 mod options;
 mod order;
 mod portable;
+mod read;
 mod spelling;
 mod stream;
 mod strings;

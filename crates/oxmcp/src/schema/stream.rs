@@ -112,28 +112,45 @@ fn object(typed: &Typed, instance: Text<'_>) -> bool {
     if typed.values.is_some() {
         return false;
     }
-    // A name that comes twice counts once, and is accepted only if both values are: whichever is taken, it holds.
-    let mut seen = 0_u64;
+    let mut properties = Properties::of(typed);
     for (key, value) in instance.members() {
-        let Some(name) = key.as_str() else {
-            return false;
-        };
-        let position = typed.position(&name);
-        let property =
-            position.and_then(|position| Some((position, typed.properties.get(position)?)));
-        let accepted = match property {
-            Some((position, property)) => {
-                let bit = u32::try_from(position)
-                    .ok()
-                    .and_then(|it| 1_u64.checked_shl(it));
-                seen |= bit.unwrap_or(0);
-                accepts(&property.check, value)
-            }
-            None => accepts(&typed.additional, value),
-        };
-        if !accepted {
+        let name = key.as_str();
+        if !name.is_some_and(|name| properties.accept(&name, value)) {
             return false;
         }
     }
-    seen & typed.required == typed.required
+    properties.are_complete()
+}
+
+/// The properties of an object, as they are met.
+pub(super) struct Properties<'c> {
+    typed: &'c Typed,
+    /// The bits of those that were met.
+    met: u64,
+}
+
+impl<'c> Properties<'c> {
+    pub(super) fn of(typed: &'c Typed) -> Self {
+        Self { typed, met: 0 }
+    }
+
+    /// Whether a property of this name may have this value. A name that comes twice counts once, and is accepted only if
+    /// both values are: whichever is taken, it holds.
+    pub(super) fn accept(&mut self, name: &str, value: Text<'_>) -> bool {
+        let position = self.typed.position(name);
+        let property = position.and_then(|it| Some((it, self.typed.properties.get(it)?)));
+        let Some((position, property)) = property else {
+            return accepts(&self.typed.additional, value);
+        };
+        let bit = u32::try_from(position)
+            .ok()
+            .and_then(|it| 1_u64.checked_shl(it));
+        self.met |= bit.unwrap_or(0);
+        accepts(&property.check, value)
+    }
+
+    /// Whether all that are required were met.
+    pub(super) fn are_complete(&self) -> bool {
+        self.met & self.typed.required == self.typed.required
+    }
 }

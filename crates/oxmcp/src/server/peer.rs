@@ -263,15 +263,16 @@ impl ServerPeer {
         &self,
         connection: &Arc<Connection>,
         features: &Features,
-        params: RequestParams<'_>,
+        meta: Option<&RequestMeta<'_>>,
     ) -> RequestContext {
-        let peer = match params.meta.classify(&features.revisions) {
-            Ok(Era::Modern(revision)) => self.modern(revision, &params.meta).ok(),
-            _ => self.legacy().cloned(),
-        };
+        let modern = meta.and_then(|meta| match meta.classify(&features.revisions) {
+            Ok(Era::Modern(revision)) => self.modern(revision, meta).ok(),
+            _ => None,
+        });
+        let peer = modern.or_else(|| self.legacy().cloned());
         let peer = peer.unwrap_or_else(|| Arc::new(Peer::modern_stranger()));
         let mut context = ContextParts::new(connection, None, peer);
-        context.meta = params.meta.raw().map(Into::into);
+        context.meta = meta.and_then(RequestMeta::raw).map(Into::into);
         RequestContext::new(Arc::new(context))
     }
 
@@ -377,7 +378,7 @@ impl Role for ServerPeer {
         {
             roots.changed(connection, features.on_roots_changed.as_ref());
         }
-        let cx = self.context_of(connection, &features, params.unwrap_or_default());
+        let cx = self.context_of(connection, &features, params.map(|it| &it.meta));
         let params = params.map(|it| it.whole);
         let Some(next) = features.incoming.next().cloned() else {
             let params = params.unwrap_or(Text::EMPTY);

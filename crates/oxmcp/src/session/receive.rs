@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use crate::{
     Error, Result,
     jsonrpc::{
-        Envelope, ErrorCode, ErrorObject, Malformed, Params, RawNotification, RawResponse, RequestId,
-        write_error,
+        Envelope, ErrorCode, ErrorObject, Malformed, Params, RawNotification, RawResponse,
+        RequestId, write_error,
     },
     protocol::{CancelledParams, ProgressParams, RequestParams},
     session::{Arrival, Batch, Connection, Side, calls::own_id},

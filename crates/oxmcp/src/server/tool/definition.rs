@@ -4,7 +4,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     IntoToolResult, ToolArguments, ToolError,
-    handler::{ErasedHandler, erase},
+    handler::{ErasedHandler, check, erase},
     name,
 };
 use crate::{
@@ -120,6 +120,7 @@ impl Tool {
             description.into(),
             Schema::from_json(input_schema).map(|input| (input, None)),
             Arc::new(move |context, arguments, finish| {
+                check(finish.0.name(), finish.0.input(), arguments)?;
                 let running = handler(context, Text::checked(arguments).to_raw());
                 Ok(Box::pin(async move {
                     finish.with(running.await.into_tool_result())

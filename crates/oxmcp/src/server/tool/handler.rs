@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use super::{IntoToolResult, RegisteredTool, ToolError};
 use crate::{
     Result,
+    json::Text,
     protocol::CallToolResult,
     schema::{JsonSchema, Schema},
     server::handler::{Handler, HandlerContext, HandlerFuture},
@@ -40,9 +41,14 @@ pub trait ToolArguments: Sized + 'static {
     #[doc(hidden)]
     fn takes_context() -> bool;
 
-    /// Reads the input. It has been validated.
+    /// Reads the input of a call of `tool`, and holds it against the schema, where there is one.
     #[doc(hidden)]
-    fn read(context: RequestContext, arguments: &str) -> Result<Self, ToolError>;
+    fn read(
+        context: RequestContext,
+        tool: &str,
+        schema: Option<&Schema>,
+        arguments: &str,
+    ) -> Result<Self, ToolError>;
 }
 
 impl ToolArguments for () {
@@ -54,8 +60,13 @@ impl ToolArguments for () {
         false
     }
 
-    fn read(_context: RequestContext, _arguments: &str) -> Result<Self, ToolError> {
-        Ok(())
+    fn read(
+        _context: RequestContext,
+        tool: &str,
+        schema: Option<&Schema>,
+        arguments: &str,
+    ) -> Result<Self, ToolError> {
+        check(tool, schema, arguments)
     }
 }
 
@@ -68,8 +79,13 @@ impl ToolArguments for (RequestContext,) {
         true
     }
 
-    fn read(context: RequestContext, _arguments: &str) -> Result<Self, ToolError> {
-        Ok((context,))
+    fn read(
+        context: RequestContext,
+        tool: &str,
+        schema: Option<&Schema>,
+        arguments: &str,
+    ) -> Result<Self, ToolError> {
+        check(tool, schema, arguments).map(|()| (context,))
     }
 }
 
@@ -82,8 +98,13 @@ impl<Input: ToolInput> ToolArguments for (Input,) {
         false
     }
 
-    fn read(_context: RequestContext, arguments: &str) -> Result<Self, ToolError> {
-        Ok((read(arguments)?,))
+    fn read(
+        _context: RequestContext,
+        tool: &str,
+        schema: Option<&Schema>,
+        arguments: &str,
+    ) -> Result<Self, ToolError> {
+        Ok((read(tool, schema, arguments)?,))
     }
 }
 
@@ -96,12 +117,36 @@ impl<Context: HandlerContext, Input: ToolInput> ToolArguments for (Context, Inpu
         true
     }
 
-    fn read(context: RequestContext, arguments: &str) -> Result<Self, ToolError> {
-        Ok((Context::of(context), read(arguments)?))
+    fn read(
+        context: RequestContext,
+        tool: &str,
+        schema: Option<&Schema>,
+        arguments: &str,
+    ) -> Result<Self, ToolError> {
+        Ok((Context::of(context), read(tool, schema, arguments)?))
     }
 }
 
-fn read<T: DeserializeOwned>(arguments: &str) -> Result<T, ToolError> {
+/// Holds the arguments of a call against the schema.
+pub(super) fn check(tool: &str, schema: Option<&Schema>, arguments: &str) -> Result<(), ToolError> {
+    let valid = schema.map_or(Ok(()), |it| it.validate_text(Text::checked(arguments)));
+    valid.map_err(|violations| {
+        ToolError::new(format!(
+            "The arguments of {tool} are not valid.\n{violations}"
+        ))
+    })
+}
+
+fn read<T: DeserializeOwned>(
+    tool: &str,
+    schema: Option<&Schema>,
+    arguments: &str,
+) -> Result<T, ToolError> {
+    // Mostly one walk over them does both.
+    if let Some(input) = schema.and_then(|schema| schema.read(Text::checked(arguments))) {
+        return Ok(input);
+    }
+    check(tool, schema, arguments)?;
     serde_json::from_str(arguments).map_err(|error| {
         // The position is one in our own copy of the arguments: it would only confuse.
         let text = error.to_string();
@@ -115,7 +160,7 @@ fn read<T: DeserializeOwned>(arguments: &str) -> Result<T, ToolError> {
 /// A call that has begun, or that could not.
 pub(super) type Begun = Result<BoxFuture<Result<Body>>, ToolError>;
 
-/// What is done with a handler's result: it is held against the tool's output schema.
+/// What is done with a call before its handler runs and after: what goes in and out is held against the tool's schemas.
 pub(super) struct Finish(pub(super) Arc<RegisteredTool>);
 
 impl Finish {
@@ -135,7 +180,9 @@ where
     H::Returned: HandlerFuture<Output: IntoToolResult> + Send + 'static,
 {
     Arc::new(move |context, arguments, finish| {
-        let running = handler.call(Arguments::read(context, arguments)?).run();
+        let tool = &finish.0;
+        let arguments = Arguments::read(context, tool.name(), tool.input(), arguments)?;
+        let running = handler.call(arguments).run();
         Ok(Box::pin(async move {
             finish.with(running.await.into_tool_result())
         }))

@@ -90,25 +90,20 @@ impl RegisteredTool {
         arguments: Text<'_>,
     ) -> BoxFuture<Result<Body>> {
         let finish = Finish(Arc::clone(self));
-        let begun = self
-            .check_input(arguments)
-            .and_then(|()| (self.handler)(context, arguments.get(), finish));
+        let begun = (self.handler)(context, arguments.get(), finish);
         begun.unwrap_or_else(|error| {
             let failed = self.finish(Err(error));
             Box::pin(async { failed })
         })
     }
 
-    fn check_input(&self, arguments: Text<'_>) -> Result<(), ToolError> {
-        let Some(input) = &self.input else {
-            return Ok(());
-        };
-        input.validate_text(arguments).map_err(|violations| {
-            let name = &self.definition.name;
-            ToolError::new(format!(
-                "The arguments of {name} are not valid.\n{violations}"
-            ))
-        })
+    pub(super) fn name(&self) -> &str {
+        &self.definition.name
+    }
+
+    /// What arguments are held against.
+    pub(super) fn input(&self) -> Option<&Schema> {
+        self.input.as_ref()
     }
 
     pub(super) fn finish(&self, result: Result<CallToolResult, ToolError>) -> Result<Body> {
