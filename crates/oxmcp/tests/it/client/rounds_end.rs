@@ -9,7 +9,7 @@ use oxmcp::{
 use serde_json::json;
 use tokio::{
     sync::mpsc,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 
 use super::{
@@ -39,6 +39,11 @@ fn slow_user() -> (Client, mpsc::Receiver<&'static str>) {
     (client, heard)
 }
 
+/// What the handler tells next, if it does.
+async fn next(heard: &mut mpsc::Receiver<&'static str>) -> Option<&'static str> {
+    timeout(Duration::from_secs(60), heard.recv()).await.ok()?
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_first_failure_ends_the_others_and_the_call() {
     let (client, mut heard) = slow_user();
@@ -56,8 +61,8 @@ async fn the_first_failure_ends_the_others_and_the_call() {
         (error.code().value(), error.message()),
         (-1, "User rejected sampling request")
     );
-    assert_eq!(heard.recv().await, Some("asked"));
-    assert_eq!(heard.recv().await, Some("cancelled"));
+    assert_eq!(next(&mut heard).await, Some("asked"));
+    assert_eq!(next(&mut heard).await, Some("cancelled"));
     assert_silent(&mut peer).await;
 }
 
@@ -70,10 +75,10 @@ async fn ended(end: impl AsyncFnOnce(&CancellationToken, oxmcp::ClientSession)) 
     let call = tokio::spawn(call.into_future());
     let request = expect(&mut peer, "tools/call").await;
     answer(&mut peer, &request, asks(json!({"a": form()}))).await;
-    assert_eq!(heard.recv().await, Some("asked"));
+    assert_eq!(next(&mut heard).await, Some("asked"));
     end(&token, session).await;
     let error = call.await.unwrap().unwrap_err();
-    assert_eq!(heard.recv().await, Some("cancelled"));
+    assert_eq!(next(&mut heard).await, Some("cancelled"));
     error
 }
 
@@ -99,9 +104,9 @@ async fn k4_dropping_the_call_ends_the_asking() {
     let call = calling(&session);
     let request = expect(&mut peer, "tools/call").await;
     answer(&mut peer, &request, asks(json!({"a": form()}))).await;
-    assert_eq!(heard.recv().await, Some("asked"));
+    assert_eq!(next(&mut heard).await, Some("asked"));
     call.abort();
-    assert_eq!(heard.recv().await, Some("cancelled"));
+    assert_eq!(next(&mut heard).await, Some("cancelled"));
     assert_silent(&mut peer).await;
 }
 
