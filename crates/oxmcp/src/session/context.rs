@@ -138,7 +138,8 @@ impl RequestContext {
         self.parts.peer.revision
     }
 
-    /// The id of the request. `None` where a notification is being handled.
+    /// The id of the request. `None` where a notification is being handled. What a modern server asks within a result has
+    /// the key of the question for its id.
     #[must_use]
     pub fn request_id(&self) -> Option<&RequestId> {
         self.parts.id.as_ref()
