@@ -6,6 +6,8 @@ mod expand;
 mod matcher;
 mod parse;
 mod run;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use expand::Value;
 pub(crate) use matcher::{Captured, Captures, Matcher};

@@ -1,0 +1,193 @@
+//! What is read and listed.
+
+use super::*;
+
+#[tokio::test]
+async fn o6_files_are_read_in_every_revision() {
+    let temp = Temp::new();
+    temp.write("notes.txt", "hello");
+    temp.write("empty", "");
+    temp.write("deep/er/data.json", "{}");
+    temp.write("picture.PNG", [0x89, b'P', b'N', b'G', 0]);
+    temp.write("broken.txt", [b'a', 0xff]);
+    temp.write("a b+c (é)?#%.md", "# x");
+    let server = server(temp.files());
+    for revision in Revision::ALL {
+        for (uri, expected) in [
+            (
+                "t://notes.txt",
+                json!({"mimeType": "text/plain", "text": "hello"}),
+            ),
+            ("t://empty", json!({"mimeType": "text/plain", "text": ""})),
+            (
+                "t://deep/er/data.json",
+                json!({"mimeType": "application/json", "text": "{}"}),
+            ),
+            (
+                "t://deep/er/d%61ta.json",
+                json!({"mimeType": "application/json", "text": "{}"}),
+            ),
+            (
+                "t://picture.PNG",
+                json!({"mimeType": "image/png", "blob": "iVBORwA="}),
+            ),
+            (
+                "t://broken.txt",
+                json!({"mimeType": "text/plain", "blob": "Yf8="}),
+            ),
+            (
+                "t://a b+c (é)%3F%23%25.md",
+                json!({"mimeType": "text/markdown", "text": "# x"}),
+            ),
+            (
+                "t://a%20b%2Bc%20%28%C3%A9%29%3F%23%25.md",
+                json!({"mimeType": "text/markdown", "text": "# x"}),
+            ),
+        ] {
+            let mut expected = expected;
+            expected["uri"] = json!(uri);
+            assert_eq!(
+                contents(&server, revision, uri).await,
+                expected,
+                "{revision}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn o6_by_default_uris_are_those_of_the_files() {
+    let temp = Temp::new();
+    temp.write("notes.txt", "hello");
+    let files = file_resources(temp.served());
+    let uri = format!("file://{}/notes.txt", temp.served().display());
+    let server = server(files);
+    assert_eq!(
+        contents(&server, Revision::LATEST, &uri).await["text"],
+        "hello"
+    );
+    let list = answer(
+        &server,
+        Revision::LATEST,
+        "resources/templates/list",
+        json!({}),
+    )
+    .await;
+    let template = format!("file://{}/{{+path}}", temp.served().display());
+    assert_eq!(
+        list["result"]["resourceTemplates"],
+        json!([{"uriTemplate": template, "name": "files"}])
+    );
+}
+
+#[tokio::test]
+async fn o6_what_is_too_long_is_not_read() {
+    let temp = Temp::new();
+    temp.write("four", "1234");
+    temp.write("five", "12345");
+    File::create(temp.served().join("huge"))
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
+    let small = server(temp.files().max_bytes(4));
+    let usual = server(temp.files());
+    for revision in Revision::ALL {
+        assert_eq!(contents(&small, revision, "t://four").await["text"], "1234");
+        for (server, uri, limit) in [(&small, "t://five", "4"), (&usual, "t://huge", "16777216")] {
+            let answer = read(server, revision, uri).await;
+            let message = format!("the file is longer than {limit} bytes, the limit");
+            assert_eq!(answer["error"], json!({"code": -32603, "message": message}));
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn o6_names_that_are_no_text_are_percent_codes() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
+    let temp = Temp::new();
+    let name = OsStr::from_bytes(b"caf\xe9.txt");
+    fs::write(temp.served().join(name), "latin").unwrap();
+    let server = server(temp.files().listed(10));
+    for revision in Revision::ALL {
+        let session = testing::connect(&server).revision(revision).await.unwrap();
+        let listed = session.resources().all().await.unwrap();
+        assert_eq!(listed[0].uri, "t://caf%E9.txt");
+        assert_eq!(listed[0].name, "caf\u{fffd}.txt");
+        for uri in ["t://caf%E9.txt", "t://caf%e9.txt"] {
+            let read = session.read_resource(uri).await.unwrap();
+            assert_eq!(read.contents[0].as_text(), Some("latin"), "{uri}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn o6_the_list_is_bounded_and_can_be_made_again() {
+    let temp = Temp::new();
+    for name in ["c/1", "a/2", "b", "a/1"] {
+        temp.write(name, "x");
+    }
+    let server = server(temp.files().listed(3));
+    let session = testing::connect(&server).await.unwrap();
+    let uris = async || {
+        let listed = session.resources().all().await.unwrap();
+        listed.into_iter().map(|it| it.uri).collect::<Vec<_>>()
+    };
+    assert_eq!(uris().await, ["t://a/1", "t://a/2", "t://b"]);
+    fs::remove_file(temp.served().join("b")).unwrap();
+    assert_eq!(
+        refusal(&server, Revision::LATEST, "t://b").await,
+        "Resource not found: t://b"
+    );
+    temp.write("0.md", "new");
+    server.remove_resources(uris().await);
+    server.add_resources(temp.files().list(2).unwrap()).unwrap();
+    assert_eq!(uris().await, ["t://0.md", "t://a/1"]);
+    assert_eq!(temp.files().list(0).unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn o6_what_is_wrong_with_a_directory_is_said_before_the_server_serves() {
+    let temp = Temp::new();
+    temp.write("file", "");
+    for (files, said) in [
+        (
+            file_resources(temp.0.join("none")),
+            "No such file or directory",
+        ),
+        (
+            file_resources(temp.served().join("file")),
+            "Not a directory",
+        ),
+        (temp.files().uri_prefix("docs"), "must begin with a scheme"),
+        (temp.files().uri_prefix("docs://{x}/"), "leave out {}"),
+        (
+            file_resources(temp.0.join("none")).listed(1),
+            "No such file or directory",
+        ),
+    ] {
+        let error = testing::connect(&server(files)).await.unwrap_err();
+        assert!(error.message().contains(said), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn files_are_a_template_like_any_other() {
+    let temp = Temp::new();
+    temp.write("notes.txt", "hello");
+    let hint = CacheHint::public(Duration::from_secs(1));
+    let template = ResourceTemplate::from(temp.files().name("docs").cache(hint)).title("Docs");
+    let server = Server::new("files", "1.0.0").resource_template(template);
+    let list = answer(
+        &server,
+        Revision::LATEST,
+        "resources/templates/list",
+        json!({}),
+    )
+    .await;
+    let expected = json!([{"uriTemplate": "t://{+path}", "name": "docs", "title": "Docs"}]);
+    assert_eq!(list["result"]["resourceTemplates"], expected);
+    let read = read(&server, Revision::LATEST, "t://notes.txt").await;
+    assert_eq!(read["result"]["ttlMs"], 1000);
+}

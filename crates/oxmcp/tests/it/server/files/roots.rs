@@ -1,0 +1,62 @@
+//! Clients that have roots read only what is within them.
+
+use super::*;
+
+#[tokio::test]
+async fn o6_a_client_with_roots_reads_only_what_is_within_them() {
+    let temp = Temp::new();
+    temp.write("a/notes.txt", "a");
+    temp.write("b/notes.txt", "b");
+    let root = |path: &str| Root::new(format!("file://{}{path}", temp.served().display()));
+    let limited = server(temp.files().listed(1));
+    let own = server(temp.files().beyond_roots());
+    for revision in Revision::ALL {
+        for (roots, readable) in [
+            (vec![root("/a")], [true, false]),
+            (vec![root("/a/notes.txt")], [true, false]),
+            (vec![root("/b/"), root("/a/")], [true, true]),
+            (vec![root("")], [true, true]),
+            (vec![Root::new("file:///nowhere")], [false, false]),
+            (vec![], [false, false]),
+        ] {
+            let client = Client::new("rooted", "1.0.0").roots(roots);
+            let session = testing::connect(&limited).client(&client);
+            let session = session.revision(revision).await.unwrap();
+            for (uri, readable) in ["t://a/notes.txt", "t://b/notes.txt"]
+                .into_iter()
+                .zip(readable)
+            {
+                let read = session.read_resource(uri).await;
+                assert_eq!(read.is_ok(), readable, "{revision} {uri} {read:?}");
+                if let Err(error) = read {
+                    let message =
+                        format!("Resource not found: {uri}\nit is not within the client's roots");
+                    assert_eq!(error.message(), message);
+                }
+            }
+            let session = testing::connect(&own).client(&client);
+            let session = session.revision(revision).await.unwrap();
+            session.read_resource("t://b/notes.txt").await.unwrap();
+        }
+        // Without roots there is nothing to hold it against.
+        contents(&limited, revision, "t://b/notes.txt").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn o6_roots_are_those_that_the_client_has_now() {
+    let temp = Temp::new();
+    temp.write("notes.txt", "x");
+    let server = server(temp.files());
+    for revision in Revision::ALL {
+        let client = Client::new("rooted", "1.0.0").roots([Root::new("file:///nowhere")]);
+        let session = testing::connect(&server).client(&client);
+        let session = session.revision(revision).await.unwrap();
+        session.read_resource("t://notes.txt").await.unwrap_err();
+        let root = Root::new(format!("file://{}", temp.served().display()));
+        client.add_roots([root]).unwrap();
+        // The server hears of it before the next request.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        session.read_resource("t://notes.txt").await.unwrap();
+    }
+}

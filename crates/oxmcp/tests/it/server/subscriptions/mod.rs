@@ -1,0 +1,90 @@
+//! Clients hear of updates of the resources that they watch, whatever their revision and way of asking.
+
+mod hooks;
+mod telling;
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use oxmcp::{
+    Error, Limits, RequestContext, Resource, ResourceTemplate, Revision, Server, ServerSession,
+    protocol::SubscriptionFilter,
+    testing::{self, ScriptedPeer},
+};
+use serde_json::{Value, json};
+use tokio::{sync::Notify, time::Instant};
+
+use crate::support::{LEGACY, modern, request, script};
+
+const UPDATED: &str = "notifications/resources/updated";
+
+fn server() -> Server {
+    Server::new("files", "1.0.0")
+        .resource(Resource::text("file:///a", "a", ""))
+        .subscriptions()
+}
+
+/// What its hooks were called with.
+type Calls = Arc<Mutex<Vec<String>>>;
+
+/// Lets everything that is due happen.
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(11)).await;
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn open(server: &Server, revision: Revision) -> ScriptedPeer {
+    let mut peer = script(server).await;
+    if !revision.is_modern() {
+        peer.initialize(revision).await.unwrap();
+    }
+    peer
+}
+
+/// Watches a resource, in the way of the revision. Returns the answer.
+async fn watch(peer: &mut ScriptedPeer, revision: Revision, id: i64, uri: &str) -> Value {
+    let message = if revision.is_modern() {
+        let filter = json!({"notifications": {"resourceSubscriptions": [uri]}});
+        modern(id, "subscriptions/listen", filter)
+    } else {
+        request(id, "resources/subscribe", json!({"uri": uri}))
+    };
+    peer.ask(message).await.unwrap()
+}
+
+/// Watches no longer what was begun with this id.
+async fn leave(peer: &mut ScriptedPeer, revision: Revision, id: i64, uri: &str) {
+    if revision.is_modern() {
+        let params = json!({"requestId": id});
+        let cancel =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+        peer.send(cancel).await.unwrap();
+    } else {
+        let message = request(id + 1000, "resources/unsubscribe", json!({"uri": uri}));
+        let answer = peer.ask(message).await.unwrap();
+        assert_eq!(answer["result"], json!({}), "{answer}");
+    }
+}
+
+/// The URIs of the updates that arrive before the answer to a request.
+async fn updates(peer: &mut ScriptedPeer, revision: Revision) -> Vec<String> {
+    let last = if revision.is_modern() {
+        modern(4711, "server/discover", json!({}))
+    } else {
+        request(4711, "ping", json!({}))
+    };
+    peer.send(last).await.unwrap();
+    let mut updates = Vec::new();
+    loop {
+        let message = peer.receive().await.unwrap();
+        if message["id"] == 4711 {
+            return updates;
+        }
+        assert_eq!(message["method"], UPDATED, "{message}");
+        updates.push(message["params"]["uri"].as_str().unwrap().to_owned());
+    }
+}
