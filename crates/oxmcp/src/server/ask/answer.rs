@@ -18,7 +18,7 @@ use crate::{
 /// # Errors
 /// Where it is no answer to it: in a modern request the params are wrong, elsewhere the client's result is.
 pub(super) fn check(
-    key: &str,
+    key: Option<&str>,
     request: &InputRequest,
     answer: &RawValue,
     revision: Revision,
@@ -33,9 +33,10 @@ pub(super) fn check(
     checked.map_err(|problem| wrong(key, request.method(), &problem, revision))
 }
 
-/// The error for an answer that does not fit.
-pub(super) fn wrong(key: &str, method: &str, problem: &str, revision: Revision) -> Error {
-    let message = format!("the answer to {method} ({key:?}) does not fit: {problem}");
+/// The error for an answer that does not fit. The key is that of the question, where it has one.
+pub(super) fn wrong(key: Option<&str>, method: &str, problem: &str, revision: Revision) -> Error {
+    let key = key.map_or_else(String::new, |key| format!(" ({key:?})"));
+    let message = format!("the answer to {method}{key} does not fit: {problem}");
     if revision.has_input_responses() {
         Error::invalid_params(message)
     } else {

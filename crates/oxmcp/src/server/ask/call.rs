@@ -7,8 +7,16 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::live::fit;
-use crate::{Error, Result, protocol::Method, server::ServerSession, session::CallOptions};
+use super::{
+    answer::{check, wrong},
+    live::fit,
+};
+use crate::{
+    Error, Result,
+    protocol::{InputRequest, Method},
+    server::ServerSession,
+    session::CallOptions,
+};
 
 /// A request to a client that is about to be made. Await it for the result, or first say how it is to be made.
 ///
@@ -30,6 +38,8 @@ use crate::{Error, Result, protocol::Method, server::ServerSession, session::Cal
 pub struct SessionCall<M: Method> {
     session: ServerSession,
     params: Result<Box<M::Params>>,
+    /// What the answer is held against, where it answers a question.
+    question: Option<InputRequest>,
     options: CallOptions,
 }
 
@@ -39,8 +49,15 @@ impl<M: Method> SessionCall<M> {
         Self {
             session: session.clone(),
             params,
+            question: None,
             options,
         }
+    }
+
+    /// The same with the question that it puts.
+    pub(super) fn question(mut self, question: InputRequest) -> Self {
+        self.question = Some(question);
+        self
     }
 
     /// How long to wait for the answer. Default: [`Server::ask_timeout`](crate::Server::ask_timeout).
@@ -60,6 +77,7 @@ impl<M: Method> SessionCall<M> {
         let Self {
             session,
             params,
+            question,
             mut options,
         } = self;
         let mut params = params?;
@@ -72,10 +90,15 @@ impl<M: Method> SessionCall<M> {
         options.meta = fit(&mut *params, revision);
         let connection = session.connection();
         let answer = connection.call(M::NAME, params, options).await?;
-        serde_json::from_str(&answer).map_err(|error| {
-            let message = format!("the client's answer to {} does not fit: {error}", M::NAME);
-            Error::decode(message).with_source(error)
-        })
+        let wrong = |error: serde_json::Error| {
+            wrong(None, M::NAME, &error.to_string(), revision).with_source(error)
+        };
+        let Some(question) = question else {
+            return serde_json::from_str(&answer).map_err(wrong);
+        };
+        let answer = serde_json::from_str(&answer).map_err(wrong)?;
+        let answer = check(None, &question, answer, revision)?;
+        serde_json::from_str(answer.get()).map_err(wrong)
     }
 }
 

@@ -286,7 +286,7 @@ fn find(memory: &Memory, question: &Ready, cx: &RequestContext) -> Result<Option
         Found::Nowhere => Ok(None),
         Found::Came(response) => {
             let revision = cx.revision();
-            let value = answer::check(&question.key, &question.request, &response, revision)?;
+            let value = answer::check(Some(&question.key), &question.request, &response, revision)?;
             memory.learn(&question.key, &question.digest, &value);
             Ok(Some(value))
         }

@@ -29,9 +29,10 @@ pub(super) async fn ask(
             return Err(Error::cancelled(format!("the request that asked {method} was cancelled")));
         }
     };
-    let text: &RawValue = serde_json::from_str(&asked)
-        .map_err(|error| answer::wrong(key, request.method(), &error.to_string(), revision))?;
-    answer::check(key, request, text, revision)
+    let text: &RawValue = serde_json::from_str(&asked).map_err(|error| {
+        answer::wrong(Some(key), request.method(), &error.to_string(), revision)
+    })?;
+    answer::check(Some(key), request, text, revision)
 }
 
 /// Makes the request that a question is.

@@ -189,7 +189,12 @@ impl Answered {
     }
 
     fn wrong(&self, problem: &str) -> Error {
-        wrong(&self.key, self.request.method(), problem, self.revision)
+        wrong(
+            Some(&self.key),
+            self.request.method(),
+            problem,
+            self.revision,
+        )
     }
 
     /// What the user filled in.

@@ -18,10 +18,11 @@ impl ServerSession {
     /// See [elicitation](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation).
     pub fn elicit(&self, params: impl Into<ElicitParams>) -> SessionCall<method::Elicit> {
         let mut params = params.into();
+        let request = InputRequest::Elicit(params.clone());
         let ready = self
-            .can(method::Elicit::NAME, &InputRequest::Elicit(params.clone()))
+            .can(method::Elicit::NAME, &request)
             .and_then(|revision| live::identify(&mut params, revision));
-        SessionCall::new(self, ready.map(|()| Box::new(params)))
+        SessionCall::new(self, ready.map(|()| Box::new(params))).question(request)
     }
 
     /// Asks a model of the client (until 2025-11-25). In a handler,
@@ -34,7 +35,7 @@ impl ServerSession {
         let params = Box::new(params);
         let request = InputRequest::CreateMessage(params.clone());
         let ready = self.can(method::CreateMessage::NAME, &request);
-        SessionCall::new(self, ready.map(|_| params))
+        SessionCall::new(self, ready.map(|_| params)).question(request)
     }
 
     /// Asks for the client's roots (until 2025-11-25). [`roots`](Self::roots) remembers them, and in a handler
@@ -43,7 +44,7 @@ impl ServerSession {
     pub fn list_roots(&self) -> SessionCall<method::ListRoots> {
         let request = InputRequest::ListRoots(EmptyParams::default());
         let ready = self.can(method::ListRoots::NAME, &request);
-        SessionCall::new(self, ready.map(|_| Box::default()))
+        SessionCall::new(self, ready.map(|_| Box::default())).question(request)
     }
 
     /// The client's roots, which are asked for when they are first needed, and again after the client has said that they

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use oxmcp::{
     Error, RequestContext, Revision, Server, ServerSession, Tool,
     protocol::{
-        CreateMessageParams, ElicitAction, ElicitParams, ElicitSchema, ElicitUrlParams,
-        SamplingMessage,
+        BooleanSchema, CreateMessageParams, ElicitAction, ElicitParams, ElicitSchema,
+        ElicitUrlParams, SamplingMessage,
     },
 };
 use serde_json::{Value, json};
@@ -175,4 +175,23 @@ async fn a_request_can_be_refused_until_the_user_has_visited_a_url() {
             "mode": "url", "message": "Log in", "url": "https://example.com/", "elicitationId": "7",
         }]})
     );
+}
+
+#[tokio::test]
+async fn what_a_session_is_answered_is_held_against_the_form() {
+    let server = Server::new("s", "1");
+    let mut user = User::new(&server, Revision::V2025_06_18).await;
+    let session = session(&server);
+    let form = ElicitSchema::new().required("sure", BooleanSchema::default());
+    for (content, fits) in [(json!({"sure": true}), true), (json!({"sure": 7}), false)] {
+        let params = ElicitParams::form("Sure?", form.clone());
+        let (elicited, _) = tokio::join!(
+            async { session.elicit(params).await },
+            reply(&mut user, json!({"action": "accept", "content": content})),
+        );
+        match elicited {
+            Ok(_) => assert!(fits),
+            Err(error) => assert!(error.message().contains("\"sure\": expected"), "{error}"),
+        }
+    }
 }
