@@ -226,7 +226,8 @@ impl<M: Method> Call<M> {
             }
             params.fit(revision);
         }
-        if method::find(method::REQUESTS_TO_SERVER, M::NAME).is_none() {
+        let is_own = || method::find(method::REQUESTS_TO_SERVER, M::NAME).is_some();
+        if matches!(params, Params::Typed(..)) && !is_own() {
             // A user's code must not run under the outbox's lock: it may well log.
             params = Params::Written(params.into_json()?);
         }

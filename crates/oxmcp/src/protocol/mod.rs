@@ -102,6 +102,7 @@ pub use mrtr::{InputRequest, InputRequests, InputRequiredResult, InputResponse, 
 pub use ordered_map::{OrderedMap, OrderedMapIter};
 pub use pagination::{Cursor, PaginatedParams};
 pub use payload::Payload;
+pub(crate) use payload::{encode_payload, has_result_type};
 pub(crate) use progress::write_progress;
 pub use progress::{ProgressParams, ProgressToken};
 pub(crate) use projection::{Project, project_error};
@@ -133,7 +134,4 @@ pub use tools::{
     CallToolParams, CallToolResult, ListToolsResult, TaskSupport, Tool, ToolAnnotations,
     ToolExecution,
 };
-pub(crate) use wire::{
-    HasMeta, ResultType, encode_payload, encode_result, has_result_type, into_text,
-    peek_result_type,
-};
+pub(crate) use wire::{HasMeta, ResultType, encode_result, into_text, peek_result_type};

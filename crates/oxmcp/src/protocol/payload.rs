@@ -1,6 +1,11 @@
 use serde::Serialize;
+use serde_json::Value;
 
-use super::{HasMeta, Meta, Project, Revision};
+use super::{
+    HasMeta, Meta, Project, Revision,
+    wire::{append_members, append_meta, undo_on_error},
+};
+use crate::{Result, json::Text};
 
 /// What a message carries: the params or the result of a method.
 ///
@@ -35,4 +40,56 @@ impl<T: HasMeta + Project + Send + Sync> Payload for T {
     fn fit(&mut self, to: Revision) {
         self.project(to);
     }
+}
+
+/// Appends a result as [`encode_result`](super::encode_result) does, where it need not be of this crate. What it says by itself
+/// of its type and in a `_meta` stands.
+///
+/// # Errors
+/// Where the result cannot be JSON, or is no object. Then nothing is appended.
+pub(crate) fn encode_payload<R: Payload>(
+    out: &mut Vec<u8>,
+    result: &mut R,
+    to: Revision,
+    server_info: Option<&str>,
+) -> Result<()> {
+    result.fit(to);
+    let modern = to.has_result_types();
+    let server_info = server_info.filter(|_| modern);
+    if let (Some(meta), Some(info)) = (result.metadata(), server_info)
+        && meta.get(Meta::SERVER_INFO).is_none()
+    {
+        let info: Value = serde_json::from_str(info).unwrap_or_default();
+        meta.insert(Meta::SERVER_INFO, info);
+    }
+    let start = out.len();
+    undo_on_error(out, start, |out| {
+        let written = serde_json::to_string(result)?;
+        let lacks = |name| {
+            let mut members = Text::checked(&written).members();
+            modern && !members.any(|(key, _)| key.is_str(name))
+        };
+        out.push(b'{');
+        if lacks("resultType") {
+            out.extend_from_slice(br#""resultType":"complete""#);
+        }
+        let typed = out.len();
+        if lacks("_meta") {
+            append_meta(out, server_info, &Meta::default())?;
+        }
+        if typed == start + 1 && out.len() > typed {
+            // The comma before it.
+            out.remove(typed);
+        }
+        append_members(out, |out| {
+            out.extend_from_slice(written.as_bytes());
+            Ok(())
+        })
+    })
+}
+
+/// Whether a result says that it is of this type.
+pub(crate) fn has_result_type(result: Text<'_>, name: &str) -> bool {
+    let mut members = result.members();
+    members.any(|(key, value)| key.is_str("resultType") && value.is_str(name))
 }

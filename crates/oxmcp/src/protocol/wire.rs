@@ -1,7 +1,6 @@
 //! Writing results as the peer must see them, straight into the buffer that is sent.
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{
     AcknowledgedParams, CallToolParams, CallToolResult, CancelledParams, CompleteParams,
@@ -10,7 +9,7 @@ use super::{
     GetPromptParams, GetPromptResult, InitializeParams, InitializeResult, InputRequiredResult,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListRootsResult,
     ListTasksResult, ListToolsResult, ListenParams, ListenResult, LoggingMessageParams, Meta,
-    NotificationParams, PaginatedParams, Payload, ProgressParams, Project, ReadResourceParams,
+    NotificationParams, PaginatedParams, ProgressParams, Project, ReadResourceParams,
     ReadResourceResult, ResourceUpdatedParams, Revision, SetLevelParams, SubscribeParams, Task,
     TaskParams, TaskPayload,
 };
@@ -143,53 +142,8 @@ pub(crate) fn encode_result<R: Project + HasMeta>(
     })
 }
 
-/// Does the same for a result that need not be of this crate. What it says by itself of its type and in a `_meta` stands.
-///
-/// # Errors
-/// Where the result cannot be JSON, or is no object. Then nothing is appended.
-pub(crate) fn encode_payload<R: Payload>(
-    out: &mut Vec<u8>,
-    result: &mut R,
-    to: Revision,
-    server_info: Option<&str>,
-) -> Result<()> {
-    result.fit(to);
-    let modern = to.has_result_types();
-    let server_info = server_info.filter(|_| modern);
-    if let (Some(meta), Some(info)) = (result.metadata(), server_info)
-        && meta.get(Meta::SERVER_INFO).is_none()
-    {
-        let info: Value = serde_json::from_str(info).unwrap_or_default();
-        meta.insert(Meta::SERVER_INFO, info);
-    }
-    let start = out.len();
-    undo_on_error(out, start, |out| {
-        let written = serde_json::to_string(result)?;
-        let lacks = |name| {
-            let mut members = Text::checked(&written).members();
-            modern && !members.any(|(key, _)| key.is_str(name))
-        };
-        out.push(b'{');
-        if lacks("resultType") {
-            out.extend_from_slice(br#""resultType":"complete""#);
-        }
-        let typed = out.len();
-        if lacks("_meta") {
-            append_meta(out, server_info, &Meta::default())?;
-        }
-        if typed == start + 1 && out.len() > typed {
-            // The comma before it.
-            out.remove(typed);
-        }
-        append_members(out, |out| {
-            out.extend_from_slice(written.as_bytes());
-            Ok(())
-        })
-    })
-}
-
 /// Appends `"_meta":{…}` after a comma, if there is anything to say.
-fn append_meta(
+pub(super) fn append_meta(
     out: &mut Vec<u8>,
     server_info: Option<&str>,
     meta: &Meta,
@@ -214,7 +168,7 @@ fn append_meta(
 
 /// Appends the members of the object that `write` writes, and the brace that closes it. A brace was opened
 /// before, and members may stand behind it.
-fn append_members(
+pub(super) fn append_members(
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
 ) -> serde_json::Result<()> {
@@ -240,7 +194,7 @@ fn append(out: &mut Vec<u8>, value: &impl HasMeta) -> Result<()> {
 }
 
 /// Nothing half-written stays behind.
-fn undo_on_error(
+pub(super) fn undo_on_error(
     out: &mut Vec<u8>,
     start: usize,
     write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
@@ -280,15 +234,9 @@ pub(crate) fn peek_result_type(result: Text<'_>) -> ResultType {
     }
 }
 
-/// Whether a result says that it is of this type.
-pub(crate) fn has_result_type(result: Text<'_>, name: &str) -> bool {
-    let mut members = result.members();
-    members.any(|(key, value)| key.is_str("resultType") && value.is_str(name))
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::protocol::Completion;

@@ -5,6 +5,7 @@ mod listens;
 mod methods;
 mod notifications;
 mod problems;
+mod results;
 mod wire;
 
 use oxmcp::{

@@ -39,29 +39,13 @@ fn chatty() -> Server {
     Server::new("chatty", "1.0.0").tool(tool)
 }
 
-#[derive(serde::Deserialize, JsonSchema)]
-struct Count {
-    n: u32,
-}
-
-/// A server whose tool logs `n` messages.
-fn flood(options: LogOptions) -> Server {
-    let tool = Tool::new(
-        "flood",
-        "Log n times",
-        |cx: RequestContext, Count { n }| async move {
-            for index in 0..n {
-                cx.log(LoggingLevel::Error, index).await;
-            }
-            "done"
-        },
-    );
-    Server::new("flood", "1.0.0")
-        .logging_with(options)
-        .tool(tool)
-}
-
-fn call(id: i64, name: &str, arguments: Value, revision: Revision, level: Option<&str>) -> Value {
+pub(super) fn call(
+    id: i64,
+    name: &str,
+    arguments: Value,
+    revision: Revision,
+    level: Option<&str>,
+) -> Value {
     let params = json!({"name": name, "arguments": arguments});
     if !revision.is_modern() {
         return request(id, "tools/call", params);
@@ -74,7 +58,7 @@ fn call(id: i64, name: &str, arguments: Value, revision: Revision, level: Option
 }
 
 /// Sends a call, and gives what is heard before its answer.
-async fn heard(peer: &mut ScriptedPeer, call: Value) -> Vec<Value> {
+pub(super) async fn heard(peer: &mut ScriptedPeer, call: Value) -> Vec<Value> {
     let id = call["id"].clone();
     peer.send(call).await.unwrap();
     let mut heard = Vec::new();
@@ -100,7 +84,7 @@ fn all_from(level: LoggingLevel) -> Vec<&'static str> {
 }
 
 /// A client that has opened a session, where the revision has sessions.
-async fn client(server: &Server, revision: Revision) -> ScriptedPeer {
+pub(super) async fn client(server: &Server, revision: Revision) -> ScriptedPeer {
     let mut peer = script(server).await;
     if !revision.is_modern() {
         peer.initialize(revision).await.unwrap();
@@ -294,49 +278,6 @@ async fn nothing_follows_the_answer() {
             advance(Duration::from_secs(2)).await;
         }
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn q2_a_session_hears_so_many_at_once_and_so_many_a_second() {
-    for revision in Revision::ALL {
-        let mut peer = client(&flood(LogOptions::default().rate(2, 5)), revision).await;
-        let mut flood = async |n: u32| {
-            let call = call(1, "flood", json!({"n": n}), revision, Some("debug"));
-            let heard = heard(&mut peer, call).await;
-            heard
-                .into_iter()
-                .map(|params| params["data"].clone())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(flood(20).await, [0, 1, 2, 3, 4], "{revision}");
-        assert_eq!(flood(1).await, Vec::<Value>::new());
-        advance(Duration::from_secs(1)).await;
-        let told =
-            json!({"msg": "log messages were dropped, because there were too many", "dropped": 16});
-        assert_eq!(flood(3).await, [told, json!(0), json!(1)]);
-        advance(Duration::from_secs(3600)).await;
-        let again = flood(20).await;
-        assert_eq!((again[0]["dropped"].clone(), again.len()), (json!(1), 6));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn q2_without_a_limit_all_is_heard_by_a_slow_reader_too() {
-    let limits = oxmcp::Limits {
-        max_unsent_bytes: 2_000,
-        ..oxmcp::Limits::default()
-    };
-    let server = flood(LogOptions::default().rate(0, 0)).limits(limits);
-    let mut peer = client(&server, Revision::V2025_11_25).await;
-    let call = call(1, "flood", json!({"n": 5_000}), Revision::V2025_11_25, None);
-    peer.send(call).await.unwrap();
-    for index in 0..5_000 {
-        if index % 1_000 == 0 {
-            sleep(Duration::from_secs(1)).await;
-        }
-        assert_eq!(peer.receive().await.unwrap()["params"]["data"], index);
-    }
-    assert_eq!(text(&peer.receive().await.unwrap()), "done");
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod handlers;
 mod listen;
 #[cfg(feature = "tracing-subscriber")]
 mod log_layer;
+mod log_rate;
 mod logging;
 mod negotiation;
 mod pages;
