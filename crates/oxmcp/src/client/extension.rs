@@ -44,7 +44,7 @@ impl ClientSession {
     /// # Cancel safety
     /// Cancel safe: dropped while it waits for room, nothing has been sent.
     pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
-        let params = members::<N>(&params)?;
+        let params = members::<N>(params)?;
         self.may_send(&[], N::NAME)?;
         let envelope = self.connection().role().envelope();
         let envelope = envelope.map(|members| format!("{{{members}}}"));

@@ -15,7 +15,7 @@ use crate::{
 ///
 /// # Errors
 /// Where the notification is the protocol's own, or its params are no object.
-pub(crate) fn members<N: Notification>(params: &impl Serialize) -> Result<JsonObject> {
+pub(crate) fn members<N: Notification>(params: impl Serialize) -> Result<JsonObject> {
     let tables = [
         method::NOTIFICATIONS_TO_CLIENT,
         method::NOTIFICATIONS_TO_SERVER,

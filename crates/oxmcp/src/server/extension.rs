@@ -8,11 +8,13 @@ use crate::{
     Error, Extension, Result,
     extension::{members, say},
     protocol::{
-        JsonObject, Method, Notification,
+        Era, JsonObject, Method, Notification, RequestMeta,
         method::{self, Row},
     },
-    server::{Server, ServerSession, SessionCall, listen::Event},
-    session::{RequestContext, Side},
+    server::{
+        Server, ServerSession, SessionCall, features::Features, listen::Event, peer::ServerPeer,
+    },
+    session::{Connection, ContextParts, Peer, RequestContext, Side},
 };
 
 impl Server {
@@ -63,7 +65,7 @@ impl Server {
                 "no extension of this server has the key {key:?}: say so with Extension::listen_key"
             )));
         };
-        let params = members::<N>(&params)?;
+        let params = members::<N>(params)?;
         let (value, name) = (value.into(), N::NAME);
         for session in self.sessions() {
             let peer = session.peer();
@@ -111,7 +113,7 @@ impl ServerSession {
     /// Cancel safe: dropped while it waits for room, nothing has been sent.
     pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
         let name = N::NAME;
-        let params = members::<N>(&params)?;
+        let params = members::<N>(params)?;
         let modern = "modern clients hear of their requests and subscriptions only: use RequestContext::notify or \
                       Server::publish";
         self.may_send(&[], name, modern)?;
@@ -129,6 +131,27 @@ impl ServerSession {
         let features = self.server().features().clone();
         let extensions = &features.extensions;
         extensions.may_send(table, name, client.revision, declared)
+    }
+}
+
+impl ServerPeer {
+    /// The context of a notification. It need not say who sent it: then it is of the session, or where there is none of a
+    /// modern client.
+    pub(super) fn context_of(
+        &self,
+        connection: &Arc<Connection>,
+        features: &Features,
+        meta: Option<&RequestMeta<'_>>,
+    ) -> RequestContext {
+        let modern = meta.and_then(|meta| match meta.classify(&features.revisions) {
+            Ok(Era::Modern(revision)) => self.modern(revision, meta).ok(),
+            _ => None,
+        });
+        let peer = modern.or_else(|| self.legacy().cloned());
+        let peer = peer.unwrap_or_else(|| Arc::new(Peer::modern_stranger()));
+        let mut context = ContextParts::new(connection, None, peer);
+        context.meta = meta.and_then(RequestMeta::raw).map(Into::into);
+        RequestContext::new(Arc::new(context))
     }
 }
 
@@ -156,7 +179,7 @@ impl RequestContext {
     /// # Cancel safety
     /// Cancel safe: dropped while it waits for room, nothing has been sent.
     pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
-        let params = members::<N>(&params)?;
+        let params = members::<N>(params)?;
         let session = self
             .server_session()
             .ok_or_else(|| Error::misuse("only servers send what belongs to a request"))?;

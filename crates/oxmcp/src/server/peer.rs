@@ -233,7 +233,7 @@ impl ServerPeer {
         )))
     }
 
-    fn modern(&self, revision: Revision, meta: &RequestMeta<'_>) -> Result<Arc<Peer>> {
+    pub(super) fn modern(&self, revision: Revision, meta: &RequestMeta<'_>) -> Result<Arc<Peer>> {
         let mut last = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
         let (info, capabilities) = meta.identity();
         if let Some(last) = &*last
@@ -255,25 +255,6 @@ impl ServerPeer {
             peer: Arc::clone(&peer),
         });
         Ok(peer)
-    }
-
-    /// The context of a notification. It need not say who sent it: then it is of the session, or where there is none of a
-    /// modern client.
-    fn context_of(
-        &self,
-        connection: &Arc<Connection>,
-        features: &Features,
-        meta: Option<&RequestMeta<'_>>,
-    ) -> RequestContext {
-        let modern = meta.and_then(|meta| match meta.classify(&features.revisions) {
-            Ok(Era::Modern(revision)) => self.modern(revision, meta).ok(),
-            _ => None,
-        });
-        let peer = modern.or_else(|| self.legacy().cloned());
-        let peer = peer.unwrap_or_else(|| Arc::new(Peer::modern_stranger()));
-        let mut context = ContextParts::new(connection, None, peer);
-        context.meta = meta.and_then(RequestMeta::raw).map(Into::into);
-        RequestContext::new(Arc::new(context))
     }
 
     fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {

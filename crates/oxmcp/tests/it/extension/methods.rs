@@ -5,9 +5,9 @@ use std::io;
 use oxmcp::{
     Error, RequestContext, Revision, Server, Tool,
     middleware::{self, Next, Request},
-    protocol::{CallToolParams, CallToolResult, EmptyParams, Meta, Method, Payload},
+    protocol::Method,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
 use crate::support::{LEGACY, answer, request, script};

@@ -66,8 +66,9 @@ impl Schema {
     /// Holds a message against a definition.
     pub(crate) fn assert_fits(&self, definition: &str, message: &Value) {
         let mut root = self.root.clone();
-        let places = ["$defs", "definitions"].into_iter();
-        let place = places.filter(|it| root.get(it).is_some()).last();
+        let place = ["$defs", "definitions"]
+            .into_iter()
+            .find(|it| root.get(it).is_some());
         root["$ref"] = format!("#/{}/{definition}", place.unwrap_or_default()).into();
         let validator = jsonschema::validator_for(&root).expect("official schemas are schemas");
         let problems: Vec<_> = validator

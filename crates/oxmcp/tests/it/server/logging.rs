@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use oxmcp::{
-    JsonSchema, RequestContext, Result, Revision, Server, Tool,
+    RequestContext, Result, Revision, Server, Tool,
     logging::LogOptions,
     middleware::{self, Next, Request},
     protocol::{LoggingLevel, LoggingMessageParams},
