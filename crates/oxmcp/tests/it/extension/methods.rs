@@ -68,7 +68,10 @@ async fn what_fails_is_said_as_everywhere() {
     let other = clock().method::<Add, _>(.., |_: Hours| async {
         Err::<Hours, _>(io::Error::other("it is rusty"))
     });
-    let panics = clock().method::<Add, _>(.., |_: Hours| async { None::<Hours>.unwrap() });
+    let panics = clock().method::<Add, _>(.., |Hours { hours: h }: Hours| async move {
+        assert!(h > 1_000, "the handler panics");
+        hours(h)
+    });
     let cases = [
         (own, json!({"hours": 1}), 4711, "it is broken"),
         (other, json!({"hours": 1}), -32603, "it is rusty"),

@@ -39,6 +39,7 @@ fn chatty() -> Server {
     Server::new("chatty", "1.0.0").tool(tool)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
 pub(super) fn call(
     id: i64,
     name: &str,

@@ -119,7 +119,7 @@ async fn a_server_serves_what_its_revision_has() {
             }
         }
     }
-    let observed = drawn(|name, revision| served.iter().any(|it| *it == (name, revision)));
+    let observed = drawn(|name, revision| served.contains(&(name, revision)));
     let table = in_table(method::REQUESTS_TO_SERVER);
     let offered = |name: &str, revision| !is_experiment(name) && table(name, revision);
     assert_eq!(observed, drawn(offered));
@@ -176,7 +176,7 @@ async fn a_client_answers_what_its_revision_has() {
             }
         }
     }
-    let observed = drawn(|name, revision| served.iter().any(|it| *it == (name, revision)));
+    let observed = drawn(|name, revision| served.contains(&(name, revision)));
     let table = in_table(method::REQUESTS_TO_CLIENT);
     let answered = |name: &str, revision| !is_experiment(name) && table(name, revision);
     assert_eq!(observed, drawn(answered));
