@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use oxmcp::{
-    RequestContext, Result, Revision, Server, Tool,
+    RequestContext, Revision, Server, Tool,
     logging::LogOptions,
     middleware::{self, Next, Request},
-    protocol::{LoggingLevel, LoggingMessageParams},
+    protocol::LoggingLevel,
     testing::ScriptedPeer,
 };
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use tokio::time::{advance, sleep};
 
 use crate::support::{LEGACY, answer, modern, request, script, text};
 
-const MESSAGE: &str = "notifications/message";
+pub(super) const MESSAGE: &str = "notifications/message";
 
 const LEVELS: [LoggingLevel; 8] = [
     LoggingLevel::Debug,
@@ -28,7 +28,7 @@ const LEVELS: [LoggingLevel; 8] = [
 ];
 
 /// A server whose tool logs a message of each level.
-fn chatty() -> Server {
+pub(super) fn chatty() -> Server {
     let tool = Tool::new("chat", "Log a lot", |cx: RequestContext| async move {
         for level in LEVELS {
             let data = json!({"msg": level.as_str()});
@@ -279,47 +279,6 @@ async fn nothing_follows_the_answer() {
             advance(Duration::from_secs(2)).await;
         }
     }
-}
-
-#[tokio::test]
-async fn q1_a_session_can_be_told_outside_any_request() -> Result<()> {
-    let say = |level| {
-        LoggingMessageParams::new(level, &"hello")
-            .unwrap()
-            .with_logger("doors")
-    };
-    for revision in LEGACY {
-        let server = chatty().logging();
-        let mut peer = client(&server, revision).await;
-        let session = server.sessions().next().unwrap();
-        session.log(say(LoggingLevel::Debug)).await?;
-        session.log(say(LoggingLevel::Notice)).await?;
-        let heard = peer.receive().await?;
-        assert_eq!(heard["method"], MESSAGE);
-        assert_eq!(
-            heard["params"],
-            json!({"level": "notice", "logger": "doors", "data": "hello"})
-        );
-    }
-
-    let server = chatty().logging();
-    let _peer = script(&server).await;
-    let session = server.sessions().next().unwrap();
-    let modern = session.log(say(LoggingLevel::Alert)).await.unwrap_err();
-    assert!(
-        modern.is_unsupported() && modern.message().contains("RequestContext::log"),
-        "{modern}"
-    );
-
-    let server = chatty();
-    let _peer = client(&server, Revision::V2025_11_25).await;
-    let session = server.sessions().next().unwrap();
-    let undeclared = session.log(say(LoggingLevel::Alert)).await.unwrap_err();
-    assert!(
-        undeclared.message().contains("Server::logging()"),
-        "{undeclared}"
-    );
-    Ok(())
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ mod listen;
 #[cfg(feature = "tracing-subscriber")]
 mod log_layer;
 mod log_rate;
+mod log_session;
 mod logging;
 mod negotiation;
 mod pages;
