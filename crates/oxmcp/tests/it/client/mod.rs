@@ -22,7 +22,7 @@ mod structured;
 mod subscriptions;
 mod watch;
 
-use std::future::IntoFuture;
+use std::{future::IntoFuture, time::Duration};
 
 use oxmcp::{
     Client, ClientSession, Result, Revision,
@@ -31,7 +31,7 @@ use oxmcp::{
     testing::ScriptedPeer,
 };
 use serde_json::{Value, json};
-use tokio::{select, task::JoinHandle};
+use tokio::{select, task::JoinHandle, time::timeout};
 
 /// A client that connects to a server by script, which has not answered yet.
 async fn connecting(client: Client) -> (ScriptedPeer, JoinHandle<Result<ClientSession>>) {
@@ -46,7 +46,10 @@ pub(crate) fn client() -> Client {
 
 /// The next message, which must be of this method.
 pub(crate) async fn expect(peer: &mut ScriptedPeer, method: &str) -> Value {
-    let message = peer.receive().await.unwrap();
+    // Longer than anything waits: a message that never comes must not hang the test.
+    let patience = Duration::from_secs(1_000_000);
+    let message = timeout(patience, peer.receive()).await;
+    let message = message.unwrap_or_else(|_| panic!("no {method} came")).unwrap();
     assert_eq!(message["method"], method, "{message}");
     message
 }
