@@ -242,11 +242,14 @@ fn prompts() {
 #[test]
 fn subscriptions() {
     insta::assert_snapshot!(prints(("subscriptions", &[])), @r"
-    By handlers:
+    Lists, by handlers:
       in 2025-06-18 there are 3 tools now
       in 2026-07-28 there are 3 tools now
+    A resource, by watching it:
+      in 2025-06-18 notes://todo has changed
+      in 2026-07-28 notes://todo has changed
     By a subscription:
-      the server tells of tools: true, and of 0 resources
+      the server tells of tools: true, of prompts: false
       the tools have changed
       this side has ended it
     ");

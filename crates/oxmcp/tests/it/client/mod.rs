@@ -49,7 +49,9 @@ pub(crate) async fn expect(peer: &mut ScriptedPeer, method: &str) -> Value {
     // Longer than anything waits: a message that never comes must not hang the test.
     let patience = Duration::from_secs(1_000_000);
     let message = timeout(patience, peer.receive()).await;
-    let message = message.unwrap_or_else(|_| panic!("no {method} came")).unwrap();
+    let message = message
+        .unwrap_or_else(|_| panic!("no {method} came"))
+        .unwrap();
     assert_eq!(message["method"], method, "{message}");
     message
 }

@@ -1,8 +1,14 @@
 //! Resources are watched in every revision.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
 use oxmcp::{
-    ClientSession, Error, Limits, ResourceWatch, Result, Revision, SubscriptionEnd,
-    testing::ScriptedPeer,
+    ClientSession, Error, Limits, RequestContext, Resource, ResourceWatch, Result, Revision,
+    Server, SubscriptionEnd,
+    testing::{self, ScriptedPeer},
 };
 use serde_json::json;
 use tokio::{task::JoinHandle, time::timeout};
@@ -252,4 +258,37 @@ async fn p1_what_is_not_taken_is_bounded() {
     assert_eq!(watch.end(), Some(SubscriptionEnd::Local));
     peer.close().await.unwrap();
     closing.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn p1_updates_of_a_resource_reach_who_watches_it_in_every_revision() {
+    for revision in Revision::ALL {
+        let (begun, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (begins, ends) = (Arc::clone(&begun), Arc::clone(&ended));
+        let server = Server::new("files", "1.0.0")
+            .resource(Resource::text("file:///a", "a", ""))
+            .on_subscribe(
+                move |_: RequestContext, _: String| {
+                    begins.fetch_add(1, Relaxed);
+                    async { Ok::<_, Error>(()) }
+                },
+                move |_, _| {
+                    ends.fetch_add(1, Relaxed);
+                    async {}
+                },
+            );
+        let connecting = testing::connect(&server).revision(revision);
+        let session = connecting.await.unwrap();
+        let mut watch = session.watch_resource("file:///a").await.unwrap();
+        let mut other = session.watch_resource("file:///a").await.unwrap();
+        for _ in 0..3 {
+            server.resource_updated("file:///a");
+            assert_eq!(watch.next().await.unwrap().uri, "file:///a", "{revision}");
+            assert_eq!(other.next().await.unwrap().uri, "file:///a", "{revision}");
+        }
+        assert_eq!(begun.load(Relaxed), 1, "{revision}");
+        drop((watch, other));
+        tokio::time::sleep(SECOND).await;
+        assert_eq!(ended.load(Relaxed), 1, "{revision}");
+    }
 }
