@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::client::Client;
 
-/// How much of the answers of servers a [`Client`](crate::Client) keeps, and for how long.
+/// How much of the answers of servers a [`Client`] keeps, and for how long.
 ///
 /// A server says of its lists, of the resources that it lets read and of what it is how long they stay fresh, and who may
 /// share them. Within that time the same question is answered without asking it again, unless the server says before
