@@ -2,11 +2,12 @@
 //!
 //! It is our own, since nothing else that is kept well fits. The crate `jsonschema` was used before: it is complete and
 //! quick, and with the fifty crates that it stands on it was more than half of the build of a whole server. The others
-//! are incomplete, or bring the same crates for formats and URIs, which are hints and names here. Against the official test suite
-//! and against `jsonschema` this one is held by tests; the work that a value may cause is bounded besides.
+//! are incomplete, or bring the same crates for formats and URIs, which are hints and names here. Tests hold this one against
+//! `jsonschema`, and the work that a value may cause is bounded besides.
 //!
-//! A schema becomes nodes that name each other by number ([`compile`], [`keywords`]), references are looked up in [`resources`],
-//! and [`run`] walks over a value and collects [`Offence`]s, which are put into words elsewhere.
+//! A schema becomes nodes that name each other by number ([`compile`], [`keywords`], [`assertions`]); references are looked up
+//! in [`resources`]. [`run`] holds a value against the nodes, with [`apply`] for the same value and [`within`] for what is
+//! in it, and collects [`Offence`]s, which are put into words elsewhere.
 
 mod apply;
 mod assertions;

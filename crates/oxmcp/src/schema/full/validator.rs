@@ -12,7 +12,7 @@ use super::{
 
 pub(super) type NodeId = usize;
 
-/// A compiled schema. [`violations`](Self::violations) and [`accepts`](Self::accepts) use it.
+/// A compiled schema. [`accepts`](Self::accepts) and [`offences`](Self::offences) use it.
 #[derive(Debug)]
 pub(in crate::schema) struct Validator {
     pub(super) documents: Vec<Arc<Value>>,
