@@ -17,11 +17,15 @@ pub(super) enum Direction {
 /// The portable schema of `T`, with marks.
 pub(super) fn infer<T: JsonSchema + ?Sized>(direction: Direction) -> Value {
     let generator = settings(direction).into_generator();
-    let mut schema =
-        order::with_declared_order(|| generator.into_root_schema_for::<T>()).to_value();
+    let schema = order::with_declared_order(|| generator.into_root_schema_for::<T>());
+    finish(schema.to_value(), &T::schema_name(), direction)
+}
+
+/// What is done to the schema of every type: once for all, since this is compiled for each tool otherwise.
+fn finish(mut schema: Value, name: &str, direction: Direction) -> Value {
     if let Value::Object(root) = &mut schema {
         // A name of Rust tells a model nothing; a title that the author has chosen does.
-        if root.get("title").and_then(Value::as_str) == Some(T::schema_name().as_ref()) {
+        if root.get("title").and_then(Value::as_str) == Some(name) {
             root.remove("title");
         }
         if direction == Direction::Input {
