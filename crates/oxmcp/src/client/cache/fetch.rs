@@ -213,3 +213,14 @@ fn is_failure(error: &Error) -> bool {
     let failed = error.is_protocol() && error.code() == ErrorCode::INTERNAL_ERROR;
     failed || error.is_timeout() || error.is_closed()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::CallToolParams;
+
+    #[test]
+    fn how_a_cache_is_used_takes_no_room_in_calls_of_tools() {
+        assert_eq!(size_of::<Params<CallToolParams>>(), size_of::<Vec<u8>>());
+    }
+}
