@@ -80,8 +80,8 @@ pub(crate) fn serve(
         memory.begin(Mode::ByHand(None), None, InputResponses::new());
         return Ok(shim::serve(cx, target.arguments, begin));
     }
-    let token = token(&call.params)?;
-    let responses = responses(&call.params)?;
+    let token = token(call.params)?;
+    let responses = responses(call.params)?;
     if asks == Asks::ByHand {
         memory.begin(Mode::ByHand(token), None, responses);
         return Ok(wrap(begin(cx.clone(), target.arguments), |future| {
