@@ -72,6 +72,7 @@ impl Connection {
 
     /// Asks the driver to close: nothing new is begun, what runs may finish within a bound.
     pub(crate) fn begin_close(&self) {
+        self.lane.closing();
         self.closing.set();
         self.outbox.call_attention();
     }

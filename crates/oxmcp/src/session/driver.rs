@@ -34,6 +34,10 @@ pub(crate) async fn drive(
         Ok(()) => Outcome::Closed,
         Err(error) => Outcome::Failed(error.message().to_owned()),
     };
+    if connection.is_closing() {
+        // What has arrived is handled while the session is still one.
+        connection.lane.flush(connection.limits.drain).await;
+    }
     connection.cut(outcome);
     if let Err(error) = write.close().await {
         tracing::debug!(%error, "the transport did not close cleanly");

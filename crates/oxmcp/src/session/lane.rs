@@ -3,9 +3,14 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use tokio::task::yield_now;
+use tokio::{
+    sync::oneshot,
+    task::{self, yield_now},
+    time::timeout,
+};
 
 use crate::session::{BoxFuture, panics};
 
@@ -20,6 +25,9 @@ pub(crate) struct Lane {
 struct State {
     queue: VecDeque<BoxFuture<()>>,
     running: bool,
+    /// Who runs the handlers.
+    runner: Option<task::Id>,
+    closed_from_within: bool,
 }
 
 impl std::fmt::Debug for State {
@@ -51,8 +59,32 @@ impl Lane {
         state.queue.push_back(job);
         if !state.running {
             state.running = true;
-            drop(state);
-            tokio::spawn(Arc::clone(self).run());
+            state.runner = Some(tokio::spawn(Arc::clone(self).run()).id());
+        }
+    }
+
+    /// The session is about to be closed. A handler that closes it is not waited for: it waits itself.
+    pub(crate) fn closing(&self) {
+        let mut state = self.lock();
+        state.closed_from_within |= state.running && state.runner == task::try_id();
+    }
+
+    /// Waits until all that is queued now has been handled, or given way, but no longer than that.
+    pub(crate) async fn flush(self: &Arc<Self>, limit: Duration) {
+        let (done, all_done) = oneshot::channel();
+        let is_over = {
+            let state = self.lock();
+            !state.running || state.closed_from_within
+        };
+        if is_over {
+            return;
+        }
+        self.push(Box::pin(async {
+            // Whoever waited may have gone.
+            let _ = done.send(());
+        }));
+        if timeout(limit, all_done).await.is_err() {
+            tracing::warn!("the session ends, and notifications still wait for their handlers");
         }
     }
 

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use oxmcp::{Client, Revision, middleware, testing::ScriptedPeer};
+use oxmcp::{Client, ClientSession, Revision, middleware, testing::ScriptedPeer};
 use serde_json::{Value, json};
 use tokio::{
     sync::mpsc::{self, Receiver},
-    time::timeout,
+    time::{Instant, sleep, timeout},
 };
 
-use super::{client, pass_on, session_of};
+use super::{answer, client, expect, pass_on, session_of};
+use crate::support::LEGACY;
 
 /// A client that tells what it hears.
 fn listening() -> (Client, Receiver<String>) {
@@ -107,4 +108,49 @@ async fn a_handler_that_panics_harms_nobody() {
         .await;
     }
     assert_eq!(heard.recv().await.unwrap().get(), "2");
+}
+
+/// A message of a server, and then the answer to a ping, so that the message has arrived.
+async fn says_and_answers(peer: &mut ScriptedPeer, session: &ClientSession, times: usize) {
+    for _ in 0..times {
+        let params = json!({"level": "info", "data": "said"});
+        says(peer, "notifications/message", params).await;
+    }
+    let pinging = tokio::spawn({
+        let session = session.clone();
+        async move { session.ping().await }
+    });
+    let ping = expect(peer, "ping").await;
+    answer(peer, &ping, json!({})).await;
+    pinging.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_arrived_is_heard_before_the_session_is_closed() {
+    for revision in LEGACY {
+        let (sender, mut heard) = mpsc::channel(16);
+        let client = client().on_log(move |_, _| {
+            let sender = sender.clone();
+            async move {
+                sleep(Duration::from_secs(1)).await;
+                sender.send(()).await.unwrap();
+            }
+        });
+        let (mut peer, session, _) = session_of(client, revision).await;
+        says_and_answers(&mut peer, &session, 3).await;
+        session.close().await.unwrap();
+        for _ in 0..3 {
+            heard.try_recv().unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_can_close_the_session() {
+    let client = client().on_log(|_, session| async move { session.close().await.unwrap() });
+    let (mut peer, session, _) = session_of(client, Revision::LATEST_LEGACY).await;
+    let start = Instant::now();
+    says_and_answers(&mut peer, &session, 2).await;
+    session.wait().await.unwrap();
+    assert_eq!(start.elapsed(), Duration::ZERO);
 }
