@@ -240,6 +240,37 @@ fn prompts() {
 }
 
 #[test]
+fn logging() {
+    insta::assert_snapshot!(prints(("logging", &[])), @r#"
+    2025-11-25, from debug on:
+      debug [] "opening the file"
+      info [logging] {"lines":12,"msg":"parsed"}
+      warning [import] {"file":"tea.csv","msg":"3 lines were skipped"}
+    2025-11-25, from warning on:
+      warning [import] {"file":"tea.csv","msg":"3 lines were skipped"}
+    2026-07-28, from debug on:
+      debug [] "opening the file"
+      info [logging] {"lines":12,"msg":"parsed"}
+      warning [import] {"file":"tea.csv","msg":"3 lines were skipped"}
+    2026-07-28, from warning on:
+      warning [import] {"file":"tea.csv","msg":"3 lines were skipped"}
+    "#);
+}
+
+#[test]
+fn views() {
+    insta::assert_snapshot!(prints(("views", &[])), @r#"
+    guest sees order (Some(Private))
+      and can read shop://menu
+      Unknown tool: close (there are: order) (code -32602)
+    console sees close and order (Some(Private))
+      and can read shop://books
+      and can read shop://menu
+      and can close the shop
+    "#);
+}
+
+#[test]
 fn subscriptions() {
     insta::assert_snapshot!(prints(("subscriptions", &[])), @r"
     Lists, by handlers:
