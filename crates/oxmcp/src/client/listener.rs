@@ -56,14 +56,9 @@ impl Listeners {
     /// The server ends a subscription. Returns whether there is one with this id.
     pub(super) fn end(&self, connection: &Connection, id: &RequestId) -> bool {
         let listener = self.get(id);
-        let waiter = listener
-            .and_then(|_| own_id(id))
-            .and_then(|id| connection.calls.leave(id));
-        waiter.is_some_and(|waiter| {
+        listener.and_then(|_| own_id(id)).is_some_and(|id| {
             let error = Error::cancelled("the server ended the subscription");
-            // Whoever dropped its receiver does not want to know.
-            let _ = waiter.answer.send(Err(error));
-            true
+            connection.calls.answer(id, Err(error)).is_ok()
         })
     }
 

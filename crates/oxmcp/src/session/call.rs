@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::mpsc,
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,6 @@ use crate::{
     protocol::{CancelledParams, Meta, ProgressParams},
     session::{
         Connection, Side, after,
-        calls::Waiter,
         clock::{Clock, Wait},
         connection::not_json,
         middleware::{Request, Response},
@@ -171,7 +170,6 @@ impl Connection {
             let limit = options.timeout.min(options.max_total);
             Box::pin(self.room(method, start, limit, options.cancel.as_ref())).await?;
         }
-        let (answer, answered) = oneshot::channel();
         let (progress, updates) = match &options.on_progress {
             Some(_) => {
                 let (sender, receiver) = mpsc::channel(self.limits.max_queued_progress.max(1));
@@ -180,7 +178,15 @@ impl Connection {
             None => (None, None),
         };
         let wants_progress = progress.is_some();
-        let id = self.calls.enter(Waiter { answer, progress })?;
+        let clock = Clock::start(start, &options);
+        let is_plain = updates.is_none() && options.cancel.is_none();
+        let entered = self
+            .calls
+            .enter(progress, is_plain.then_some(clock.deadline))?;
+        if entered.needs_clock {
+            self.start_clock();
+        }
+        let id = entered.id;
         if let Some(on_begin) = options.on_begin.take() {
             on_begin(id);
         }
@@ -197,11 +203,10 @@ impl Connection {
         };
         self.notify_raw(|out| write_request(out, id, method, encode, extra))?;
         pending.sent = true;
-        let clock = Clock::start(&self.patience, start, &options);
-        let result = if updates.is_none() && options.cancel.is_none() {
-            wait(method, answered, clock).await
+        let result = if is_plain {
+            self.wait(id, clock).await
         } else {
-            Box::pin(watch(method, answered, updates, options, clock)).await
+            Box::pin(self.watch(id, updates, options, clock)).await
         };
         if let Wait::Answered(result) = result {
             pending.sent = false;
@@ -226,48 +231,49 @@ impl Connection {
         };
         Err(end.into_error(method))
     }
-}
 
-/// Waits for an answer and nothing else, as most calls do.
-async fn wait(
-    method: &str,
-    answered: oneshot::Receiver<Result<Box<str>>>,
-    clock: Clock<'_>,
-) -> Wait {
-    tokio::select! {
-        biased;
-        answer = answered => Wait::answered(method, answer),
-        () = clock.ends() => clock.timed_out(),
-    }
-}
-
-/// Waits for an answer, takes progress, and heeds a cancellation.
-async fn watch(
-    method: &str,
-    mut answered: oneshot::Receiver<Result<Box<str>>>,
-    mut updates: Option<mpsc::Receiver<ProgressParams>>,
-    mut options: CallOptions,
-    mut clock: Clock<'_>,
-) -> Wait {
-    loop {
+    /// Waits for an answer and nothing else, as most calls do. Most are answered in time, and need no timer of their own.
+    async fn wait(&self, id: i64, clock: Clock) -> Wait {
+        if let Some(answer) = self.calls.answered_in_time(id).await {
+            return Wait::Answered(answer);
+        }
         tokio::select! {
             biased;
-            Some(update) = next(&mut updates) => {
-                report(&mut options, update);
-                // Progress that never pauses must not keep the other branches from their turn.
-                if options.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
-                    return Wait::Cancelled;
+            answer = self.calls.answered(id) => Wait::Answered(answer),
+            () = self.patience.ends(clock.deadline, clock.timeout, clock.last) => clock.timed_out(),
+        }
+    }
+
+    /// Waits for an answer, takes progress, and heeds a cancellation.
+    async fn watch(
+        &self,
+        id: i64,
+        mut updates: Option<mpsc::Receiver<ProgressParams>>,
+        mut options: CallOptions,
+        mut clock: Clock,
+    ) -> Wait {
+        loop {
+            tokio::select! {
+                biased;
+                Some(update) = next(&mut updates) => {
+                    report(&mut options, update);
+                    // Progress that never pauses must not keep the other branches from their turn.
+                    if options.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+                        return Wait::Cancelled;
+                    }
+                    if !clock.restart() {
+                        return clock.timed_out();
+                    }
                 }
-                if !clock.restart() {
+                answer = self.calls.answered(id) => {
+                    drain(&mut updates, &mut options);
+                    return Wait::Answered(answer);
+                }
+                () = cancelled(options.cancel.as_ref()) => return Wait::Cancelled,
+                () = self.patience.ends(clock.deadline, clock.timeout, clock.last) => {
                     return clock.timed_out();
                 }
             }
-            answer = &mut answered => {
-                drain(&mut updates, &mut options);
-                return Wait::answered(method, answer);
-            }
-            () = cancelled(options.cancel.as_ref()) => return Wait::Cancelled,
-            () = clock.ends() => return clock.timed_out(),
         }
     }
 }
@@ -312,7 +318,7 @@ struct Pending<'a> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        let waiting = self.connection.calls.leave(self.id).is_some();
+        let waiting = self.connection.calls.leave(self.id);
         // `initialize` must not be cancelled, says the specification of every revision that has it.
         if waiting && self.sent && self.method != "initialize" {
             let params = CancelledParams::new(RequestId::Number(self.id));

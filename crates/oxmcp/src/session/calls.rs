@@ -2,32 +2,62 @@
 
 use std::{
     collections::HashMap,
+    future::poll_fn,
     hash::{BuildHasherDefault, Hasher},
     sync::{Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
 };
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{Notify, mpsc},
+    time::Instant,
+};
 
 use crate::{Error, Result, jsonrpc::RequestId, protocol::ProgressParams};
 
-/// One call that waits.
-#[derive(Debug)]
-pub(crate) struct Waiter {
-    pub(crate) answer: oneshot::Sender<Result<Box<str>>>,
+/// What a call gets.
+pub(crate) type Answer = Result<Box<str>>;
+
+/// One call that waits, or whose answer waits.
+///
+/// It is all that a call costs while it waits: no channel and no timer of its own.
+#[derive(Debug, Default)]
+struct Waiter {
+    answer: Option<Answer>,
+    /// Who waits.
+    waker: Option<Waker>,
+    /// When he wants to be woken, answered or not.
+    alarm: Option<Instant>,
     /// Where progress goes; `None` where the caller asked for none.
-    pub(crate) progress: Option<mpsc::Sender<ProgressParams>>,
+    progress: Option<mpsc::Sender<ProgressParams>>,
 }
 
 /// All calls that wait, by id. Ids count up and are never used again.
 #[derive(Debug, Default)]
-pub(crate) struct Calls(Mutex<State>);
+pub(crate) struct Calls {
+    state: Mutex<State>,
+    /// The first alarm is earlier than it was.
+    earlier: Notify,
+}
 
 #[derive(Debug, Default)]
 struct State {
     last_id: i64,
     waiting: HashMap<i64, Waiter, BuildHasherDefault<IdHasher>>,
+    /// How many of them are not answered.
+    unanswered: usize,
+    /// When the clock looks at the alarms next. `None` where there is no clock.
+    next_look: Option<Instant>,
     /// Why there will be no more answers.
     closed: Option<String>,
+}
+
+/// A call that was entered.
+#[derive(Debug)]
+pub(crate) struct Entered {
+    pub(crate) id: i64,
+    /// Whether somebody has to watch the clock from now on: see [`Calls::ring`].
+    pub(crate) needs_clock: bool,
 }
 
 /// Spreads ids. They are our own, so that nobody can choose them to collide.
@@ -52,21 +82,119 @@ impl Hasher for IdHasher {
 }
 
 impl Calls {
-    /// Enters a call under a new id.
-    pub(crate) fn enter(&self, waiter: Waiter) -> Result<i64> {
+    /// Enters a call under a new id. Who waits for it is woken at `alarm`.
+    pub(crate) fn enter(
+        &self,
+        progress: Option<mpsc::Sender<ProgressParams>>,
+        alarm: Option<Instant>,
+    ) -> Result<Entered> {
         let mut state = self.lock();
         if let Some(reason) = &state.closed {
             return Err(Error::closed(reason.clone()));
         }
         state.last_id += 1;
+        state.unanswered += 1;
         let id = state.last_id;
+        let waiter = Waiter {
+            alarm,
+            progress,
+            ..Waiter::default()
+        };
         state.waiting.insert(id, waiter);
-        Ok(id)
+        let mut needs_clock = false;
+        if let Some(alarm) = alarm
+            && state.next_look.is_none_or(|next| alarm < next)
+        {
+            needs_clock = state.next_look.replace(alarm).is_none();
+            self.earlier.notify_one();
+        }
+        Ok(Entered { id, needs_clock })
     }
 
-    /// Takes a call out: its answer is here, or nobody waits for it any more.
-    pub(crate) fn leave(&self, id: i64) -> Option<Waiter> {
-        self.lock().waiting.remove(&id)
+    /// Takes a call out: nobody waits for it any more. Returns whether its answer had not come.
+    pub(crate) fn leave(&self, id: i64) -> bool {
+        let mut state = self.lock();
+        let left = state.waiting.remove(&id);
+        let unanswered = left.is_some_and(|waiter| waiter.answer.is_none());
+        state.unanswered -= usize::from(unanswered);
+        unanswered
+    }
+
+    /// Answers a call. The answer comes back where nobody waits for it.
+    pub(crate) fn answer(&self, id: i64, answer: Answer) -> Result<(), Answer> {
+        let mut state = self.lock();
+        let waiter = state.waiting.get_mut(&id);
+        let Some(waiter) = waiter.filter(|waiter| waiter.answer.is_none()) else {
+            return Err(answer);
+        };
+        waiter.answer = Some(answer);
+        let waker = waiter.waker.take();
+        state.unanswered -= 1;
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        Ok(())
+    }
+
+    /// Waits for the answer of a call, which has been entered. Cancel safe.
+    pub(crate) async fn answered(&self, id: i64) -> Answer {
+        poll_fn(|cx| match self.poll(id, cx) {
+            Poll::Ready(Some(answer)) => Poll::Ready(answer),
+            _ => Poll::Pending,
+        })
+        .await
+    }
+
+    /// The same, until the alarm of the call: then `None`. Cancel safe.
+    pub(crate) async fn answered_in_time(&self, id: i64) -> Option<Answer> {
+        poll_fn(|cx| self.poll(id, cx)).await
+    }
+
+    fn poll(&self, id: i64, cx: &Context<'_>) -> Poll<Option<Answer>> {
+        let mut state = self.lock();
+        let Some(waiter) = state.waiting.get_mut(&id) else {
+            return Poll::Pending;
+        };
+        if waiter.answer.is_some() {
+            let answered = state.waiting.remove(&id);
+            return Poll::Ready(answered.and_then(|waiter| waiter.answer));
+        }
+        match &mut waiter.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        if waiter.alarm.is_none() {
+            return Poll::Ready(None);
+        }
+        Poll::Pending
+    }
+
+    /// For the clock: wakes all whose alarm is due. Returns when to look again. With `None` the clock ends: there is
+    /// nobody left to wake, and the next who wants to be woken needs another.
+    pub(crate) fn ring(&self, now: Instant) -> Option<Instant> {
+        let mut due = Vec::new();
+        let mut state = self.lock();
+        let mut next: Option<Instant> = None;
+        for waiter in state.waiting.values_mut() {
+            match waiter.alarm {
+                Some(alarm) if alarm <= now => {
+                    waiter.alarm = None;
+                    due.extend(waiter.waker.take());
+                }
+                Some(alarm) => next = Some(next.map_or(alarm, |next| next.min(alarm))),
+                None => {}
+            }
+        }
+        state.next_look = next;
+        drop(state);
+        due.into_iter().for_each(Waker::wake);
+        next
+    }
+
+    /// For the clock: waits until it has to look earlier than it was told. Cancel safe.
+    pub(crate) async fn earlier(&self) {
+        self.earlier.notified().await;
     }
 
     /// Hands progress to the call that it belongs to. Returns whether there is such a call.
@@ -75,9 +203,9 @@ impl Calls {
             return false;
         };
         let state = self.lock();
-        let Some(progress) = state
-            .waiting
-            .get(&id)
+        let waiter = state.waiting.get(&id);
+        let Some(progress) = waiter
+            .filter(|waiter| waiter.answer.is_none())
             .and_then(|waiter| waiter.progress.as_ref())
         else {
             return false;
@@ -98,20 +226,25 @@ impl Calls {
             .closed
             .get_or_insert_with(|| reason.to_owned())
             .clone();
-        let waiting = std::mem::take(&mut state.waiting);
-        drop(state);
-        for waiter in waiting.into_values() {
-            // Whoever dropped its receiver does not want to know.
-            let _ = waiter.answer.send(Err(Error::closed(reason.clone())));
+        let mut wakers = Vec::new();
+        for waiter in state.waiting.values_mut() {
+            if waiter.answer.is_none() {
+                waiter.answer = Some(Err(Error::closed(reason.clone())));
+                wakers.extend(waiter.waker.take());
+            }
         }
+        state.unanswered = 0;
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// Whether all calls are answered.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().waiting.is_empty()
+        self.lock().unanswered == 0
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

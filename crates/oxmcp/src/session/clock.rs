@@ -1,39 +1,34 @@
 //! How long a call waits, and how that ends.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{
+    select,
+    time::{Instant, sleep_until},
+};
 
 use crate::{
     Error, Result,
-    session::{CallOptions, after, patience::Patience},
+    session::{CallOptions, Connection, after},
 };
 
 /// How long a call may still take.
-pub(super) struct Clock<'a> {
-    patience: &'a Patience,
-    timeout: Duration,
+pub(super) struct Clock {
+    pub(super) timeout: Duration,
     max_total: Duration,
-    deadline: Instant,
-    last: Instant,
+    pub(super) deadline: Instant,
+    pub(super) last: Instant,
 }
 
-impl<'a> Clock<'a> {
-    pub(super) fn start(patience: &'a Patience, start: Instant, options: &CallOptions) -> Self {
+impl Clock {
+    pub(super) fn start(start: Instant, options: &CallOptions) -> Self {
         let last = after(start, options.max_total);
         Self {
-            patience,
             timeout: options.timeout,
             max_total: options.max_total,
             deadline: after(start, options.timeout).min(last),
             last,
         }
-    }
-
-    /// Waits until the time is up. Cancel safe.
-    pub(super) async fn ends(&self) {
-        let (deadline, timeout, last) = (self.deadline, self.timeout, self.last);
-        self.patience.ends(deadline, timeout, last).await;
     }
 
     /// There was a sign of life. Returns whether there is time left all the same.
@@ -54,6 +49,23 @@ impl<'a> Clock<'a> {
     }
 }
 
+impl Connection {
+    /// Watches the clock for all calls, until none is left that wants to be woken.
+    pub(super) fn start_clock(self: &Arc<Self>) {
+        let connection = Arc::clone(self);
+        // It must live as long as the connection, and so on the runtime that drives it.
+        self.runtime.spawn(async move {
+            while let Some(next) = connection.calls.ring(Instant::now()) {
+                select! {
+                    _ = connection.ended() => return,
+                    () = connection.calls.earlier() => {}
+                    () = sleep_until(next) => {}
+                }
+            }
+        });
+    }
+}
+
 /// How waiting for an answer ended.
 pub(super) enum Wait {
     Answered(Result<Box<str>>),
@@ -62,16 +74,6 @@ pub(super) enum Wait {
 }
 
 impl Wait {
-    pub(super) fn answered(
-        method: &str,
-        answer: Result<Result<Box<str>>, oneshot::error::RecvError>,
-    ) -> Self {
-        Self::Answered(answer.unwrap_or_else(|_| {
-            let reason = format!("the session ended before {method} was answered");
-            Err(Error::closed(reason))
-        }))
-    }
-
     pub(super) fn into_error(self, method: &str) -> Error {
         match self {
             Self::Answered(_) | Self::Cancelled => {

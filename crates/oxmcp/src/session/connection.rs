@@ -8,6 +8,8 @@ use std::{
     },
 };
 
+use tokio::runtime::Handle;
+
 use crate::{
     Error, Limits, Result,
     session::{
@@ -28,6 +30,8 @@ pub(crate) struct Connection {
     pub(crate) in_flight: InFlight,
     pub(crate) lane: Arc<Lane>,
     pub(super) patience: Patience,
+    /// Where the driver runs.
+    pub(crate) runtime: Handle,
     /// Whether nothing more is taken from the peer for now.
     held: AtomicBool,
     /// Set when this side wants to close.
@@ -49,6 +53,7 @@ pub(crate) enum Outcome {
 }
 
 impl Connection {
+    /// A connection that is about to be driven, on the runtime that is running.
     pub(crate) fn new(role: Arc<dyn Role>, limits: Limits) -> Arc<Self> {
         Arc::new(Self {
             role,
@@ -57,6 +62,7 @@ impl Connection {
             in_flight: InFlight::new(limits.max_in_flight),
             lane: Lane::new(limits.max_queued_notifications),
             patience: Patience::default(),
+            runtime: Handle::current(),
             held: AtomicBool::new(false),
             closing: CancelSignal::default(),
             ended: CancelSignal::default(),

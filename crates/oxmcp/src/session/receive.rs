@@ -138,22 +138,18 @@ impl Connection {
     }
 
     fn take_response(&self, response: RawResponse<'_>) {
-        let waiter = response
-            .id
-            .as_ref()
-            .and_then(own_id)
-            .and_then(|id| self.calls.leave(id));
-        let Some(waiter) = waiter else {
-            let id = response
-                .id
-                .map_or(Cow::Borrowed("none"), |id| Cow::Owned(id.to_string()));
-            let error = response.outcome.err();
-            return tracing::debug!(%id, ?error, "a response to nothing that waits was ignored");
-        };
-        let answer = response.outcome.map(|result| result.get().into());
+        let RawResponse { id, outcome } = response;
+        let answer = outcome.map(|result| result.get().into());
         let answer = answer.map_err(Error::from);
-        // Whoever dropped its receiver does not want to know.
-        let _ = waiter.answer.send(answer);
+        let answered = match id.as_ref().and_then(own_id) {
+            Some(id) => self.calls.answer(id, answer),
+            None => Err(answer),
+        };
+        if let Err(answer) = answered {
+            let id = id.map_or(Cow::Borrowed("none"), |id| Cow::Owned(id.to_string()));
+            let error = answer.err();
+            tracing::debug!(%id, ?error, "a response to nothing that waits was ignored");
+        }
     }
 
     /// A server says what is wrong with a message. A client cannot help a server that talks nonsense: it remembers the
@@ -171,13 +167,10 @@ impl Connection {
         } else {
             answers.as_ref()
         };
-        if let Some(waiter) = answered
-            .and_then(own_id)
-            .and_then(|id| self.calls.leave(id))
-        {
+        if let Some(id) = answered.and_then(own_id) {
             let error = Error::decode(format!("the answer is malformed: {}", error.message));
-            // Whoever dropped its receiver does not want to know.
-            let _ = waiter.answer.send(Err(error));
+            // Whoever gave up does not want to know.
+            let _ = self.calls.answer(id, Err(error));
         }
         if !is_client {
             self.refuse_in(batch, id.as_ref(), &error);
