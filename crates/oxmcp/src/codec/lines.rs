@@ -80,6 +80,10 @@ impl Lines {
 
     /// The buffer to append what was read to: its spare capacity is the room for the next read.
     pub(crate) fn room(&mut self) -> &mut Vec<u8> {
+        // Whoever waits for a stream asks again and again.
+        if self.is_unchanged() {
+            return &mut self.buffer;
+        }
         self.learn();
         self.compact();
         self.review();
@@ -96,6 +100,10 @@ impl Lines {
     pub(crate) fn next(&mut self) -> Option<Found> {
         loop {
             let unscanned = self.buffer.get(self.scanned..).unwrap_or_default();
+            // Setting out to look costs more than seeing that there is nothing.
+            if unscanned.is_empty() && self.state == State::Reading {
+                return None;
+            }
             let Some(length) = memchr::memchr(b'\n', unscanned) else {
                 return self.rest();
             };
@@ -162,6 +170,15 @@ impl Lines {
         self.buffer.clear();
         self.start = 0;
         self.scanned = 0;
+    }
+
+    /// Whether room was offered, and neither used nor taken away since.
+    fn is_unchanged(&self) -> bool {
+        let now = (
+            self.buffer.len(),
+            self.buffer.capacity() - self.buffer.len(),
+        );
+        self.start == 0 && self.room.offered == Some(now)
     }
 
     /// Gives reads more room where the last one took all that it got.
