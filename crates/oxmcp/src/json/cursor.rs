@@ -73,6 +73,25 @@ impl<'a> Cursor<'a> {
         self.since(start).map(Text::checked)
     }
 
+    /// Goes into the array that must stand here and over its items, each of which `item` takes, to behind it.
+    pub(crate) fn items(&mut self, mut item: impl FnMut(&mut Self) -> Checked<()>) -> Checked<()> {
+        if self.peek() != Some(b'[') {
+            return Err(Syntax);
+        }
+        if self.open(b']') {
+            return Ok(());
+        }
+        loop {
+            item(self)?;
+            self.skip_space();
+            match self.take()? {
+                b',' => self.skip_space(),
+                b']' => return Ok(()),
+                _ => return Err(Syntax),
+            }
+        }
+    }
+
     /// Takes any value.
     #[inline]
     pub(crate) fn value(&mut self) -> Checked<Text<'a>> {
@@ -341,6 +360,27 @@ mod tests {
             [(r#""a""#, r#"[ 1 , "]" ]"#), (r#""b\"""#, r#"{"c":{}}"#)]
         );
         assert_eq!(Cursor::new("[1]").whole(|_, _| Ok(())), Ok(false));
+    }
+
+    #[test]
+    fn items_are_taken_one_by_one() {
+        let items = |text: &str| {
+            let mut seen = Vec::new();
+            let mut cursor = Cursor::new(text);
+            let items = cursor.items(|cursor| {
+                seen.push(cursor.value()?.get().to_owned());
+                Ok(())
+            });
+            items.map(|()| seen)
+        };
+        assert_eq!(
+            items(r#" [ 1 , "]", [2] ]"#).unwrap(),
+            ["1", r#""]""#, "[2]"]
+        );
+        assert_eq!(items("[ ]").unwrap(), [""; 0]);
+        for text in ["{}", "[1", "[1,]", "[1 2]", "[,]"] {
+            assert_eq!(items(text), Err(Syntax), "{text}");
+        }
     }
 
     #[test]

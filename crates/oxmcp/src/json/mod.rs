@@ -7,6 +7,6 @@ mod cursor;
 mod strings;
 mod text;
 
-pub(crate) use cursor::{Checked, Cursor};
+pub(crate) use cursor::{Checked, Cursor, Syntax};
 pub(crate) use strings::write_string;
 pub(crate) use text::{Members, Text};

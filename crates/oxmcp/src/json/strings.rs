@@ -1,4 +1,6 @@
-//! Strings: finding what ends or interrupts them, and writing them.
+//! Strings: finding what ends or interrupts them, reading and writing them.
+
+use std::borrow::Cow;
 
 /// So many bytes of a string are looked at together.
 const CHUNK: usize = 16;
@@ -101,19 +103,28 @@ fn write_special<'a>(out: &mut Vec<u8>, bytes: &'a [u8], offset: usize) -> &'a [
     bytes.get(offset + 1..).unwrap_or_default()
 }
 
-/// What a string says whose text, without the quotes, is this. `None` where half a surrogate pair is in it. The text must
-/// have been checked; of any other, something is made.
-pub(super) fn unescape(text: &str) -> Option<String> {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = next_special(rest.as_bytes(), 0) {
-        out.push_str(rest.get(..at)?);
-        let (char, length) = escaped(rest.get(at..)?)?;
-        out.push(char);
-        rest = rest.get(at + length..)?;
+/// Reads the string whose text begins behind the quote at the beginning of `text`, and says how long the text is before
+/// the quote that ends it. `None` where half a surrogate pair is in it. The text must have been checked; of any other,
+/// something is made.
+pub(super) fn read_string(text: &str) -> Option<(Cow<'_, str>, usize)> {
+    let bytes = text.as_bytes();
+    let mut at = next_special(bytes, 0)?;
+    if bytes.get(at)? == &b'"' {
+        return Some((Cow::Borrowed(text.get(..at)?), at));
     }
-    out.push_str(rest);
-    Some(out)
+    // How long it is shows in the end. To look for that first would take as long as to read it.
+    let mut out = String::new();
+    let mut from = 0;
+    loop {
+        out.push_str(text.get(from..at)?);
+        if bytes.get(at)? == &b'"' {
+            return Some((Cow::Owned(out), at));
+        }
+        let (char, length) = escaped(text.get(at..)?)?;
+        out.push(char);
+        from = at + length;
+        at = next_special(bytes, from)?;
+    }
 }
 
 /// What the escape at the beginning stands for, and how long it is.
@@ -191,7 +202,10 @@ mod tests {
         ) {
             let text = pieces.concat();
             let expected: Option<String> = serde_json::from_str(&format!("\"{text}\"")).ok();
-            prop_assert_eq!(unescape(&text), expected, "{}", text);
+            let quoted = format!("{text}\", and more");
+            let read = read_string(&quoted);
+            prop_assert_eq!(read.as_ref().map(|(read, _)| &**read), expected.as_deref(), "{}", text);
+            prop_assert!(read.is_none_or(|(_, length)| length == text.len()));
         }
 
         #[test]

@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::strings::{next_special, unescape};
+use super::strings::{next_special, read_string};
 
 /// The text of one JSON value, which has been checked: walking over it needs no second look.
 ///
@@ -56,7 +56,7 @@ impl<'a> Text<'a> {
     pub(crate) fn as_str(self) -> Option<Cow<'a, str>> {
         match self.as_plain() {
             Some(plain) => Some(Cow::Borrowed(plain)),
-            None => self.look(),
+            None => self.read_string(),
         }
     }
 
@@ -70,13 +70,9 @@ impl<'a> Text<'a> {
         }
     }
 
-    fn look(self) -> Option<Cow<'a, str>> {
-        let inner = self.text.strip_prefix('"')?.strip_suffix('"')?;
-        if memchr::memchr(b'\\', inner.as_bytes()).is_some() {
-            unescape(inner).map(Cow::Owned)
-        } else {
-            Some(Cow::Borrowed(inner))
-        }
+    fn read_string(self) -> Option<Cow<'a, str>> {
+        let (string, _) = read_string(self.text.strip_prefix('"')?)?;
+        Some(string)
     }
 
     /// Whether the value is this string.
@@ -119,6 +115,28 @@ impl<'a> From<&'a RawValue> for Text<'a> {
 
 /// The members of an object.
 pub(crate) struct Members<'a>(Option<Walk<'a>>);
+
+impl<'a> Members<'a> {
+    /// The next key, whose value is taken next.
+    pub(crate) fn key(&mut self) -> Option<Text<'a>> {
+        self.0.as_mut()?.value()
+    }
+
+    /// Whether the value that is next is a string.
+    pub(crate) fn is_string(&mut self) -> bool {
+        self.0.as_mut().is_some_and(Walk::is_string)
+    }
+
+    /// The value of the key that was taken.
+    pub(crate) fn value(&mut self) -> Option<Text<'a>> {
+        self.0.as_mut()?.value()
+    }
+
+    /// The same, where it is a string: it is read while it is walked over.
+    pub(crate) fn string(&mut self) -> Option<Cow<'a, str>> {
+        self.0.as_mut()?.string()
+    }
+}
 
 impl<'a> Iterator for Members<'a> {
     type Item = (Text<'a>, Text<'a>);
@@ -170,6 +188,19 @@ impl<'a> Walk<'a> {
         };
         let text = self.text.get(start..self.at)?;
         Some(Text { text, plain })
+    }
+
+    fn is_string(&mut self) -> bool {
+        let start = self.next();
+        start.and_then(|start| self.text.as_bytes().get(start)) == Some(&b'"')
+    }
+
+    /// Takes the next value, which is a string.
+    fn string(&mut self) -> Option<Cow<'a, str>> {
+        let start = self.next()? + 1;
+        let (string, length) = read_string(self.text.get(start..)?)?;
+        self.at = start + length + 1;
+        Some(string)
     }
 
     /// Where the next value begins.

@@ -4,7 +4,7 @@
 //! byte of a string; [`write_string`] looks at many together.
 
 use super::{CallToolResult, ContentBlock};
-use crate::json::{Text, write_string};
+use crate::json::{Checked, Cursor, Syntax, Text, write_string};
 
 impl CallToolResult {
     /// Reads what most results are: text, which may be structured as well, and nothing beside it. `None` where there is
@@ -12,32 +12,37 @@ impl CallToolResult {
     pub(crate) fn read_plain(result: Text<'_>) -> Option<Self> {
         let mut read = Self::default();
         let mut seen = 0_u8;
-        if !result.is_object() {
-            return None;
-        }
-        for (key, value) in result.members() {
-            let member = match &*key.as_str()? {
-                "content" => {
-                    read.content = read_texts(value)?;
+        // The text is known to be JSON. The cursor is taken for its going straight through, where walks look ahead; and
+        // what is an error to it is, here, whatever is not plain.
+        let whole = Cursor::new(result.get()).whole(|key, cursor| {
+            let member = match key.as_str().as_deref() {
+                Some("content") => {
+                    read.content.reserve_exact(1);
+                    cursor.items(|cursor| {
+                        read.content.push(ContentBlock::text(read_text(cursor)?));
+                        Ok(())
+                    })?;
                     1
                 }
-                "structuredContent" => {
-                    read.structured_content = Some(value.to_raw());
+                Some("structuredContent") => {
+                    read.structured_content = Some(cursor.value()?.to_raw());
                     2
                 }
-                "isError" => {
-                    read.is_error = value.parse().ok()?;
+                Some("isError") => {
+                    read.is_error = cursor.value()?.parse().map_err(|_| Syntax)?;
                     4
                 }
-                "_meta" => return None,
-                _ => 0,
+                Some("_meta") | None => return Err(Syntax),
+                Some(_) => {
+                    cursor.value()?;
+                    0
+                }
             };
-            if seen & member != 0 {
-                return None;
-            }
+            let again = seen & member != 0;
             seen |= member;
-        }
-        Some(read)
+            if again { Err(Syntax) } else { Ok(()) }
+        });
+        whole.is_ok_and(|is_object| is_object).then_some(read)
     }
 
     /// Appends the result as JSON, just as its `Serialize` has it.
@@ -66,30 +71,22 @@ impl CallToolResult {
     }
 }
 
-fn read_texts(content: Text<'_>) -> Option<Vec<ContentBlock>> {
-    if !content.get().starts_with('[') {
-        return None;
-    }
-    let mut blocks = Vec::with_capacity(1);
-    for block in content.items() {
-        blocks.push(ContentBlock::text(read_text(block)?));
-    }
-    Some(blocks)
-}
-
 /// The text of a block that has nothing but its type and a text.
-fn read_text(block: Text<'_>) -> Option<String> {
-    let mut members = block.is_object().then(|| block.members())?;
+fn read_text(cursor: &mut Cursor<'_>) -> Checked<String> {
     let (mut is_text, mut text) = (false, None);
-    for _ in 0..2 {
-        let (key, value) = members.next()?;
-        match &*key.as_str()? {
-            "type" if value.is_str("text") => is_text = true,
-            "text" => text = Some(value.as_str()?.into_owned()),
-            _ => return None,
+    let block = cursor.members(|key, cursor| {
+        let value = cursor.value()?;
+        match key.as_str().as_deref() {
+            Some("type") if !is_text && value.is_str("text") => is_text = true,
+            Some("text") if text.is_none() => text = Some(value.as_str().ok_or(Syntax)?),
+            _ => return Err(Syntax),
         }
+        Ok(())
+    })?;
+    match text {
+        Some(text) if is_text && block.is_object() => Ok(text.into_owned()),
+        _ => Err(Syntax),
     }
-    (is_text && members.next().is_none()).then_some(text?)
 }
 
 fn write_block(out: &mut Vec<u8>, block: &ContentBlock) -> serde_json::Result<()> {

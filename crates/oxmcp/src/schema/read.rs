@@ -1,11 +1,11 @@
 //! Reading what the fast check accepts: one walk over the text, which is held against the schema and read at once.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, mem};
 
 use serde::{
     Deserializer,
     de::{
-        DeserializeOwned, DeserializeSeed, Error as _, MapAccess, Visitor,
+        DeserializeOwned, DeserializeSeed, Error as _, IntoDeserializer, MapAccess, Visitor,
         value::BorrowedStrDeserializer,
     },
     forward_to_deserialize_any,
@@ -27,12 +27,12 @@ pub(super) fn read<T: DeserializeOwned>(check: &Check, instance: Text<'_>) -> Op
     }
     let mut object = Object {
         members: instance.members(),
-        value: None,
+        next: Next::Key,
         properties: Properties::of(typed),
     };
     let read = T::deserialize(&mut object).ok()?;
     // A type may stop before the end: then nobody has looked at the rest.
-    let is_over = object.members.next().is_none();
+    let is_over = object.members.key().is_none();
     (is_over && object.properties.are_complete()).then_some(read)
 }
 
@@ -44,9 +44,17 @@ fn leave_it() -> Error {
 /// An object, each of whose members is held against the schema before it is handed out.
 struct Object<'de, 'c> {
     members: Members<'de>,
-    /// The value whose key was handed out.
-    value: Option<Text<'de>>,
+    next: Next<'de>,
     properties: Properties<'c>,
+}
+
+/// What comes next of an object.
+enum Next<'de> {
+    Key,
+    /// A value whose key was handed out.
+    Value(Text<'de>),
+    /// The same, a string that nobody has looked at: it may be long, and is looked at only once.
+    String,
 }
 
 impl<'de> Deserializer<'de> for &mut Object<'de, '_> {
@@ -88,25 +96,76 @@ impl<'de> MapAccess<'de> for &mut Object<'de, '_> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
-        let Some((key, value)) = self.members.next() else {
+        let Some(key) = self.members.key() else {
             return Ok(None);
         };
         let name = key.as_plain().ok_or_else(leave_it)?;
-        if !self.properties.accept(name, value) {
-            return Err(leave_it());
+        if self.members.is_string() && self.properties.accept_any_string(name) {
+            self.next = Next::String;
+        } else {
+            let value = self.members.value().ok_or_else(leave_it)?;
+            if !self.properties.accept(name, value) {
+                return Err(leave_it());
+            }
+            self.next = Next::Value(value);
         }
-        self.value = Some(value);
         seed.deserialize(BorrowedStrDeserializer::new(name))
             .map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
-        let value = self.value.take().ok_or_else(leave_it)?;
-        seed.deserialize(Value(value))
+        let string = match mem::replace(&mut self.next, Next::Key) {
+            Next::Key => None,
+            Next::Value(value) if value.is_string() => value.as_str(),
+            Next::Value(value) => return seed.deserialize(Value(value)),
+            Next::String => self.members.string(),
+        };
+        seed.deserialize(Str(string.ok_or_else(leave_it)?))
     }
 }
 
-/// A value of a member. Strings, which may be long, are read here, and the rest by serde_json.
+/// A value that is a string.
+struct Str<'de>(Cow<'de, str>);
+
+impl<'de> Deserializer<'de> for Str<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.0 {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_string(text),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value> {
+        let variant = self.0.into_deserializer();
+        variant.deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct identifier ignored_any
+    }
+}
+
+/// A value that is no string: serde_json reads it.
 struct Value<'de>(Text<'de>);
 
 /// Methods that leave it to the same method of serde_json.
@@ -124,25 +183,6 @@ macro_rules! by_serde_json {
 impl<'de> Deserializer<'de> for Value<'de> {
     type Error = Error;
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.0.as_str().ok_or_else(leave_it)? {
-            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
-            Cow::Owned(text) => visitor.visit_string(text),
-        }
-    }
-
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.deserialize_string(visitor)
-    }
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        if self.0.is_string() {
-            return self.deserialize_string(visitor);
-        }
-        let mut json = serde_json::Deserializer::from_str(self.0.get());
-        json.deserialize_any(visitor)
-    }
-
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         if self.0.is_null() {
             return visitor.visit_none();
@@ -155,6 +195,7 @@ impl<'de> Deserializer<'de> for Value<'de> {
     }
 
     by_serde_json! {
+        deserialize_any();
         deserialize_bool();
         deserialize_i8();
         deserialize_i16();
@@ -169,6 +210,8 @@ impl<'de> Deserializer<'de> for Value<'de> {
         deserialize_f32();
         deserialize_f64();
         deserialize_char();
+        deserialize_str();
+        deserialize_string();
         deserialize_bytes();
         deserialize_byte_buf();
         deserialize_unit();

@@ -142,11 +142,32 @@ impl<'c> Properties<'c> {
         let Some((position, property)) = property else {
             return accepts(&self.typed.additional, value);
         };
+        self.meet(position);
+        accepts(&property.check, value)
+    }
+
+    /// Whether a property of this name may have any string. Where not, it is not met.
+    pub(super) fn accept_any_string(&mut self, name: &str) -> bool {
+        let position = self.typed.position(name);
+        let property = position.and_then(|it| self.typed.properties.get(it));
+        let check = property.map_or(&self.typed.additional, |property| &property.check);
+        let any = match check {
+            Check::Anything => true,
+            _ => check
+                .typed(kind::STRING)
+                .is_some_and(|typed| typed.values.is_none() && typed.lengths.is_none()),
+        };
+        if any && let Some(position) = position {
+            self.meet(position);
+        }
+        any
+    }
+
+    fn meet(&mut self, position: usize) {
         let bit = u32::try_from(position)
             .ok()
             .and_then(|it| 1_u64.checked_shl(it));
         self.met |= bit.unwrap_or(0);
-        accepts(&property.check, value)
     }
 
     /// Whether all that are required were met.
