@@ -255,3 +255,47 @@ pub(crate) fn own_id(id: &RequestId) -> Option<i64> {
         RequestId::String(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn poll(calls: &Calls, id: i64) -> Poll<Option<Answer>> {
+        calls.poll(id, &Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn one_clock_rings_for_all_calls() {
+        let calls = Calls::default();
+        let now = Instant::now();
+        let second = Duration::from_secs(1);
+        let enter = |alarm| calls.enter(None, Some(now + alarm)).unwrap();
+        let (late, early) = (enter(second * 3), enter(second));
+        assert!(late.needs_clock && !early.needs_clock);
+        assert_eq!(calls.ring(now), Some(now + second));
+        assert!(poll(&calls, early.id).is_pending());
+        assert_eq!(calls.ring(now + second), Some(now + second * 3));
+        assert!(matches!(poll(&calls, early.id), Poll::Ready(None)));
+        assert!(poll(&calls, late.id).is_pending());
+        assert!(calls.leave(early.id) && calls.leave(late.id));
+        assert_eq!(calls.ring(now), None);
+        assert!(enter(second).needs_clock, "the clock has ended");
+    }
+
+    #[test]
+    fn a_call_is_answered_once() {
+        let calls = Calls::default();
+        let id = calls.enter(None, None).unwrap().id;
+        assert!(!calls.is_empty());
+        assert!(calls.answer(id, Ok("1".into())).is_ok());
+        assert!(calls.is_empty(), "it waits for nothing but to be looked at");
+        assert!(calls.answer(id, Ok("2".into())).is_err());
+        calls.close("the end");
+        let answer = poll(&calls, id);
+        assert!(matches!(answer, Poll::Ready(Some(Ok(text))) if &*text == "1"));
+        assert!(!calls.leave(id));
+        assert!(calls.enter(None, None).is_err());
+    }
+}
