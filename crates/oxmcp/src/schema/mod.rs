@@ -16,6 +16,7 @@ mod read;
 mod spelling;
 mod stream;
 mod strings;
+mod values;
 mod violations;
 
 #[cfg(test)]

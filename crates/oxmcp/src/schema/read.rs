@@ -1,11 +1,11 @@
 //! Reading what the fast check accepts: one walk over the text, which is held against the schema and read at once.
 
-use std::{borrow::Cow, mem};
+use std::mem;
 
 use serde::{
     Deserializer,
     de::{
-        DeserializeOwned, DeserializeSeed, Error as _, IntoDeserializer, MapAccess, Visitor,
+        DeserializeOwned, DeserializeSeed, Error as _, MapAccess, Visitor,
         value::BorrowedStrDeserializer,
     },
     forward_to_deserialize_any,
@@ -15,6 +15,7 @@ use serde_json::{Error, Result};
 use super::{
     check::{Check, kind},
     stream::Properties,
+    values::{Str, Value},
 };
 use crate::json::{Members, Text};
 
@@ -121,109 +122,6 @@ impl<'de> MapAccess<'de> for &mut Object<'de, '_> {
             Next::String => self.members.string(),
         };
         seed.deserialize(Str(string.ok_or_else(leave_it)?))
-    }
-}
-
-/// A value that is a string.
-struct Str<'de>(Cow<'de, str>);
-
-impl<'de> Deserializer<'de> for Str<'de> {
-    type Error = Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.0 {
-            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
-            Cow::Owned(text) => visitor.visit_string(text),
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value> {
-        let variant = self.0.into_deserializer();
-        variant.deserialize_enum(name, variants, visitor)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct identifier ignored_any
-    }
-}
-
-/// A value that is no string: serde_json reads it.
-struct Value<'de>(Text<'de>);
-
-/// Methods that leave it to the same method of serde_json.
-macro_rules! by_serde_json {
-    ($($method:ident($($argument:ident: $type:ty),*);)+) => {$(
-        fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value> {
-            let mut json = serde_json::Deserializer::from_str(self.0.get());
-            let value = json.$method($($argument,)* visitor)?;
-            // Of `1.5`, an integer may have been read alone.
-            json.end().map(|()| value)
-        }
-    )+};
-}
-
-impl<'de> Deserializer<'de> for Value<'de> {
-    type Error = Error;
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        if self.0.is_null() {
-            return visitor.visit_none();
-        }
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        visitor.visit_unit()
-    }
-
-    by_serde_json! {
-        deserialize_any();
-        deserialize_bool();
-        deserialize_i8();
-        deserialize_i16();
-        deserialize_i32();
-        deserialize_i64();
-        deserialize_i128();
-        deserialize_u8();
-        deserialize_u16();
-        deserialize_u32();
-        deserialize_u64();
-        deserialize_u128();
-        deserialize_f32();
-        deserialize_f64();
-        deserialize_char();
-        deserialize_str();
-        deserialize_string();
-        deserialize_bytes();
-        deserialize_byte_buf();
-        deserialize_unit();
-        deserialize_unit_struct(name: &'static str);
-        deserialize_newtype_struct(name: &'static str);
-        deserialize_seq();
-        deserialize_tuple(len: usize);
-        deserialize_tuple_struct(name: &'static str, len: usize);
-        deserialize_map();
-        deserialize_struct(name: &'static str, fields: &'static [&'static str]);
-        deserialize_enum(name: &'static str, variants: &'static [&'static str]);
-        deserialize_identifier();
     }
 }
 
