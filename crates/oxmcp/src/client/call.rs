@@ -15,9 +15,9 @@ use crate::{
     client::{
         CallOutcome, ClientSession,
         cache::{CacheMode, Kind},
+        decode::decode,
         features::LONGEST_WAIT,
         manual::Earlier,
-        negotiate::decode,
         rounds::{Again, unknown_type},
     },
     json::Text,

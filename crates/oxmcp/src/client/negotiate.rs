@@ -1,9 +1,8 @@
 //! Opening a session: finding out what the server speaks, and agreeing on it.
 
-use std::{any::Any, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::{FutureExt, future::FusedFuture};
-use serde::de::DeserializeOwned;
 use tokio::{
     pin, select,
     time::{sleep, timeout},
@@ -13,15 +12,14 @@ use crate::{
     Error, Result, Revision,
     client::{
         Client, ClientSession,
+        decode::decode,
         follow::follow,
+        opening::{Opening, era, newest},
         peer::{ClientPeer, Negotiated},
         request::begin,
-        verdicts::Era,
     },
-    json::Text,
     protocol::{
-        CallToolResult, DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta,
-        Method, Project,
+        DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta, Method, Project,
         method::{Discover, Initialize, Listen},
         negotiation::{Verdict, on_discovered, on_error, on_refused},
     },
@@ -82,55 +80,6 @@ fn explained(error: Error, transport: &impl Transport) -> Error {
     match transport.diagnosis().filter(|_| error.is_timeout()) {
         Some(known) => Error::timeout(format!("{}\n{known}", error.message())).with_source(error),
         None => error,
-    }
-}
-
-fn era(revision: Revision) -> Era {
-    if revision.is_modern() {
-        Era::Modern(revision)
-    } else {
-        Era::Legacy
-    }
-}
-
-/// The newest revision of an era.
-fn newest(revisions: &[Revision], modern: bool) -> Option<Revision> {
-    let revisions = revisions.iter().copied();
-    revisions
-        .filter(|revision| revision.is_modern() == modern)
-        .max()
-}
-
-/// How a session is opened.
-#[derive(Clone, Copy, Debug)]
-enum Opening {
-    /// By asking what the server speaks, in this revision.
-    Probe(Revision),
-    /// By `initialize`.
-    Initialize,
-    /// By `initialize`, which was right the last time.
-    InitializeAgain,
-}
-
-impl Opening {
-    fn choose(client: &Client, server: Option<&str>, revisions: &[Revision]) -> Self {
-        let Some(modern) = newest(revisions, true) else {
-            return Self::Initialize;
-        };
-        match server.and_then(|server| client.verdicts().get(server)) {
-            Some(Era::Legacy) => Self::InitializeAgain,
-            Some(Era::Modern(revision)) if revisions.contains(&revision) => Self::Probe(revision),
-            _ => Self::Probe(modern),
-        }
-    }
-
-    /// What to try with a server that went away at this.
-    fn instead(self, revisions: &[Revision]) -> Option<Self> {
-        match self {
-            Self::Probe(_) => newest(revisions, false).map(|_| Self::Initialize),
-            Self::InitializeAgain => newest(revisions, true).map(Self::Probe),
-            Self::Initialize => None,
-        }
     }
 }
 
@@ -378,32 +327,4 @@ impl<'a> Attempt<'a> {
         // Why it failed is known already.
         let _ = self.session.close().await;
     }
-}
-
-/// Reads the plain result of a tool, the commonest of all results, without a detour. `None` for anything else.
-fn read_plain<T: 'static>(result: &str) -> Option<T> {
-    let mut read: Option<T> = None;
-    let any: &mut dyn Any = &mut read;
-    let plain = any.downcast_mut::<Option<CallToolResult>>()?;
-    *plain = CallToolResult::read_plain(Text::checked(result));
-    read
-}
-
-/// Reads a result as what the method returns.
-pub(super) fn decode<T: DeserializeOwned + 'static>(method: &str, result: &str) -> Result<T> {
-    if let Some(read) = read_plain(result) {
-        return Ok(read);
-    }
-    // An array would pass as an object's members in their order.
-    if !result.starts_with('{') {
-        return Err(Error::decode(format!(
-            "the server's answer to {method} is not an object"
-        )));
-    }
-    serde_json::from_str(result).map_err(|error| {
-        Error::decode(format!(
-            "the server's answer to {method} is not what the method returns: {error}"
-        ))
-        .with_source(error)
-    })
 }

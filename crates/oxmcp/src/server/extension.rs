@@ -8,13 +8,11 @@ use crate::{
     Error, Extension, Result,
     extension::{members, say},
     protocol::{
-        Era, JsonObject, Method, Notification, RequestMeta,
+        JsonObject, Method, Notification,
         method::{self, Row},
     },
-    server::{
-        Server, ServerSession, SessionCall, features::Features, listen::Event, peer::ServerPeer,
-    },
-    session::{Connection, ContextParts, Peer, RequestContext, Side},
+    server::{Server, ServerSession, SessionCall, listen::Event},
+    session::{RequestContext, Side},
 };
 
 impl Server {
@@ -73,7 +71,7 @@ impl Server {
             let limit = session.connection().limits.max_queued_events;
             peer.listens()
                 .publish(limit, (key, &value), &event, &publisher);
-            if let Some(client) = peer.ready()
+            if let Some(client) = peer.callers().ready()
                 && publisher.tells(name, client.revision, &client.capabilities)
             {
                 let connection = Arc::clone(session.connection());
@@ -122,7 +120,7 @@ impl ServerSession {
 
     /// Whether a message may be sent to the client. `modern` says what holds for those that opened no session.
     fn may_send(&self, table: &'static [Row], name: &str, modern: &str) -> Result<()> {
-        let Some(client) = self.peer().legacy() else {
+        let Some(client) = self.peer().callers().legacy() else {
             return Err(Error::unsupported(format!(
                 "{name} needs a client that opened a session with initialize; {modern}"
             )));
@@ -131,27 +129,6 @@ impl ServerSession {
         let features = self.server().features().clone();
         let extensions = &features.extensions;
         extensions.may_send(table, name, client.revision, declared)
-    }
-}
-
-impl ServerPeer {
-    /// The context of a notification. It need not say who sent it: then it is of the session, or where there is none of a
-    /// modern client.
-    pub(super) fn context_of(
-        &self,
-        connection: &Arc<Connection>,
-        features: &Features,
-        meta: Option<&RequestMeta<'_>>,
-    ) -> RequestContext {
-        let modern = meta.and_then(|meta| match meta.classify(&features.revisions) {
-            Ok(Era::Modern(revision)) => self.modern(revision, meta).ok(),
-            _ => None,
-        });
-        let peer = modern.or_else(|| self.legacy().cloned());
-        let peer = peer.unwrap_or_else(|| Arc::new(Peer::modern_stranger()));
-        let mut context = ContextParts::new(connection, None, peer);
-        context.meta = meta.and_then(RequestMeta::raw).map(Into::into);
-        RequestContext::new(Arc::new(context))
     }
 }
 

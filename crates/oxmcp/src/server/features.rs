@@ -130,10 +130,6 @@ impl Features {
         capabilities.extensions = self.extensions.declared();
         capabilities
     }
-
-    pub(crate) fn serves(&self, revision: Revision) -> bool {
-        self.revisions.contains(&revision)
-    }
 }
 
 fn stamp(info: &Implementation) -> Arc<str> {

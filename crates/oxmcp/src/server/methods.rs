@@ -130,7 +130,7 @@ fn initialize(call: Call<'_>) -> Result<Served> {
     let params: InitializeParams = call.read(method::Initialize::NAME)?;
     let features = call.features;
     let capabilities = features.capabilities();
-    let revision = call.peer.open(features, params, &capabilities)?;
+    let revision = call.peer.callers().open(features, params, &capabilities)?;
     let mut result = InitializeResult::new(revision, capabilities, features.info.clone());
     result.instructions.clone_from(&features.instructions);
     let mut out = Vec::new();

@@ -3,23 +3,17 @@
 use std::{
     any::Any,
     fmt,
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, OnceLock},
 };
 
 use crate::{
-    Error, ErrorCode, Result, Revision,
+    Error, ErrorCode, Result,
     json::Text,
     jsonrpc::{Params, RawNotification},
-    protocol::{
-        Era, InitializeParams, Method, Notification, RequestMeta, RequestParams,
-        ServerCapabilities, SubscriptionFilter, method, unsupported_version,
-    },
+    protocol::{Method, Notification, RequestMeta, RequestParams, method},
     server::{
         Server, ServerSession,
-        ask::RootsCache,
+        callers::Callers,
         changes::Due,
         features::Features,
         listen::Listens,
@@ -35,13 +29,10 @@ use crate::{
     },
 };
 
-/// A server at its end of one connection: what the client said of itself, if it opened a session.
+/// A server at its end of one connection.
 pub(crate) struct ServerPeer {
     server: Server,
-    /// Set by `initialize`.
-    legacy: OnceLock<Legacy>,
-    /// The last modern peer: it says the same of itself with every request.
-    modern: Mutex<Option<ModernPeer>>,
+    callers: Callers,
     /// What modern requests subscribe to.
     listens: Arc<Listens>,
     /// What the client hears of what is logged.
@@ -57,30 +48,12 @@ pub(crate) struct ServerPeer {
     stamp: Arc<str>,
 }
 
-/// A modern client, and the text in which it said what it is.
-struct ModernPeer {
-    info: Box<str>,
-    capabilities: Box<str>,
-    peer: Arc<Peer>,
-}
-
-/// A session that `initialize` opened.
-#[derive(Debug)]
-struct Legacy {
-    peer: Arc<Peer>,
-    initialized: AtomicBool,
-    roots: RootsCache,
-    /// What the client hears of, since it was told that it would.
-    awaited: Topics,
-}
-
 impl ServerPeer {
     pub(crate) fn new(server: Server) -> Arc<Self> {
         let stamp = Arc::clone(&server.features().stamp);
         Arc::new(Self {
             server,
-            legacy: OnceLock::new(),
-            modern: Mutex::default(),
+            callers: Callers::default(),
             listens: Arc::default(),
             log: LogGate::default(),
             subscribed: Subscribed::default(),
@@ -95,27 +68,17 @@ impl ServerPeer {
         &self.server
     }
 
-    /// The client, where it has opened a session.
-    pub(crate) fn legacy(&self) -> Option<&Arc<Peer>> {
-        self.legacy.get().map(|legacy| &legacy.peer)
-    }
-
-    /// The roots of the client that opened a session.
-    pub(crate) fn roots(&self) -> Option<&RootsCache> {
-        self.legacy.get().map(|legacy| &legacy.roots)
+    /// Whose requests arrive.
+    pub(crate) fn callers(&self) -> &Callers {
+        &self.callers
     }
 
     /// What of these the session that `initialize` opened hears of: it was told of what can change, or has subscribed,
     /// and has said that it is ready.
     pub(crate) fn awaited(&self, changed: &Topics) -> Topics {
-        let Some(legacy) = self
-            .legacy
-            .get()
-            .filter(|legacy| legacy.initialized.load(Ordering::Relaxed))
-        else {
+        let Some(mut awaited) = self.callers.awaits(changed) else {
             return Topics::default();
         };
-        let mut awaited = legacy.awaited.and(changed);
         awaited.uris = self.subscribed.of(changed);
         awaited
     }
@@ -142,13 +105,6 @@ impl ServerPeer {
         &self.listens
     }
 
-    /// The client, where it has opened a session and said that it is ready.
-    pub(crate) fn ready(&self) -> Option<&Arc<Peer>> {
-        let legacy = self.legacy.get()?;
-        let ready = legacy.initialized.load(Ordering::Relaxed);
-        ready.then_some(&legacy.peer)
-    }
-
     /// Where notifications of extensions for a legacy client wait until they are sent.
     pub(crate) fn outgoing_lane(&self, connection: &Connection) -> &Arc<Lane> {
         let limit = connection.limits.max_queued_notifications;
@@ -160,101 +116,17 @@ impl ServerPeer {
         &self.log
     }
 
-    /// Opens the session, with the revision that the client asked for or the newest legacy one that is served.
-    pub(crate) fn open(
+    /// The context of a notification.
+    fn context_of(
         &self,
+        connection: &Arc<Connection>,
         features: &Features,
-        params: InitializeParams,
-        capabilities: &ServerCapabilities,
-    ) -> Result<Revision> {
-        let asked = params
-            .protocol_version
-            .parse()
-            .ok()
-            .filter(|revision: &Revision| !revision.is_modern() && features.serves(*revision));
-        let newest = || {
-            features
-                .revisions
-                .iter()
-                .copied()
-                .find(|revision| !revision.is_modern())
-        };
-        let Some(revision) = asked.or_else(newest) else {
-            return Err(unsupported_version(
-                &features.revisions,
-                &params.protocol_version,
-            ));
-        };
-        let peer = Peer {
-            revision,
-            implementation: Some(params.client_info),
-            capabilities: params.capabilities,
-        };
-        let legacy = Legacy {
-            peer: Arc::new(peer),
-            initialized: AtomicBool::new(false),
-            roots: RootsCache::default(),
-            awaited: SubscriptionFilter::default()
-                .with_tools_list_changed(true)
-                .with_prompts_list_changed(true)
-                .with_resources_list_changed(true)
-                .narrowed(capabilities)
-                .into(),
-        };
-        self.legacy.set(legacy).map_err(|_| {
-            Error::invalid_request("the session is open already; initialize is sent once")
-        })?;
-        Ok(revision)
-    }
-
-    /// Who sent a request, and so by which revision's rules it is served.
-    fn identify(
-        &self,
-        features: &Features,
-        method: &str,
-        meta: &RequestMeta<'_>,
-    ) -> Result<Arc<Peer>> {
-        match meta.classify(&features.revisions)? {
-            Era::Modern(revision) => self.modern(revision, meta),
-            Era::Legacy => self.identify_legacy(method),
-        }
-    }
-
-    fn identify_legacy(&self, method: &str) -> Result<Arc<Peer>> {
-        if let Some(peer) = self.legacy() {
-            return Ok(Arc::clone(peer));
-        }
-        if matches!(method, "initialize" | "ping") {
-            return Ok(Arc::new(Peer::stranger()));
-        }
-        Err(Error::invalid_params(format!(
-            "no session is open: send initialize first, or make a modern request, for which {}",
-            RequestMeta::UNREAD.what_is_missing()
-        )))
-    }
-
-    pub(super) fn modern(&self, revision: Revision, meta: &RequestMeta<'_>) -> Result<Arc<Peer>> {
-        let mut last = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
-        let (info, capabilities) = meta.identity();
-        if let Some(last) = &*last
-            && *last.info == *info
-            && *last.capabilities == *capabilities
-            && last.peer.revision == revision
-        {
-            return Ok(Arc::clone(&last.peer));
-        }
-        let (implementation, declared) = meta.client()?;
-        let peer = Arc::new(Peer {
-            revision,
-            implementation,
-            capabilities: declared,
-        });
-        *last = Some(ModernPeer {
-            info: info.into(),
-            capabilities: capabilities.into(),
-            peer: Arc::clone(&peer),
-        });
-        Ok(peer)
+        meta: Option<&RequestMeta<'_>>,
+    ) -> RequestContext {
+        let peer = self.callers.identify_sender(features, meta);
+        let mut context = ContextParts::new(connection, None, peer);
+        context.meta = meta.and_then(RequestMeta::raw).map(Into::into);
+        RequestContext::new(Arc::new(context))
     }
 
     fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
@@ -267,7 +139,7 @@ impl ServerPeer {
         let features = self.server.features();
         let params = params.unwrap_or(&RequestParams::UNREAD);
         let identified = params.check().and_then(|()| {
-            let peer = self.identify(&features, method, &params.meta)?;
+            let peer = self.callers.identify(&features, method, &params.meta)?;
             Ok((peer, params.meta.log_level()?))
         });
         let (peer, log_level) = match identified {
@@ -314,7 +186,7 @@ impl ServerPeer {
                 pace: (!settles).then(|| Arc::clone(self.server.pace())),
                 begun: None,
             };
-            let work = span::traced(work, &context, method, &params);
+            let work = span::traced(work, &context, method, params);
             return serve(context, work);
         }
         match guarded(|| methods::serve(self, features, cx, method, params)) {
@@ -346,16 +218,13 @@ impl Role for ServerPeer {
         connection: &Arc<Connection>,
         notification: RawNotification<'_, RequestParams<'_>>,
     ) {
-        if notification.method == "notifications/initialized"
-            && let Some(legacy) = self.legacy.get()
-            && !legacy.initialized.swap(true, Ordering::Relaxed)
-        {
+        if notification.method == "notifications/initialized" && self.callers.initialized() {
             self.server.watch(connection);
         }
         let features = self.server.features();
         let RawNotification { method, params } = notification;
         if method == method::RootsListChanged::NAME
-            && let Some(roots) = self.roots()
+            && let Some(roots) = self.callers.roots()
         {
             roots.changed(connection, features.on_roots_changed.as_ref());
         }
@@ -377,7 +246,8 @@ impl Role for ServerPeer {
     }
 
     fn has_batches(&self) -> bool {
-        self.legacy()
+        self.callers
+            .legacy()
             .is_some_and(|peer| peer.revision.has_batches())
     }
 
@@ -436,7 +306,7 @@ impl Role for ServerPeer {
 impl fmt::Debug for ServerPeer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerPeer")
-            .field("legacy", &self.legacy.get())
+            .field("callers", &self.callers)
             .finish_non_exhaustive()
     }
 }

@@ -52,19 +52,19 @@ impl ServerSession {
     /// The revision that `initialize` agreed on. `None` before that, and for a client that is modern throughout.
     #[must_use]
     pub fn revision(&self) -> Option<Revision> {
-        self.peer.legacy().map(|peer| peer.revision)
+        self.peer.callers().legacy().map(|peer| peer.revision)
     }
 
     /// Name and version of the client, as it says itself.
     #[must_use]
     pub fn client_info(&self) -> Option<&Implementation> {
-        self.peer.legacy()?.implementation.as_ref()
+        self.peer.callers().legacy()?.implementation.as_ref()
     }
 
     /// What the client can do.
     #[must_use]
     pub fn client_capabilities(&self) -> Option<&ClientCapabilities> {
-        self.peer.legacy().map(|peer| &peer.capabilities)
+        self.peer.callers().legacy().map(|peer| &peer.capabilities)
     }
 
     /// Asks the client for a sign of life, and waits for it for a minute at most.
@@ -99,7 +99,7 @@ impl ServerSession {
     }
 
     fn legacy_only(&self, method: &str) -> Result<()> {
-        if self.peer.legacy().is_some() {
+        if self.peer.callers().legacy().is_some() {
             return Ok(());
         }
         Err(Error::unsupported(format!(

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Error, ErrorCode, Result,
-    client::{Call, call::Params, negotiate::decode},
+    client::{Call, call::Params, decode::decode},
     protocol::{Method, Payload, method::Cacheable},
     session::after,
 };

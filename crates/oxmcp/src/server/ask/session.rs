@@ -56,7 +56,7 @@ impl ServerSession {
     /// # Cancel safety
     /// Dropping the future cancels the request on the wire.
     pub async fn roots(&self) -> Result<Arc<[Root]>> {
-        let Some(cache) = self.peer().roots() else {
+        let Some(cache) = self.peer().callers().roots() else {
             return self.list_roots().await.map(|result| result.roots.into());
         };
         if let Some(roots) = cache.get() {

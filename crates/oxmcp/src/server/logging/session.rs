@@ -36,7 +36,7 @@ impl ServerSession {
     /// # Cancel safety
     /// Cancel safe: dropped while it waits for room, nothing has been sent.
     pub async fn log(&self, message: LoggingMessageParams) -> Result<()> {
-        if self.peer().legacy().is_none() {
+        if self.peer().callers().legacy().is_none() {
             return Err(Error::unsupported(
                 "no session was opened with initialize, and modern clients hear log messages of their requests only; \
                  use RequestContext::log",

@@ -18,6 +18,7 @@ mod rounds;
 mod rounds_end;
 mod sampling;
 mod sessions;
+mod silence;
 mod structured;
 mod subscriptions;
 mod watch;

@@ -1,0 +1,190 @@
+//! Whose requests arrive on a connection: those of the session that `initialize` opened, and those of modern clients, which
+//! say with each who they are.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use crate::{
+    Error, Result, Revision,
+    protocol::{
+        Era, InitializeParams, RequestMeta, ServerCapabilities, SubscriptionFilter,
+        unsupported_version,
+    },
+    server::{ask::RootsCache, features::Features, subscription::Topics},
+    session::Peer,
+};
+
+/// All that is known of who is at the other end.
+#[derive(Default)]
+pub(crate) struct Callers {
+    /// Set by `initialize`.
+    legacy: OnceLock<Legacy>,
+    /// The last modern client: it says the same of itself with every request.
+    modern: Mutex<Option<Modern>>,
+}
+
+/// A session that `initialize` opened.
+#[derive(Debug)]
+struct Legacy {
+    peer: Arc<Peer>,
+    initialized: AtomicBool,
+    roots: RootsCache,
+    /// What the client hears of, since it was told that it would.
+    awaited: Topics,
+}
+
+/// A modern client, and the text in which it said what it is.
+struct Modern {
+    info: Box<str>,
+    capabilities: Box<str>,
+    peer: Arc<Peer>,
+}
+
+impl Callers {
+    /// The client, where it has opened a session.
+    pub(crate) fn legacy(&self) -> Option<&Arc<Peer>> {
+        self.legacy.get().map(|legacy| &legacy.peer)
+    }
+
+    /// The same where it has said that it is ready, too.
+    pub(crate) fn ready(&self) -> Option<&Arc<Peer>> {
+        let legacy = self.legacy.get()?;
+        let ready = legacy.initialized.load(Ordering::Relaxed);
+        ready.then_some(&legacy.peer)
+    }
+
+    /// The roots of the client that opened a session.
+    pub(crate) fn roots(&self) -> Option<&RootsCache> {
+        self.legacy.get().map(|legacy| &legacy.roots)
+    }
+
+    /// What of these a session that is ready hears of, since it was told that it would.
+    pub(super) fn awaits(&self, changed: &Topics) -> Option<Topics> {
+        let legacy = self.legacy.get()?;
+        let ready = legacy.initialized.load(Ordering::Relaxed);
+        ready.then(|| legacy.awaited.and(changed))
+    }
+
+    /// The client says that it is ready. Returns whether that is news.
+    pub(super) fn initialized(&self) -> bool {
+        let legacy = self.legacy.get();
+        legacy.is_some_and(|legacy| !legacy.initialized.swap(true, Ordering::Relaxed))
+    }
+
+    /// Opens the session, with the revision that the client asked for or the newest legacy one that is served.
+    pub(super) fn open(
+        &self,
+        features: &Features,
+        params: InitializeParams,
+        capabilities: &ServerCapabilities,
+    ) -> Result<Revision> {
+        let served = features.revisions.iter().copied();
+        let mut served = served.filter(|revision| !revision.is_modern());
+        let asked = params.protocol_version.parse().ok();
+        let asked = asked.filter(|asked| served.clone().any(|revision| revision == *asked));
+        let Some(revision) = asked.or_else(|| served.next()) else {
+            return Err(unsupported_version(
+                &features.revisions,
+                &params.protocol_version,
+            ));
+        };
+        let peer = Peer {
+            revision,
+            implementation: Some(params.client_info),
+            capabilities: params.capabilities,
+        };
+        let legacy = Legacy {
+            peer: Arc::new(peer),
+            initialized: AtomicBool::new(false),
+            roots: RootsCache::default(),
+            awaited: SubscriptionFilter::default()
+                .with_tools_list_changed(true)
+                .with_prompts_list_changed(true)
+                .with_resources_list_changed(true)
+                .narrowed(capabilities)
+                .into(),
+        };
+        self.legacy.set(legacy).map_err(|_| {
+            Error::invalid_request("the session is open already; initialize is sent once")
+        })?;
+        Ok(revision)
+    }
+
+    /// Who sent a request, and so by which revision's rules it is served.
+    pub(super) fn identify(
+        &self,
+        features: &Features,
+        method: &str,
+        meta: &RequestMeta<'_>,
+    ) -> Result<Arc<Peer>> {
+        match meta.classify(&features.revisions)? {
+            Era::Modern(revision) => self.modern(revision, meta),
+            Era::Legacy => self.identify_legacy(method),
+        }
+    }
+
+    fn identify_legacy(&self, method: &str) -> Result<Arc<Peer>> {
+        if let Some(peer) = self.legacy() {
+            return Ok(Arc::clone(peer));
+        }
+        if matches!(method, "initialize" | "ping") {
+            return Ok(Arc::new(Peer::stranger()));
+        }
+        Err(Error::invalid_params(format!(
+            "no session is open: send initialize first, or make a modern request, for which {}",
+            RequestMeta::UNREAD.what_is_missing()
+        )))
+    }
+
+    /// Who sent a notification. It need not say so: then it is of the session, or where there is none of a modern client.
+    pub(super) fn identify_sender(
+        &self,
+        features: &Features,
+        meta: Option<&RequestMeta<'_>>,
+    ) -> Arc<Peer> {
+        let modern = meta.and_then(|meta| match meta.classify(&features.revisions) {
+            Ok(Era::Modern(revision)) => self.modern(revision, meta).ok(),
+            _ => None,
+        });
+        modern
+            .or_else(|| self.legacy().cloned())
+            .unwrap_or_else(|| Arc::new(Peer::modern_stranger()))
+    }
+
+    fn modern(&self, revision: Revision, meta: &RequestMeta<'_>) -> Result<Arc<Peer>> {
+        let mut last = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
+        let (info, capabilities) = meta.identity();
+        if let Some(last) = &*last
+            && *last.info == *info
+            && *last.capabilities == *capabilities
+            && last.peer.revision == revision
+        {
+            return Ok(Arc::clone(&last.peer));
+        }
+        let (implementation, declared) = meta.client()?;
+        let peer = Arc::new(Peer {
+            revision,
+            implementation,
+            capabilities: declared,
+        });
+        *last = Some(Modern {
+            info: info.into(),
+            capabilities: capabilities.into(),
+            peer: Arc::clone(&peer),
+        });
+        Ok(peer)
+    }
+}
+
+impl fmt::Debug for Callers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Callers")
+            .field("legacy", &self.legacy.get())
+            .finish_non_exhaustive()
+    }
+}
