@@ -101,6 +101,8 @@ impl Follower {
         // Whether something may have been missed that is wanted.
         let mut gap = false;
         loop {
+            let told = current.as_ref().map(|it| &it.asked.resource_subscriptions);
+            self.updates().still_heard(told.into_iter().flatten());
             let wanted = self.updates().wanted();
             if wanted.is_empty() {
                 current = None;
@@ -229,12 +231,12 @@ impl Follower {
     async fn subscribe(&self) {
         let mut held: BTreeSet<String> = BTreeSet::new();
         loop {
+            self.updates().still_heard(&held);
             let wanted = self.updates().wanted().resource_subscriptions;
             let wanted: BTreeSet<_> = wanted.into_iter().collect();
             let more: Vec<_> = wanted.difference(&held).cloned().collect();
             let less: Vec<_> = held.difference(&wanted).cloned().collect();
             if more.is_empty() && less.is_empty() {
-                // Who joins those who watch already has been told.
                 self.updates().changed().await;
                 continue;
             }

@@ -120,6 +120,18 @@ impl Updates {
         }
     }
 
+    /// The server tells of these resources, as it was asked to before. Who has watched one may have left, and another come
+    /// at once: then the server is asked nothing, and nobody else would tell the new one.
+    pub(super) fn still_heard<'a>(&self, uris: impl IntoIterator<Item = &'a String>) {
+        for uri in uris {
+            let is_new = |watched: &Watched| !watched.heard;
+            let is_new = self.lock().watched.get(uri).is_some_and(is_new);
+            if is_new {
+                self.acknowledge(uri);
+            }
+        }
+    }
+
     /// The server tells of a resource.
     pub(super) fn acknowledge(&self, uri: &str) {
         let mut state = self.lock();

@@ -236,6 +236,31 @@ async fn p1_legacy_servers_are_asked_once_for_each_resource() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn p1_who_watches_again_at_once_is_told_that_it_is_heard() {
+    let (mut peer, session) = modern(client()).await;
+    let watch = watching(&session, "file:///a");
+    let (id, _) = agree(&mut peer).await;
+    let watch = watch.await.unwrap().unwrap();
+    // Nobody has told the server, so there is nothing that it has to agree to again.
+    drop(watch);
+    let again = timeout(SECOND, session.watch_resource("file:///a")).await;
+    let mut again = again.expect("the subscription is still open").unwrap();
+    tell(&mut peer, &id, UPDATED, json!({"uri": "file:///a"})).await;
+    assert_eq!(again.next().await.unwrap().uri, "file:///a");
+
+    let (mut peer, session) = legacy().await;
+    let watch = watching(&session, "file:///a");
+    let request = expect(&mut peer, "resources/subscribe").await;
+    answer(&mut peer, &request, json!({})).await;
+    drop(watch.await.unwrap().unwrap());
+    let again = timeout(SECOND, session.watch_resource("file:///a")).await;
+    let mut again = again.expect("the server still tells").unwrap();
+    let update = json!({"jsonrpc": "2.0", "method": UPDATED, "params": {"uri": "file:///a"}});
+    peer.send(update).await.unwrap();
+    assert_eq!(again.next().await.unwrap().uri, "file:///a");
+}
+
+#[tokio::test(start_paused = true)]
 async fn p1_what_is_not_taken_is_bounded() {
     let limits = Limits {
         max_queued_notifications: 2,
