@@ -28,9 +28,11 @@ pub struct Limits {
     /// for each resource that they watch; each costs a few hundred bytes.
     pub max_subscriptions: usize,
     /// How many resources the peer may watch at once, in all its subscriptions together, those by `resources/subscribe`
-    /// included; more are refused with an error that says so. Default: 10 000, more files than most projects have.
+    /// included; more are refused with an error that says so. Each key of an extension in a filter counts as one. Default:
+    /// 10 000, more files than most projects have.
     pub max_watched_uris: usize,
-    /// How many bytes their URIs may have together. Default: 1 MiB, a hundred for each.
+    /// How many bytes their URIs may have together, with what the filters say under the keys of extensions. Default: 1 MiB,
+    /// a hundred for each.
     pub max_watched_uri_bytes: usize,
     /// How many bytes may wait to be written before callers wait and requests of the peer are no longer begun. Twice
     /// as much of requests is then still read, so that two peers that are both full read each other's answers. What

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::{Error, Limits, Result};
+use crate::{Error, Limits, Result, protocol::SubscriptionFilter};
 
 /// How much a client watches over one connection, in whichever way it asked for it.
 #[derive(Debug, Default)]
@@ -13,26 +13,41 @@ struct Used {
 }
 
 impl Quota {
-    /// Takes room for URIs.
+    /// Takes room for all that a filter watches: resources, and what is kept for extensions.
     ///
     /// # Errors
     /// Where there is none.
-    pub(super) fn take<'a>(
+    pub(super) fn take_all(
         self: &Arc<Self>,
-        uris: impl IntoIterator<Item = &'a str>,
+        filter: &SubscriptionFilter,
+        limits: &Limits,
+    ) -> Result<Taken> {
+        let uris = filter.resource_subscriptions.iter().map(String::len);
+        let others = filter.other.iter();
+        let others = others.map(|(key, value)| key.len() + value.to_string().len());
+        self.take(uris.chain(others), limits)
+    }
+
+    /// Takes room for things of these lengths.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub(super) fn take(
+        self: &Arc<Self>,
+        lengths: impl IntoIterator<Item = usize>,
         limits: &Limits,
     ) -> Result<Taken> {
         let mut more = Used::default();
-        for uri in uris {
+        for length in lengths {
             more.uris += 1;
-            more.bytes += uri.len();
+            more.bytes += length;
         }
         let mut used = self.lock();
         let (uris, bytes) = (used.uris + more.uris, used.bytes + more.bytes);
         let (most_uris, most_bytes) = (limits.max_watched_uris, limits.max_watched_uri_bytes);
         if uris > most_uris || bytes > most_bytes {
             return Err(Error::internal(format!(
-                "too many resources are watched: the limit is {most_uris} URIs of {most_bytes} bytes together; give up some that are watched already"
+                "too much is watched: the limit is {most_uris} URIs of {most_bytes} bytes together, with what is asked of extensions; give up some that are watched already"
             )));
         }
         *used = Used { uris, bytes };

@@ -150,7 +150,7 @@ async fn begin(
     let limits = &session.connection().limits;
     let begun = peer
         .subscribed()
-        .begin(&uri, || peer.quota().take([&*uri], limits))?;
+        .begin(&uri, || peer.quota().take([uri.len()], limits))?;
     match (begun, hooks) {
         (Some(begun), Some(hooks)) => {
             off_the_connection().await;

@@ -38,11 +38,11 @@ impl Watches {
         subscribing: Option<Subscribing>,
         filter: &mut SubscriptionFilter,
     ) -> Result<Self> {
-        let wanted = std::mem::take(&mut filter.resource_subscriptions);
         let limits = &session.connection().limits;
-        let uris = wanted.iter().map(String::as_str);
+        let room = session.peer().quota().take_all(filter, limits)?;
+        let wanted = std::mem::take(&mut filter.resource_subscriptions);
         let mut watches = Self {
-            _room: session.peer().quota().take(uris, limits)?,
+            _room: room,
             session,
             agreed: Vec::new(),
         };

@@ -130,6 +130,34 @@ async fn one_call_reaches_the_handlers_of_clients_in_every_revision() {
 }
 
 #[tokio::test]
+async fn what_is_kept_for_an_extension_is_bounded_over_the_whole_connection() {
+    let limits = Limits {
+        max_watched_uris: 3,
+        max_watched_uri_bytes: 100,
+        ..Limits::default()
+    };
+    let server = server(towers()).limits(limits);
+    let mut peer = script(&server).await;
+    let ask = async |peer: &mut ScriptedPeer, id: i64, value: Value| {
+        let filter = json!({"notifications": {KEY: value}});
+        let answer = peer.ask(modern(id, "subscriptions/listen", filter)).await;
+        answer.unwrap()
+    };
+    let refused = |answer: Value| {
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(
+            message.contains("the limit is 3 URIs of 100 bytes"),
+            "{answer}"
+        );
+    };
+    refused(ask(&mut peer, 1, json!(["x".repeat(80)])).await);
+    for id in 2..5 {
+        assert!(ask(&mut peer, id, json!("x")).await["params"].is_object());
+    }
+    refused(ask(&mut peer, 5, json!("x")).await);
+}
+
+#[tokio::test]
 async fn a_client_can_subscribe_by_hand() {
     let server = server(towers());
     let session = connect(&server, &Client::new("c", "1"), Revision::LATEST).await;
