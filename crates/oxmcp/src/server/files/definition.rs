@@ -1,13 +1,13 @@
 use std::{
     fmt,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::Arc,
 };
 
 use super::{
     directory::Directory,
     path::{encoded, file_uri},
-    read::Files,
+    read::{Busy, Files},
 };
 use crate::{
     Error, Result,
@@ -173,14 +173,17 @@ impl FileResources {
             let problem = format!("the URIs cannot begin with {prefix:?}: leave out {{}}, ? and #");
             return Err(self.wrong(&problem));
         }
-        let given = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
+        let given = std::path::absolute(&self.path).ok();
+        // With a `..` in it, the path says where the directory is only to who follows the links before that.
+        let given = given.filter(|path| !path.components().any(|it| it == Component::ParentDir));
+        let given = given.unwrap_or_else(|| directory.path().to_owned());
         let files = Files {
             directory,
             given,
             longest: self.longest,
             hidden: self.hidden,
             beyond_roots: self.beyond_roots,
-            busy: Arc::default(),
+            busy: Busy::default(),
         };
         Ok((files, prefix))
     }

@@ -28,16 +28,16 @@ pub(super) struct Files {
     pub(super) longest: u64,
     pub(super) hidden: bool,
     pub(super) beyond_roots: bool,
-    pub(super) busy: Arc<Busy>,
+    pub(super) busy: Busy,
 }
 
 /// How many files may be read now.
 #[derive(Debug)]
-pub(super) struct Busy(Semaphore);
+pub(super) struct Busy(Arc<Semaphore>);
 
 impl Default for Busy {
     fn default() -> Self {
-        Self(Semaphore::new(AT_ONCE))
+        Self(Arc::new(Semaphore::new(AT_ONCE)))
     }
 }
 
@@ -87,10 +87,15 @@ impl Files {
         }
         let mime_type = mime_type(&names);
         let longest = self.longest;
-        let busy = Arc::clone(&self.busy);
-        let place = busy.0.acquire().await;
-        let read = spawn_blocking(move || self.directory.read(&names, longest)).await;
-        drop(place);
+        let place = Arc::clone(&self.busy.0).acquire_owned().await;
+        // The place is held by who reads, who goes on where the request is cancelled: otherwise a client that cancels what it
+        // has just asked for could have any number of files read.
+        let read = spawn_blocking(move || {
+            let read = self.directory.read(&names, longest);
+            drop(place);
+            read
+        });
+        let read = read.await;
         let read =
             read.map_err(|error| Error::internal("the file could not be read").with_source(error))?;
         let bytes = read.map_err(|refused| match refused {

@@ -43,6 +43,22 @@ async fn o6_a_client_with_roots_reads_only_what_is_within_them() {
     }
 }
 
+#[tokio::test]
+async fn o6_a_directory_that_was_given_by_a_way_up_is_where_it_is() {
+    let temp = Temp::new();
+    temp.write("notes.txt", "x");
+    fs::create_dir(temp.0.join("other")).unwrap();
+    let files = file_resources(temp.0.join("other/../served")).uri_prefix("t://");
+    let server = server(files);
+    for (root, readable) in [("other", false), ("other/served", false), ("served", true)] {
+        let root = Root::new(format!("file://{}/{root}", temp.0.display()));
+        let client = Client::new("rooted", "1.0.0").roots([root.clone()]);
+        let session = testing::connect(&server).client(&client).await.unwrap();
+        let read = session.read_resource("t://notes.txt").await;
+        assert_eq!(read.is_ok(), readable, "{root:?} {read:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn o6_roots_are_those_that_the_client_has_now() {
     let temp = Temp::new();
