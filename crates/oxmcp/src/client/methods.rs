@@ -13,6 +13,7 @@ use crate::{
         answer::{fill_form, visit_url},
         features::Features,
     },
+    codec::uri::check_page,
     json::Text,
     protocol::{
         ClientCapabilities, CreateMessageParams, ElicitParams, EmptyResult, ListRootsResult,
@@ -172,6 +173,11 @@ fn elicit(asked: Asked<'_>) -> Result<Served> {
             Box::pin(async move { write(answer.await?, revision) })
         }
         (ElicitParams::Url(url), _, Some(handler)) => {
+            check_page(&url.url).map_err(|wrong| {
+                Error::invalid_params(format!(
+                    "elicitation/create: the user is not sent to this URL: {wrong}"
+                ))
+            })?;
             let answer = visit_url(handler.clone(), url, cx);
             Box::pin(async move { write(answer.await?, revision) })
         }

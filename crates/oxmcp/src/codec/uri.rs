@@ -65,6 +65,33 @@ pub(crate) fn check_scheme(uri: &str) -> Result<(), String> {
     Err("it must begin with a scheme, as \"file:///notes.txt\" or \"notes://today\" do".to_owned())
 }
 
+/// Checks that a text is the URL of a page of the web, and shows whose: who is sent there by somebody else must be able to see
+/// it. All other schemes make programs do things.
+///
+/// # Errors
+/// What is wrong.
+pub(crate) fn check_page(url: &str) -> Result<(), String> {
+    check_absolute(url)?;
+    let (scheme, rest) = url.split_once(':').unwrap_or_default();
+    if !["https", "http"]
+        .iter()
+        .any(|it| scheme.eq_ignore_ascii_case(it))
+    {
+        return Err(
+            "it must begin with \"https://\" (or \"http://\", for what is not public)".to_owned(),
+        );
+    }
+    let rest = rest.strip_prefix("//").unwrap_or_default();
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.is_empty() || authority.starts_with(':') {
+        return Err("it names no host".to_owned());
+    }
+    if authority.contains('@') {
+        return Err("what stands before the \"@\" could be taken for its host".to_owned());
+    }
+    Ok(())
+}
+
 /// Appends bytes, with a percent code for each that is not `kept`.
 pub(crate) fn encode(out: &mut String, bytes: &[u8], kept: impl Fn(u8) -> bool) {
     for &byte in bytes {
@@ -124,6 +151,39 @@ mod tests {
             let once = normalized(&text).into_owned();
             prop_assert!(once.is_ascii());
             prop_assert_eq!(&*normalized(&once), &once);
+        }
+    }
+
+    #[test]
+    fn pages_and_others() {
+        for url in [
+            "https://example.com",
+            "HTTP://localhost:8080/a?b#c@d",
+            "https://[::1]/",
+        ] {
+            assert_eq!(check_page(url), Ok(()), "{url}");
+        }
+        for url in [
+            "",
+            "example.com",
+            "--help",
+            "javascript:alert(1)",
+            "file:///etc/passwd",
+            "data:text/html,hello",
+            "ms-settings:privacy",
+            "https:",
+            "https:example.com",
+            "https://",
+            "https:///path",
+            "https://:80/",
+            "https://bank.example@evil.example/",
+            "https://bank.example:pay@evil.example",
+            "https://evil.example\\@bank.example/",
+            "https://example.com/ & calc.exe",
+            "https://example.com/\n",
+            "https://b\u{e4}nk.example/",
+        ] {
+            assert!(check_page(url).is_err(), "{url}");
         }
     }
 

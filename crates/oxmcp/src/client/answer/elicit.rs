@@ -134,7 +134,8 @@ impl Client {
     ///
     /// [`ElicitAction::Accept`] says that the user has agreed to go there, and not that the user has been there: what
     /// happens there, this side does not see. The handler must show the user the whole URL and must not open it before
-    /// the user has agreed.
+    /// the user has agreed. A URL that is none of the web (`https:` or `http:`), or that has something before its host which
+    /// could be taken for it, is refused before.
     /// See [URL mode](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#url-mode-elicitation-requests).
     ///
     /// ```

@@ -2,9 +2,11 @@
 
 use crate::{
     Error, ErrorCode, Result, Revision,
+    codec::uri::check_page,
     protocol::{
         ClientCapabilities, CreateMessageParams, ElicitParams, ElicitationCapability, InputRequest,
         JsonObject, MissingClientCapabilityData, RootsCapability, SamplingCapability,
+        check_tool_results,
     },
 };
 
@@ -40,7 +42,7 @@ pub(super) fn check(
         }
     };
     let Some((what, name, needed)) = missing else {
-        return Ok(());
+        return fits(request);
     };
     let message = if name == "elicitation" && !revision.has_elicitation() {
         format!("the client cannot {what}: revision {revision} has no elicitation")
@@ -51,6 +53,24 @@ pub(super) fn check(
     };
     let error = Error::protocol(ErrorCode::MISSING_CLIENT_CAPABILITY, message);
     Err(error.with_data(MissingClientCapabilityData::new(needed)))
+}
+
+/// Refuses what no client would answer: a URL that is none, a conversation with a model from which a tool's result is missing.
+fn fits(request: &InputRequest) -> Result<()> {
+    match request {
+        InputRequest::Elicit(ElicitParams::Url(params)) => {
+            check_page(&params.url).map_err(|wrong| {
+                Error::misuse(format!(
+                    "the user cannot be sent to {:?}: {wrong}",
+                    params.url
+                ))
+            })
+        }
+        InputRequest::CreateMessage(params) => {
+            check_tool_results(&params.messages).map_err(Error::misuse)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What the client would do, the capability's name, and what it would have had to declare.

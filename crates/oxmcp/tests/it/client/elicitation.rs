@@ -1,6 +1,12 @@
 //! Clients ask the user for servers: by forms and by URLs, in every revision that has it.
 
-use std::io;
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use oxmcp::{
     Accept, Client, Error, RequestContext, Revision, middleware,
@@ -205,6 +211,34 @@ async fn a_user_is_sent_to_a_url() {
             json!({"action": "accept"}),
             "{revision}: {answer}"
         );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_sent_to_what_is_no_page_or_hides_whose_it_is() {
+    for revision in URLS {
+        for wrong in [
+            "javascript:alert(1)",
+            "file:///etc/passwd",
+            "--new-window",
+            "https://bank.example@evil.example/",
+        ] {
+            let asked = Arc::new(AtomicBool::new(false));
+            let was_asked = Arc::clone(&asked);
+            let client = client().on_elicit_url(move |_: ElicitUrlParams| {
+                was_asked.store(true, Ordering::Relaxed);
+                async { ElicitAction::Accept }
+            });
+            let mut params = url();
+            params["url"] = json!(wrong);
+            let answer = answered(client, revision, params).await;
+            let said = answer["error"]["message"].as_str().unwrap();
+            assert!(said.contains("is not sent to this URL"), "{wrong}: {said}");
+            assert!(!asked.load(Ordering::Relaxed), "{wrong}");
+            if !revision.is_modern() {
+                assert_eq!(answer["error"]["code"], -32602, "{answer}");
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whom nothing is asked, and questions that come to nothing.
 
-use oxmcp::{RequestContext, Revision, Server, Tool};
+use oxmcp::{RequestContext, Revision, Server, Tool, protocol::CreateMessageParams};
 use serde_json::json;
 
 use super::{Name, User, deleting};
@@ -57,6 +57,35 @@ async fn a_client_that_shows_urls_only_is_shown_no_form_and_the_other_way_round(
         let mut user = User::able(&server, revision, json!({"elicitation": {"url": {}}})).await;
         let answer = user.call_once("form", json!({}), json!({})).await;
         assert_eq!(text(&answer), "true", "{revision}");
+    }
+}
+
+#[tokio::test]
+async fn what_no_client_would_answer_is_not_asked() {
+    let url = Tool::new("url", "", |cx: RequestContext| async move {
+        let asked = cx.ask_url("u", "Log in", "javascript:alert(1)").await;
+        asked.unwrap_err().message().to_owned()
+    });
+    let model = Tool::new("model", "", |cx: RequestContext| async move {
+        let messages = json!([{
+            "role": "assistant",
+            "content": {"type": "tool_use", "id": "1", "name": "add", "input": {}},
+        }]);
+        let params = json!({"messages": messages, "maxTokens": 10});
+        let params = serde_json::from_value::<CreateMessageParams>(params).unwrap();
+        let asked = cx.sample("m", params).await;
+        asked.unwrap_err().message().to_owned()
+    });
+    let server = Server::new("s", "1").tools([url, model]);
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let mut user = User::new(&server, revision).await;
+        for (tool, said) in [
+            ("url", "cannot be sent to"),
+            ("model", "Tool result missing"),
+        ] {
+            let answer = user.call_once(tool, json!({}), json!({})).await;
+            assert!(text(&answer).contains(said), "{revision}: {answer}");
+        }
     }
 }
 
