@@ -67,6 +67,9 @@ impl LogGate {
 }
 
 /// Where the messages of a request go, and from which level on.
+///
+/// Nothing here may be an event of [`tracing`]: the layer uses it while other layers have not seen the event that it is about,
+/// and an event within another makes them forget which of both their filters let pass.
 pub(super) struct Audience {
     session: ServerSession,
     options: LogOptions,
@@ -118,10 +121,6 @@ impl Audience {
         if dropped == 0 {
             return None;
         }
-        tracing::debug!(
-            dropped,
-            "log messages came faster than the client hears them"
-        );
         let data = json!({"msg": "log messages were dropped, because there were too many", "dropped": dropped});
         self.hears(LoggingLevel::Warning).then(|| {
             LoggingMessageParams::new(LoggingLevel::Warning, &data)
@@ -136,11 +135,5 @@ impl Audience {
 
 /// How the server logs, if it has declared that it does.
 fn declared(session: &ServerSession) -> Option<LogOptions> {
-    let options = session.server().features().logging;
-    if options.is_none() {
-        tracing::debug!(
-            "no log messages are sent: they have to be declared with Server::logging()"
-        );
-    }
-    options
+    session.server().features().logging
 }

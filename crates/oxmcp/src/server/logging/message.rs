@@ -43,7 +43,14 @@ impl RequestContext {
     /// # Cancel safety
     /// Cancel safe: dropped while it waits, the message has not been sent.
     pub fn log(&self, level: LoggingLevel, data: impl Serialize) -> Log<'_> {
-        let audience = Audience::of(self).filter(|audience| audience.hears(level));
+        let audience = Audience::of(self);
+        if audience.is_none() {
+            tracing::debug!(
+                "nobody hears log messages: the server has to declare them with Server::logging(), and a modern client to \
+                 ask for them"
+            );
+        }
+        let audience = audience.filter(|audience| audience.hears(level));
         let message = audience.and_then(|audience| {
             let message = LoggingMessageParams::new(level, &data);
             let message = message.map_err(

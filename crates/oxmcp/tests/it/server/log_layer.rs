@@ -1,5 +1,10 @@
 //! Events of `tracing` that become log messages of the request in whose span they happen.
 
+use std::{
+    env, process,
+    sync::{Arc, Mutex},
+};
+
 use oxmcp::{
     JsonSchema, Limits, RequestContext, Revision, Server, Tool,
     logging::{self, LogOptions},
@@ -9,7 +14,12 @@ use oxmcp::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tracing::{Instrument, info_span, subscriber::DefaultGuard};
-use tracing_subscriber::{Layer, filter::LevelFilter, layer::SubscriberExt, registry};
+use tracing_subscriber::{
+    Layer,
+    filter::{LevelFilter, Targets},
+    layer::{Context, SubscriberExt},
+    registry,
+};
 
 use crate::support::{modern, request, script};
 
@@ -124,6 +134,50 @@ async fn only_what_the_client_wants_is_sent() {
     let mut peer = client(&undeclared, Revision::V2025_11_25).await;
     let nothing = heard(&mut peer, call(Revision::V2025_11_25, 1, "talk", None)).await;
     assert_eq!(nothing, Vec::<Value>::new());
+}
+
+/// Keeps the levels of the events that its filter lets pass.
+#[derive(Clone, Default)]
+struct Keeps(Arc<Mutex<Vec<tracing::Level>>>);
+
+impl<S: tracing::Subscriber> Layer<S> for Keeps {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        self.0.lock().unwrap().push(*event.metadata().level());
+    }
+}
+
+/// Only the subscriber of a whole process sees events that happen within events, so this test is a process of its own.
+#[tokio::test]
+async fn other_layers_see_what_their_filters_let_pass_and_nothing_else() {
+    const CHILD: &str = "OXMCP_TEST_LOG_LAYER";
+    if env::var_os(CHILD).is_none() {
+        let mut child = process::Command::new(env::current_exe().unwrap());
+        child.env(CHILD, "1").args([
+            "--exact",
+            "server::log_layer::other_layers_see_what_their_filters_let_pass_and_nothing_else",
+        ]);
+        let output = child.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && said.contains("1 passed"),
+            "{said}"
+        );
+        return;
+    }
+    let (errors, own) = (Keeps::default(), Keeps::default());
+    let of_this_crate = Targets::new().with_target("oxmcp", tracing::Level::TRACE);
+    let subscriber = registry()
+        .with(logging::layer().with_filter(LevelFilter::INFO))
+        .with(errors.clone().with_filter(LevelFilter::ERROR))
+        .with(own.clone().with_filter(of_this_crate));
+    tracing::subscriber::set_global_default(subscriber).unwrap();
+    for server in [server(talks()), Server::new("s", "1.0.0").tool(talks())] {
+        let mut peer = client(&server, Revision::LATEST).await;
+        heard(&mut peer, call(Revision::LATEST, 1, "talk", Some("debug"))).await;
+    }
+    assert_eq!(*errors.0.lock().unwrap(), [tracing::Level::ERROR; 2]);
+    let own = own.0.lock().unwrap();
+    assert!(!own.contains(&tracing::Level::ERROR), "{own:?}");
 }
 
 #[tokio::test]
