@@ -13,6 +13,7 @@ mod options;
 mod order;
 mod portable;
 mod read;
+mod rules;
 mod spelling;
 mod stream;
 mod strings;
