@@ -242,7 +242,7 @@ impl Schema {
 /// Compiles a schema, whose JSON is `length` bytes long, if it is one.
 fn compile(schema: Value, length: usize) -> Result<Validator> {
     let dialect = Dialect::named(&schema)?.unwrap_or(Dialect::DEFAULT);
-    if let Err(violations) = explain::explain(dialect.validator(), &schema, length) {
+    if let Err(violations) = explain::explain(&dialect.validator(), &schema, length) {
         let first = violations.iter().next().map(ToString::to_string);
         return Err(Error::misuse(format!(
             "this is no valid JSON Schema: {}",

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{
     expected::{brief, either, expected, list, listed, literal, quote, quote_text, shorten},
     full::{Detail, Offence, TooMuchWork, Validator},
+    misfit::misfit,
     order::{self, NULLABLE},
     rules,
     spelling::nearest,
@@ -84,6 +85,7 @@ pub(super) fn tell(offence: &Offence<'_, '_>) -> String {
         ("dependentRequired", Detail::Missing(name)) => format!("{} is missing", quote_text(name)),
         (_, Detail::Missing(name)) => missing(offence.place, instance, name),
         (_, Detail::Unexpected(names)) => unknown(offence, names),
+        (_, Detail::Misfit(what)) => misfit(*what, instance),
         ("enum" | "const", _) if is_scalar => {
             format!(
                 "{} is not accepted; expected {}",

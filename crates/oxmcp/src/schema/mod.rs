@@ -9,6 +9,7 @@ mod explain;
 mod full;
 mod infer;
 mod kinds;
+mod misfit;
 mod options;
 mod order;
 mod portable;

@@ -81,6 +81,127 @@ fn what_is_no_schema_is_refused_with_its_place() {
     assert!(error(json!({"pattern": "("})).contains("/pattern"));
 }
 
+/// What the author of a schema reads, who wrote it for another dialect or from memory.
+#[test]
+fn what_is_no_schema_is_told_with_what_would_be() {
+    let old = |schema: Value| {
+        let mut schema = schema;
+        schema["$schema"] = "http://json-schema.org/draft-04/schema#".into();
+        schema
+    };
+    let cases = [
+        json!({"properties": {"a": {"type": "strnig"}}}),
+        json!({"properties": {"a": {"type": ["string", "nul"]}}}),
+        json!({"type": ["string", "string"]}),
+        json!({"type": 7}),
+        json!({"type": []}),
+        json!("text"),
+        json!({"properties": [{"type": "string"}]}),
+        json!({"properties": {"a": "string"}}),
+        json!({"properties": {"a": {"type": "string", "required": true}}}),
+        json!({"required": ["a", 1]}),
+        json!({"required": ["a", "a"]}),
+        json!({"items": [{"type": "string"}]}),
+        json!({"anyOf": {"type": "string"}}),
+        json!({"anyOf": []}),
+        json!({"minLength": -1}),
+        json!({"minimum": "1"}),
+        json!({"minimum": 1, "exclusiveMinimum": true}),
+        json!({"multipleOf": 0}),
+        json!({"dependentRequired": {"a": "b"}}),
+        json!({"dependencies": {"a": "b"}}),
+        json!({"$id": "a#b"}),
+        json!({"$defs": {"a": {"$anchor": "1a"}}}),
+        json!({"$vocabulary": {"a": 1}}),
+        json!({"description": null}),
+        old(json!({"minimum": 1, "exclusiveMinimum": 1})),
+        old(json!({"exclusiveMinimum": true})),
+        old(json!({"required": []})),
+        old(json!({"not": true})),
+        old(json!({"additionalProperties": 1})),
+        old(json!({"items": [true]})),
+    ];
+    let told: Vec<String> = cases.into_iter().map(error).collect();
+    insta::assert_snapshot!(told.join("\n").replace("this is no valid JSON Schema: ", ""), @r#"
+    /properties/a/type: "strnig" is not accepted; expected one of "array", "boolean", "integer", "null", "number", "object", "string", or an array of some of them; did you mean "string"?
+    /properties/a/type/1: "nul" is not accepted; expected one of "array", "boolean", "integer", "null", "number", "object", "string"; did you mean "null"?
+    /type: the items are not all different
+    /type: expected one of "array", "boolean", "integer", "null", "number", "object", "string", or an array of some of them, got the number 7
+    /type: expected one of "array", "boolean", "integer", "null", "number", "object", "string", or an array of some of them, got an empty array
+    /: expected a schema (an object, true or false), got the string "text"
+    /properties: expected an object of schemas, got an array of 1
+    /properties/a: expected a schema (an object, true or false), got the string "string"
+    /properties/a/required: expected an array of names, got true; it stands beside "properties", and lists the names of those that are required
+    /required/1: expected a string, got the number 1
+    /required: the items are not all different
+    /items: expected a schema (an object, true or false), got an array of 1; in this dialect the schemas of single items are "prefixItems"
+    /anyOf: expected an array of at least one schema, got an object
+    /anyOf: expected an array of at least one schema, got an empty array
+    /minLength: expected an integer of at least 0, got the number -1
+    /minimum: expected a number, got the string "1"
+    /exclusiveMinimum: expected a number, got true; here it is the limit itself, and true or false only in draft-04
+    /multipleOf: expected a number of more than 0, got the number 0
+    /dependentRequired/a: expected an array of names, got the string "b"
+    /dependencies/a: expected a schema (an object, true or false), or an array of names, got the string "b"
+    /$id: "a#b" is not accepted; expected a URI without a fragment
+    /$defs/a/$anchor: "1a" is not accepted; expected a name of letters, digits, "-", "_" and ".", which begins with a letter
+    /$vocabulary/a: expected true or false, got the number 1
+    /description: expected a string, got null
+    /exclusiveMinimum: expected true or false, got the number 1; in draft-04 it says whether "minimum" or "maximum", which holds the limit, is excluded itself
+    /: "minimum" is missing
+    /required: expected an array of at least one name, got an empty array
+    /not: expected a schema (an object), got true
+    /additionalProperties: expected a schema (an object), true or false, got the number 1
+    /items/0: expected a schema (an object), got true
+    "#);
+}
+
+/// A tool may take a schema.
+#[test]
+fn the_metaschemas_can_be_referred_to() {
+    let of = |dialect: &str| Schema::from_json(json!({"properties": {"s": {"$ref": dialect}}}));
+    for dialect in [
+        "https://json-schema.org/draft/2020-12/schema",
+        "https://json-schema.org/draft/2019-09/schema",
+        "http://json-schema.org/draft-07/schema#",
+        "http://json-schema.org/draft-06/schema",
+        "http://json-schema.org/draft-04/schema#",
+    ] {
+        let schema = of(dialect).unwrap();
+        let told = |text: &str| schema.validate(&raw(text)).unwrap_err().to_string();
+        assert_eq!(
+            schema.validate(&raw(r#"{"s": {"items": {"minimum": 1}}}"#)),
+            Ok(())
+        );
+        let wrong = told(r#"{"s": {"items": {"minimum": "1"}, "maxLength": -1}}"#);
+        assert_eq!(
+            wrong,
+            "/s/items/minimum: expected a number, got the string \"1\"\n\
+             /s/maxLength: expected an integer of at least 0, got the number -1"
+        );
+        assert!(told(r#"{"s": []}"#).starts_with("/s: expected a schema (an object"));
+    }
+    let part = of("http://json-schema.org/draft-07/schema#/definitions/nonNegativeInteger");
+    let schema = part.unwrap();
+    assert!(schema.validate(&raw(r#"{"s": 1}"#)).is_ok());
+    assert!(schema.validate(&raw(r#"{"s": -1}"#)).is_err());
+    let none = of("http://json-schema.org/draft-07/schema#/definitions/none");
+    assert!(none.is_err());
+}
+
+/// The depth is that of a message, and each level is held against the grammar.
+#[test]
+fn a_deep_schema_as_a_value_is_an_answer_and_no_crash() {
+    let schema = json!({"$ref": "https://json-schema.org/draft/2020-12/schema"});
+    let schema = Schema::from_json(schema).unwrap();
+    let levels = |word: &str| {
+        let (open, close) = (r#"{"not":"#.repeat(120), "}".repeat(120));
+        schema.validate(&raw(&format!("{open}{word}{close}")))
+    };
+    assert_eq!(levels("true"), Ok(()));
+    assert!(levels("1").is_err());
+}
+
 #[test]
 fn schemas_are_bounded() {
     let mut deep = json!({});

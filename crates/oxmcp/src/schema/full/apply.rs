@@ -77,12 +77,13 @@ impl<'v> Run<'v> {
                 accepts
             }
             Keyword::If(all) => self.condition(all, here.at, out),
+            Keyword::Grammar(grammar) => self.grammar(here, grammar, out),
             // What is about other kinds of values says nothing.
             _ => true,
         }
     }
 
-    fn dynamic_target(&self, reference: &DynamicRef) -> NodeId {
+    pub(super) fn dynamic_target(&self, reference: &DynamicRef) -> NodeId {
         let outermost = self.scope.iter().find_map(|resource| {
             let mut candidates = reference.candidates.iter();
             candidates.find(|(id, _)| id == resource)

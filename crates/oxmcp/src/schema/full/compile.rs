@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::{
     dialect::Dialect,
+    grammar,
     keywords::{Keywords, invalid},
     resources::{Place, Resources},
-    validator::{Keyword, Node, NodeId, Validator},
+    validator::{DynamicRef, Grammar, Keyword, Node, NodeId, Validator},
 };
 use crate::error::Result;
 
@@ -61,9 +62,11 @@ impl Compiler {
             .as_ref()
             .and_then(|document| document.pointer(&place.pointer));
         let resource = self.resources.around(&place);
-        let dialect = self.resources.all().get(resource).map(|it| it.dialect);
-        let dialect = dialect.unwrap_or(Dialect::DEFAULT);
+        let within = self.resources.all().get(resource);
+        let dialect = within.map_or(Dialect::DEFAULT, |it| it.dialect);
+        let is_metaschema = within.is_some_and(|it| it.is_metaschema);
         let keywords = match schema {
+            _ if is_metaschema => self.grammar(&place, dialect).into_iter().collect(),
             Some(Value::Bool(true)) => Vec::new(),
             Some(Value::Bool(false)) => vec![Keyword::Never],
             Some(Value::Object(map)) => Keywords {
@@ -82,5 +85,47 @@ impl Compiler {
             keywords,
             place,
         })
+    }
+
+    /// A dialect's metaschema, or a part of it.
+    fn grammar(&mut self, place: &Place, dialect: Dialect) -> Option<Keyword> {
+        let root = Place {
+            document: place.document,
+            pointer: String::new(),
+        };
+        let schema = match dialect.metaschema_anchor() {
+            Some(anchor) => self.dynamic_reference(&root, anchor),
+            None => DynamicRef {
+                otherwise: self.node(root),
+                candidates: Vec::new(),
+            },
+        };
+        Some(Keyword::Grammar(Grammar {
+            dialect,
+            shape: grammar::part(dialect, &place.pointer)?,
+            schema,
+        }))
+    }
+
+    /// A reference to a place that an anchor has led to.
+    pub(super) fn dynamic_reference(&mut self, place: &Place, anchor: &str) -> DynamicRef {
+        let otherwise = self.node(place.clone());
+        // Only what is such an anchor itself is looked for further out.
+        let around = self.resources.around(place);
+        let all = self.resources.all();
+        let own = all.get(around).map(|it| it.dynamic_anchors.get(anchor));
+        let mut candidates = Vec::new();
+        if own.flatten() == Some(place) {
+            let anchors = all.iter().enumerate();
+            let places: Vec<_> = anchors
+                .filter_map(|(id, it)| Some((id, it.dynamic_anchors.get(anchor)?.clone())))
+                .collect();
+            let places = places.into_iter();
+            candidates.extend(places.map(|(id, place)| (id, self.node(place))));
+        }
+        DynamicRef {
+            otherwise,
+            candidates,
+        }
     }
 }

@@ -1,8 +1,6 @@
 //! The dialects of JSON Schema, and what differs between them.
 
-use std::sync::OnceLock;
-
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{compile, validator::Validator};
 use crate::error::{Error, Result};
@@ -21,8 +19,6 @@ struct Facts {
     dialect: Dialect,
     /// What `$schema` holds.
     uri: &'static str,
-    /// The official schema of its schemas, with all that it refers to.
-    metaschema: &'static str,
 }
 
 /// What is preferred comes first.
@@ -30,27 +26,22 @@ const KNOWN: [Facts; 5] = [
     Facts {
         dialect: Dialect::Draft202012,
         uri: "https://json-schema.org/draft/2020-12/schema",
-        metaschema: include_str!("metaschemas/2020-12.json"),
     },
     Facts {
         dialect: Dialect::Draft201909,
         uri: "https://json-schema.org/draft/2019-09/schema",
-        metaschema: include_str!("metaschemas/2019-09.json"),
     },
     Facts {
         dialect: Dialect::Draft07,
         uri: "http://json-schema.org/draft-07/schema",
-        metaschema: include_str!("metaschemas/draft-07.json"),
     },
     Facts {
         dialect: Dialect::Draft06,
         uri: "http://json-schema.org/draft-06/schema",
-        metaschema: include_str!("metaschemas/draft-06.json"),
     },
     Facts {
         dialect: Dialect::Draft04,
         uri: "http://json-schema.org/draft-04/schema",
-        metaschema: include_str!("metaschemas/draft-04.json"),
     },
 ];
 
@@ -76,39 +67,41 @@ impl Dialect {
         }
     }
 
-    /// The dialect whose metaschema, or part of one, this URI names.
+    /// The dialect whose metaschema this URI names.
     pub(super) fn of_metaschema(uri: &str) -> Option<Self> {
-        let known = KNOWN.iter().find(|known| {
-            let directory = known.uri.trim_end_matches("schema");
-            uri.starts_with(directory)
-        });
+        let known = KNOWN.iter().find(|known| known.uri == uri);
         known.map(|known| known.dialect)
     }
 
-    /// The URI of the dialect.
+    /// The URI of the dialect, which is also that of its metaschema.
     pub(super) fn uri(self) -> &'static str {
-        self.facts().uri
+        let known = KNOWN.iter().find(|known| known.dialect == self);
+        known.expect("each dialect is in the table").uri
     }
 
+    /// What its schemas are, in a few words of its own.
     pub(super) fn metaschema(self) -> Value {
-        serde_json::from_str(self.facts().metaschema).expect("the official schemas are JSON")
+        if self.has_boolean_schemas() {
+            json!({"type": ["object", "boolean"]})
+        } else {
+            json!({"type": "object"})
+        }
     }
 
-    /// What tells schemas from other values. Made when it is first needed.
-    pub(in crate::schema) fn validator(self) -> &'static Validator {
-        static VALIDATORS: [OnceLock<Validator>; KNOWN.len()] =
-            [const { OnceLock::new() }; KNOWN.len()];
-        let [draft04, draft06, draft07, draft201909, draft202012] = &VALIDATORS;
-        let validator = match self {
-            Self::Draft04 => draft04,
-            Self::Draft06 => draft06,
-            Self::Draft07 => draft07,
-            Self::Draft201909 => draft201909,
-            Self::Draft202012 => draft202012,
-        };
-        validator.get_or_init(|| {
-            compile::compile(self.metaschema(), self).expect("the official schemas are valid")
-        })
+    /// The dynamic anchor of its metaschema, by which others extend it.
+    pub(super) fn metaschema_anchor(self) -> Option<&'static str> {
+        match self {
+            Self::Draft202012 => Some("meta"),
+            // That of `$recursiveAnchor`.
+            Self::Draft201909 => Some(""),
+            _ => None,
+        }
+    }
+
+    /// What tells schemas from other values.
+    pub(in crate::schema) fn validator(self) -> Validator {
+        let schema = json!({"$ref": self.uri()});
+        compile::compile(schema, self).expect("the metaschemas are part of every schema")
     }
 
     /// Compiles a schema that is known to be valid.
@@ -129,11 +122,9 @@ impl Dialect {
         self <= Self::Draft07
     }
 
-    fn facts(self) -> &'static Facts {
-        KNOWN
-            .iter()
-            .find(|known| known.dialect == self)
-            .expect("each dialect is in the table")
+    /// Whether `true` and `false` are schemas.
+    pub(in crate::schema) fn has_boolean_schemas(self) -> bool {
+        self > Self::Draft04
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     pattern::Pattern,
     resources::Place,
     uri,
-    validator::{Contains, DynamicRef, If, Items, Keyword, Members, NodeId, Rest},
+    validator::{Contains, If, Items, Keyword, Members, NodeId, Rest},
 };
 use crate::error::{Error, Result};
 
@@ -285,27 +285,8 @@ impl<'s> Keywords<'_, 's> {
             return Ok(None);
         };
         let place = self.compiler.resources.find(reference, self.resource)?;
-        let otherwise = self.compiler.node(place.clone());
         let (_, anchor) = uri::split_fragment(reference);
-        // Only what is such an anchor itself is looked for further out.
-        let around = self.compiler.resources.around(&place);
-        let all = self.compiler.resources.all();
-        let own = all.get(around).map(|it| it.dynamic_anchors.get(anchor));
-        let mut candidates = Vec::new();
-        if own.flatten() == Some(&place) {
-            let anchors = all.iter().enumerate();
-            let places: Vec<_> = anchors
-                .filter_map(|(id, it)| Some((id, it.dynamic_anchors.get(anchor)?.clone())))
-                .collect();
-            candidates.extend(
-                places
-                    .into_iter()
-                    .map(|(id, place)| (id, self.compiler.node(place))),
-            );
-        }
-        Ok(Some(Keyword::DynamicRef(DynamicRef {
-            otherwise,
-            candidates,
-        })))
+        let reference = self.compiler.dynamic_reference(&place, anchor);
+        Ok(Some(Keyword::DynamicRef(reference)))
     }
 }

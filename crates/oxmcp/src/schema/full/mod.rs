@@ -8,12 +8,15 @@
 //! A schema becomes nodes that name each other by number ([`compile`], [`keywords`], [`assertions`]); references are looked up
 //! in [`resources`]. [`run`] holds a value against the nodes, with [`apply`] for the same value and [`within`] for what is
 //! in it, and collects [`Offence`]s, which are put into words elsewhere.
+//!
+//! Whether a schema is one is asked in the same way, by the [`grammar`] of its dialect.
 
 mod apply;
 mod assertions;
 mod at;
 mod compile;
 mod dialect;
+mod grammar;
 mod keywords;
 mod marks;
 mod number;
@@ -30,7 +33,8 @@ mod tests;
 
 pub(super) use self::{
     dialect::Dialect,
-    offence::{Detail, Offence},
+    grammar::{KINDS, Shape},
+    offence::{Detail, Misfit, Offence},
     run::TooMuchWork,
     validator::Validator,
 };

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::{dialect::Dialect, grammar::Shape};
+
 /// A value that a keyword does not accept.
 #[derive(Debug)]
 pub(in crate::schema) struct Offence<'v, 'i> {
@@ -29,6 +31,17 @@ pub(in crate::schema) enum Detail<'v, 'i> {
     Several,
     /// What is wrong with the name of a member.
     Name(Box<Offence<'v, 'i>>),
+    /// The value is no schema, or not what a keyword of a schema holds.
+    Misfit(Misfit),
+}
+
+/// What a value in a schema is not.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::schema) struct Misfit {
+    pub(in crate::schema) dialect: Dialect,
+    /// The keyword that the value belongs to, if it does.
+    pub(in crate::schema) keyword: Option<&'static str>,
+    pub(in crate::schema) shape: Shape,
 }
 
 impl<'v> Offence<'v, '_> {
@@ -48,6 +61,7 @@ impl<'v> Offence<'v, '_> {
                     Detail::Alternatives(all.into_iter().map(own).collect())
                 }
                 Detail::Several => Detail::Several,
+                Detail::Misfit(misfit) => Detail::Misfit(misfit),
                 Detail::Name(offence) => Detail::Name(Box::new(offence.into_owned())),
             },
         }

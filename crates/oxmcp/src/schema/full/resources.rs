@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use serde_json::Value;
 
-use super::{dialect::Dialect, uri};
+use super::{dialect::Dialect, grammar, uri};
 use crate::error::{Error, Result};
 
 /// Where a schema stands.
@@ -41,6 +41,8 @@ pub(super) struct Resource {
     anchors: HashMap<String, Place>,
     /// The anchors that are looked for from the outside in. The one without a name is `$recursiveAnchor`.
     pub(super) dynamic_anchors: HashMap<String, Place>,
+    /// Whether it is the metaschema of its dialect, which is known and not written down.
+    pub(super) is_metaschema: bool,
 }
 
 #[derive(Debug, Default)]
@@ -126,13 +128,16 @@ impl Resources {
         let uri = uri::resolve(base, uri);
         let found = match self.by_uri.get(&uri) {
             Some(id) => Some(*id),
-            None => self.add_metaschema(&uri)?,
+            None => self.add_metaschema(&uri),
         };
         let fragment = uri::percent_decode(fragment);
         let place = found.and_then(|id| self.all.get(id)).and_then(|resource| {
             if fragment.is_empty() || fragment.starts_with('/') {
                 let mut place = resource.place.clone();
                 place.pointer.push_str(&fragment);
+                if resource.is_metaschema {
+                    return grammar::part(resource.dialect, &fragment).map(|_| place);
+                }
                 let document = self.document(&place)?;
                 document.pointer(&place.pointer).map(|_| place)
             } else {
@@ -146,16 +151,23 @@ impl Resources {
         })
     }
 
-    /// The official schemas are part of every schema.
-    fn add_metaschema(&mut self, uri: &str) -> Result<Option<ResourceId>> {
-        let Some(dialect) = Dialect::of_metaschema(uri) else {
-            return Ok(None);
+    /// The metaschemas are part of every schema.
+    fn add_metaschema(&mut self, uri: &str) -> Option<ResourceId> {
+        let dialect = Dialect::of_metaschema(uri)?;
+        let place = Place {
+            document: self.documents.len(),
+            pointer: String::new(),
         };
-        let is_new = !self.by_uri.contains_key(dialect.uri());
-        if is_new {
-            self.add(dialect.metaschema(), dialect.uri(), dialect)?;
+        self.documents.push(Arc::new(dialect.metaschema()));
+        let id = self.open(uri.to_owned(), place.clone(), dialect);
+        let resource = self.all.get_mut(id)?;
+        resource.is_metaschema = true;
+        if let Some(anchor) = dialect.metaschema_anchor() {
+            let dynamic = &mut resource.dynamic_anchors;
+            dynamic.insert(anchor.to_owned(), place.clone());
+            resource.anchors.insert(anchor.to_owned(), place);
         }
-        Ok(self.by_uri.get(uri).copied())
+        Some(id)
     }
 
     fn open(&mut self, uri: String, place: Place, dialect: Dialect) -> ResourceId {
@@ -168,6 +180,7 @@ impl Resources {
             dialect,
             anchors: HashMap::new(),
             dynamic_anchors: HashMap::new(),
+            is_metaschema: false,
         });
         id
     }

@@ -234,7 +234,7 @@ impl Keyword {
     }
 }
 
-fn kind_of(node: &Node, value: &Value) -> u8 {
+pub(super) fn kind_of(node: &Node, value: &Value) -> u8 {
     match value {
         Value::Null => kind::NULL,
         Value::Bool(_) => kind::BOOLEAN,
@@ -264,7 +264,7 @@ fn count(value: &Value, of: u8) -> Option<usize> {
     }
 }
 
-fn are_unique(items: &[Value]) -> bool {
+pub(super) fn are_unique(items: &[Value]) -> bool {
     let mut sorted: Vec<&Value> = items.iter().collect();
     sorted.sort_by(|one, other| number::order(one, other));
     sorted

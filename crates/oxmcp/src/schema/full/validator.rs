@@ -5,6 +5,8 @@ use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
 use serde_json::{Number, Value};
 
 use super::{
+    dialect::Dialect,
+    grammar::Shape,
     number::Decimal,
     pattern::Pattern,
     resources::{Place, ResourceId},
@@ -64,6 +66,7 @@ pub(super) enum Keyword {
     If(If),
     UnevaluatedItems(NodeId),
     UnevaluatedProperties(Rest),
+    Grammar(Grammar),
 }
 
 /// Which results of a comparison with a limit are accepted.
@@ -114,6 +117,15 @@ pub(super) struct If {
     pub(super) condition: NodeId,
     pub(super) then: Option<NodeId>,
     pub(super) otherwise: Option<NodeId>,
+}
+
+/// That a value is a schema of a dialect, or what a part of one holds.
+#[derive(Debug)]
+pub(super) struct Grammar {
+    pub(super) dialect: Dialect,
+    pub(super) shape: Shape,
+    /// What holds for the schemas within: the same, unless this dialect is extended.
+    pub(super) schema: DynamicRef,
 }
 
 impl Validator {
