@@ -72,7 +72,7 @@ async fn what_no_client_would_answer_is_not_asked() {
             "content": {"type": "tool_use", "id": "1", "name": "add", "input": {}},
         }]);
         let params = json!({"messages": messages, "maxTokens": 10});
-        let params = serde_json::from_value::<CreateMessageParams>(params).unwrap();
+        let params = serde_json::from_str::<CreateMessageParams>(&params.to_string()).unwrap();
         let asked = cx.sample("m", params).await;
         asked.unwrap_err().message().to_owned()
     });
