@@ -21,7 +21,7 @@ use crate::{
 
 /// A client's end of a session with one server. Cheap to clone; all clones are the same session.
 ///
-/// Each method of the specification is a method here. They return a [`Call`], which is awaited for the result. A method
+/// Each method of the specification is a method here. They return a [`Call`](crate::Call), which is awaited for the result. A method
 /// that the server's revision does not have fails with [`Error::is_unsupported`], and nothing is sent.
 ///
 /// When the last handle is dropped, the session is closed in the background; [`close`](Self::close) does it where you
