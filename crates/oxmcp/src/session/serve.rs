@@ -25,6 +25,29 @@ pub(crate) struct Work {
     pub(crate) begun: Option<Instant>,
 }
 
+impl Work {
+    /// The work of a handler. One that has shown to be quick is begun here and now, with arguments that nobody copies. Any
+    /// other waits for the task that it will get: reading its arguments, too, could hold up the connection.
+    pub(crate) fn paced<T>(
+        pace: &Arc<Pace>,
+        given: T,
+        now: impl FnOnce(T) -> BoxFuture<Result<Body>>,
+        later: impl FnOnce(T) -> BoxFuture<Result<Body>>,
+    ) -> Self {
+        let begun = pace.is_quick().then(Instant::now);
+        let future = if begun.is_some() {
+            now(given)
+        } else {
+            later(given)
+        };
+        Self {
+            future,
+            pace: Some(Arc::clone(pace)),
+            begun,
+        }
+    }
+}
+
 /// Serves a request. Must be called on the connection's task: an answer that is ready at once is appended to the outbox
 /// before this returns.
 pub(crate) fn serve(context: Arc<ContextParts>, work: Work) {

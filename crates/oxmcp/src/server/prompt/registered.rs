@@ -1,7 +1,5 @@
 use std::{fmt, sync::Arc};
 
-use tokio::time::Instant;
-
 use super::{
     Prompt,
     handler::{ErasedHandler, Given},
@@ -48,28 +46,15 @@ impl RegisteredPrompt {
         }))
     }
 
-    /// Makes the messages. As with tools, a handler that has shown to be quick is begun here and now, and any other in
-    /// the task that it will get.
+    /// Makes the messages.
     pub(crate) fn get(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {
-        let pace = Some(Arc::clone(&self.pace));
-        if self.pace.is_quick() {
-            let begun = Some(Instant::now());
-            let future = self.begin(context, arguments);
-            return Work {
-                future,
-                pace,
-                begun,
-            };
-        }
-        let prompt = Arc::clone(self);
-        let arguments: Box<str> = arguments.get().into();
-        let future =
-            Box::pin(async move { prompt.begin(context, Text::checked(&arguments)).await });
-        Work {
-            future,
-            pace,
-            begun: None,
-        }
+        let now = |context| self.begin(context, arguments);
+        let later = |context| -> BoxFuture<Result<Body>> {
+            let prompt = Arc::clone(self);
+            let arguments: Box<str> = arguments.get().into();
+            Box::pin(async move { prompt.begin(context, Text::checked(&arguments)).await })
+        };
+        Work::paced(&self.pace, context, now, later)
     }
 
     /// Begins the handler with the `arguments` of the request. It may be begun again with the same.

@@ -1,7 +1,5 @@
 use std::sync::Arc;
 
-use tokio::time::Instant;
-
 use crate::{
     Result,
     codec::uri_template::Captures,
@@ -36,26 +34,14 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Reads. As with tools, a handler that has shown to be quick is begun here and now, and any other in the task that
-    /// it will get.
+    /// Reads.
     pub(super) fn read(self: &Arc<Self>, context: RequestContext, target: Target) -> Work {
-        let pace = Some(Arc::clone(&self.pace));
-        if self.pace.is_quick() {
-            let begun = Some(Instant::now());
-            let future = self.begin(context, target);
-            return Work {
-                future,
-                pace,
-                begun,
-            };
-        }
-        let reader = Arc::clone(self);
-        let future = Box::pin(async move { reader.begin(context, target).await });
-        Work {
-            future,
-            pace,
-            begun: None,
-        }
+        let later = |(context, target)| -> BoxFuture<Result<Body>> {
+            let reader = Arc::clone(self);
+            Box::pin(async move { reader.begin(context, target).await })
+        };
+        let now = |(context, target)| self.begin(context, target);
+        Work::paced(&self.pace, (context, target), now, later)
     }
 
     /// Begins the handler. It may be begun again with the same target.

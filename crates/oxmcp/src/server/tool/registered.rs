@@ -1,7 +1,5 @@
 use std::{fmt, sync::Arc};
 
-use tokio::time::Instant;
-
 use super::{
     Tool, ToolError,
     definition::of_tool,
@@ -60,28 +58,14 @@ impl RegisteredTool {
     }
 
     /// Makes a call. What the model did wrong is a result, which it can learn from.
-    ///
-    /// A tool that has shown to be quick is begun here and now, with arguments that nobody copies. Any other waits for
-    /// the task that it will get: reading its arguments, too, could hold up the connection.
     pub(crate) fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {
-        let pace = Some(Arc::clone(&self.pace));
-        if self.pace.is_quick() {
-            let begun = Some(Instant::now());
-            let future = self.begin(context, arguments);
-            return Work {
-                future,
-                pace,
-                begun,
-            };
-        }
-        let tool = Arc::clone(self);
-        let arguments: Box<str> = arguments.get().into();
-        let future = Box::pin(async move { tool.begin(context, Text::checked(&arguments)).await });
-        Work {
-            future,
-            pace,
-            begun: None,
-        }
+        let now = |context| self.begin(context, arguments);
+        let later = |context| -> BoxFuture<Result<Body>> {
+            let tool = Arc::clone(self);
+            let arguments: Box<str> = arguments.get().into();
+            Box::pin(async move { tool.begin(context, Text::checked(&arguments)).await })
+        };
+        Work::paced(&self.pace, context, now, later)
     }
 
     fn begin(
