@@ -32,7 +32,7 @@ fn error(options: impl FnOnce(SchemaOptions) -> SchemaOptions) -> String {
 }
 
 #[test]
-fn m8_options_are_recursive() {
+fn m7_m8_options_are_recursive() {
     let schema = with(|s| {
         s.description("an order")
             .property("count", |p| {

@@ -186,7 +186,7 @@ async fn what_the_session_says_itself_in_meta_cannot_be_said_twice() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_json_are_named_and_nothing_is_sent() {
+async fn m11_arguments_that_are_no_json_are_named_and_nothing_is_sent() {
     let (_peer, session) = session(Revision::LATEST).await;
     let arguments = std::collections::HashMap::from([((1, 2), 3)]);
     let error = session.call_tool("t", arguments).await.unwrap_err();

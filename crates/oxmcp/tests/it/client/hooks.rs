@@ -42,7 +42,7 @@ async fn says(peer: &mut ScriptedPeer, method: &str, params: Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_server_says_reaches_its_handler_in_every_revision_and_in_order() {
+async fn q7_what_a_server_says_reaches_its_handler_in_every_revision_and_in_order() {
     for revision in Revision::ALL {
         for through_middleware in [false, true] {
             let (mut client, mut heard) = listening();

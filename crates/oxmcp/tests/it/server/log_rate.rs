@@ -35,7 +35,7 @@ fn flood(options: LogOptions) -> Server {
 }
 
 #[tokio::test(start_paused = true)]
-async fn q2_a_session_hears_so_many_at_once_and_so_many_a_second() {
+async fn q2_q3_a_session_hears_so_many_at_once_and_so_many_a_second() {
     for revision in Revision::ALL {
         let mut peer = client(&flood(LogOptions::default().rate(2, 5)), revision).await;
         let mut flood = async |n: u32| {

@@ -19,7 +19,7 @@ async fn listed(server: &Server, revision: Revision) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn m1_a_tool_is_listed_with_all_that_was_said_of_it() {
+async fn m1_m3_a_tool_is_listed_with_all_that_was_said_of_it() {
     let tool = add()
         .title("Addition")
         .read_only()
@@ -64,6 +64,19 @@ async fn m1_what_was_not_said_is_not_listed() {
         let keys: Vec<_> = tool.keys().map(String::as_str).collect();
         assert_eq!(keys, ["description", "inputSchema", "name"], "{revision}");
         assert_eq!(tool["inputSchema"]["type"], "object");
+    }
+}
+
+#[tokio::test]
+async fn m2_a_dynamic_tool_gets_the_arguments_as_they_came() {
+    let tool = Tool::dynamic("raw", "", json!({"type": "object"}), |cx, arguments| async move {
+        Ok::<_, ToolError>(format!("{} {}", cx.revision(), arguments.get()))
+    });
+    let server = Server::new("s", "1").tool(tool);
+    for revision in Revision::ALL {
+        let arguments = json!({"b": [1.50, null], "a": "é"});
+        let answer = call(&server, revision, "raw", arguments.clone()).await;
+        assert_eq!(text(&answer), format!("{revision} {arguments}"));
     }
 }
 
@@ -181,7 +194,7 @@ async fn m15_the_order_does_not_depend_on_how_tools_were_added() {
 }
 
 #[tokio::test]
-async fn m4_a_tool_of_the_same_name_takes_the_place_of_the_other() {
+async fn m4_m13_a_tool_of_the_same_name_takes_the_place_of_the_other() {
     let server = calculator();
     let session = testing::connect(&server).await.unwrap();
     assert_eq!(
