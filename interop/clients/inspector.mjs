@@ -43,4 +43,11 @@ const refused = await call(TOOL_ERROR, 'add', { a: 'one', b: 2 });
 assert.equal(refused.isError, true);
 if (strictness === 'strict') assert.match(refused.content[0].text, /\/a\b/);
 
-console.log(JSON.stringify({ era, checks: ['lists', 'calls', 'tool error', 'validation error'] }));
+const { prompts } = await inspect(0, '--method', 'prompts/list');
+assert.deepEqual(prompts.map(({ name }) => name), ['review']);
+const [greeting] = (await inspect(0, '--method', 'resources/read', '--uri', 'memo://greeting')).contents;
+assert.match(greeting.text, /^hello/);
+const { resourceTemplates } = await inspect(0, '--method', 'resources/templates/list');
+assert.ok(resourceTemplates.some(({ uriTemplate }) => uriTemplate === 'memo://pages/{topic}/{page}'));
+
+console.log(JSON.stringify({ era, checks: ['lists', 'calls', 'tool error', 'validation error', 'prompts', 'resources'] }));
