@@ -30,9 +30,8 @@ impl Keywords<'_, '_> {
         }
         if let Some(values) = self.map.get("enum") {
             let values = values.as_array().ok_or_else(|| self.misplaced("enum"))?;
-            let mut values = values.clone();
-            values.sort_by(number::order);
-            found.push(Keyword::Values("enum", values));
+            let values = number::sorted(values).into_iter().cloned();
+            found.push(Keyword::Values("enum", values.collect()));
         }
         if let Some(value) = self.get("const", Dialect::Draft06) {
             found.push(Keyword::Values("const", vec![value.clone()]));

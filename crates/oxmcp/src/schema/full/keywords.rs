@@ -1,6 +1,6 @@
 //! The keywords of one schema, compiled: which there are in its dialect, and what their values say.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
@@ -179,7 +179,7 @@ impl<'s> Keywords<'_, 's> {
     fn members(&mut self) -> Result<Vec<Keyword>> {
         let names = self.schema("propertyNames", Dialect::Draft06);
         let mut found: Vec<Keyword> = names.into_iter().map(Keyword::PropertyNames).collect();
-        let named: BTreeMap<_, _> = self
+        let named: HashMap<_, _> = self
             .named_schemas("properties", Dialect::Draft04)?
             .into_iter()
             .map(|(name, node)| (name.to_owned(), node))

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
 /// Compares two numbers exactly: no integer is rounded on the way.
 pub(super) fn compare(one: &Number, other: &Number) -> Ordering {
@@ -118,10 +118,7 @@ pub(super) fn order(one: &Value, other: &Value) -> Ordering {
             first_difference(pairs).then_with(|| one.len().cmp(&other.len()))
         }
         (Value::Object(one), Value::Object(other)) => {
-            // With a feature of serde_json that others may turn on, members are not sorted.
-            let (mut one, mut other) = (Vec::from_iter(one), Vec::from_iter(other));
-            one.sort_by_key(|(name, _)| *name);
-            other.sort_by_key(|(name, _)| *name);
+            let (one, other) = (members(one), members(other));
             let pairs = one.iter().zip(&other);
             let differences =
                 pairs.map(|(one, other)| one.0.cmp(other.0).then_with(|| order(one.1, other.1)));
@@ -129,6 +126,20 @@ pub(super) fn order(one: &Value, other: &Value) -> Ordering {
         }
         _ => rank(one).cmp(&rank(other)),
     }
+}
+
+/// Values in their order.
+pub(super) fn sorted(values: &[Value]) -> Vec<&Value> {
+    let mut sorted: Vec<_> = values.iter().collect();
+    sorted.sort_by(|one, other| order(one, other));
+    sorted
+}
+
+/// Members by name. With a feature of serde_json that others may turn on, they are not sorted.
+fn members(map: &Map<String, Value>) -> Vec<(&String, &Value)> {
+    let mut members: Vec<_> = map.iter().collect();
+    members.sort_by_key(|(name, _)| *name);
+    members
 }
 
 fn first_difference(mut parts: impl Iterator<Item = Ordering>) -> Ordering {

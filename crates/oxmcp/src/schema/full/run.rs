@@ -265,9 +265,7 @@ fn count(value: &Value, of: u8) -> Option<usize> {
 }
 
 pub(super) fn are_unique(items: &[Value]) -> bool {
-    let mut sorted: Vec<&Value> = items.iter().collect();
-    sorted.sort_by(|one, other| number::order(one, other));
-    sorted
+    number::sorted(items)
         .windows(2)
         .all(|pair| !matches!(pair, [one, other] if number::order(one, other) == Ordering::Equal))
 }

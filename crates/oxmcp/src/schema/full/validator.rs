@@ -1,6 +1,6 @@
 //! A schema, compiled: nodes that refer to each other by number, so that recursion in a schema is nothing special.
 
-use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
+use std::{cmp::Ordering, collections::HashMap, sync::Arc};
 
 use serde_json::{Number, Value};
 
@@ -75,7 +75,7 @@ pub(super) type Accepts = fn(Ordering) -> bool;
 /// `properties`, `patternProperties` and `additionalProperties`.
 #[derive(Debug, Default)]
 pub(super) struct Members {
-    pub(super) named: BTreeMap<String, NodeId>,
+    pub(super) named: HashMap<String, NodeId>,
     pub(super) patterns: Vec<(Pattern, NodeId)>,
     pub(super) rest: Option<Rest>,
 }
