@@ -65,10 +65,13 @@ impl fmt::Debug for CallOptions {
     }
 }
 
+/// Appends params.
+type Encode<'a> = dyn Fn(&mut Vec<u8>) -> serde_json::Result<()> + Sync + 'a;
+
 impl Connection {
     /// Calls the peer, through the outgoing middleware where there is any. `params` must not hold a `_meta`: it is in
     /// the options.
-    pub(crate) async fn call<P: Serialize>(
+    pub(crate) async fn call<P: Serialize + Sync>(
         self: &Arc<Self>,
         method: &'static str,
         params: P,
@@ -77,7 +80,7 @@ impl Connection {
         match self.role().outgoing() {
             None => {
                 let encode = |out: &mut Vec<u8>| serde_json::to_writer(out, &params);
-                self.exchange(method, encode, options).await
+                self.exchange(method, &encode, options).await
             }
             Some(next) => {
                 let request = Request::outgoing(self, method, &params, options)?;
@@ -98,7 +101,7 @@ impl Connection {
                 out.extend_from_slice(params);
                 Ok(())
             };
-            return self.exchange(method, encode, options).await;
+            return self.exchange(method, &encode, options).await;
         };
         let params: &RawValue = serde_json::from_slice(params).map_err(not_json)?;
         let request = Request::outgoing(self, method, &params, options)?;
@@ -126,7 +129,7 @@ impl Connection {
         match options {
             Some(options) => {
                 let encode = |out: &mut Vec<u8>| serde_json::to_writer(out, &params);
-                let answer = self.exchange(&method, encode, options).await;
+                let answer = self.exchange(&method, &encode, options).await;
                 answer.map(Response::from_text)
             }
             None => {
@@ -145,11 +148,12 @@ impl Connection {
         self.notify_raw(|out| write_notification(out, method, params))
     }
 
-    /// Sends a request, whose params `encode` appends, and waits for its answer.
+    /// Sends a request, whose params `encode` appends, and waits for its answer. It is the same code for all params,
+    /// because there is much of it.
     async fn exchange(
         self: &Arc<Self>,
         method: &str,
-        encode: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+        encode: &Encode<'_>,
         mut options: CallOptions,
     ) -> Result<Box<str>> {
         if self.is_closing() && self.role().side() == Side::Client {
