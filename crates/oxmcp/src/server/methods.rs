@@ -26,7 +26,7 @@ use crate::{
         prompt::{RegisteredPrompt, get_prompt},
         registry::{Feature, Registry},
         resource::{RegisteredResource, RegisteredTemplate, read_resource},
-        subscription::{is_hidden, subscribe, unsubscribe},
+        subscription::{subscribe, unsubscribe},
         tool::{RegisteredTool, call_tool},
     },
     session::{Body, RequestContext, Work},
@@ -161,8 +161,6 @@ fn listen(call: Call<'_>) -> Result<Served> {
     let others = mem::take(&mut wanted.other);
     wanted = wanted.narrowed(&features.capabilities());
     wanted.other = features.extensions.granted(&call.cx, others)?;
-    let is_for_caller = |uri: &String| !is_hidden(features, uri, &call.cx);
-    wanted.resource_subscriptions.retain(is_for_caller);
     let subscribing = features.subscribing.clone();
     let listens = Arc::clone(call.peer.listens());
     let stamp = Arc::clone(&call.features.stamp);

@@ -12,4 +12,4 @@ pub(crate) use hooks::Subscribing;
 pub(super) use quota::Quota;
 pub(super) use session::{Subscribed, subscribe, unsubscribe};
 pub(crate) use topics::Topics;
-pub(super) use watches::{Watches, is_hidden, release};
+pub(super) use watches::{Watches, release};

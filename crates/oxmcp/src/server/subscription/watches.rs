@@ -40,7 +40,12 @@ impl Watches {
     ) -> Result<Self> {
         let limits = &session.connection().limits;
         let room = session.peer().quota().take_all(filter, limits)?;
-        let wanted = std::mem::take(&mut filter.resource_subscriptions);
+        let mut wanted = std::mem::take(&mut filter.resource_subscriptions);
+        // Each is held against the templates, so this comes when it is known that they are not too many.
+        {
+            let features = session.server().features();
+            wanted.retain(|uri| !is_hidden(&features, uri, cx));
+        }
         let mut watches = Self {
             _room: room,
             session,

@@ -220,6 +220,31 @@ async fn what_a_caller_does_not_see_it_cannot_watch() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_is_too_much_is_refused_before_each_of_it_is_looked_at() {
+    let limits = Limits {
+        max_watched_uris: 4,
+        ..Limits::default()
+    };
+    let looked = Arc::new(Mutex::new(0));
+    let looks = Arc::clone(&looked);
+    let template = ResourceTemplate::dynamic("secret://{x}", "x", |_cx, _variables| async { "" });
+    let template = template.visible_to(move |_cx| {
+        *looks.lock().unwrap() += 1;
+        false
+    });
+    let server = server().resource_template(template).limits(limits);
+    for (uris, refused) in [(4, false), (5, true)] {
+        let uris: Vec<_> = (0..uris).map(|it| format!("secret://{it}")).collect();
+        let filter = json!({"notifications": {"resourceSubscriptions": uris}});
+        let mut peer = open(&server, Revision::LATEST).await;
+        let answer = peer.ask(modern(1, "subscriptions/listen", filter)).await;
+        assert_eq!(answer.unwrap()["error"].is_object(), refused);
+        assert_eq!(*looked.lock().unwrap() == 0, refused);
+        *looked.lock().unwrap() = 0;
+    }
+}
+
 #[tokio::test]
 async fn resources_may_be_updated_by_a_thread_that_knows_no_runtime() {
     let server = server();
