@@ -3,8 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use oxmcp::{
-    Asked, Question, RequestContext, Revision, Server, Tool, ToolError,
-    protocol::{CreateMessageParams, SamplingMessage},
+    Asked, Question, Reply, RequestContext, Revision, Server, Tool, ToolError,
+    middleware::{Next, Request, from_fn},
+    protocol::{
+        CreateMessageParams, ElicitParams, ElicitSchema, InputRequiredResult, SamplingMessage,
+        StringSchema,
+    },
 };
 use serde_json::{Value, json};
 
@@ -190,5 +194,42 @@ async fn questions_that_are_joined_go_in_one_round() {
             .await;
         assert_eq!(text(&answer), "Ann true");
         assert_eq!(user.rounds, [2], "{join}");
+    }
+}
+
+#[tokio::test]
+async fn it_is_the_same_behind_middleware_and_on_a_task_of_its_own() {
+    let pass = || from_fn(|request: Request, next: Next| async move { next.run(request).await });
+    let (server, counted, _) = deleting();
+    let own_task = Tool::new("own", "", |cx: RequestContext| async move {
+        let (Name { name }, Confirm { keep }) = tokio::try_join!(
+            cx.ask("name", "Who are you?"),
+            cx.ask("confirm", "Keep a copy?"),
+        )?;
+        Ok::<_, ToolError>(format!("{name} {keep}"))
+    });
+    let by_hand = Tool::new("by_hand", "", |cx: RequestContext| async move {
+        let answers = cx.input_responses();
+        let Some(answer) = answers.get("name") else {
+            let form = ElicitSchema::new().required("name", StringSchema::default());
+            let asked = InputRequiredResult::new()
+                .with_input_request("name", ElicitParams::form("Who are you?", form));
+            return Ok::<_, ToolError>(Reply::InputRequired(asked));
+        };
+        Ok(Reply::Complete(answer.get().to_string()))
+    });
+    let server = server
+        .tools([own_task.spawned(), by_hand.spawned()])
+        .layer(pass());
+    for (round, revision) in ASKING.into_iter().enumerate() {
+        let mut user = User::new(&server, revision).await;
+        let answer = user.call("delete", json!({"project": "x"}), ann).await;
+        let expected = format!("Ann: {} files, keep true", 5 + round);
+        assert_eq!(text(&answer), expected, "{revision}");
+        assert_eq!(counted.load(Ordering::Relaxed), round + 1);
+        let answer = user.call("own", json!({}), ann).await;
+        assert_eq!(text(&answer), "Ann true", "{revision}");
+        let answer = user.call("by_hand", json!({}), ann).await;
+        assert!(text(&answer).contains("Ann"), "{revision}: {answer}");
     }
 }
