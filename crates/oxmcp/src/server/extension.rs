@@ -30,7 +30,7 @@ impl Server {
     /// the extension's `key`, and legacy clients that have declared the extension, since they cannot subscribe.
     ///
     /// A subscription wants to hear of a value that its filter has under the key, by itself or in a list; `true` is all of
-    /// them. What is published for one client reaches it in order. A subscription that does not read is ended, with an error,
+    /// them. What is published for one client reaches it in order. It may be called from any thread. A subscription that does not read is ended, with an error,
     /// when more than [`Limits::max_queued_events`](crate::Limits::max_queued_events) wait.
     ///
     /// ```

@@ -108,7 +108,7 @@ impl ServerPeer {
     /// Where notifications of extensions for a legacy client wait until they are sent.
     pub(crate) fn outgoing_lane(&self, connection: &Connection) -> &Arc<Lane> {
         let limit = connection.limits.max_queued_notifications;
-        self.published.get_or_init(|| Lane::new(limit))
+        self.published.get_or_init(|| connection.lane.beside(limit))
     }
 
     /// What the client hears of what is logged.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use tokio::{
+    runtime::Handle,
     sync::oneshot,
     task::{self, yield_now},
     time::timeout,
@@ -19,6 +20,8 @@ use crate::session::{BoxFuture, panics};
 pub(crate) struct Lane {
     state: Mutex<State>,
     limit: usize,
+    /// Where its connection runs: whoever pushes may be on a thread that has no runtime.
+    runtime: Option<Handle>,
 }
 
 #[derive(Default)]
@@ -43,6 +46,16 @@ impl Lane {
         Arc::new(Self {
             state: Mutex::default(),
             limit,
+            runtime: Handle::try_current().ok(),
+        })
+    }
+
+    /// One more lane of the same connection.
+    pub(crate) fn beside(&self, limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::default(),
+            limit,
+            runtime: self.runtime.clone(),
         })
     }
 
@@ -59,7 +72,12 @@ impl Lane {
         state.queue.push_back(job);
         if !state.running {
             state.running = true;
-            state.runner = Some(tokio::spawn(Arc::clone(self).run()).id());
+            let runs = Arc::clone(self).run();
+            let runner = match &self.runtime {
+                Some(runtime) => runtime.spawn(runs),
+                None => tokio::spawn(runs),
+            };
+            state.runner = Some(runner.id());
         }
     }
 

@@ -158,6 +158,25 @@ async fn what_is_kept_for_an_extension_is_bounded_over_the_whole_connection() {
 }
 
 #[tokio::test]
+async fn any_thread_can_publish() {
+    let server = server(towers());
+    for revision in Revision::ALL {
+        let (sender, mut heard) = tokio::sync::mpsc::unbounded_channel();
+        let hears = towers().notification::<Struck, _>(.., move |Hours { hours }: Hours| {
+            sender.send(hours).unwrap();
+            async {}
+        });
+        let session = connect(&server, &client(hears), revision).await;
+        session.ping().await.unwrap();
+        let other = server.clone();
+        let publish = move || other.publish::<Struck>(KEY, "north", hours(7)).unwrap();
+        std::thread::spawn(publish).join().unwrap();
+        assert_eq!(heard.recv().await, Some(7), "{revision}");
+        session.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_client_can_subscribe_by_hand() {
     let server = server(towers());
     let session = connect(&server, &Client::new("c", "1"), Revision::LATEST).await;

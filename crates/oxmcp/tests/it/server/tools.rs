@@ -69,9 +69,14 @@ async fn m1_what_was_not_said_is_not_listed() {
 
 #[tokio::test]
 async fn m2_a_dynamic_tool_gets_the_arguments_as_they_came() {
-    let tool = Tool::dynamic("raw", "", json!({"type": "object"}), |cx, arguments| async move {
-        Ok::<_, ToolError>(format!("{} {}", cx.revision(), arguments.get()))
-    });
+    let tool = Tool::dynamic(
+        "raw",
+        "",
+        json!({"type": "object"}),
+        |cx, arguments| async move {
+            Ok::<_, ToolError>(format!("{} {}", cx.revision(), arguments.get()))
+        },
+    );
     let server = Server::new("s", "1").tool(tool);
     for revision in Revision::ALL {
         let arguments = json!({"b": [1.50, null], "a": "é"});
