@@ -1,4 +1,5 @@
 use std::{
+    borrow::Cow,
     fmt,
     future::{Future, IntoFuture},
     mem,
@@ -8,6 +9,7 @@ use std::{
 
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -77,12 +79,15 @@ pub(super) enum Params<P> {
 
 impl<P: Payload> Params<P> {
     /// The params as a JSON object, in the revision that they were made to fit.
-    fn into_json(self) -> Result<Vec<u8>> {
+    fn to_json(&self) -> Result<Cow<'_, [u8]>> {
         match self {
-            Self::Typed(params, _) => serde_json::to_vec(&params).map_err(|error| {
-                Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
-            }),
-            Self::Written(params) => Ok(params),
+            Self::Typed(params, _) => {
+                let json = serde_json::to_vec(params).map_err(|error| {
+                    Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
+                });
+                json.map(Cow::Owned)
+            }
+            Self::Written(params) => Ok(Cow::Borrowed(params)),
         }
     }
 }
@@ -99,14 +104,12 @@ impl<M: Method> Call<M> {
     const KEPT: Option<Kind> = Kind::of(M::NAME);
 
     pub(super) fn new(session: &ClientSession, params: Result<Params<M::Params>>) -> Self {
-        let timeout = session.default_timeout();
-        let call = Self {
+        Self {
             session: session.clone(),
             params,
-            options: CallOptions::default(),
+            options: CallOptions::within(session.default_timeout().min(LONGEST_WAIT)),
             earlier: None,
-        };
-        call.timeout(timeout)
+        }
     }
 
     /// How long to wait for the answer. Progress, where it was asked for, starts the clock anew.
@@ -154,42 +157,24 @@ impl<M: Method> Call<M> {
     }
 
     /// Makes the call, whatever was answered before.
-    pub(super) async fn send(self) -> Result<M::Result> {
-        let (result, _) = self.complete().await?;
-        decode(M::NAME, &result)
+    pub(super) fn send(self) -> impl Future<Output = Result<M::Result>> + Send {
+        // What is awaited is moved about, and has room of its own for whatever it is given: it is given what is ready.
+        let ready = self.ready();
+        async move {
+            let mut ready = ready;
+            let ready = match ready {
+                Ok(ref mut ready) => ready,
+                Err(error) => return Err(error),
+            };
+            let (result, _) = ready.complete::<M>().await?;
+            decode(M::NAME, &result)
+        }
     }
 
     /// Makes the call, and answers what the server asks before it gives the result. Returns the result as it is, and
     /// whether it depends on the params alone: the server has asked nothing.
-    #[inline]
     pub(super) async fn complete(self) -> Result<(Box<str>, bool)> {
-        let mut ready = self.ready()?;
-        let again = Again::keep(&ready.session, M::NAME, &mut ready.options);
-        let result = ready.exchange::<M>().await?;
-        if !ready.session.revision().is_modern() {
-            return Ok((result, true));
-        }
-        match (peek_result_type(Text::checked(&result)), again) {
-            (ResultType::Complete, _) => Ok((result, true)),
-            (ResultType::InputRequired, Some(again)) => {
-                let Ready {
-                    session, params, ..
-                } = ready;
-                let params = params.into_json()?;
-                let complete = Box::pin(again.until_complete(&session, &params, result));
-                let complete = complete.await?;
-                check_type::<M>(&session, &complete)?;
-                Ok((complete, false))
-            }
-            (ResultType::InputRequired, None) => Err(Error::decode(format!(
-                "{}: the server asks for input, which it must not do here",
-                M::NAME
-            ))),
-            (ResultType::Other, _) => {
-                check_type::<M>(&ready.session, &result)?;
-                Ok((result, false))
-            }
-        }
+        self.ready()?.complete::<M>().await
     }
 
     /// Makes the call once.
@@ -229,10 +214,10 @@ impl<M: Method> Call<M> {
         let is_own = || method::find(method::REQUESTS_TO_SERVER, M::NAME).is_some();
         if matches!(params, Params::Typed(..)) && !is_own() {
             // A user's code must not run under the outbox's lock: it may well log.
-            params = Params::Written(params.into_json()?);
+            params = Params::Written(params.to_json()?.into_owned());
         }
         if let Some(earlier) = earlier {
-            params = Params::Written(earlier.add_to(&params.into_json()?, revision)?);
+            params = Params::Written(earlier.add_to(&params.to_json()?, revision)?);
         }
         check_meta(&options, revision)?;
         session.want_log(&mut options.meta);
@@ -245,13 +230,55 @@ impl<M: Method> Call<M> {
 }
 
 impl<P: Payload> Ready<P> {
-    /// Makes the call. The options are used up, and the params are still there.
+    /// Makes the call, and answers what the server asks, as [`Call::complete`] does.
+    async fn complete<M: Method<Params = P>>(&mut self) -> Result<(Box<str>, bool)> {
+        let result = self.exchange::<M>().await?;
+        if !self.session.revision().is_modern() {
+            return Ok((result, true));
+        }
+        match peek_result_type(Text::checked(&result)) {
+            ResultType::Complete => Ok((result, true)),
+            ResultType::InputRequired => {
+                // Few calls ever come here, and none needs room for it before.
+                let complete = Box::pin(self.go_on::<M>(result)).await?;
+                Ok((complete, false))
+            }
+            ResultType::Other => {
+                check_type::<M>(&self.session, &result)?;
+                Ok((result, false))
+            }
+        }
+    }
+
+    /// Answers what the server asks in `result`, until it asks no more.
+    async fn go_on<M: Method<Params = P>>(&mut self, result: Box<str>) -> Result<Box<str>> {
+        let session = &self.session;
+        if !method::is_in(method::MULTI_ROUND_TRIP, M::NAME, session.revision()) {
+            return Err(Error::decode(format!(
+                "{}: the server asks for input, which it must not do here",
+                M::NAME
+            )));
+        }
+        let again = Again::after(M::NAME, mem::take(&mut self.options));
+        let params = self.params.to_json()?;
+        let complete = again.until_complete(session, &params, result).await?;
+        check_type::<M>(session, &complete)?;
+        Ok(complete)
+    }
+
+    /// Makes the call once. The params and the options are still there afterwards.
     async fn exchange<M: Method<Params = P>>(&mut self) -> Result<Box<str>> {
-        let options = mem::take(&mut self.options);
         let connection = self.session.connection();
+        self.options.start = Some(Instant::now());
         match &self.params {
-            Params::Typed(params, _) => connection.call(M::NAME, &**params, options).await,
-            Params::Written(params) => connection.call_written(M::NAME, params, options).await,
+            Params::Typed(params, _) => {
+                let options = self.options.lend();
+                Box::pin(connection.call(M::NAME, &**params, options)).await
+            }
+            Params::Written(params) => {
+                let options = &mut self.options;
+                connection.call_written(M::NAME, params, options).await
+            }
         }
     }
 }

@@ -23,11 +23,11 @@ use crate::{
     jsonrpc::RequestId,
     protocol::{
         Asked, AskedInput, InputResponse, InputResponses, Meta, OrderedMap, RequestParams,
-        ResultType, method, peek_result_type, with_answers,
+        ResultType, peek_result_type, with_answers,
     },
     session::{
         Body, BoxFuture, CallOptions, OnProgress, RequestContext, after, attend,
-        middleware::Request,
+        middleware::Request, shared_progress,
     },
 };
 
@@ -46,38 +46,17 @@ pub(super) struct Again {
 }
 
 impl Again {
-    /// Takes it from the options of the first request. `None` where a server may not ask before it gives a result.
-    pub(super) fn keep(
-        session: &ClientSession,
-        method: &'static str,
-        options: &mut CallOptions,
-    ) -> Option<Self> {
-        if !method::is_in(method::MULTI_ROUND_TRIP, method, session.revision()) {
-            return None;
-        }
-        let on_progress = options.on_progress.take();
-        let kept = Self {
+    /// Takes it from the options of the first request.
+    pub(super) fn after(method: &'static str, options: CallOptions) -> Self {
+        Self {
             method,
-            start: Instant::now(),
+            start: options.start.unwrap_or_else(Instant::now),
             timeout: options.timeout,
             max_total: options.max_total,
-            on_progress: on_progress.map(|it| Arc::new(Mutex::new(it))),
-            cancel: options.cancel.clone(),
-            meta: options.meta.clone(),
-        };
-        options.on_progress = kept.on_progress();
-        Some(kept)
-    }
-
-    /// The handler of progress, for one more request.
-    fn on_progress(&self) -> Option<OnProgress> {
-        let shared = Arc::clone(self.on_progress.as_ref()?);
-        Some(Box::new(move |update| {
-            // One that has panicked is not called again.
-            if let Ok(mut on_progress) = shared.lock() {
-                on_progress(update);
-            }
-        }))
+            on_progress: options.on_progress.map(|it| Arc::new(Mutex::new(it))),
+            cancel: options.cancel,
+            meta: options.meta,
+        }
     }
 
     fn options(&self) -> CallOptions {
@@ -85,7 +64,7 @@ impl Again {
         CallOptions {
             timeout: self.timeout.min(left),
             max_total: left,
-            on_progress: self.on_progress(),
+            on_progress: self.on_progress.clone().map(shared_progress),
             cancel: self.cancel.clone(),
             meta: self.meta.clone(),
             ..CallOptions::default()
@@ -125,7 +104,7 @@ impl Again {
             })?;
             let connection = session.connection();
             result = connection
-                .call_written(method, &params, self.options())
+                .call_written(method, &params, &mut self.options())
                 .await?;
             match peek_result_type(Text::checked(&result)) {
                 // An extension may have added the type: who reads the result knows.

@@ -1,6 +1,6 @@
 //! A call to the peer, from the first byte to the answer.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,57 +13,15 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Error, Result,
     jsonrpc::{ExtraMeta, RequestId, write_notification, write_request},
-    protocol::{CancelledParams, Meta, ProgressParams},
+    protocol::{CancelledParams, ProgressParams},
     session::{
-        Connection, Side, after,
+        CallOptions, Connection, Side, after,
         clock::{Clock, Wait},
         connection::not_json,
         middleware::{Request, Response},
         panics,
     },
 };
-
-/// How long a call waits for an answer, or for a sign of life, unless told otherwise.
-const TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a call waits altogether, however much progress is reported.
-const MAX_TOTAL: Duration = Duration::from_secs(600);
-/// A function that is told of progress.
-pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
-
-/// A function that is told the id of a call, before the call is sent.
-pub(crate) type OnBegin = Box<dyn FnOnce(i64) + Send>;
-
-/// How one call is made.
-pub(crate) struct CallOptions {
-    pub(crate) timeout: Duration,
-    pub(crate) max_total: Duration,
-    pub(crate) on_begin: Option<OnBegin>,
-    pub(crate) on_progress: Option<OnProgress>,
-    pub(crate) cancel: Option<CancellationToken>,
-    pub(crate) meta: Meta,
-}
-
-impl Default for CallOptions {
-    fn default() -> Self {
-        Self {
-            timeout: TIMEOUT,
-            max_total: MAX_TOTAL,
-            on_begin: None,
-            on_progress: None,
-            cancel: None,
-            meta: Meta::default(),
-        }
-    }
-}
-
-impl fmt::Debug for CallOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallOptions")
-            .field("timeout", &self.timeout)
-            .field("max_total", &self.max_total)
-            .finish_non_exhaustive()
-    }
-}
 
 /// Appends params.
 type Encode<'a> = dyn Fn(&mut Vec<u8>) -> serde_json::Result<()> + Sync + 'a;
@@ -75,26 +33,27 @@ impl Connection {
         self: &Arc<Self>,
         method: &'static str,
         params: P,
-        options: CallOptions,
+        mut options: CallOptions,
     ) -> Result<Box<str>> {
         match self.role().outgoing() {
             None => {
                 let encode = |out: &mut Vec<u8>| serde_json::to_writer(out, &params);
-                self.exchange(method, &encode, options).await
+                self.exchange(method, &encode, &mut options).await
             }
             Some(next) => {
                 let request = Request::outgoing(self, method, &params, options)?;
-                Ok(next.run(request).await?.into_text())
+                Ok(Box::pin(next.run(request)).await?.into_text())
             }
         }
     }
 
-    /// The same with params that have been written already, as a JSON object.
+    /// The same with params that have been written already, as a JSON object. The options are there afterwards, all but
+    /// `on_begin`, which is called once.
     pub(crate) async fn call_written(
         self: &Arc<Self>,
         method: &'static str,
         params: &[u8],
-        options: CallOptions,
+        options: &mut CallOptions,
     ) -> Result<Box<str>> {
         let Some(next) = self.role().outgoing() else {
             let encode = |out: &mut Vec<u8>| {
@@ -104,7 +63,7 @@ impl Connection {
             return self.exchange(method, &encode, options).await;
         };
         let params: &RawValue = serde_json::from_slice(params).map_err(not_json)?;
-        let request = Request::outgoing(self, method, &params, options)?;
+        let request = Request::outgoing(self, method, &params, options.lend())?;
         Ok(Box::pin(next.run(request)).await?.into_text())
     }
 
@@ -127,9 +86,9 @@ impl Connection {
     pub(crate) async fn send(self: Arc<Self>, request: Request) -> Result<Response> {
         let (method, params, options) = request.into_outgoing()?;
         match options {
-            Some(options) => {
+            Some(mut options) => {
                 let encode = |out: &mut Vec<u8>| serde_json::to_writer(out, &params);
-                let answer = self.exchange(&method, &encode, options).await;
+                let answer = self.exchange(&method, &encode, &mut options).await;
                 answer.map(Response::from_text)
             }
             None => {
@@ -154,7 +113,7 @@ impl Connection {
         self: &Arc<Self>,
         method: &str,
         encode: &Encode<'_>,
-        mut options: CallOptions,
+        options: &mut CallOptions,
     ) -> Result<Box<str>> {
         if self.is_closing() && self.role().side() == Side::Client {
             return Err(Error::closed("the session was closed"));
@@ -166,10 +125,10 @@ impl Connection {
                 .as_ref()
                 .is_some_and(CancellationToken::is_cancelled)
         };
-        if unwanted(&options) {
+        if unwanted(options) {
             return Err(Wait::Cancelled.into_error(method));
         }
-        let start = Instant::now();
+        let start = options.start.unwrap_or_else(Instant::now);
         if self.outbox.is_full() {
             let limit = options.timeout.min(options.max_total);
             Box::pin(self.room(method, start, limit, options.cancel.as_ref())).await?;
@@ -181,8 +140,7 @@ impl Connection {
             }
             None => (None, None),
         };
-        let wants_progress = progress.is_some();
-        let clock = Clock::start(start, &options);
+        let clock = Clock::start(start, options);
         let is_plain = updates.is_none() && options.cancel.is_none();
         let entered = self
             .calls
@@ -202,7 +160,7 @@ impl Connection {
         };
         let extra = ExtraMeta {
             envelope: self.role().envelope(),
-            progress: wants_progress,
+            progress: updates.is_some(),
             meta: options.meta.as_object(),
         };
         self.notify_raw(|out| write_request(out, id, method, encode, extra))?;
@@ -241,11 +199,15 @@ impl Connection {
         if let Some(answer) = self.calls.answered_in_time(id).await {
             return Wait::Answered(answer);
         }
-        tokio::select! {
-            biased;
-            answer = self.calls.answered(id) => Wait::Answered(answer),
-            () = self.patience.ends(clock.deadline, clock.timeout, clock.last) => clock.timed_out(),
-        }
+        // Few ever wait here, and none needs room for it before.
+        Box::pin(async {
+            tokio::select! {
+                biased;
+                answer = self.calls.answered(id) => Wait::Answered(answer),
+                () = self.patience.ends(clock.deadline, clock.timeout, clock.last) => clock.timed_out(),
+            }
+        })
+        .await
     }
 
     /// Waits for an answer, takes progress, and heeds a cancellation.
@@ -253,14 +215,14 @@ impl Connection {
         &self,
         id: i64,
         mut updates: Option<mpsc::Receiver<ProgressParams>>,
-        mut options: CallOptions,
+        options: &mut CallOptions,
         mut clock: Clock,
     ) -> Wait {
         loop {
             tokio::select! {
                 biased;
                 Some(update) = next(&mut updates) => {
-                    report(&mut options, update);
+                    report(options, update);
                     // Progress that never pauses must not keep the other branches from their turn.
                     if options.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
                         return Wait::Cancelled;
@@ -270,7 +232,7 @@ impl Connection {
                     }
                 }
                 answer = self.calls.answered(id) => {
-                    drain(&mut updates, &mut options);
+                    drain(&mut updates, options);
                     return Wait::Answered(answer);
                 }
                 () = cancelled(options.cancel.as_ref()) => return Wait::Cancelled,

@@ -5,6 +5,7 @@ mod backlog;
 mod batch;
 mod body;
 mod call;
+mod call_options;
 mod calls;
 mod cancel;
 mod clock;
@@ -32,7 +33,7 @@ use std::{future::Future, pin::Pin};
 
 pub(crate) use batch::Batch;
 pub(crate) use body::Body;
-pub(crate) use call::{CallOptions, OnProgress};
+pub(crate) use call_options::{CallOptions, OnProgress, shared_progress};
 pub(crate) use calls::own_id;
 pub(crate) use connection::{Connection, Outcome};
 pub use context::RequestContext;

@@ -1,0 +1,90 @@
+//! How one call is made.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::protocol::{Meta, ProgressParams};
+
+/// How long a call waits for an answer, or for a sign of life, unless told otherwise.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a call waits altogether, however much progress is reported.
+const MAX_TOTAL: Duration = Duration::from_secs(600);
+/// A function that is told of progress.
+pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
+
+/// A function that is told the id of a call, before the call is sent.
+pub(crate) type OnBegin = Box<dyn FnOnce(i64) + Send>;
+
+/// How one call is made.
+pub(crate) struct CallOptions {
+    /// When its clock began to run. `None` where that is when it is sent.
+    pub(crate) start: Option<Instant>,
+    pub(crate) timeout: Duration,
+    pub(crate) max_total: Duration,
+    pub(crate) on_begin: Option<OnBegin>,
+    pub(crate) on_progress: Option<OnProgress>,
+    pub(crate) cancel: Option<CancellationToken>,
+    pub(crate) meta: Meta,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        Self::within(TIMEOUT)
+    }
+}
+
+impl CallOptions {
+    /// Those of a call with nothing special about it but how long it waits.
+    pub(crate) fn within(timeout: Duration) -> Self {
+        Self {
+            start: None,
+            timeout,
+            max_total: MAX_TOTAL.max(timeout),
+            on_begin: None,
+            on_progress: None,
+            cancel: None,
+            meta: Meta::default(),
+        }
+    }
+
+    /// The same options for one who uses them up: both hear of progress. His clock begins to run when he sends, which
+    /// middleware may put off.
+    pub(crate) fn lend(&mut self) -> Self {
+        let shared = self.on_progress.take().map(|it| Arc::new(Mutex::new(it)));
+        self.on_progress = shared.clone().map(shared_progress);
+        Self {
+            start: None,
+            timeout: self.timeout,
+            max_total: self.max_total,
+            on_begin: self.on_begin.take(),
+            on_progress: shared.map(shared_progress),
+            cancel: self.cancel.clone(),
+            meta: self.meta.clone(),
+        }
+    }
+}
+
+/// A handler of progress that several requests tell, one after the other.
+pub(crate) fn shared_progress(shared: Arc<Mutex<OnProgress>>) -> OnProgress {
+    Box::new(move |update| {
+        // One that has panicked is not called again.
+        if let Ok(mut on_progress) = shared.lock() {
+            on_progress(update);
+        }
+    })
+}
+
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions")
+            .field("timeout", &self.timeout)
+            .field("max_total", &self.max_total)
+            .finish_non_exhaustive()
+    }
+}
