@@ -134,6 +134,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes into the object or array that begins here. `true` where it ended at once, with `end`.
+    #[inline]
     fn open(&mut self, end: u8) -> bool {
         self.at += 1;
         self.skip_space();
@@ -166,11 +167,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes over a key that nobody looks at, and the colon behind it.
+    #[inline]
     fn key(&mut self) -> Checked<()> {
         self.string_end()?;
         self.colon()
     }
 
+    #[inline]
     fn colon(&mut self) -> Checked<()> {
         self.skip_space();
         if self.take()? != b':' {
@@ -191,6 +194,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the string that must stand here.
+    #[inline]
     fn string(&mut self) -> Checked<Text<'a>> {
         let start = self.at;
         let plain = self.string_end()?;
