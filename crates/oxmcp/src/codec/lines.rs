@@ -118,6 +118,12 @@ impl Lines {
         }
     }
 
+    /// Whether nothing is left to be taken, and the last read got less than it had room for: so the stream had no more.
+    pub(crate) fn is_drained(&self) -> bool {
+        let had_no_more = |(length, room)| self.buffer.len() < length + room;
+        self.scanned == self.buffer.len() && self.room.offered.is_some_and(had_no_more)
+    }
+
     /// The bytes of a line that was found, without its line ending.
     pub(crate) fn line(&self, line: Range<usize>) -> &[u8] {
         self.buffer.get(line).unwrap_or_default()
@@ -278,6 +284,21 @@ mod tests {
             }
         }
         lines
+    }
+
+    #[test]
+    fn a_short_read_that_is_used_up_drains_the_stream() {
+        let mut lines = Lines::new(1 << 20);
+        assert!(!lines.is_drained(), "nobody has asked the stream");
+        lines.room().extend_from_slice(b"{}\n[]\n{\"half");
+        assert!(lines.next().is_some() && !lines.is_drained());
+        assert!(lines.next().is_some() && !lines.is_drained());
+        assert!(lines.next().is_none() && lines.is_drained());
+        let room = lines.room();
+        let spare = room.capacity() - room.len();
+        room.extend(std::iter::repeat_n(b'\n', spare));
+        while lines.next().is_some() {}
+        assert!(!lines.is_drained(), "the stream may have had more");
     }
 
     #[test]

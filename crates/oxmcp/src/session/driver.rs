@@ -93,7 +93,7 @@ async fn converse(
         if pump.is_done(unsent) {
             return Ok(());
         }
-        let may_read = pump.may_read(unsent);
+        let may_read = pump.may_read(unsent) && !(unsent > 0 && read.is_drained());
         select! {
             biased;
             frame = read.read(), if may_read => pump.arrived(frame, unsent)?,
@@ -187,7 +187,7 @@ impl<'a> Pump<'a> {
         write: &mut impl WriteHalf,
         batch: &[u8],
     ) -> Result<()> {
-        let connection = Arc::clone(self.connection);
+        let connection = self.connection;
         let outbox = &connection.outbox;
         let writing = write.write(Messages::new(batch));
         pin!(writing);
@@ -195,7 +195,6 @@ impl<'a> Pump<'a> {
             if self.give_way().await {
                 return Err(Error::closed("the peer stopped reading"));
             }
-            let unsent = outbox.unsent();
             let may_read = self.reading && !self.backlog.is_full() && !connection.is_held();
             select! {
                 biased;
@@ -203,7 +202,7 @@ impl<'a> Pump<'a> {
                     self.since_write = 0;
                     return result;
                 }
-                frame = read.read(), if may_read => self.arrived(frame, unsent)?,
+                frame = read.read(), if may_read => self.arrived(frame, outbox.unsent())?,
                 () = outbox.attention() => self.look_around(),
                 () = self.deadline() => return Err(Error::closed("the peer stopped reading")),
             }

@@ -130,6 +130,10 @@ impl<R: AsyncRead + Send + Unpin + 'static> ReadHalf for LineReader<R> {
             None => None,
         })
     }
+
+    fn is_drained(&self) -> bool {
+        self.lines.is_drained()
+    }
 }
 
 impl<R> fmt::Debug for LineReader<R> {

@@ -112,6 +112,13 @@ pub trait ReadHalf: Send + 'static {
     /// Must be cancel safe: the future is dropped whenever there is something else to do, and no part of a message
     /// may be lost with it.
     fn read(&mut self) -> impl Future<Output = Result<Option<Frame<'_>>>> + Send;
+
+    /// Whether all that has arrived has been read, as far as is known without asking whoever it comes from. Then what
+    /// there is to write is written at once; else only when [`read`](Self::read) has to wait. `false`, the default,
+    /// where it is not known: that is never wrong, and costs a look.
+    fn is_drained(&self) -> bool {
+        false
+    }
 }
 
 /// The half of a connection that messages go to.

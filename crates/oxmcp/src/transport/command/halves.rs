@@ -56,6 +56,10 @@ impl ReadHalf for CommandReader {
             }
         }
     }
+
+    fn is_drained(&self) -> bool {
+        self.lines.is_drained()
+    }
 }
 
 /// Whether a line looks like a JSON object or an array of them. `[INFO] starting` does not.

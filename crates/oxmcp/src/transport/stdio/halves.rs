@@ -75,6 +75,17 @@ impl ReadHalf for StdioReader {
             Input::Thread(thread) => thread.read().await,
         }
     }
+
+    fn is_drained(&self) -> bool {
+        match &self.0 {
+            #[cfg(unix)]
+            Input::Pipe(pipe) => pipe.is_drained(),
+            #[cfg(unix)]
+            Input::Socket(socket) => socket.is_drained(),
+            // The thread may have read more already.
+            Input::Thread(_) => false,
+        }
+    }
 }
 
 impl WriteHalf for StdioWriter {
