@@ -10,7 +10,12 @@ use tokio::{
 
 use crate::{
     Error, Result,
-    session::{Connection, Side, after, backlog::Backlog, connection::Outcome, outbox::Due},
+    session::{
+        Connection, Side, after,
+        backlog::Backlog,
+        connection::Outcome,
+        outbox::{Due, Room},
+    },
     transport::{Frame, Messages, ReadHalf, WriteHalf},
 };
 
@@ -82,6 +87,7 @@ async fn converse(
 ) -> Result<()> {
     let mut pump = Pump::new(connection);
     let mut batch = Vec::new();
+    let mut room = Room::default();
     loop {
         if pump.give_way().await {
             return Ok(());
@@ -101,7 +107,7 @@ async fn converse(
                 Due::Attention => pump.look_around(),
                 Due::Write => {
                     pump.write(read, write, &batch).await?;
-                    connection.outbox.wrote(&mut batch);
+                    connection.outbox.wrote(&mut batch, &mut room);
                 }
             },
             () = pump.deadline() => return Ok(()),

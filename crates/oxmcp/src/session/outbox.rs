@@ -12,8 +12,13 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// How much spare room a buffer keeps after a large message has gone through it.
-const KEPT_CAPACITY: usize = 64 << 10;
+/// How much room a buffer always keeps.
+const SMALL: usize = 64 << 10;
+/// How much it keeps at most, when messages that large have gone through it of late: fresh memory costs more than writing
+/// to it.
+const LARGE: usize = 2 << 20;
+/// After how many writes it is seen how much room was needed of late.
+const REVIEW_WRITES: u32 = 64;
 
 /// The one output buffer of a connection.
 ///
@@ -56,6 +61,41 @@ pub(crate) enum Due {
     Write,
     /// The connection's state has changed.
     Attention,
+}
+
+/// What was learnt about how much room a connection's output needs.
+#[derive(Debug)]
+pub(crate) struct Room {
+    /// A buffer that is larger is freed once it is empty.
+    kept: usize,
+    /// The most that was written at once since the last review.
+    peak: usize,
+    writes: u32,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self {
+            kept: SMALL,
+            peak: 0,
+            writes: 0,
+        }
+    }
+}
+
+impl Room {
+    /// So much was written at once.
+    fn note(&mut self, written: usize) {
+        self.peak = self.peak.max(written);
+        let wanted = |peak: usize| peak.saturating_mul(4).clamp(SMALL, LARGE);
+        self.kept = self.kept.max(wanted(written));
+        self.writes += 1;
+        if self.writes == REVIEW_WRITES {
+            self.kept = wanted(self.peak);
+            self.peak = 0;
+            self.writes = 0;
+        }
+    }
 }
 
 impl Outbox {
@@ -187,9 +227,12 @@ impl Outbox {
     }
 
     /// For the driver: what it took has been written.
-    pub(crate) fn wrote(&self, written: &mut Vec<u8>) {
+    pub(crate) fn wrote(&self, written: &mut Vec<u8>, room: &mut Room) {
+        room.note(written.len());
+        if written.capacity() > room.kept {
+            *written = Vec::new();
+        }
         written.clear();
-        written.shrink_to(KEPT_CAPACITY);
         self.being_written.store(0, Ordering::Relaxed);
         self.drained.notify_waiters();
     }
@@ -227,4 +270,30 @@ fn append_whole<T>(buffer: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> T) 
     let written = write(whole.buffer);
     whole.length = whole.buffer.len();
     written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(outbox: &Outbox, room: &mut Room, length: usize) -> usize {
+        let mut batch = vec![b' '; length];
+        outbox.wrote(&mut batch, room);
+        assert!(batch.is_empty());
+        batch.capacity()
+    }
+
+    #[test]
+    fn room_is_kept_for_as_long_as_it_is_needed() {
+        let outbox = Outbox::new(1);
+        let room = &mut Room::default();
+        assert_eq!(write(&outbox, room, LARGE + 1), 0);
+        for _ in 0..REVIEW_WRITES {
+            assert_eq!(write(&outbox, room, 1 << 20), 1 << 20);
+        }
+        for _ in 0..REVIEW_WRITES * 2 {
+            write(&outbox, room, 10);
+        }
+        assert_eq!(room.kept, SMALL);
+    }
 }
