@@ -161,9 +161,9 @@ async fn what_is_kept_for_an_extension_is_bounded_over_the_whole_connection() {
 async fn any_thread_can_publish() {
     let server = server(towers());
     for revision in Revision::ALL {
-        let (sender, mut heard) = tokio::sync::mpsc::unbounded_channel();
+        let (sender, mut heard) = tokio::sync::mpsc::channel(1);
         let hears = towers().notification::<Struck, _>(.., move |Hours { hours }: Hours| {
-            sender.send(hours).unwrap();
+            sender.try_send(hours).unwrap();
             async {}
         });
         let session = connect(&server, &client(hears), revision).await;
