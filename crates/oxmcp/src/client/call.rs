@@ -270,7 +270,7 @@ impl<P: Payload> Ready<P> {
     async fn exchange<M: Method<Params = P>>(&mut self) -> Result<Box<str>> {
         let connection = self.session.connection();
         self.options.start = Some(Instant::now());
-        match &self.params {
+        let answer = match &self.params {
             Params::Typed(params, _) => {
                 let options = self.options.lend();
                 Box::pin(connection.call(M::NAME, &**params, options)).await
@@ -279,7 +279,8 @@ impl<P: Payload> Ready<P> {
                 let options = &mut self.options;
                 connection.call_written(M::NAME, params, options).await
             }
-        }
+        };
+        answer.inspect_err(|error| self.session.peer().visits().begin_all(error))
     }
 }
 

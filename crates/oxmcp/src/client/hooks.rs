@@ -210,7 +210,9 @@ impl Client {
     }
 
     /// Is called with the id of an elicitation when a server says that the user has done at its URL what was to be done
-    /// (2025-11-25 only), in its turn among the handlers of the session.
+    /// (2025-11-25 only), in its turn among the handlers of the session. Ids of URLs that the server did not send the user to,
+    /// be it by a question or by refusing a call with
+    /// [`URL_ELICITATION_REQUIRED`](crate::ErrorCode::URL_ELICITATION_REQUIRED), are ignored.
     /// See [completion](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation).
     #[must_use]
     pub fn on_elicitation_complete<F, Fut>(self, handler: F) -> Self

@@ -178,6 +178,9 @@ fn elicit(asked: Asked<'_>) -> Result<Served> {
                     "elicitation/create: the user is not sent to this URL: {wrong}"
                 ))
             })?;
+            if let (Some(session), Some(id)) = (cx.client_session(), &url.elicitation_id) {
+                session.peer().visits().begin(id);
+            }
             let answer = visit_url(handler.clone(), url, cx);
             Box::pin(async move { write(answer.await?, revision) })
         }

@@ -27,6 +27,7 @@ mod subscription;
 mod template;
 mod updates;
 mod verdicts;
+mod visits;
 mod watch;
 
 pub use answer::{Accept, AnswerArguments, IntoCreateMessageResult, IntoElicitResult};

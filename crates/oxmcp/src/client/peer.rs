@@ -16,13 +16,14 @@ use crate::{
         methods::{self, Served},
         session::WeakSession,
         updates::Updates,
+        visits::Visits,
     },
     json::Text,
     jsonrpc::{Params, RawNotification, RequestId},
     protocol::{
-        ClientCapabilities, Implementation, Meta, Method, Project, RequestParams,
-        ServerCapabilities, SubscriptionFilter,
-        method::{self, CreateMessage, Elicit},
+        ClientCapabilities, ElicitationCompleteParams, Implementation, Meta, Method, Notification,
+        Project, RequestParams, ServerCapabilities, SubscriptionFilter,
+        method::{self, CreateMessage, Elicit, ElicitationComplete},
     },
     session::{
         Arrival, Asking, Body, BoxFuture, Connection, ContextParts, Pace, Peer, RequestContext,
@@ -42,6 +43,8 @@ pub(crate) struct ClientPeer {
     listeners: Arc<Listeners>,
     /// What is heard of for handlers, and for those who watch resources.
     updates: Updates,
+    /// Where the server has sent the user to.
+    visits: Visits,
     request_level: RequestLevel,
     /// What the client's cache knows of the session.
     seat: Seat,
@@ -71,6 +74,7 @@ impl ClientPeer {
             session: OnceLock::new(),
             listeners: Arc::default(),
             updates: Updates::default(),
+            visits: Visits::default(),
             request_level: RequestLevel::default(),
             pace: Arc::new(Pace::new()),
         })
@@ -142,10 +146,20 @@ impl ClientPeer {
         (meta, declared)
     }
 
+    pub(super) fn visits(&self) -> &Visits {
+        &self.visits
+    }
+
     /// The user's handler for a notification.
     pub(super) fn hook(&self, method: &str, params: Option<Text<'_>>) -> Option<BoxFuture<()>> {
         if !method::is_in(method::NOTIFICATIONS_TO_CLIENT, method, self.revision()) {
             return None;
+        }
+        if method == ElicitationComplete::NAME {
+            let said: ElicitationCompleteParams = params?.parse().ok()?;
+            if !self.visits.complete(&said.elicitation_id) {
+                return None;
+            }
         }
         let job = self.client.features().hooks.job(method, params)?;
         let session = self.session.get()?.clone();

@@ -1,15 +1,19 @@
 //! Handlers of what servers say: logs, changes of resources, and URLs that users have been to.
 
-use std::time::Duration;
+use std::{future::IntoFuture, time::Duration};
 
-use oxmcp::{Client, ClientSession, Revision, middleware, testing::ScriptedPeer};
+use oxmcp::{
+    Client, ClientSession, Revision, middleware,
+    protocol::{ElicitAction, ElicitUrlParams},
+    testing::ScriptedPeer,
+};
 use serde_json::{Value, json};
 use tokio::{
     sync::mpsc::{self, Receiver},
     time::{Instant, sleep, timeout},
 };
 
-use super::{answer, client, expect, pass_on, session_of};
+use super::{answer, ask, client, expect, pass_on, refuse, session_of};
 use crate::support::LEGACY;
 
 /// A client that tells what it hears.
@@ -66,8 +70,6 @@ async fn q7_what_a_server_says_reaches_its_handler_in_every_revision_and_in_orde
             )
             .await;
             says(&mut peer, "notifications/resources/updated", json!({})).await;
-            let complete = json!({"elicitationId": "7"});
-            says(&mut peer, "notifications/elicitation/complete", complete).await;
             says(
                 &mut peer,
                 "notifications/message",
@@ -79,15 +81,57 @@ async fn q7_what_a_server_says_reaches_its_handler_in_every_revision_and_in_orde
             while let Ok(Some(text)) = timeout(Duration::from_secs(1), heard.recv()).await {
                 all.push(text);
             }
-            let mut expected = vec![r#"info Some("db") {"msg":"up"}"#, "file:///a"];
-            // Only one revision tells of visits.
-            if revision == Revision::V2025_11_25 {
-                expected.push("7");
-            }
-            expected.push(r#"debug None "bye""#);
+            let expected = [
+                r#"info Some("db") {"msg":"up"}"#,
+                "file:///a",
+                r#"debug None "bye""#,
+            ];
             assert_eq!(all, expected, "{revision}");
         }
     }
+}
+
+/// What is heard when the server says that these visits are complete.
+async fn complete(
+    peer: &mut ScriptedPeer,
+    heard: &mut Receiver<String>,
+    ids: &[&str],
+) -> Vec<String> {
+    for id in ids {
+        let complete = json!({"elicitationId": id});
+        says(peer, "notifications/elicitation/complete", complete).await;
+    }
+    let mut all = Vec::new();
+    while let Ok(Some(id)) = timeout(Duration::from_secs(1), heard.recv()).await {
+        all.push(id);
+    }
+    all
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_visit_is_complete_once_and_only_if_the_user_was_sent_there() {
+    let (client, mut heard) = listening();
+    let client = client.on_elicit_url(|_: ElicitUrlParams| async { ElicitAction::Accept });
+    // Only one revision tells of visits.
+    let (mut peer, session, _) = session_of(client, Revision::V2025_11_25).await;
+    assert!(complete(&mut peer, &mut heard, &["7"]).await.is_empty());
+
+    let page = |id: &str| json!({"mode": "url", "message": "m", "url": "https://example.com/", "elicitationId": id});
+    let agreed = ask((&mut peer, &session), "elicitation/create", page("7")).await;
+    assert_eq!(agreed["result"]["action"], "accept", "{agreed}");
+    assert_eq!(
+        complete(&mut peer, &mut heard, &["8", "7", "7"]).await,
+        ["7"]
+    );
+
+    // A call can also be refused until the user was there.
+    let call = tokio::spawn(session.call_tool("t", ()).into_future());
+    let request = expect(&mut peer, "tools/call").await;
+    let data = json!({"elicitations": [page("9")]});
+    let refusal = json!({"code": -32042, "message": "log in first", "data": data});
+    refuse(&mut peer, &request, refusal).await;
+    assert_eq!(call.await.unwrap().unwrap_err().code().value(), -32042);
+    assert_eq!(complete(&mut peer, &mut heard, &["9"]).await, ["9"]);
 }
 
 #[tokio::test(start_paused = true)]
