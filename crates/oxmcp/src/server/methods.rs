@@ -17,17 +17,18 @@ use crate::{
         Method, PaginatedParams, Project, RequestParams, encode_result, into_text, method,
     },
     server::{
+        by_name::call_by_name,
         completion::complete,
         features::Features,
         listen,
         lists::{ListPage, page},
         logging,
         peer::ServerPeer,
-        prompt::{RegisteredPrompt, get_prompt},
+        prompt::RegisteredPrompt,
         registry::{Feature, Registry},
         resource::{RegisteredResource, RegisteredTemplate, read_resource},
         subscription::{subscribe, unsubscribe},
-        tool::{RegisteredTool, call_tool},
+        tool::RegisteredTool,
     },
     session::{Body, RequestContext, Work},
 };
@@ -50,7 +51,7 @@ type Handler = fn(Call<'_>) -> Result<Served>;
 
 /// The methods that this server serves. Which revisions have them is written in [`method::REQUESTS_TO_SERVER`].
 const METHODS: &[(&str, Handler)] = &[
-    (method::CallTool::NAME, call_tool),
+    (method::CallTool::NAME, call_by_name::<RegisteredTool>),
     (method::ListTools::NAME, list::<RegisteredTool>),
     (method::ReadResource::NAME, read_resource),
     (method::ListResources::NAME, list::<RegisteredResource>),
@@ -60,7 +61,7 @@ const METHODS: &[(&str, Handler)] = &[
     ),
     (method::Subscribe::NAME, subscribe),
     (method::Unsubscribe::NAME, unsubscribe),
-    (method::GetPrompt::NAME, get_prompt),
+    (method::GetPrompt::NAME, call_by_name::<RegisteredPrompt>),
     (method::ListPrompts::NAME, list::<RegisteredPrompt>),
     (method::Complete::NAME, complete),
     (method::Ping::NAME, ping),

@@ -1,6 +1,7 @@
 //! The server: what it offers, to whom, and how requests are served.
 
 mod ask;
+mod by_name;
 mod callers;
 mod changes;
 mod completion;

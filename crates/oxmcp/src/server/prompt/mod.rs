@@ -11,6 +11,5 @@ mod registered;
 pub use argument::ArgumentOptions;
 pub use definition::Prompt;
 pub use handler::{PromptArguments, PromptInput};
-pub(super) use offer::get_prompt;
 pub use output::IntoPromptResult;
 pub(crate) use registered::RegisteredPrompt;

@@ -4,19 +4,18 @@ use std::sync::Arc;
 
 use super::{Prompt, RegisteredPrompt};
 use crate::{
-    Error, Result,
+    Result,
     json::Text,
-    protocol::{
-        CacheHint, ListPromptsResult, Method, Prompt as Definition, SubscriptionFilter, method,
-    },
+    protocol::{CacheHint, ListPromptsResult, Prompt as Definition, SubscriptionFilter, method},
     server::{
         Server,
-        ask::{self, Target},
+        ask::Asks,
+        by_name::Named,
         completion::{Completers, Completes},
         features::Features,
-        methods::{Call, Served, unknown},
         registry::{Feature, Registry, Visibility},
     },
+    session::{RequestContext, Work},
 };
 
 impl Feature for RegisteredPrompt {
@@ -53,6 +52,19 @@ impl Completes for RegisteredPrompt {
 
     fn completers(&self) -> &Completers {
         &self.completers
+    }
+}
+
+impl Named for RegisteredPrompt {
+    type Request = method::GetPrompt;
+    const KIND: &'static str = "prompt";
+
+    fn asks(&self) -> Asks {
+        self.asks
+    }
+
+    fn work(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {
+        self.get(context, arguments)
     }
 }
 
@@ -124,34 +136,4 @@ impl Server {
         self.change(|features| features.prompts.cache = hint);
         self
     }
-}
-
-/// See [getting a prompt](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#getting-a-prompt).
-pub(in crate::server) fn get_prompt(call: Call<'_>) -> Result<Served> {
-    let prompts = &call.features.prompts;
-    if !prompts.is_declared() {
-        return Err(Error::method_not_found(method::GetPrompt::NAME));
-    }
-    let name = call.params.name.and_then(Text::as_str);
-    let name = name.ok_or_else(|| {
-        Error::invalid_params("the params of prompts/get do not fit: \"name\" must be a string")
-    })?;
-    let unknown = || Error::invalid_params(unknown("prompt", prompts, &call.cx, &name));
-    let prompt = prompts.get(&name, &call.cx).ok_or_else(unknown)?;
-    let arguments = call
-        .params
-        .arguments
-        .filter(|arguments| !arguments.is_null());
-    let arguments = arguments.unwrap_or(Text::EMPTY);
-    if !ask::is_wanted(&call, prompt.asks) {
-        return Ok(Served::Later(prompt.get(call.cx, arguments)));
-    }
-    let target = Target {
-        method: method::GetPrompt::NAME,
-        name: &name,
-        arguments,
-    };
-    let (prompt, asks) = (Arc::clone(prompt), prompt.asks);
-    let begin = move |cx, arguments: Text<'_>| prompt.get(cx, arguments);
-    ask::serve(&call, target, asks, begin).map(Served::Later)
 }

@@ -12,6 +12,5 @@ mod registered;
 pub use definition::Tool;
 pub use error::{IntoToolError, ToolError};
 pub use handler::{ToolArguments, ToolInput};
-pub(super) use offer::call_tool;
 pub use output::{IntoToolResult, Structured};
 pub(crate) use registered::RegisteredTool;

@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use super::{RegisteredTool, Tool};
 use crate::{
-    Error, Result,
+    Result,
     json::Text,
-    protocol::{
-        CacheHint, ListToolsResult, Method, SubscriptionFilter, Tool as Definition, method,
-    },
+    protocol::{CacheHint, ListToolsResult, SubscriptionFilter, Tool as Definition, method},
     server::{
         Server,
-        ask::{self, Target},
+        ask::Asks,
+        by_name::Named,
         features::Features,
-        methods::{Call, Served, unknown},
         registry::{Feature, Registry, Visibility},
     },
+    session::{RequestContext, Work},
 };
 
 impl Feature for RegisteredTool {
@@ -44,6 +43,19 @@ impl Feature for RegisteredTool {
 
     fn registry_mut(features: &mut Features) -> &mut Registry<Self> {
         &mut features.tools
+    }
+}
+
+impl Named for RegisteredTool {
+    type Request = method::CallTool;
+    const KIND: &'static str = "tool";
+
+    fn asks(&self) -> Asks {
+        self.asks
+    }
+
+    fn work(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {
+        self.call(context, arguments)
     }
 }
 
@@ -103,35 +115,4 @@ impl Server {
         self.change(|features| features.tools.cache = hint);
         self
     }
-}
-
-/// See [calling tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#calling-tools).
-pub(in crate::server) fn call_tool(call: Call<'_>) -> Result<Served> {
-    let tools = &call.features.tools;
-    if !tools.is_declared() {
-        return Err(Error::method_not_found(method::CallTool::NAME));
-    }
-    let name = call.params.name.and_then(Text::as_str);
-    let name = name.ok_or_else(|| {
-        Error::invalid_params("the params of tools/call do not fit: \"name\" must be a string")
-    })?;
-    let tool = tools.get(&name, &call.cx);
-    let unknown = || Error::invalid_params(unknown("tool", tools, &call.cx, &name));
-    let tool = tool.ok_or_else(unknown)?;
-    let arguments = call
-        .params
-        .arguments
-        .filter(|arguments| !arguments.is_null());
-    let arguments = arguments.unwrap_or(Text::EMPTY);
-    if !ask::is_wanted(&call, tool.asks) {
-        return Ok(Served::Later(tool.call(call.cx, arguments)));
-    }
-    let target = Target {
-        method: method::CallTool::NAME,
-        name: &name,
-        arguments,
-    };
-    let (tool, asks) = (Arc::clone(tool), tool.asks);
-    let begin = move |cx, arguments: Text<'_>| tool.call(cx, arguments);
-    ask::serve(&call, target, asks, begin).map(Served::Later)
 }
