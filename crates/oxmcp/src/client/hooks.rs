@@ -3,7 +3,7 @@
 use std::{future::Future, sync::Arc};
 
 use crate::{
-    client::{Client, ClientSession},
+    client::{Client, ClientSession, visits::Visits},
     json::Text,
     protocol::{
         LoggingMessageParams, Notification,
@@ -32,39 +32,49 @@ pub(super) struct Hooks {
     elicitation_complete: Option<Hook<String>>,
 }
 
-type Row = (&'static str, fn(&Hooks, Option<Text<'_>>) -> Option<Job>);
+/// A notification, and how its handler is found. The visits that are open are there for the one that ends them.
+type Row = (
+    &'static str,
+    fn(&Hooks, Option<Text<'_>>, &Visits) -> Option<Job>,
+);
 
 /// One row a notification.
 const NOTIFICATIONS: &[Row] = &[
-    (LoggingMessage::NAME, |hooks, params| {
+    (LoggingMessage::NAME, |hooks, params, _| {
         job(&hooks.log, || read::<LoggingMessage>(params))
     }),
-    (ResourceUpdated::NAME, |hooks, params| {
+    (ResourceUpdated::NAME, |hooks, params, _| {
         job(&hooks.resource_updated, || {
             Some(read::<ResourceUpdated>(params)?.uri)
         })
     }),
-    (ToolListChanged::NAME, |hooks, _| {
+    (ToolListChanged::NAME, |hooks, _, _| {
         job(&hooks.tools_changed, || Some(()))
     }),
-    (PromptListChanged::NAME, |hooks, _| {
+    (PromptListChanged::NAME, |hooks, _, _| {
         job(&hooks.prompts_changed, || Some(()))
     }),
-    (ResourceListChanged::NAME, |hooks, _| {
+    (ResourceListChanged::NAME, |hooks, _, _| {
         job(&hooks.resources_changed, || Some(()))
     }),
-    (ElicitationComplete::NAME, |hooks, params| {
+    (ElicitationComplete::NAME, |hooks, params, visits| {
         job(&hooks.elicitation_complete, || {
-            Some(read::<ElicitationComplete>(params)?.elicitation_id)
+            let id = read::<ElicitationComplete>(params)?.elicitation_id;
+            visits.complete(&id).then_some(id)
         })
     }),
 ];
 
 impl Hooks {
     /// What is to be done when a server says this. Nothing, where there is no handler for it.
-    pub(super) fn job(&self, method: &str, params: Option<Text<'_>>) -> Option<Job> {
+    pub(super) fn job(
+        &self,
+        method: &str,
+        params: Option<Text<'_>>,
+        visits: &Visits,
+    ) -> Option<Job> {
         let (_, row) = NOTIFICATIONS.iter().find(|(name, _)| *name == method)?;
-        row(self, params)
+        row(self, params, visits)
     }
 }
 

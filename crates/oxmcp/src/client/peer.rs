@@ -21,9 +21,9 @@ use crate::{
     json::Text,
     jsonrpc::{Params, RawNotification, RequestId},
     protocol::{
-        ClientCapabilities, ElicitationCompleteParams, Implementation, Meta, Method, Notification,
-        Project, RequestParams, ServerCapabilities, SubscriptionFilter,
-        method::{self, CreateMessage, Elicit, ElicitationComplete},
+        ClientCapabilities, Implementation, Meta, Method, Project, RequestParams,
+        ServerCapabilities, SubscriptionFilter,
+        method::{self, CreateMessage, Elicit},
     },
     session::{
         Arrival, Asking, Body, BoxFuture, Connection, ContextParts, Pace, Peer, RequestContext,
@@ -155,13 +155,8 @@ impl ClientPeer {
         if !method::is_in(method::NOTIFICATIONS_TO_CLIENT, method, self.revision()) {
             return None;
         }
-        if method == ElicitationComplete::NAME {
-            let said: ElicitationCompleteParams = params?.parse().ok()?;
-            if !self.visits.complete(&said.elicitation_id) {
-                return None;
-            }
-        }
-        let job = self.client.features().hooks.job(method, params)?;
+        let features = self.client.features();
+        let job = features.hooks.job(method, params, &self.visits)?;
         let session = self.session.get()?.clone();
         // The handler is called in its lane, not here: it is a user's code. Where nobody holds on to the session any
         // more, nobody is interested in it.
