@@ -58,12 +58,15 @@
 //! |---|---|
 //! | [`Server`], [`ServerSession`], [`Tool`], [`Prompt`], [`Resource`], [`ResourceTemplate`] | what a server offers, and to whom |
 //! | [`Completer`] | what the arguments of prompts could be, while they are typed |
-//! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`] | what a client asks, and of whom |
+//! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`], [`ResourceWatch`] | what a client asks, and of whom |
+//! | [`CacheOptions`], [`CacheMode`] | what a client keeps of the answers, and for how long |
 //! | [`RequestContext`] | what a handler knows of its request: progress, cancellation, the caller |
 //! | [`RequestContext::ask`], [`Question`], [`Reply`], [`StateKey`] | asking the user, a model, or for the roots, in the middle of a request |
 //! | [`logging`] | log messages for the user of the client |
 //! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, written down |
 //! | [`transport`] | [`stdio()`], [`Command`], [`in_memory`], byte streams, and how to write your own |
+//! | [`extension`] | methods, notifications and settings that the protocol does not have |
+//! | [`Extension`] | methods, notifications and settings that vendors add to the protocol |
 //! | [`middleware`] | code that sees requests and notifications, on their way in or out |
 //! | [`testing`] | client and server in one process, and a peer that follows a script |
 //! | [`protocol`] | the types of the protocol, under the specification's names |
@@ -102,8 +105,9 @@
 //!
 //! # Features and versions
 //!
-//! There is one Cargo feature, which is not on by default: `tracing-subscriber`, for the layer in [`logging`]. The least Rust version is 1.88, and a newer one is a minor release; so is a new revision
-//! of the protocol, for which structs and enums are `#[non_exhaustive]`. The crate runs on [tokio], which must have its timer
+//! There is one Cargo feature, which is not on by default: `tracing-subscriber`, for the layer in [`logging`]. The least
+//! Rust version is 1.88, and a newer one is a minor release; so is a new revision of the protocol, for which structs and
+//! enums are `#[non_exhaustive]`. The crate runs on [tokio], which must have its timer
 //! and, for processes and sockets, its I/O enabled.
 //!
 //! [tokio]: https://tokio.rs
