@@ -65,8 +65,7 @@
 //! | [`logging`] | log messages for the user of the client |
 //! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, written down |
 //! | [`transport`] | [`stdio()`], [`Command`], [`in_memory`], byte streams, and how to write your own |
-//! | [`extension`] | methods, notifications and settings that the protocol does not have |
-//! | [`Extension`] | methods, notifications and settings that vendors add to the protocol |
+//! | [`extension`], [`Extension`] | methods, notifications and settings that the protocol does not have |
 //! | [`middleware`] | code that sees requests and notifications, on their way in or out |
 //! | [`testing`] | client and server in one process, and a peer that follows a script |
 //! | [`protocol`] | the types of the protocol, under the specification's names |
