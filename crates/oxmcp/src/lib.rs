@@ -115,6 +115,8 @@ mod client;
 mod codec;
 mod error;
 pub mod extension;
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub mod http;
 mod json;
 mod jsonrpc;
 mod limits;
@@ -122,6 +124,8 @@ pub mod protocol;
 mod schema;
 mod server;
 mod session;
+#[cfg(feature = "http-server")]
+pub mod store;
 pub mod testing;
 pub mod transport;
 

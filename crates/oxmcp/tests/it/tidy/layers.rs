@@ -9,10 +9,11 @@ const LAYERS: &[&[&str]] = &[
     &["json"],
     &["error jsonrpc", "limits"],
     &["protocol", "codec", "schema"],
-    &["transport"],
+    &["transport", "store"],
     &["session"],
     &["extension"],
     &["server", "client"],
+    &["http"],
     &["testing"],
 ];
 

@@ -1,0 +1,13 @@
+//! MCP over HTTP: the endpoint that serves every revision under one URL, and the client's way to any such URL.
+//!
+//! | | feature | |
+//! |---|---|---|
+//! | `StreamableHttp` | `http-server` | a server behind a URL: a tower service, or `serve(addr)` |
+//! | `Endpoint` | `http-client` | a URL to connect a client to |
+//!
+//! See [transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports).
+
+#[cfg(feature = "http-client")]
+mod client;
+#[cfg(feature = "http-server")]
+mod server;
