@@ -27,6 +27,18 @@ pub struct Limits {
     /// with an error that says so. They do not count as requests in flight. Default: 1024, since some clients open one
     /// for each resource that they watch; each costs a few hundred bytes.
     pub max_subscriptions: usize,
+    /// How many streams an HTTP endpoint keeps open at once: those that clients of sessions get by GET, and subscriptions.
+    /// One more is refused with 503. Default: 10 000, at some 15 KiB each with its connection.
+    pub max_http_streams: usize,
+    /// How many sessions an HTTP endpoint keeps at once; one more is refused with 503. Default: 10 000, at some 15 KiB each
+    /// with its connection.
+    pub max_http_sessions: usize,
+    /// How long a session over HTTP lasts in which nothing happens and no stream is open. Default: 30 minutes: people leave
+    /// their desks.
+    pub http_session_idle: Duration,
+    /// The longest body of an HTTP request, in bytes; a longer one is refused with 413. Default: 4 MiB, since whoever
+    /// can reach the URL can send one.
+    pub max_http_body_bytes: usize,
     /// How many resources the peer may watch at once, in all its subscriptions together, those by `resources/subscribe`
     /// included; more are refused with an error that says so. Each key of an extension in a filter counts as one. Default:
     /// 10 000, more files than most projects have.
@@ -70,6 +82,10 @@ impl Default for Limits {
             max_message_bytes: 64 << 20,
             max_in_flight: 1024,
             max_subscriptions: 1024,
+            max_http_streams: 10_000,
+            max_http_sessions: 10_000,
+            http_session_idle: Duration::from_secs(30 * 60),
+            max_http_body_bytes: 4 << 20,
             max_watched_uris: 10_000,
             max_watched_uri_bytes: 1 << 20,
             max_unsent_bytes: 1 << 20,

@@ -190,7 +190,7 @@ impl Follower {
         ];
         for (_, name) in lists.into_iter().filter(|(heard, _)| *heard) {
             if let Some(job) = self.peer.hook(name, None) {
-                self.connection.lane.push(job);
+                self.connection.lane().push(job);
             }
         }
         for uri in &agreed.resource_subscriptions {

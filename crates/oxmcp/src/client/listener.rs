@@ -58,7 +58,7 @@ impl Listeners {
         let listener = self.get(id);
         listener.and_then(|_| own_id(id)).is_some_and(|id| {
             let error = Error::cancelled("the server ended the subscription");
-            connection.calls.answer(id, Err(error)).is_ok()
+            connection.calls().answer(id, Err(error)).is_ok()
         })
     }
 

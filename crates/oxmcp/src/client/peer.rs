@@ -309,13 +309,13 @@ impl Role for ClientPeer {
         let cx = || RequestContext::new(Arc::new(self.context(connection, None)));
         let Some(next) = features.incoming.next().cloned() else {
             if for_handlers && let Some(handler) = self.heard(cx, &method, params) {
-                connection.lane.push(handler);
+                connection.lane().push(handler);
             }
             return;
         };
         let cx = cx();
         let request = Request::incoming(cx, &method, params);
-        connection.lane.push(Box::pin(async move {
+        connection.lane().push(Box::pin(async move {
             if let Err(error) = next.run(request).await {
                 tracing::debug!(%error, "the middleware refused a notification");
             }

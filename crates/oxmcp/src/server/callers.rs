@@ -4,10 +4,12 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
+
+use arc_swap::ArcSwap;
 
 use crate::{
     Error, Result, Revision,
@@ -24,8 +26,6 @@ use crate::{
 pub(crate) struct Callers {
     /// Set by `initialize`.
     legacy: OnceLock<Legacy>,
-    /// The last modern client: it says the same of itself with every request.
-    modern: Mutex<Option<Modern>>,
 }
 
 /// A session that `initialize` opened.
@@ -37,6 +37,16 @@ struct Legacy {
     /// What the client hears of, since it was told that it would.
     awaited: Topics,
 }
+
+/// The modern clients that made requests of late: each says the same of itself with every request, which need not be read
+/// each time.
+#[derive(Default)]
+pub(crate) struct KnownCallers(ArcSwap<Vec<Arc<Modern>>>);
+
+/// More clients than that are read anew each time: to find one among many costs as much.
+const MAX_KNOWN: usize = 16;
+/// One that says more of itself than that is not kept.
+const MAX_SAID: usize = 4 << 10;
 
 /// A modern client, and the text in which it said what it is.
 struct Modern {
@@ -118,12 +128,13 @@ impl Callers {
     /// Who sent a request, and so by which revision's rules it is served.
     pub(super) fn identify(
         &self,
+        known: &KnownCallers,
         features: &Features,
         method: &str,
         meta: &RequestMeta<'_>,
     ) -> Result<Arc<Peer>> {
         match meta.classify(&features.revisions)? {
-            Era::Modern(revision) => self.modern(revision, meta),
+            Era::Modern(revision) => known.peer(revision, meta),
             Era::Legacy => self.identify_legacy(method),
         }
     }
@@ -144,27 +155,29 @@ impl Callers {
     /// Who sent a notification. It need not say so: then it is of the session, or where there is none of a modern client.
     pub(super) fn identify_sender(
         &self,
+        known: &KnownCallers,
         features: &Features,
         meta: Option<&RequestMeta<'_>>,
     ) -> Arc<Peer> {
         let modern = meta.and_then(|meta| match meta.classify(&features.revisions) {
-            Ok(Era::Modern(revision)) => self.modern(revision, meta).ok(),
+            Ok(Era::Modern(revision)) => known.peer(revision, meta).ok(),
             _ => None,
         });
         modern
             .or_else(|| self.legacy().cloned())
             .unwrap_or_else(|| Arc::new(Peer::modern_stranger()))
     }
+}
 
-    fn modern(&self, revision: Revision, meta: &RequestMeta<'_>) -> Result<Arc<Peer>> {
-        let mut last = self.modern.lock().unwrap_or_else(PoisonError::into_inner);
+impl KnownCallers {
+    fn peer(&self, revision: Revision, meta: &RequestMeta<'_>) -> Result<Arc<Peer>> {
+        let known = self.0.load();
         let (info, capabilities) = meta.identity();
-        if let Some(last) = &*last
-            && *last.info == *info
-            && *last.capabilities == *capabilities
-            && last.peer.revision == revision
-        {
-            return Ok(Arc::clone(&last.peer));
+        let is_it = |it: &&Arc<Modern>| {
+            *it.info == *info && *it.capabilities == *capabilities && it.peer.revision == revision
+        };
+        if let Some(found) = known.iter().find(is_it) {
+            return Ok(Arc::clone(&found.peer));
         }
         let (implementation, declared) = meta.client()?;
         let peer = Arc::new(Peer {
@@ -172,11 +185,18 @@ impl Callers {
             implementation,
             capabilities: declared,
         });
-        *last = Some(Modern {
+        if info.len() + capabilities.len() > MAX_SAID {
+            return Ok(peer);
+        }
+        let mut newer = Vec::with_capacity(MAX_KNOWN);
+        newer.push(Arc::new(Modern {
             info: info.into(),
             capabilities: capabilities.into(),
             peer: Arc::clone(&peer),
-        });
+        }));
+        newer.extend(known.iter().take(MAX_KNOWN - 1).cloned());
+        // One that another thread adds just now may be lost: it is read once more then.
+        self.0.store(Arc::new(newer));
         Ok(peer)
     }
 }

@@ -42,7 +42,8 @@ impl Changes {
         let Some(runtime) = Handle::try_current().ok().or_else(|| runtime.clone()) else {
             return;
         };
-        if server.sessions().next().is_none() || !self.is_first(what) {
+        let nobody = server.listens().is_empty() && server.sessions().next().is_none();
+        if nobody || !self.is_first(what) {
             return;
         }
         let pending = Pending(Some(Arc::clone(self)));
@@ -87,6 +88,7 @@ impl Drop for Pending {
 
 /// Tells each session in a task of its own: a client that reads slowly must not hold up the others.
 fn tell(server: &Server, changed: &Topics) {
+    server.listens().tell(changed);
     for session in server.sessions() {
         session.peer().listens().tell(changed);
         let awaited = session.peer().awaited(changed);

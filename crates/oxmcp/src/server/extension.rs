@@ -65,9 +65,13 @@ impl Server {
         };
         let params = members::<N>(params)?;
         let (value, name) = (value.into(), N::NAME);
+        let event = Event::new(name, params);
+        let limit = features.limits.max_queued_events;
+        self.listens()
+            .publish(limit, (key, &value), &event, &publisher);
         for session in self.sessions() {
             let peer = session.peer();
-            let event = Event::new(name, params.clone());
+            let event = event.clone();
             let limit = session.connection().limits.max_queued_events;
             peer.listens()
                 .publish(limit, (key, &value), &event, &publisher);

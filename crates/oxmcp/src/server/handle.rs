@@ -10,8 +10,10 @@ use crate::{
     Error, Limits, Result, Revision,
     protocol::{CacheHint, Icon, Implementation},
     server::{
+        callers::KnownCallers,
         changes::Changes,
         features::{Features, PAGE_SIZE},
+        listen::Listens,
         peer::ServerPeer,
         registry::Feature,
         session::ServerSession,
@@ -51,9 +53,13 @@ struct Core {
     changes: Arc<Changes>,
     /// How quick the middleware is, where there is any.
     pace: Arc<Pace>,
+    /// The modern clients that made requests of late.
+    known: KnownCallers,
+    /// The subscriptions of requests that have no connection to stay on.
+    listens: Arc<Listens>,
 }
 
-type WeakSession = (Weak<Connection>, Weak<ServerPeer>);
+pub(super) type WeakSession = (Weak<Connection>, Weak<ServerPeer>);
 
 impl Server {
     /// A server that offers nothing yet.
@@ -65,6 +71,8 @@ impl Server {
             sessions: Mutex::default(),
             changes: Arc::default(),
             pace: Arc::new(Pace::new()),
+            known: KnownCallers::default(),
+            listens: Arc::default(),
         }))
     }
 
@@ -196,19 +204,47 @@ impl Server {
     /// # Cancel safety
     /// When the future is dropped, nothing stays behind.
     pub async fn connect(&self, mut transport: impl Transport) -> Result<ServerSession> {
-        if let Some(problem) = &*self.lock_problem() {
-            return Err(Error::misuse(problem.message().to_owned()));
-        }
+        self.check()?;
         let features = self.features();
         let (read, write) = transport.connect(&features.limits).await?;
         let peer = ServerPeer::new(self.clone());
         let connection = Connection::new(Arc::clone(&peer) as _, features.limits.clone());
-        let session = ServerSession::new(Arc::clone(&connection), Arc::clone(&peer));
-        self.lock_sessions()
-            .push((Arc::downgrade(&connection), Arc::downgrade(&peer)));
-        self.0.changes.connected();
+        let session = ServerSession::new(Arc::clone(&connection), peer);
+        self.remember(&session);
         tokio::spawn(drive(connection, read, write));
         Ok(session)
+    }
+
+    /// Whether it was put together rightly.
+    ///
+    /// # Errors
+    /// Says what was wrong first.
+    pub(crate) fn check(&self) -> Result<()> {
+        match &*self.lock_problem() {
+            Some(problem) => Err(Error::misuse(problem.message().to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells the session what changes from now on.
+    pub(crate) fn remember(&self, session: &ServerSession) {
+        self.lock_sessions().push(session.downgrade());
+        self.will_tell();
+    }
+
+    /// Somebody within the current runtime wants to hear of changes.
+    pub(super) fn will_tell(&self) {
+        self.0.changes.connected();
+    }
+
+    /// The modern clients that made requests of late.
+    pub(super) fn known_callers(&self) -> &KnownCallers {
+        &self.0.known
+    }
+
+    /// The subscriptions of requests that have no connection to stay on.
+    pub(crate) fn listens(&self) -> &Arc<Listens> {
+        &self.0.listens
     }
 
     /// Connects to a client and serves it until it disconnects. What runs then may finish, and every answer is written.

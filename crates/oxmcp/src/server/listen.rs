@@ -25,7 +25,8 @@ use crate::{
     session::{Body, Connection, IdleWait, RequestContext},
 };
 
-/// The subscriptions that are open on one connection. Each has a task of its own, which serves its request.
+/// The subscriptions that are open on one connection, or where each has a connection of its own, on all of these. Each has
+/// a task of its own, which serves its request.
 #[derive(Debug, Default)]
 pub(crate) struct Listens(Mutex<Vec<Arc<Listen>>>);
 
@@ -118,8 +119,8 @@ impl Listens {
         connection: &'a Connection,
         revision: Revision,
         wanted: Topics,
+        limit: usize,
     ) -> Result<Registration<'a>> {
-        let limit = connection.limits.max_subscriptions;
         let mut listens = self.lock();
         if listens.len() >= limit {
             return Err(Error::internal(format!(
@@ -136,8 +137,13 @@ impl Listens {
         Ok(Registration {
             listens: self,
             listen,
-            _idle: connection.in_flight.wait_idly(),
+            _idle: connection.in_flight().wait_idly(),
         })
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Listen>>> {
@@ -193,13 +199,15 @@ pub(super) async fn serve(
     let session = cx
         .server_session()
         .ok_or_else(|| Error::internal("the request came over no session"))?;
+    let limit = session.peer().max_subscriptions(&connection.limits);
+    session.server().will_tell();
     let _watches = Watches::begin(&cx, session, subscribing, &mut wanted).await?;
-    let registration = listens.register(connection, cx.revision(), wanted.clone().into())?;
+    let registration = listens.register(connection, cx.revision(), wanted.clone().into(), limit)?;
     select! {
         biased;
         () = cx.cancelled() => return Err(Error::cancelled("the client cancelled the subscription")),
         Err(error) = stream(connection, &registration.listen, wanted, &meta) => return Err(error),
-        () = connection.in_flight.drained() => {}
+        () = connection.in_flight().drained() => {}
     }
     let mut out = Vec::new();
     encode_result(

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    Error, ErrorCode, Result,
+    Error, ErrorCode, Limits, Result,
     json::Text,
     jsonrpc::{Params, RawNotification},
     protocol::{Method, Notification, RequestMeta, RequestParams, method},
@@ -35,6 +35,10 @@ pub(crate) struct ServerPeer {
     callers: Callers,
     /// What modern requests subscribe to.
     listens: Arc<Listens>,
+    /// Whether there is a connection for each request.
+    is_stateless: bool,
+    /// Why a request was refused before any handler saw it.
+    refused: OnceLock<ErrorCode>,
     /// What the client hears of what is logged.
     log: LogGate,
     /// What the session that `initialize` opened subscribes to.
@@ -50,11 +54,24 @@ pub(crate) struct ServerPeer {
 
 impl ServerPeer {
     pub(crate) fn new(server: Server) -> Arc<Self> {
+        Self::with(server, Arc::default(), false)
+    }
+
+    /// For one modern request, which has a connection of its own. Nothing of it stays but its subscription, for as long as
+    /// it is open.
+    pub(crate) fn stateless(server: Server) -> Arc<Self> {
+        let listens = Arc::clone(server.listens());
+        Self::with(server, listens, true)
+    }
+
+    fn with(server: Server, listens: Arc<Listens>, is_stateless: bool) -> Arc<Self> {
         let stamp = Arc::clone(&server.features().stamp);
         Arc::new(Self {
             server,
             callers: Callers::default(),
-            listens: Arc::default(),
+            listens,
+            is_stateless,
+            refused: OnceLock::new(),
             log: LogGate::default(),
             subscribed: Subscribed::default(),
             quota: Arc::default(),
@@ -105,10 +122,32 @@ impl ServerPeer {
         &self.listens
     }
 
+    /// How many subscriptions there may be in the end where this one is.
+    pub(super) fn max_subscriptions(&self, limits: &Limits) -> usize {
+        if self.is_stateless {
+            limits.max_http_streams
+        } else {
+            limits.max_subscriptions
+        }
+    }
+
+    /// Why a request was refused before any handler saw it.
+    pub(crate) fn refused(&self) -> Option<ErrorCode> {
+        self.refused.get().copied()
+    }
+
+    /// Answers what no handler was asked.
+    fn refuse(&self, context: &ContextParts, error: Error) {
+        // The first is the one that answers: there is one request where this matters.
+        let _ = self.refused.set(error.code());
+        respond_now(context, Err(error));
+    }
+
     /// Where notifications of extensions for a legacy client wait until they are sent.
     pub(crate) fn outgoing_lane(&self, connection: &Connection) -> &Arc<Lane> {
         let limit = connection.limits.max_queued_notifications;
-        self.published.get_or_init(|| connection.lane.beside(limit))
+        self.published
+            .get_or_init(|| Lane::new(limit, &connection.runtime))
     }
 
     /// What the client hears of what is logged.
@@ -123,7 +162,9 @@ impl ServerPeer {
         features: &Features,
         meta: Option<&RequestMeta<'_>>,
     ) -> RequestContext {
-        let peer = self.callers.identify_sender(features, meta);
+        let peer = self
+            .callers
+            .identify_sender(self.server.known_callers(), features, meta);
         let mut context = ContextParts::new(connection, None, peer);
         context.meta = meta.and_then(RequestMeta::raw).map(Into::into);
         RequestContext::new(Arc::new(context))
@@ -139,7 +180,12 @@ impl ServerPeer {
         let features = self.server.features();
         let params = params.unwrap_or(&RequestParams::UNREAD);
         let identified = params.check().and_then(|()| {
-            let peer = self.callers.identify(&features, method, &params.meta)?;
+            let peer = self.callers.identify(
+                self.server.known_callers(),
+                &features,
+                method,
+                &params.meta,
+            )?;
             Ok((peer, params.meta.log_level()?))
         });
         let (peer, log_level) = match identified {
@@ -152,7 +198,7 @@ impl ServerPeer {
                 };
                 let mut context = ContextParts::new(connection, Some(id), Arc::new(stranger));
                 context.batch = batch;
-                return respond_now(&context, Err(error));
+                return self.refuse(&context, error);
             }
         };
         let mut context = ContextParts::new(connection, Some(id), peer);
@@ -195,7 +241,7 @@ impl ServerPeer {
                 let work = span::traced(work, &context, method, params);
                 serve(context, work);
             }
-            Err(error) => respond_now(&context, Err(error)),
+            Err(error) => self.refuse(&context, error),
         }
     }
 }
@@ -233,12 +279,12 @@ impl Role for ServerPeer {
         let Some(next) = features.incoming.next().cloned() else {
             let params = params.unwrap_or(Text::EMPTY);
             if let Some(job) = features.extensions.heard(cx, &method, params) {
-                connection.lane.push(job);
+                connection.lane().push(job);
             }
             return;
         };
         let request = Request::incoming(cx, &method, params);
-        connection.lane.push(Box::pin(async move {
+        connection.lane().push(Box::pin(async move {
             if let Err(error) = next.run(request).await {
                 tracing::debug!(%error, "the middleware refused a notification");
             }

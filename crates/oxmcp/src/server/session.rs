@@ -9,7 +9,7 @@ use crate::{
         Project,
         method::{self, Ping},
     },
-    server::{Server, peer::ServerPeer},
+    server::{Server, handle::WeakSession, peer::ServerPeer},
     session::{CallOptions, Connection, Outcome, RequestContext},
 };
 
@@ -32,7 +32,11 @@ impl ServerSession {
     /// The session at a server's end of a connection.
     pub(crate) fn of(connection: &Arc<Connection>) -> Option<Self> {
         let peer = Arc::clone(connection.role()).into_any().downcast().ok()?;
-        Some(Self::new(Arc::clone(connection), peer))
+        Some(Self::new(Arc::clone(connection.trunk()), peer))
+    }
+
+    pub(super) fn downgrade(&self) -> WeakSession {
+        (Arc::downgrade(&self.connection), Arc::downgrade(&self.peer))
     }
 
     pub(crate) fn peer(&self) -> &ServerPeer {

@@ -26,7 +26,8 @@ impl Batch {
         }))
     }
 
-    /// Adds an answer, or with `None` says that there will be none. Returns the whole when it was the last.
+    /// Adds an answer, or with `None` says that there will be none. Returns the whole when it was the last: nothing, where
+    /// there is no answer at all.
     pub(crate) fn answered(&self, answer: Option<&[u8]>) -> Option<Vec<u8>> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(answer) = answer {
@@ -37,11 +38,13 @@ impl Batch {
                 .extend_from_slice(answer.strip_suffix(b"\n").unwrap_or(answer));
         }
         state.missing = state.missing.saturating_sub(1);
-        if state.missing > 0 || state.answers.is_empty() {
+        if state.missing > 0 {
             return None;
         }
         let mut whole = mem::take(&mut state.answers);
-        whole.extend_from_slice(b"]\n");
+        if !whole.is_empty() {
+            whole.extend_from_slice(b"]\n");
+        }
         Some(whole)
     }
 }
@@ -61,6 +64,6 @@ mod tests {
 
     #[test]
     fn a_batch_whose_calls_were_all_cancelled_has_no_answer() {
-        assert_eq!(Batch::new(1).answered(None), None);
+        assert_eq!(Batch::new(1).answered(None), Some(Vec::new()));
     }
 }

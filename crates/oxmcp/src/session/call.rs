@@ -143,7 +143,7 @@ impl Connection {
         let clock = Clock::start(start, options);
         let is_plain = updates.is_none() && options.cancel.is_none();
         let entered = self
-            .calls
+            .calls()
             .enter(progress, is_plain.then_some(clock.deadline))?;
         if entered.needs_clock {
             self.start_clock();
@@ -196,15 +196,15 @@ impl Connection {
 
     /// Waits for an answer and nothing else, as most calls do. Most are answered in time, and need no timer of their own.
     async fn wait(&self, id: i64, clock: Clock) -> Wait {
-        if let Some(answer) = self.calls.answered_in_time(id).await {
+        if let Some(answer) = self.calls().answered_in_time(id).await {
             return Wait::Answered(answer);
         }
         // Few ever wait here, and none needs room for it before.
         Box::pin(async {
             tokio::select! {
                 biased;
-                answer = self.calls.answered(id) => Wait::Answered(answer),
-                () = self.patience.ends(clock.deadline, clock.timeout, clock.last) => clock.timed_out(),
+                answer = self.calls().answered(id) => Wait::Answered(answer),
+                () = self.patience().ends(clock.deadline, clock.timeout, clock.last) => clock.timed_out(),
             }
         })
         .await
@@ -231,12 +231,12 @@ impl Connection {
                         return clock.timed_out();
                     }
                 }
-                answer = self.calls.answered(id) => {
+                answer = self.calls().answered(id) => {
                     drain(&mut updates, options);
                     return Wait::Answered(answer);
                 }
                 () = cancelled(options.cancel.as_ref()) => return Wait::Cancelled,
-                () = self.patience.ends(clock.deadline, clock.timeout, clock.last) => {
+                () = self.patience().ends(clock.deadline, clock.timeout, clock.last) => {
                     return clock.timed_out();
                 }
             }
@@ -284,7 +284,7 @@ struct Pending<'a> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        let waiting = self.connection.calls.leave(self.id);
+        let waiting = self.connection.calls().leave(self.id);
         // `initialize` must not be cancelled, says the specification of every revision that has it.
         if waiting && self.sent && self.method != "initialize" {
             let params = CancelledParams::new(RequestId::Number(self.id));

@@ -55,10 +55,10 @@ impl Connection {
         let connection = Arc::clone(self);
         // It must live as long as the connection, and so on the runtime that drives it.
         self.runtime.spawn(async move {
-            while let Some(next) = connection.calls.ring(Instant::now()) {
+            while let Some(next) = connection.calls().ring(Instant::now()) {
                 select! {
                     _ = connection.ended() => return,
-                    () = connection.calls.earlier() => {}
+                    () = connection.calls().earlier() => {}
                     () = sleep_until(next) => {}
                 }
             }

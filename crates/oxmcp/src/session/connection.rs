@@ -1,5 +1,7 @@
 //! The state of a connection, which its driver, its handlers and its session handles share.
 
+#[cfg(feature = "http-server")]
+use std::any::Any;
 use std::{
     fmt,
     sync::{
@@ -21,15 +23,20 @@ use crate::{
 /// How much of a line that is no message is kept for the diagnosis.
 const KEPT_NOISE: usize = 200;
 
-/// One connection.
+/// One connection, or a branch of one: over HTTP each request of a session has an outbox of its own, and shares all else
+/// with the session.
 pub(crate) struct Connection {
     role: Arc<dyn Role>,
     pub(crate) limits: Limits,
     pub(crate) outbox: Outbox,
-    pub(crate) calls: Calls,
-    pub(crate) in_flight: InFlight,
-    pub(crate) lane: Arc<Lane>,
-    pub(super) patience: Patience,
+    /// What this is a branch of.
+    trunk: Option<Arc<Connection>>,
+    /// Who sent what arrives here.
+    origin: Origin,
+    calls: Calls,
+    in_flight: InFlight,
+    lane: OnceLock<Arc<Lane>>,
+    patience: Patience,
     /// Where the driver runs.
     pub(crate) runtime: Handle,
     /// Whether nothing more is taken from the peer for now.
@@ -41,6 +48,16 @@ pub(crate) struct Connection {
     outcome: OnceLock<Outcome>,
     /// The first line from the peer that was no message: it often says why nothing works.
     noise: Mutex<Option<String>>,
+}
+
+/// What a transport knows of who sent something. Over pipes that is nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Origin {
+    /// Whom it knows to be the caller.
+    pub(crate) principal: Option<Arc<str>>,
+    /// The request of its own that brought it.
+    #[cfg(feature = "http-server")]
+    pub(crate) request: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// How a connection ended.
@@ -55,12 +72,23 @@ pub(crate) enum Outcome {
 impl Connection {
     /// A connection that is about to be driven, on the runtime that is running.
     pub(crate) fn new(role: Arc<dyn Role>, limits: Limits) -> Arc<Self> {
+        Self::grow(role, limits, Origin::default(), None)
+    }
+
+    pub(super) fn grow(
+        role: Arc<dyn Role>,
+        limits: Limits,
+        origin: Origin,
+        trunk: Option<Arc<Self>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             role,
             outbox: Outbox::new(limits.max_unsent_bytes),
+            trunk,
+            origin,
             calls: Calls::default(),
             in_flight: InFlight::new(limits.max_in_flight),
-            lane: Lane::new(limits.max_queued_notifications),
+            lane: OnceLock::new(),
             patience: Patience::default(),
             runtime: Handle::current(),
             held: AtomicBool::new(false),
@@ -76,11 +104,47 @@ impl Connection {
         &self.role
     }
 
+    /// What this is a branch of, or itself.
+    pub(crate) fn trunk(self: &Arc<Self>) -> &Arc<Self> {
+        self.trunk.as_ref().unwrap_or(self)
+    }
+
+    fn shared(&self) -> &Self {
+        self.trunk.as_deref().unwrap_or(self)
+    }
+
+    /// The calls of this side that wait for an answer.
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.shared().calls
+    }
+
+    /// The peer's requests that are being served.
+    pub(crate) fn in_flight(&self) -> &InFlight {
+        &self.shared().in_flight
+    }
+
+    /// Where users' handlers of notifications run.
+    pub(crate) fn lane(&self) -> &Arc<Lane> {
+        let shared = self.shared();
+        let limit = shared.limits.max_queued_notifications;
+        shared.lane.get_or_init(|| Lane::new(limit, &self.runtime))
+    }
+
+    pub(super) fn patience(&self) -> &Patience {
+        &self.shared().patience
+    }
+
+    /// Who sent what arrives here.
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
     /// Asks the driver to close: nothing new is begun, what runs may finish within a bound.
     pub(crate) fn begin_close(&self) {
-        self.lane.closing();
-        self.closing.set();
-        self.outbox.call_attention();
+        let shared = self.shared();
+        shared.lane().closing();
+        shared.closing.set();
+        shared.outbox.call_attention();
     }
 
     /// Ends the connection without waiting for anything: the peer is beyond hope.
@@ -100,32 +164,33 @@ impl Connection {
     }
 
     pub(crate) fn is_closing(&self) -> bool {
-        self.closing.is_set()
+        self.shared().closing.is_set()
     }
 
     /// Waits until this side wants to close. Cancel safe.
     pub(crate) async fn closing(&self) {
-        self.closing.wait().await;
+        self.shared().closing.wait().await;
     }
 
     /// Waits until the connection has ended. Cancel safe.
     pub(crate) async fn ended(&self) -> Outcome {
-        self.ended.wait().await;
-        self.outcome.get().cloned().unwrap_or(Outcome::Closed)
+        let shared = self.shared();
+        shared.ended.wait().await;
+        shared.outcome.get().cloned().unwrap_or(Outcome::Closed)
     }
 
     pub(crate) fn is_ended(&self) -> bool {
-        self.ended.is_set()
+        self.shared().ended.is_set()
     }
 
     /// Whether nothing can be sent or received any more.
     pub(crate) fn is_cut(&self) -> bool {
-        self.outcome.get().is_some()
+        self.shared().outcome.get().is_some()
     }
 
     /// For the driver: the peer sends nothing more, so there will be no more answers.
     pub(crate) fn no_more_answers(&self) {
-        self.calls.close(&self.why(&Outcome::Closed));
+        self.calls().close(&self.why(&Outcome::Closed));
     }
 
     /// What calls are told that will not be answered.
@@ -146,9 +211,9 @@ impl Connection {
         let reason = self.why(&outcome);
         // Only the first outcome counts.
         let _ = self.outcome.set(outcome);
-        self.in_flight.drain();
-        self.in_flight.cancel_all();
-        self.calls.close(&reason);
+        self.in_flight().drain();
+        self.in_flight().cancel_all();
+        self.calls().close(&reason);
         self.outbox.close();
     }
 

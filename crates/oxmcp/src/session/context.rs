@@ -53,8 +53,6 @@ pub(crate) struct ContextParts {
     /// The request's `_meta`, as it arrived.
     pub(crate) meta: Option<Box<str>>,
     pub(crate) cancel: CancelSignal,
-    /// Whom the transport knows to be the caller. `None` where it knows nobody, as over pipes.
-    pub(crate) principal: Option<Box<str>>,
     /// What the role keeps for the handler, where it keeps anything.
     pub(crate) kept: OnceLock<Arc<dyn Any + Send + Sync>>,
     /// Set with the answer: nothing that belongs to the request may follow it.
@@ -77,7 +75,6 @@ impl ContextParts {
             log_level: None,
             meta: None,
             cancel: CancelSignal::default(),
-            principal: None,
             kept: OnceLock::new(),
             answered: AtomicBool::new(false),
         }

@@ -41,7 +41,7 @@ pub(crate) async fn drive(
     };
     if connection.is_closing() {
         // What has arrived is handled while the session is still one.
-        connection.lane.flush(connection.limits.drain).await;
+        connection.lane().flush(connection.limits.drain).await;
     }
     connection.cut(outcome);
     if let Err(error) = write.close().await {
@@ -180,7 +180,7 @@ impl<'a> Pump<'a> {
         let connection = self.connection;
         self.backlog.pop(|frame| connection.take(frame));
         if self.backlog.is_empty() && self.phase != Phase::Open {
-            connection.in_flight.drain();
+            connection.in_flight().drain();
         }
         true
     }
@@ -227,11 +227,11 @@ impl<'a> Pump<'a> {
             let connection = self.connection;
             // What the peer asked before it closed its side is answered, also where it had to wait.
             if self.backlog.is_empty() || connection.is_closing() {
-                connection.in_flight.drain();
+                connection.in_flight().drain();
             }
             if !self.reading && connection.role().side() == Side::Client {
                 // The server that asked is gone: nobody waits for the answers.
-                connection.in_flight.cancel_all();
+                connection.in_flight().cancel_all();
             }
             self.phase = Phase::Draining(after(Instant::now(), connection.limits.drain));
         }
@@ -242,8 +242,8 @@ impl<'a> Pump<'a> {
             return false;
         }
         let connection = self.connection;
-        let settled = connection.in_flight.is_empty()
-            && connection.calls.is_empty()
+        let settled = connection.in_flight().is_empty()
+            && connection.calls().is_empty()
             // Whoever leaves one of the tables has written before: so this is looked at last.
             && unsent == 0
             && connection.outbox.unsent() == 0;

@@ -6,6 +6,7 @@ use std::{
 };
 
 use serde_json::json;
+use tokio::sync::Notify;
 
 use crate::{
     Error, Result,
@@ -20,6 +21,8 @@ pub(crate) struct InFlight {
     limit: usize,
     /// Set once nothing more is to be begun.
     draining: CancelSignal,
+    /// While it drains: the last has left.
+    pub(super) emptied: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -35,6 +38,7 @@ impl InFlight {
             state: Mutex::default(),
             limit,
             draining: CancelSignal::default(),
+            emptied: Notify::new(),
         }
     }
 
@@ -72,7 +76,11 @@ impl InFlight {
 
     /// Takes a request out: it is answered now, or never will be.
     pub(crate) fn leave(&self, id: &RequestId) {
-        self.lock().served.remove(id);
+        let mut state = self.lock();
+        state.served.remove(id);
+        if state.served.is_empty() && self.is_draining() {
+            self.emptied.notify_waiters();
+        }
     }
 
     /// The peer no longer wants the answer: none is sent from now on. `false` where there is no such request.

@@ -21,7 +21,7 @@ pub(crate) struct Lane {
     state: Mutex<State>,
     limit: usize,
     /// Where its connection runs: whoever pushes may be on a thread that has no runtime.
-    runtime: Option<Handle>,
+    runtime: Handle,
 }
 
 #[derive(Default)]
@@ -42,20 +42,12 @@ impl std::fmt::Debug for State {
 }
 
 impl Lane {
-    pub(crate) fn new(limit: usize) -> Arc<Self> {
+    /// A lane whose handlers run on `runtime`.
+    pub(crate) fn new(limit: usize, runtime: &Handle) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
             limit,
-            runtime: Handle::try_current().ok(),
-        })
-    }
-
-    /// One more lane of the same connection.
-    pub(crate) fn beside(&self, limit: usize) -> Arc<Self> {
-        Arc::new(Self {
-            state: Mutex::default(),
-            limit,
-            runtime: self.runtime.clone(),
+            runtime: runtime.clone(),
         })
     }
 
@@ -72,11 +64,7 @@ impl Lane {
         state.queue.push_back(job);
         if !state.running {
             state.running = true;
-            let runs = Arc::clone(self).run();
-            let runner = match &self.runtime {
-                Some(runtime) => runtime.spawn(runs),
-                None => tokio::spawn(runs),
-            };
+            let runner = self.runtime.spawn(Arc::clone(self).run());
             state.runner = Some(runner.id());
         }
     }

@@ -25,6 +25,8 @@ pub(crate) mod panics;
 mod patience;
 mod progress;
 mod receive;
+#[cfg(feature = "http-server")]
+mod reply;
 mod role;
 mod serve;
 mod tell;
@@ -35,6 +37,8 @@ pub(crate) use batch::Batch;
 pub(crate) use body::Body;
 pub(crate) use call_options::{CallOptions, OnProgress, shared_progress};
 pub(crate) use calls::own_id;
+#[cfg(feature = "http-server")]
+pub(crate) use connection::Origin;
 pub(crate) use connection::{Connection, Outcome};
 pub use context::RequestContext;
 pub(crate) use context::{ContextParts, Peer};
@@ -48,6 +52,8 @@ pub(crate) use lane::Lane;
 pub(crate) use pace::Pace;
 pub(crate) use patience::Asking;
 pub use progress::{Progress, ProgressAmount, ReportProgress};
+#[cfg(feature = "http-server")]
+pub(crate) use reply::Reply;
 pub(crate) use role::{Arrival, Role, Side};
 pub(crate) use serve::{Work, attend, guarded, respond_now, serve};
 

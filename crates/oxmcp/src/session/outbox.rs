@@ -1,5 +1,7 @@
 //! What waits to be written: one buffer for each connection, which everybody appends to and the driver empties.
 
+#[cfg(feature = "http-server")]
+use std::time::Duration;
 use std::{
     future::poll_fn,
     mem,
@@ -28,21 +30,26 @@ const REVIEW_WRITES: u32 = 64;
 pub(crate) struct Outbox {
     state: Mutex<State>,
     /// Bytes that the driver took and has not written yet.
-    being_written: AtomicUsize,
-    drained: Notify,
+    pub(super) being_written: AtomicUsize,
+    pub(super) drained: Notify,
     max_unsent: usize,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    buffer: Vec<u8>,
+pub(super) struct State {
+    pub(super) buffer: Vec<u8>,
     /// The driver, where it waits for something to write.
-    driver: Option<Waker>,
+    pub(super) driver: Option<Waker>,
     /// Somebody has woken the driver by what he appended.
     roused: bool,
     /// Something other than the buffer has changed.
     attention: bool,
-    closed: bool,
+    /// All that the requests here were for has been appended.
+    pub(super) answered: bool,
+    /// The stream is to be ended though there is more to come; the client is to wait this long before it asks for that.
+    #[cfg(feature = "http-server")]
+    pub(super) parted: Option<Duration>,
+    pub(super) closed: bool,
 }
 
 impl State {
@@ -123,6 +130,22 @@ impl Outbox {
         Some(written)
     }
 
+    /// Like [`append`](Self::append), for what answers all that was asked here.
+    pub(crate) fn append_answer<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
+        let mut state = self.lock();
+        if state.closed {
+            return None;
+        }
+        let written = append_whole(&mut state.buffer, write);
+        state.answered = true;
+        let driver = state.rouse();
+        drop(state);
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+        Some(written)
+    }
+
     /// Like [`append`](Self::append), unless so much is unsent that the message should wait: then it does nothing, and
     /// returns false.
     pub(crate) fn append_if_room(&self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
@@ -142,10 +165,14 @@ impl Outbox {
         true
     }
 
-    /// Like [`append`](Self::append), from within the driver, which looks for itself before it sleeps.
+    /// Like [`append_answer`](Self::append_answer), from within the driver, which looks for itself before it sleeps.
     pub(crate) fn append_from_driver<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
         let mut state = self.lock();
-        (!state.closed).then(|| append_whole(&mut state.buffer, write))
+        if state.closed {
+            return None;
+        }
+        state.answered = true;
+        Some(append_whole(&mut state.buffer, write))
     }
 
     /// Whether so much is unsent that requests should wait.
@@ -242,11 +269,15 @@ impl Outbox {
         let mut state = self.lock();
         state.closed = true;
         state.buffer = Vec::new();
+        let driver = state.driver.take();
         drop(state);
         self.drained.notify_waiters();
+        if let Some(driver) = driver {
+            driver.wake();
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         // A panic while a user's type is serialized leaves nothing behind: see `append_whole`.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -36,14 +36,14 @@ pub(crate) struct Asking(Arc<Connection>);
 
 impl Asking {
     pub(crate) fn begin(connection: &Arc<Connection>) -> Self {
-        connection.patience.lock().asking += 1;
+        connection.patience().lock().asking += 1;
         Self(Arc::clone(connection))
     }
 }
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        let patience = &self.0.patience;
+        let patience = self.0.patience();
         let mut state = patience.lock();
         state.asking -= 1;
         if state.asking == 0 {

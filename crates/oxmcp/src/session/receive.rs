@@ -76,13 +76,23 @@ impl Connection {
             .collect();
         let side = self.role().side();
         let answers = parsed.iter().filter(|(it, _)| is_answered(it, side));
-        let batch = Arc::new(Batch::new(answers.count()));
+        let answers = answers.count();
+        if answers == 0 {
+            // Whoever sends what it is answered with must not wait.
+            self.outbox.append_from_driver(|_| ());
+        }
+        let batch = Arc::new(Batch::new(answers));
         for (message, text) in parsed {
             match message {
                 Ok(envelope) => self.dispatch(envelope, Some(&batch)),
                 Err(malformed) => self.take_malformed(malformed, text.as_bytes(), Some(&batch)),
             }
         }
+    }
+
+    /// Takes a single message that has been parsed already.
+    pub(crate) fn take_envelope(self: &Arc<Self>, envelope: Envelope<'_, RequestParams<'_>>) {
+        self.dispatch(envelope, None);
     }
 
     fn dispatch(
@@ -92,7 +102,7 @@ impl Connection {
     ) {
         match envelope {
             Envelope::Request(request) => {
-                match self.in_flight.admit(&request.id, &request.method) {
+                match self.in_flight().admit(&request.id, &request.method) {
                     Ok(()) => self.role().request(
                         self,
                         Arrival {
@@ -121,14 +131,14 @@ impl Connection {
                     reason,
                     ..
                 }) => {
-                    let known = self.in_flight.cancel(&id) || self.role().ended(self, &id);
+                    let known = self.in_flight().cancel(&id) || self.role().ended(self, &id);
                     tracing::debug!(%id, reason, known, "the peer cancelled a request");
                 }
                 _ => tracing::debug!("a cancellation that names no request was ignored"),
             },
             "notifications/progress" => {
                 let known = decode::<ProgressParams>(notification.params)
-                    .is_some_and(|params| self.calls.progress(params));
+                    .is_some_and(|params| self.calls().progress(params));
                 if !known {
                     tracing::debug!("progress for an unknown call was ignored");
                 }
@@ -142,7 +152,7 @@ impl Connection {
         let answer = outcome.map(|result| result.get().into());
         let answer = answer.map_err(Error::from);
         let answered = match id.as_ref().and_then(own_id) {
-            Some(id) => self.calls.answer(id, answer),
+            Some(id) => self.calls().answer(id, answer),
             None => Err(answer),
         };
         if let Err(answer) = answered {
@@ -170,7 +180,7 @@ impl Connection {
         if let Some(id) = answered.and_then(own_id) {
             let error = Error::decode(format!("the answer is malformed: {}", error.message));
             // Whoever gave up does not want to know.
-            let _ = self.calls.answer(id, Err(error));
+            let _ = self.calls().answer(id, Err(error));
         }
         if !is_client {
             self.refuse_in(batch, id.as_ref(), &error);

@@ -92,7 +92,9 @@ fn flatten_panic<T>(result: Result<Result<T>, panics::Panic>) -> Result<T> {
 fn spawn(context: Arc<ContextParts>, mut future: BoxFuture<Result<Body>>, pace: Option<Arc<Pace>>) {
     let connection = Arc::clone(&context.connection);
     let Some(id) = context.id.clone() else { return };
-    connection.in_flight.enter(id.clone(), Arc::clone(&context));
+    connection
+        .in_flight()
+        .enter(id.clone(), Arc::clone(&context));
     tokio::spawn(async move {
         let work = async {
             if let Some(pace) = &pace
@@ -152,11 +154,11 @@ fn finish(context: &ContextParts, id: &RequestId, result: Option<Result<Body>>) 
         Some(result) if !context.cancel.is_set() => answer(context, id, result),
         _ => {
             abandon(context);
-            connection.in_flight.leave(id);
+            connection.in_flight().leave(id);
         }
     }
-    if connection.in_flight.is_draining() {
-        connection.outbox.call_attention();
+    if connection.in_flight().is_draining() {
+        connection.trunk().outbox.call_attention();
     }
 }
 
@@ -166,16 +168,16 @@ fn finish(context: &ContextParts, id: &RequestId, result: Option<Result<Body>>) 
 /// its place again, and whoever sees an empty table while draining knows that all answers are there to be written.
 fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
     let outbox = &context.connection.outbox;
-    let in_flight = &context.connection.in_flight;
+    let in_flight = context.connection.in_flight();
     let sent = match &context.batch {
-        None => outbox.append(|out| {
+        None => outbox.append_answer(|out| {
             in_flight.leave(id);
             if !context.cancel.is_set() {
                 write_answer(out, context, result);
             }
         }),
         Some(batch) => in_batch(batch, context, result).and_then(|whole| {
-            outbox.append(|out| {
+            outbox.append_answer(|out| {
                 in_flight.leave(id);
                 out.extend_from_slice(&whole);
             })
@@ -188,15 +190,13 @@ fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
 
 /// Nothing is sent for a cancelled request, but a batch must know that nothing will come.
 fn abandon(context: &ContextParts) {
-    if let Some(whole) = context
-        .batch
-        .as_ref()
-        .and_then(|batch| batch.answered(None))
-    {
-        context
-            .connection
-            .outbox
-            .append(|out| out.extend_from_slice(&whole));
+    let whole = match &context.batch {
+        Some(batch) => batch.answered(None),
+        None => Some(Vec::new()),
+    };
+    if let Some(whole) = whole {
+        let outbox = &context.connection.outbox;
+        outbox.append_answer(|out| out.extend_from_slice(&whole));
     }
 }
 

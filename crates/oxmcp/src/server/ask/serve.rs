@@ -148,7 +148,7 @@ fn open(cx: &RequestContext, features: &Features, origin: &Origin, token: &str) 
 fn binding<'a>(cx: &'a RequestContext, features: &'a Features, origin: &'a Origin) -> Binding<'a> {
     Binding {
         server: &features.info.name,
-        principal: cx.parts().principal.as_deref(),
+        principal: cx.parts().connection.origin().principal.as_deref(),
         method: origin.method,
         target: &origin.target,
         arguments: &origin.arguments,

@@ -110,7 +110,9 @@ impl Server {
     pub fn resource_updated(&self, uri: impl AsRef<str>) {
         let uri = uri.as_ref();
         // What nobody watches is not collected, so that what is collected has the bounds of what is watched.
-        if self.sessions().any(|session| session.peer().watches(uri)) {
+        let watched =
+            self.listens().watch(uri) || self.sessions().any(|session| session.peer().watches(uri));
+        if watched {
             self.changed(Topics::of_resource(uri));
         }
     }

@@ -1,0 +1,99 @@
+//! Connections that nobody drives: whoever brings a request takes what it is answered with.
+
+use std::{
+    future::poll_fn,
+    mem,
+    sync::{Arc, atomic::Ordering},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use crate::{
+    Limits,
+    session::{Connection, Role, connection::Origin, inflight::InFlight, outbox::Outbox},
+};
+
+/// What there is to do for who sends what one request is answered with.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// There is something to send, and more may follow.
+    More,
+    /// What was taken, which may be nothing, is all.
+    Last,
+    /// More follows, but the client is to fetch it later, after as long as that.
+    Part(Duration),
+}
+
+impl Connection {
+    /// One that nobody drives, for what `origin` sends.
+    pub(crate) fn undriven(role: Arc<dyn Role>, limits: Limits, origin: Origin) -> Arc<Self> {
+        Self::grow(role, limits, origin, None)
+    }
+
+    /// A branch of this connection: what belongs to the requests that arrive on it goes to an outbox of its own. Nobody
+    /// drives it.
+    pub(crate) fn branch(self: &Arc<Self>, origin: Origin) -> Arc<Self> {
+        let trunk = Some(Arc::clone(self));
+        Self::grow(Arc::clone(self.role()), self.limits.clone(), origin, trunk)
+    }
+}
+
+impl Outbox {
+    /// Asks that the stream end before the answer. Returns false where it is over.
+    pub(crate) fn part(&self, retry: Duration) -> bool {
+        let mut state = self.lock();
+        if state.closed || state.answered {
+            return false;
+        }
+        state.parted = Some(retry);
+        let driver = state.driver.take();
+        drop(state);
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+        true
+    }
+
+    /// For who sends what requests are answered with, where there is no driver: takes what is to be sent in exchange for
+    /// `sent`, an empty buffer. Whatever was taken before counts as sent.
+    pub(crate) fn poll_reply(&self, cx: &Context<'_>, sent: &mut Vec<u8>) -> Poll<Reply> {
+        if self.being_written.swap(0, Ordering::Relaxed) > 0 {
+            self.drained.notify_waiters();
+        }
+        let mut state = self.lock();
+        mem::swap(&mut state.buffer, sent);
+        self.being_written.store(sent.len(), Ordering::Relaxed);
+        if state.answered || state.closed {
+            return Poll::Ready(Reply::Last);
+        }
+        if !sent.is_empty() {
+            return Poll::Ready(Reply::More);
+        }
+        if let Some(retry) = state.parted.take() {
+            return Poll::Ready(Reply::Part(retry));
+        }
+        match &mut state.driver {
+            Some(driver) => driver.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+
+    /// The same as a future. Cancel safe.
+    pub(crate) async fn reply(&self, sent: &mut Vec<u8>) -> Reply {
+        poll_fn(|cx| self.poll_reply(cx, sent)).await
+    }
+}
+
+impl InFlight {
+    /// Waits, while it drains, until nothing is being served any more. Cancel safe.
+    pub(crate) async fn settled(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            if self.is_empty() {
+                return;
+            }
+            emptied.await;
+        }
+    }
+}
