@@ -3,6 +3,7 @@
 //! | | feature | |
 //! |---|---|---|
 //! | `StreamableHttp` | `http-server` | a server behind a URL: a tower service, or `serve(addr)` |
+//! | [`Principal`] | `http-server` | who makes a request, as the middleware in front has found out |
 //! | `Endpoint` | `http-client` | a URL to connect a client to |
 //!
 //! See [transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports).
@@ -11,3 +12,6 @@
 mod client;
 #[cfg(feature = "http-server")]
 mod server;
+
+#[cfg(feature = "http-server")]
+pub use server::{Principal, ResponseBody};
