@@ -2,7 +2,8 @@
 //!
 //! [`connect()`] gives a client's session with a [`Server`](crate::Server), at a revision of your choice.
 //! [`ScriptedPeer`] is a peer of either role that says exactly what a test tells it to say, and writes down what it
-//! heard. Both work under tokio's virtual time (`#[tokio::test(start_paused = true)]`).
+//! heard. With the feature `http-server`, `event_store_contract` and `session_store_contract` hold a store of yours against
+//! what it must do. All work under tokio's virtual time (`#[tokio::test(start_paused = true)]`).
 //!
 //! ```
 //! use oxmcp::{JsonSchema, Revision, Server, Tool, testing};
@@ -23,7 +24,17 @@
 //! ```
 
 mod connect;
+#[cfg(feature = "http-server")]
+mod contract;
+#[cfg(feature = "http-server")]
+mod event_contract;
 mod scripted;
+#[cfg(feature = "http-server")]
+mod session_contract;
 
 pub use connect::{Connect, connect};
+#[cfg(feature = "http-server")]
+pub use event_contract::event_store_contract;
 pub use scripted::ScriptedPeer;
+#[cfg(feature = "http-server")]
+pub use session_contract::session_store_contract;

@@ -17,6 +17,8 @@ mod schemas;
 mod send;
 mod server;
 mod session;
+#[cfg(feature = "http-server")]
+mod store;
 mod support;
 mod tidy;
 mod transport;

@@ -1,0 +1,163 @@
+//! What every store of events must do.
+
+use std::{future::Future, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::future::try_join_all;
+
+use super::contract::{must, unique};
+use crate::{
+    Result,
+    store::{AnyEventStore, EventStore, Replay},
+};
+
+/// Holds a store of events against what [`EventStore`] promises. `make` gives the store; each rule asks for one anew,
+/// which may be the same database: the names of sessions never come twice.
+///
+/// ```
+/// use oxmcp::{store::MemoryEventStore, testing};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> oxmcp::Result<()> {
+/// testing::event_store_contract(|| async { MemoryEventStore::new() }).await
+/// # }
+/// ```
+///
+/// # Errors
+/// The first rule that the store breaks, and how; or the store's own error.
+///
+/// # Cancel safety
+/// Dropped before it returns, what it wrote may still be in the store.
+pub async fn event_store_contract<S, F>(make: impl Fn() -> F) -> Result<()>
+where
+    S: EventStore,
+    F: Future<Output = S>,
+{
+    let new = async || Stored {
+        store: Arc::new(make().await),
+        session: unique(),
+    };
+    indexes(&new().await).await?;
+    replays(&new().await).await?;
+    lost(&new().await).await?;
+    apart(&new().await).await?;
+    ended(&new().await).await?;
+    forgotten(&new().await).await?;
+    at_once(&new().await).await
+}
+
+/// A store, and a session that nobody else has.
+struct Stored {
+    store: Arc<dyn AnyEventStore>,
+    session: String,
+}
+
+impl Stored {
+    async fn append(&self, stream: &str, data: &'static str) -> Result<u64> {
+        let data = Bytes::from_static(data.as_bytes());
+        self.store.append(&self.session, stream, data).await
+    }
+
+    async fn after(&self, stream: &str, index: u64, max: usize) -> Result<Replay> {
+        self.store.after(&self.session, stream, index, max).await
+    }
+}
+
+fn found(events: &[&'static str], ended: bool) -> Replay {
+    let bytes = |text: &&'static str| Bytes::from_static(text.as_bytes());
+    Replay::Events {
+        events: events.iter().map(bytes).collect(),
+        ended,
+    }
+}
+
+async fn indexes(it: &Stored) -> Result<()> {
+    let rule = "the events of each stream are counted from 1";
+    for index in 1..=3 {
+        must(rule, it.append("a", "{}").await?, index)?;
+        must(rule, it.append("b", "{}").await?, index)?;
+    }
+    Ok(())
+}
+
+async fn replays(it: &Stored) -> Result<()> {
+    let texts = ["", "{\"text\":\"é\\n\"}", "[]", "{}"];
+    for text in texts {
+        it.append("a", text).await?;
+    }
+    let rule = "what follows an index is given in order, and as it was";
+    must(rule, it.after("a", 0, 10).await?, found(&texts, false))?;
+    let rest = ["[]", "{}"];
+    must(rule, it.after("a", 2, 10).await?, found(&rest, false))?;
+    let rule = "after the newest event there is nothing, and nothing is lost";
+    must(rule, it.after("a", 4, 10).await?, found(&[], false))?;
+    let rule = "no more than max events are given at once";
+    must(rule, it.after("a", 1, 1).await?, found(&[texts[1]], false))?;
+    must(rule, it.after("a", 0, 0).await?, found(&[], false))
+}
+
+async fn lost(it: &Stored) -> Result<()> {
+    let rule = "what is not known is lost";
+    must(rule, it.after("a", 0, 10).await?, Replay::Lost)?;
+    it.append("a", "{}").await?;
+    must(rule, it.after("b", 0, 10).await?, Replay::Lost)?;
+    must(rule, it.after("a", 2, 10).await?, Replay::Lost)?;
+    must(rule, it.after("a", u64::MAX, 10).await?, Replay::Lost)
+}
+
+async fn apart(it: &Stored) -> Result<()> {
+    let other = Stored {
+        store: Arc::clone(&it.store),
+        session: unique(),
+    };
+    it.append("a", "1").await?;
+    let rule = "a session sees nothing of another one's streams";
+    must(rule, other.after("a", 0, 10).await?, Replay::Lost)?;
+    must(rule, other.append("a", "2").await?, 1)?;
+    must(rule, it.after("a", 0, 10).await?, found(&["1"], false))?;
+    it.append("ab", "3").await?;
+    must(rule, it.after("a", 0, 10).await?, found(&["1"], false))?;
+    other.store.end(&other.session, "a").await?;
+    must(rule, it.append("a", "4").await.ok(), Some(2))?;
+    other.store.forget(&other.session).await?;
+    must(rule, it.after("a", 1, 10).await?, found(&["4"], false))
+}
+
+async fn ended(it: &Stored) -> Result<()> {
+    it.store.end(&it.session, "a").await?;
+    for text in ["1", "2"] {
+        it.append("a", text).await?;
+    }
+    it.append("b", "1").await?;
+    it.store.end(&it.session, "a").await?;
+    it.store.end(&it.session, "a").await?;
+    let rule = "what was in a stream that has ended is still there, and its end is told with the last of it";
+    must(rule, it.after("a", 0, 1).await?, found(&["1"], false))?;
+    must(rule, it.after("a", 0, 2).await?, found(&["1", "2"], true))?;
+    must(rule, it.after("a", 2, 10).await?, found(&[], true))?;
+    let rule = "a stream that has ended takes no more events";
+    must(rule, it.append("a", "3").await.is_err(), true)?;
+    must(rule, it.after("a", 1, 10).await?, found(&["2"], true))?;
+    let rule = "a stream ends by itself alone";
+    must(rule, it.append("b", "2").await.ok(), Some(2))?;
+    must(rule, it.after("b", 2, 10).await?, found(&[], false))
+}
+
+async fn forgotten(it: &Stored) -> Result<()> {
+    it.append("a", "1").await?;
+    it.append("b", "1").await?;
+    let rule = "nothing is left of a session that was forgotten";
+    for _ in 0..2 {
+        it.store.forget(&it.session).await?;
+        must(rule, it.after("a", 0, 10).await?, Replay::Lost)?;
+        must(rule, it.after("b", 1, 10).await?, Replay::Lost)?;
+    }
+    Ok(())
+}
+
+async fn at_once(it: &Stored) -> Result<()> {
+    let mut indexes = try_join_all((0..32).map(|_| it.append("a", "{}"))).await?;
+    indexes.sort_unstable();
+    let rule = "events that are added at once get an index each";
+    must(rule, indexes, (1..=32).collect())
+}

@@ -1,0 +1,169 @@
+//! The bounds of the events in memory.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use oxmcp::store::{EventStore, MemoryEventStore, Replay};
+use tokio::time::advance;
+
+/// What an event of this much text costs, with what is counted for its keeping.
+const EVENT: usize = 1000 + 64;
+
+fn text() -> Bytes {
+    vec![b' '; 1000].into()
+}
+
+async fn append(store: &MemoryEventStore, session: &str, stream: &str, count: usize) -> u64 {
+    let mut index = 0;
+    for _ in 0..count {
+        index = store.append(session, stream, text()).await.unwrap();
+    }
+    index
+}
+
+/// How many events follow; none where any is lost.
+async fn after(store: &MemoryEventStore, session: &str, stream: &str, index: u64) -> Option<usize> {
+    match store
+        .after(session, stream, index, usize::MAX)
+        .await
+        .unwrap()
+    {
+        Replay::Events { events, .. } => Some(events.len()),
+        Replay::Lost => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn attack_7_a_stream_keeps_its_newest_events() {
+    let by_bytes = MemoryEventStore::new().max_stream_bytes(3 * EVENT);
+    let by_count = MemoryEventStore::new().max_stream_events(3);
+    for store in [by_bytes, by_count] {
+        assert_eq!(append(&store, "s", "a", 10).await, 10);
+        append(&store, "s", "b", 1).await;
+        assert_eq!(after(&store, "s", "a", 7).await, Some(3));
+        assert_eq!(after(&store, "s", "a", 6).await, None);
+        assert_eq!(after(&store, "s", "b", 0).await, Some(1));
+    }
+}
+
+#[tokio::test]
+async fn attack_7_an_event_that_is_too_long_to_keep_is_lost_and_counted() {
+    let store = MemoryEventStore::new().max_stream_bytes(2 * EVENT);
+    append(&store, "s", "a", 1).await;
+    let long = Bytes::from(vec![b' '; 3000]);
+    assert_eq!(store.append("s", "a", long).await.unwrap(), 2);
+    assert_eq!(after(&store, "s", "a", 1).await, None);
+    assert_eq!(after(&store, "s", "a", 2).await, Some(0));
+    assert_eq!(append(&store, "s", "a", 1).await, 3);
+    assert_eq!(after(&store, "s", "a", 2).await, Some(1));
+}
+
+#[tokio::test]
+async fn attack_7_empty_events_are_not_free() {
+    let store = MemoryEventStore::new().max_stream_bytes(1000);
+    for _ in 0..1000 {
+        store.append("s", "a", Bytes::new()).await.unwrap();
+    }
+    assert_eq!(after(&store, "s", "a", 0).await, None);
+    assert_eq!(after(&store, "s", "a", 985).await, Some(15));
+}
+
+#[tokio::test]
+async fn attack_7_a_session_keeps_its_newest_events_whichever_stream_they_are_in() {
+    let store = MemoryEventStore::new().max_session_bytes(4 * EVENT);
+    for stream in ["a", "b", "a", "b", "a", "c"] {
+        append(&store, "s", stream, 1).await;
+    }
+    append(&store, "other", "a", 4).await;
+    assert_eq!(after(&store, "s", "a", 0).await, None);
+    assert_eq!(after(&store, "s", "a", 1).await, Some(2));
+    assert_eq!(after(&store, "s", "b", 0).await, None);
+    assert_eq!(after(&store, "s", "b", 1).await, Some(1));
+    assert_eq!(after(&store, "s", "c", 0).await, Some(1));
+    assert_eq!(after(&store, "other", "a", 0).await, Some(4));
+}
+
+#[tokio::test]
+async fn w27_a_noisy_session_drives_out_none_but_its_own_events() {
+    let store = MemoryEventStore::new().max_bytes(20 * EVENT);
+    for quiet in 0..4 {
+        append(&store, &format!("quiet {quiet}"), "a", 2).await;
+    }
+    append(&store, "noisy", "a", 1000).await;
+    append(&store, "noisy", "b", 1000).await;
+    for quiet in 0..4 {
+        let session = format!("quiet {quiet}");
+        assert_eq!(after(&store, &session, "a", 0).await, Some(2));
+    }
+    assert_eq!(after(&store, "noisy", "b", 988).await, Some(12));
+    assert_eq!(after(&store, "noisy", "b", 987).await, None);
+    assert_eq!(after(&store, "noisy", "a", 1000).await, Some(0));
+    // Who comes later finds room, too.
+    append(&store, "late", "a", 5).await;
+    assert_eq!(after(&store, "late", "a", 0).await, Some(5));
+    assert_eq!(after(&store, "noisy", "b", 993).await, Some(7));
+}
+
+#[tokio::test]
+async fn attack_7_what_is_forgotten_makes_room() {
+    let store = MemoryEventStore::new().max_bytes(10 * EVENT);
+    for session in 0..100 {
+        let session = session.to_string();
+        append(&store, &session, "a", 9).await;
+        assert_eq!(after(&store, &session, "a", 0).await, Some(9));
+        store.forget(&session).await.unwrap();
+    }
+    assert!(format!("{store:?}").contains("sessions: 0, bytes: 0"));
+}
+
+#[tokio::test]
+async fn attack_7_streams_that_have_ended_make_room_for_new_ones() {
+    let store = MemoryEventStore::new().max_streams(3);
+    for stream in ["a", "b", "c"] {
+        append(&store, "s", stream, 1).await;
+    }
+    let refused = store.append("s", "d", text()).await.unwrap_err();
+    assert!(refused.is_limit() && refused.message().contains("max_streams"));
+    append(&store, "s", "a", 1).await;
+    for stream in ["a", "b"] {
+        store.end("s", stream).await.unwrap();
+    }
+    append(&store, "s", "d", 1).await;
+    assert_eq!(after(&store, "s", "b", 0).await, None);
+    assert_eq!(after(&store, "s", "a", 0).await, Some(2));
+    append(&store, "s", "c", 1).await;
+    assert_eq!(after(&store, "s", "c", 0).await, Some(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn w27_events_go_when_they_are_old() {
+    let store = MemoryEventStore::new().max_age(Duration::from_secs(60));
+    append(&store, "s", "a", 2).await;
+    advance(Duration::from_secs(40)).await;
+    append(&store, "s", "a", 1).await;
+    advance(Duration::from_secs(20)).await;
+    assert_eq!(after(&store, "s", "a", 0).await, Some(3));
+    advance(Duration::from_secs(1)).await;
+    assert_eq!(after(&store, "s", "a", 0).await, None);
+    assert_eq!(after(&store, "s", "a", 2).await, Some(1));
+    advance(Duration::from_secs(60)).await;
+    assert_eq!(after(&store, "s", "a", 3).await, Some(0));
+    // The stream goes on, and so does its count.
+    assert_eq!(append(&store, "s", "a", 1).await, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w27_what_nobody_asks_for_goes_too() {
+    let store = MemoryEventStore::new().max_age(Duration::from_secs(60));
+    for session in 0..50 {
+        let session = session.to_string();
+        append(&store, &session, "a", 2).await;
+        store.end(&session, "a").await.unwrap();
+    }
+    append(&store, "open", "a", 1).await;
+    advance(Duration::from_secs(100)).await;
+    assert_eq!(after(&store, "another", "a", 0).await, None);
+    assert!(format!("{store:?}").contains("sessions: 1, bytes: 0"));
+    assert_eq!(after(&store, "open", "a", 1).await, Some(0));
+}
