@@ -1,5 +1,7 @@
 //! The one error type of the crate.
 
+mod http;
+
 use std::{borrow::Cow, error::Error as StdError, fmt, io};
 
 use serde::Serialize;
@@ -34,6 +36,8 @@ struct Inner {
     kind: Kind,
     message: Cow<'static, str>,
     data: Option<Box<RawValue>>,
+    /// The status of the HTTP answer that it came with.
+    http_status: Option<u16>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -44,7 +48,12 @@ enum Kind {
     Timeout,
     Cancelled,
     Closed,
-    Unauthorized,
+    /// An HTTP answer that is no JSON-RPC message.
+    Http,
+    /// A message did not get through, or its answer not back.
+    Network {
+        sent: bool,
+    },
     Io,
     /// What the peer sent is not what the method returns.
     Decode,
@@ -161,6 +170,7 @@ impl Error {
             kind,
             message: message.into(),
             data: None,
+            http_status: None,
             source: None,
         }))
     }
@@ -226,12 +236,6 @@ impl Error {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.kind == Kind::Closed
-    }
-
-    /// Whether the peer wants other credentials.
-    #[must_use]
-    pub fn is_unauthorized(&self) -> bool {
-        self.0.kind == Kind::Unauthorized
     }
 
     /// Whether the peer, in the revision that is spoken, lacks what was asked of it, so that nothing was sent; or wants what
@@ -335,16 +339,4 @@ impl From<&Error> for ErrorObject {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_main_returns_is_printed_for_a_person() {
-        let error = Error::closed("the server exited with status 1\nits last words:\n    oh");
-        assert_eq!(
-            format!("{error:?}"),
-            "the server exited with status 1\nits last words:\n    oh"
-        );
-        assert!(format!("{error:#?}").contains("kind: Closed"));
-    }
-}
+mod tests;

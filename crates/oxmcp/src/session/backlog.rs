@@ -61,10 +61,14 @@ impl Backlog {
     }
 
     /// Keeps a message that will be answered. `false` where it is one that can be taken at once.
-    pub(crate) fn keep(&mut self, frame: Frame<'_>) -> bool {
-        let Frame::Message(bytes) = frame else {
-            self.push(None, None);
-            return true;
+    pub(crate) fn keep(&mut self, frame: &Frame<'_>) -> bool {
+        let bytes = match frame {
+            Frame::Message(bytes) => *bytes,
+            Frame::TooLong => {
+                self.push(None, None);
+                return true;
+            }
+            Frame::Failed { .. } => return false,
         };
         let mut params = Text::UNREAD;
         let id = match Envelope::parse(bytes, &mut params) {

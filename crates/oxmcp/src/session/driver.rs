@@ -165,7 +165,7 @@ impl<'a> Pump<'a> {
         self.in_a_row += 1;
         self.since_write += 1;
         let must_wait = self.is_full(unsent) || !self.backlog.is_empty();
-        if !(must_wait && self.backlog.keep(frame)) {
+        if !(must_wait && self.backlog.keep(&frame)) {
             self.connection.take(frame);
         }
         Ok(())

@@ -32,6 +32,12 @@ impl Connection {
                 Some(_) => self.take_message(bytes),
                 None => {}
             },
+            Frame::Failed { id, error } => {
+                let known = own_id(&id).map(|own| self.calls.answer(own, Err(error)));
+                if !matches!(known, Some(Ok(()))) {
+                    tracing::debug!(%id, "the failure of an unknown call was ignored");
+                }
+            }
         }
     }
 

@@ -112,9 +112,12 @@ pub struct LoggingWriter<W> {
 impl<R: ReadHalf> ReadHalf for LoggingReader<R> {
     async fn read(&mut self) -> Result<Option<Frame<'_>>> {
         let frame = self.read.read().await?;
-        match frame {
+        match &frame {
             Some(Frame::Message(message)) => self.log.message("<-", message),
             Some(Frame::TooLong) => self.log.line("<- (a message beyond the limit, skipped)"),
+            Some(Frame::Failed { id, error }) => {
+                self.log.line(&format!("<- (request {id} failed: {error})"));
+            }
             None => {}
         }
         Ok(frame)

@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future, slice};
 
-use crate::{Error, Limits, Result};
+use crate::{Error, Limits, Result, jsonrpc::RequestId};
 
 /// A way to reach a peer.
 ///
@@ -141,13 +141,20 @@ pub trait WriteHalf: Send + 'static {
 }
 
 /// What a transport read.
-#[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Frame<'a> {
     /// One message: a single JSON value, with white space around it at most.
     Message(&'a [u8]),
     /// A message longer than [`Limits::max_message_bytes`], which was skipped.
     TooLong,
+    /// A request of this side that got no answer and will get none, where the transport knows that and the connection
+    /// goes on: each request may travel on its own, as over HTTP.
+    Failed {
+        /// The id of the request.
+        id: RequestId,
+        /// What its caller is told.
+        error: Error,
+    },
 }
 
 impl fmt::Debug for Frame<'_> {
@@ -155,6 +162,11 @@ impl fmt::Debug for Frame<'_> {
         match self {
             Self::Message(message) => f.debug_tuple("Message").field(&message.len()).finish(),
             Self::TooLong => f.write_str("TooLong"),
+            Self::Failed { id, error } => f
+                .debug_struct("Failed")
+                .field("id", id)
+                .field("error", error)
+                .finish(),
         }
     }
 }

@@ -1,0 +1,76 @@
+//! What can go wrong on the way to a server and back.
+
+use std::borrow::Cow;
+
+use super::{Error, Kind};
+
+impl Error {
+    /// The server could not be reached: nothing was sent, so that asking again can do no harm. For HTTP clients of your
+    /// own.
+    #[must_use]
+    pub fn unreachable(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Network { sent: false }, message)
+    }
+
+    /// The connection failed on the way to the server or back: whether the server has done what it was asked is not
+    /// known. For HTTP clients of your own.
+    #[must_use]
+    pub fn network(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Network { sent: true }, message)
+    }
+
+    /// An HTTP answer that is no JSON-RPC message.
+    #[cfg_attr(
+        not(feature = "http-client"),
+        expect(dead_code, reason = "who speaks HTTP says it")
+    )]
+    pub(crate) fn http(status: u16, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Http, message).with_http_status(status)
+    }
+
+    /// The same error with the status of the HTTP answer that it came with.
+    #[must_use]
+    pub(crate) fn with_http_status(mut self, status: u16) -> Self {
+        self.0.http_status = Some(status);
+        self
+    }
+
+    /// The status of the HTTP answer that said so. `None` where there was none, or it was a good one.
+    ///
+    /// ```
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// if let Err(error) = session.call_tool("add", serde_json::json!({})).await
+    ///     && error.http_status() == Some(503)
+    /// {
+    ///     println!("the server is busy: {error}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn http_status(&self) -> Option<u16> {
+        self.0.http_status
+    }
+
+    /// Whether the server wants credentials, or other ones: it answered 401.
+    #[must_use]
+    pub fn is_unauthorized(&self) -> bool {
+        self.0.http_status == Some(401)
+    }
+
+    /// Whether the server could not be reached, or the connection failed before the answer was there. The session goes
+    /// on: [`is_closed`](Self::is_closed) is another thing. The server may have done what it was asked.
+    #[must_use]
+    pub fn is_network(&self) -> bool {
+        matches!(self.0.kind, Kind::Network { .. })
+    }
+
+    /// Whether nothing was sent, because the server could not be reached.
+    #[cfg_attr(
+        not(feature = "http-client"),
+        expect(dead_code, reason = "who speaks HTTP asks")
+    )]
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.0.kind == Kind::Network { sent: false }
+    }
+}
