@@ -1,1 +1,4 @@
 //! The client's side of HTTP.
+
+mod mirror;
+mod outgoing;
