@@ -1,10 +1,11 @@
-// What every TypeScript client asks of a stdio server that offers the tools of `interop-server`.
+// What every TypeScript client asks of a server that offers the tools of `interop-server`.
 //
 // A client script adapts its SDK to `{ revision, listTools, call, ping?, onToolsChanged?, close }`, and for the features of
 // `features.mjs` to `{ prompts, prompt, resources, templates, read, complete, watch, logs, notFound?, logging? }`, and hands
 // itself over to `main`.
-// Usage of each script: `node SCRIPT MODE strict|lenient COMMAND ARGS...`. `strict` is for our server; `lenient`
-// is for the foreign twins in `../servers`, which differ where the specification leaves a choice.
+// Usage of each script: `node SCRIPT MODE strict|lenient COMMAND ARGS...`, where `http URL` and `sse URL` are commands that say
+// over which transport to reach a server that runs. `strict` is for our server; `lenient` is for the foreign twins in
+// `../servers`, which differ where the specification leaves a choice.
 import assert from 'node:assert/strict';
 
 import { Person, featureChecks } from './features.mjs';
@@ -81,6 +82,16 @@ async function check(peer, strict, person) {
         assert.ok((await peer.listTools()).some((tool) => tool.name === 'grown'));
       },
     }),
+    ...(has('wait') && {
+      'sees progress before the call is over': async () => {
+        let tell;
+        const begun = new Promise((resolve) => { tell = resolve; });
+        const waiting = peer.call('wait', {}, { onprogress: tell });
+        await begun;
+        assert.equal(text(await peer.call('go', {})), 'gone');
+        assert.equal(text(await waiting), 'waited');
+      },
+    }),
     ...(has('panic') && {
       'survives a panic in a tool': async () => {
         const error = await peer.call('panic', {}).catch((error) => error);
@@ -105,6 +116,9 @@ async function check(peer, strict, person) {
   }
   return held;
 }
+
+/** Whether the command says to reach a server that runs, by its URL. */
+export const overHttp = (command) => command === 'http' || command === 'sse';
 
 export function text(result) {
   assert.equal(result.content?.[0]?.type, 'text', JSON.stringify(result));

@@ -1,8 +1,9 @@
-"""What every Python client asks of a stdio server that offers the tools of `interop-server`.
+"""What every Python client asks of a server that offers the tools of `interop-server`.
 
 The twin of `checks.mjs`. A client script adapts its SDK to `Peer` and hands itself over to `main`.
-Usage of each script: `python SCRIPT MODE strict|lenient COMMAND ARGS...`. `strict` is for our server; `lenient`
-is for the foreign twins in `../servers`, which differ where the specification leaves a choice.
+Usage of each script: `python SCRIPT MODE strict|lenient COMMAND ARGS...`, where `http URL` and `sse URL` are commands that say
+over which transport to reach a server that runs. `strict` is for our server; `lenient` is for the foreign twins in
+`../servers`, which differ where the specification leaves a choice.
 """
 
 import asyncio
@@ -112,6 +113,20 @@ class Checks(Features):
         if self._peer.legacy:
             await self._peer.ping()
         return self._peer.legacy
+
+    async def sees_progress_before_the_call_is_over(self) -> bool:
+        if not self._strict:
+            return False
+        begun = asyncio.Event()
+
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            begun.set()
+
+        waiting = asyncio.create_task(self._peer.call("wait", {}, on_progress))
+        await begun.wait()
+        assert text(await self._peer.call("go", {})) == "gone"
+        assert text(await waiting) == "waited"
+        return True
 
     async def survives_a_panic_in_a_tool(self) -> bool:
         if not self._strict:

@@ -1,12 +1,15 @@
-// The Inspector's command line. MODE is the era: `legacy` or `modern`. Each call starts the server anew.
+// The Inspector's command line. MODE is the era: `legacy` or `modern`. Each call connects anew.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
+import { overHttp } from './checks.mjs';
+
 const inspector = fileURLToPath(
   new URL('../node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js', import.meta.url),
 );
-const [era, strictness, ...server] = process.argv.slice(2);
+const [era, strictness, ...command] = process.argv.slice(2);
+const server = overHttp(command[0]) ? ['--transport', command[0], '--server-url', command[1]] : command;
 const TOOL_ERROR = 5;
 
 /** Resolves to the result that the Inspector printed; its exit status must be `status`. */

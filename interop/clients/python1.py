@@ -7,7 +7,9 @@ from typing import Any
 from checks import arguments, check
 from features import ROOTS, Person, Refused, sample
 from mcp import ClientSession, McpError, StdioServerParameters, types
+from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 
 def plain(result: Any) -> dict[str, Any]:
@@ -71,6 +73,16 @@ class Python1:
         return [plain(params) for params in self._heard]
 
 
+def transport(command: str, args: list[str]) -> Any:
+    match command:
+        case "http":
+            return streamable_http_client(args[0])
+        case "sse":
+            return sse_client(args[0])
+        case _:
+            return stdio_client(StdioServerParameters(command=command, args=args))
+
+
 async def main() -> None:
     _mode, strict, command, args = arguments()
     person = Person()
@@ -93,7 +105,7 @@ async def main() -> None:
         if isinstance(message, types.ServerNotification) and isinstance(message.root, types.ResourceUpdatedNotification):
             updates.put_nowait(str(message.root.params.uri))
 
-    async with stdio_client(StdioServerParameters(command=command, args=args)) as (read, write):
+    async with transport(command, args) as (read, write, *_):
         async with ClientSession(
             read,
             write,

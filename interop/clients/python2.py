@@ -8,6 +8,7 @@ from typing import Any
 from checks import arguments, check
 from features import ROOTS, Person, Refused, sample
 from mcp import Client, MCPError, StdioServerParameters, types
+from mcp.client.sse import sse_client
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 warnings.simplefilter("ignore", MCPDeprecationWarning)
@@ -83,6 +84,16 @@ class Python2:
         return [plain(params) for params in self._heard]
 
 
+def transport(command: str, args: list[str]) -> Any:
+    match command:
+        case "http":
+            return args[0]
+        case "sse":
+            return sse_client(args[0])
+        case _:
+            return StdioServerParameters(command=command, args=args)
+
+
 async def main() -> None:
     mode, strict, command, args = arguments()
     person = Person()
@@ -106,7 +117,7 @@ async def main() -> None:
             updates.put_nowait(str(message.params.uri))
 
     async with Client(
-        StdioServerParameters(command=command, args=args),
+        transport(command, args),
         mode=mode,
         elicitation_callback=elicit,
         sampling_callback=create_message,

@@ -1,14 +1,21 @@
 // The TypeScript SDK 1.x. MODE names the package: `@modelcontextprotocol/sdk` or one of the older lines in package.json.
-import { main } from './checks.mjs';
+import { main, overHttp } from './checks.mjs';
 import { roots, sample } from './features.mjs';
+
+const MODULES = { http: 'streamableHttp', sse: 'sse' };
+
+async function transportClass(name, command) {
+  const module = await import(`${name}/client/${MODULES[command] ?? 'stdio'}.js`);
+  return module.StreamableHTTPClientTransport ?? module.SSEClientTransport ?? module.StdioClientTransport;
+}
 
 await main(async (name, command, args, person) => {
   const { Client } = await import(`${name}/client/index.js`);
-  const { StdioClientTransport } = await import(`${name}/client/stdio.js`);
   const types = await import(`${name}/types.js`);
 
+  const Base = await transportClass(name, command);
   // The client keeps no record of the revision that was agreed on, so it is read from the answer to `initialize`.
-  class Transport extends StdioClientTransport {
+  class Transport extends Base {
     async start() {
       const deliver = this.onmessage;
       this.onmessage = (message, ...rest) => {
@@ -21,7 +28,7 @@ await main(async (name, command, args, person) => {
 
   const asks = 'ElicitRequestSchema' in types;
   const capabilities = { ...(asks && { elicitation: {} }), sampling: {}, roots: {} };
-  const transport = new Transport({ command, args });
+  const transport = new Transport(overHttp(command) ? new URL(args[0]) : { command, args });
   const client = new Client({ name: 'interop-typescript1', version: '1.0.0' }, { capabilities });
   if (asks) client.setRequestHandler(types.ElicitRequestSchema, ({ params }) => person.elicit(params));
   client.setRequestHandler(types.CreateMessageRequestSchema, ({ params }) => sample(params));
@@ -50,6 +57,9 @@ await main(async (name, command, args, person) => {
       await run();
       return heard;
     },
-    close: () => client.close(),
+    close: async () => {
+      await transport.terminateSession?.();
+      await client.close();
+    },
   };
 });

@@ -1,10 +1,10 @@
 // The TypeScript SDK 2.x. MODE is `legacy`, `auto` or a modern revision to insist on.
 import assert from 'node:assert/strict';
 
-import { Client } from '@modelcontextprotocol/client';
+import { Client, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-import { main } from './checks.mjs';
+import { main, overHttp } from './checks.mjs';
 import { roots, sample } from './features.mjs';
 
 await main(async (mode, command, args, person) => {
@@ -18,7 +18,9 @@ await main(async (mode, command, args, person) => {
   client.setRequestHandler('elicitation/create', ({ params }) => person.elicit(params));
   client.setRequestHandler('sampling/createMessage', ({ params }) => sample(params));
   client.setRequestHandler('roots/list', () => roots);
-  await client.connect(new StdioClientTransport({ command, args }));
+  const Http = command === 'sse' ? SSEClientTransport : StreamableHTTPClientTransport;
+  const transport = overHttp(command) ? new Http(new URL(args[0])) : new StdioClientTransport({ command, args });
+  await client.connect(transport);
   const legacy = client.getProtocolEra() === 'legacy';
   return {
     revision: client.getNegotiatedProtocolVersion(),
@@ -61,6 +63,9 @@ await main(async (mode, command, args, person) => {
       await run();
       return heard;
     },
-    close: () => client.close(),
+    close: async () => {
+      await transport.terminateSession?.();
+      await client.close();
+    },
   };
 });

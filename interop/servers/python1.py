@@ -1,6 +1,7 @@
-"""A server of the Python SDK 1.x, with what `interop-server` offers."""
+"""A server of the Python SDK 1.x, with what `interop-server` offers. The arguments are none, `streamable-http PORT` or `sse PORT`."""
 
 import asyncio
+import sys
 from urllib.parse import unquote
 
 from mcp.server.fastmcp import Context, FastMCP
@@ -10,7 +11,8 @@ from pydantic import AnyUrl, BaseModel
 LANGUAGES = ["go", "python", "rust"]
 TOPICS = ["tea", "teak", "tulip"]
 
-server = FastMCP("interop-python1")
+transport, port = sys.argv[1:] or ["stdio", "0"]
+server = FastMCP("interop-python1", port=int(port))
 
 
 @server.tool()
@@ -121,4 +123,4 @@ async def shout(ctx: Context) -> str:
     return "shouted"
 
 
-server.run()
+server.run(transport)

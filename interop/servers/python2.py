@@ -1,6 +1,7 @@
 """A server of the Python SDK 2.x, with what `interop-server` offers. It serves both eras."""
 
 import asyncio
+import sys
 from typing import Annotated
 
 from mcp.server import MCPServer
@@ -148,4 +149,5 @@ async def shout(ctx: Context) -> str:
     return "shouted"
 
 
-server.run()
+transport, *port = sys.argv[1:] or ["stdio"]
+server.run(transport, **({"port": int(port[0])} if port else {}))

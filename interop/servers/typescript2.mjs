@@ -1,7 +1,10 @@
-// A server of the TypeScript SDK 2.x, with what `interop-server` offers. It serves both eras.
+// A server of the TypeScript SDK 2.x, with what `interop-server` offers. It serves both eras; over HTTP, after `http PORT`, the
+// legacy one without sessions.
+import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { McpServer, ResourceTemplate, completable, inputRequired, inputResponse } from '@modelcontextprotocol/server';
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import { McpServer, ResourceTemplate, completable, createMcpHandler, inputRequired, inputResponse } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
@@ -12,11 +15,14 @@ const outputSchema = z.object({ result: z.number() });
 const nothing = z.object({});
 const numeric = (value) => ({ content: [{ type: 'text', text: String(value) }], structuredContent: { result: value } });
 
-serveStdio(() => {
+let grown = false;
+
+/** Over HTTP there is a server for each request, and only `notify` reaches those who listen. */
+function offer(notify) {
   const capabilities = { tools: {}, logging: {}, resources: { subscribe: true } };
   const server = new McpServer({ name: 'interop-typescript2', version: '1.0.0' }, { capabilities });
   offerPrompts(server);
-  offerResources(server);
+  offerResources(server, notify);
   offerQuestions(server);
 
   server.registerTool('add', { description: 'Add two numbers', inputSchema: pair, outputSchema }, ({ a, b }) => numeric(a + b));
@@ -28,11 +34,14 @@ serveStdio(() => {
     content: [{ type: 'text', text }],
   }));
 
+  const growth = () =>
+    server.registerTool('grown', { description: 'Say that it is there', inputSchema: nothing }, () => features.said('here'));
+  if (grown) growth();
   server.registerTool('grow', { description: 'Add a tool', inputSchema: nothing }, () => {
-    server.registerTool('grown', { description: 'Say that it is there', inputSchema: nothing }, () => ({
-      content: [{ type: 'text', text: 'here' }],
-    }));
-    return { content: [{ type: 'text', text: 'grown' }] };
+    grown = true;
+    growth();
+    notify?.toolsChanged();
+    return features.said('grown');
   });
 
   server.registerTool(
@@ -50,7 +59,7 @@ serveStdio(() => {
     },
   );
   return server;
-});
+}
 
 function offerPrompts(server) {
   const language = completable(z.string(), features.startingWith(features.LANGUAGES)).optional();
@@ -58,8 +67,9 @@ function offerPrompts(server) {
   server.registerPrompt('review', { description: 'Review code', argsSchema }, features.review);
 }
 
-function offerResources(server) {
-  const memos = new features.Memos();
+const memos = new features.Memos();
+
+function offerResources(server, notify) {
   for (const [name, mimeType] of [['greeting', 'text/plain'], ['pixel', 'image/png']]) {
     server.registerResource(name, `memo://${name}`, { mimeType }, ({ href }) => ({ contents: [memos.read(href)] }));
   }
@@ -71,7 +81,8 @@ function offerResources(server) {
   for (const method of ['resources/subscribe', 'resources/unsubscribe']) server.server.setRequestHandler(method, () => ({}));
   server.registerTool('touch', { description: 'Change the greeting', inputSchema: nothing }, async () => {
     memos.touch();
-    await server.server.sendResourceUpdated({ uri: 'memo://greeting' });
+    if (notify) notify.resourceUpdated('memo://greeting');
+    else await server.server.sendResourceUpdated({ uri: 'memo://greeting' });
     return features.said('touched');
   });
 }
@@ -108,3 +119,9 @@ function offerQuestions(server) {
     return features.said('shouted');
   });
 }
+
+const [transport, port] = process.argv.slice(2);
+if (transport === 'http') {
+  const handler = createMcpHandler(() => offer(handler.notify));
+  http.createServer(toNodeHandler(handler)).listen(Number(port), '127.0.0.1');
+} else serveStdio(() => offer());

@@ -8,6 +8,7 @@
 mod bench;
 mod interop;
 mod lint;
+mod nginx;
 mod setup;
 mod step;
 mod test;

@@ -1,5 +1,6 @@
 //! The cases, one a line. To add one, add a line.
 
+use Over::{Http, Nginx, Remote, Sse};
 use Runtime::{Node, Python1, Python2};
 
 /// A program that runs a script.
@@ -10,7 +11,21 @@ pub(crate) enum Runtime {
     Python2,
 }
 
-/// A client of others that starts our server.
+/// How the two reach each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// The client starts the server.
+    Stdio,
+    Http,
+    /// The HTTP of 2024-11-05.
+    Sse,
+    /// The client starts `mcp-remote`, which reaches the server over HTTP.
+    Remote,
+    /// Over HTTP, with nginx in front of the server.
+    Nginx,
+}
+
+/// A client of others that talks to our server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
     pub(crate) name: &'static str,
@@ -21,6 +36,7 @@ pub(crate) struct Client {
     pub(crate) script: &'static str,
     /// What the script calls MODE.
     pub(crate) mode: &'static str,
+    pub(crate) over: Over,
     /// Whether it leaves the server time to end by itself; the oldest clients kill it.
     pub(crate) waits: bool,
 }
@@ -30,19 +46,32 @@ impl Client {
         self.waits = false;
         self
     }
+
+    const fn over(mut self, over: Over) -> Self {
+        self.over = over;
+        self
+    }
 }
 
-/// A server of others that our client starts.
+/// A server of others that our client talks to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Server {
     pub(crate) name: &'static str,
     /// The revision that must be spoken.
     pub(crate) revision: &'static str,
     pub(crate) runtime: Runtime,
-    /// A script within `interop/`, and its arguments.
+    /// A script within `interop/`, and its arguments. `{port}` stands for the port that it listens on.
     pub(crate) program: &'static [&'static str],
+    pub(crate) over: Over,
     /// What our client is told to do; see `interop-client`.
     pub(crate) tasks: &'static [&'static [&'static str]],
+}
+
+impl Server {
+    const fn over(mut self, over: Over) -> Self {
+        self.over = over;
+        self
+    }
 }
 
 const fn client(
@@ -58,6 +87,7 @@ const fn client(
         runtime,
         script,
         mode,
+        over: Over::Stdio,
         waits: true,
     }
 }
@@ -83,6 +113,26 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("python-2-client-modern", "2026-07-28", Python2, PY2, "2026-07-28"),
     client("inspector-legacy", "2025-11-25", Node, INSPECTOR, "legacy"),
     client("inspector-modern", "2026-07-28", Node, INSPECTOR, "modern"),
+    client("http-typescript-1.12-client", "2025-03-26", Node, TS1, "sdk-2025-03-26").over(Http),
+    client("http-typescript-1.22-client", "2025-06-18", Node, TS1, "sdk-2025-06-18").over(Http),
+    client("http-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Http),
+    client("http-typescript-2-client-legacy", "2025-11-25", Node, TS2, "legacy").over(Http),
+    client("http-typescript-2-client-auto", "2026-07-28", Node, TS2, "auto").over(Http),
+    client("http-typescript-2-client-modern", "2026-07-28", Node, TS2, "2026-07-28").over(Http),
+    client("http-python-1-client", "2025-11-25", Python1, PY1, "legacy").over(Http),
+    client("http-python-2-client-legacy", "2025-11-25", Python2, PY2, "legacy").over(Http),
+    client("http-python-2-client-auto", "2026-07-28", Python2, PY2, "auto").over(Http),
+    client("http-python-2-client-modern", "2026-07-28", Python2, PY2, "2026-07-28").over(Http),
+    client("http-inspector-legacy", "2025-11-25", Node, INSPECTOR, "legacy").over(Http),
+    client("http-inspector-modern", "2026-07-28", Node, INSPECTOR, "modern").over(Http),
+    client("http-mcp-remote", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Remote),
+    client("nginx-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Nginx),
+    client("nginx-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Nginx),
+    client("sse-typescript-1.9-client", "2024-11-05", Node, TS1, "sdk-2024-11-05").over(Sse),
+    client("sse-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Sse),
+    client("sse-typescript-2-client", "2025-11-25", Node, TS2, "legacy").over(Sse),
+    client("sse-python-1-client", "2025-11-25", Python1, PY1, "legacy").over(Sse),
+    client("sse-python-2-client", "2025-11-25", Python2, PY2, "legacy").over(Sse),
 ];
 
 /// What every server with the tools of `interop-server` is asked.
@@ -178,6 +228,7 @@ const fn server(
         revision,
         runtime,
         program,
+        over: Over::Stdio,
         tasks,
     }
 }
@@ -202,6 +253,18 @@ pub(crate) const SERVERS: &[Server] = &[
     server("python-1-server", "2025-11-25", Python1, &[PY1_SERVER], &[CALCULATOR, FEATURES, QUESTIONS]),
     server("python-2-server", "2026-07-28", Python2, &[PY2_SERVER], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]),
     server("server-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "stdio"], &[EVERYTHING]),
+    server("http-typescript-1.12-server", "2025-03-26", Node, &[TS1_SERVER, "sdk-2025-03-26", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS]).over(Http),
+    server("http-typescript-1.22-server", "2025-06-18", Node, &[TS1_SERVER, "sdk-2025-06-18", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Http),
+    server("http-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Http),
+    server("http-typescript-2-server", "2026-07-28", Node, &[TS2_SERVER, "http", "{port}"], &[CALCULATOR, GROWING, FEATURES, NEWS, QUESTIONS]).over(Http),
+    server("http-python-1-server", "2025-11-25", Python1, &[PY1_SERVER, "streamable-http", "{port}"], &[CALCULATOR, FEATURES, QUESTIONS]).over(Http),
+    server("http-python-2-server", "2026-07-28", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Http),
+    server("http-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "streamableHttp"], &[EVERYTHING]).over(Http),
+    server("sse-typescript-1.9-server", "2024-11-05", Node, &[TS1_SERVER, "sdk-2024-11-05", "sse", "{port}"], &[CALCULATOR, FEATURES, NEWS]).over(Sse),
+    server("sse-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "sse", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Sse),
+    server("sse-python-1-server", "2025-11-25", Python1, &[PY1_SERVER, "sse", "{port}"], &[CALCULATOR, FEATURES, QUESTIONS]).over(Sse),
+    server("sse-python-2-server", "2025-11-25", Python2, &[PY2_SERVER, "sse", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Sse),
+    server("sse-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "sse"], &[EVERYTHING]).over(Sse),
     server("server-filesystem", "2025-11-25", Node, &[FILESYSTEM_SERVER, "."], &[FILESYSTEM]),
 ];
 
@@ -209,8 +272,13 @@ pub(crate) const SERVERS: &[Server] = &[
 pub(crate) fn twin(client: &Client) -> Option<&'static Server> {
     let speaks =
         |server: &&Server| server.revision == client.revision || server.revision == "2026-07-28";
+    let over = match client.over {
+        Remote | Nginx => Http,
+        over => over,
+    };
     SERVERS
         .iter()
         .filter(speaks)
+        .filter(|server| server.over == over)
         .find(|server| server.name.ends_with("-server"))
 }

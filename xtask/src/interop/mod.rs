@@ -1,43 +1,62 @@
-//! Software that we did not write, against ours: their clients start our server, our client starts their servers.
+//! Software that we did not write, against ours: their clients talk to our server, our client talks to their servers.
 
 mod cases;
+mod command;
 pub(crate) mod record;
 mod runner;
 
-use std::{env, ffi::OsString, path::PathBuf, process::Command};
+use std::ffi::OsString;
 
 use crate::{
     setup::Tools,
     step::{self, Outcome, cargo, headline, root},
 };
-use cases::{CLIENTS, Client, Runtime, SERVERS, Server, twin};
+use cases::{CLIENTS, Client, Over, SERVERS, Server, twin};
+use command::{Meeting, Parties, start};
 use runner::{Case, run_cases, transcript};
 
 /// What a client says when a call is dropped.
 const CANCELLED: &[&str] = &["\"notifications/cancelled\""];
 
+/// What it does instead over HTTP in the modern era.
+const HUNG_UP: &[&str] = &["the client hung up on POST"];
+
 /// Runs the cases that have `word` in their names.
 pub(crate) fn run(word: &str) -> Outcome {
-    let tools = Tools::set_up()?;
+    let parties = Parties::gather(wants_nginx(word))?;
     let build = ["build", "--quiet", "--locked", "-p", "oxmcp-interop"];
     step::run("build our server and our client", &mut cargo(build))?;
-    let us = this_program()?;
 
-    headline("interop: clients of others start our server, our client starts servers of others");
-    let clients = CLIENTS.iter().map(|client| Case {
-        clean_exit: client.waits,
-        ..their_client(
-            client,
-            "strict",
-            &tools,
-            &us,
-            &[us.with_file_name("interop-server").into()],
-        )
+    headline(
+        "interop: clients of others talk to our server, our client talks to servers of others",
+    );
+    let clients = clients(word, &parties).map(|client| {
+        let server = parties.us.with_file_name("interop-server").into();
+        let server = match client.over {
+            Over::Stdio => vec![server],
+            _ => vec![server, "http".into(), "127.0.0.1:{port}".into()],
+        };
+        their_client(client, "strict", &parties, server, client.waits)
     });
-    let servers = SERVERS.iter().map(|server| our_client(server, &tools, &us));
-    let cases = clients.chain(servers);
-    let outcome = run_cases("interop", cases.filter(|case| case.name.contains(word)));
+    let servers = SERVERS.iter().map(|server| our_client(server, &parties));
+    let servers = servers.filter(|case| case.name.contains(word));
+    let outcome = run_cases("interop", clients.chain(servers));
     step::all([outcome, wire(word)])
+}
+
+fn wants_nginx(word: &str) -> bool {
+    let named = |client: &Client| client.name.contains(word);
+    CLIENTS
+        .iter()
+        .any(|client| client.over == Over::Nginx && named(client))
+}
+
+/// The clients that have `word` in their names, without those that need what is not there.
+fn clients(word: &str, parties: &Parties) -> impl Iterator<Item = &'static Client> {
+    CLIENTS
+        .iter()
+        .filter(move |client| client.name.contains(word))
+        .filter(|client| client.over != Over::Nginx || parties.nginx.is_some())
 }
 
 /// Holds all that we sent against the official schemas.
@@ -61,92 +80,73 @@ fn wire(word: &str) -> Outcome {
 
 /// Runs the scripts of the clients against servers of others: if that fails, the script is wrong, not our server.
 pub(crate) fn run_twins(word: &str) -> Outcome {
-    let tools = Tools::set_up()?;
-    let us = this_program()?;
+    let parties = Parties::gather(wants_nginx(word))?;
 
-    headline("interop-twins: clients of others start servers of others");
-    let cases = CLIENTS.iter().filter_map(|client| {
-        let server = start(twin(client)?, &tools);
-        Some(their_client(client, "lenient", &tools, &us, &server))
+    headline("interop-twins: clients of others talk to servers of others");
+    let cases = clients(word, &parties).filter_map(|client| {
+        let server = start(twin(client)?, &parties);
+        Some(their_client(client, "lenient", &parties, server, false))
     });
-    run_cases(
-        "interop-twins",
-        cases.filter(|case| case.name.contains(word)),
-    )
+    run_cases("interop-twins", cases)
 }
 
-/// `SCRIPT MODE STRICTNESS xtask record TRANSCRIPT SERVER...`
+/// `SCRIPT MODE STRICTNESS` and the words that say how to reach the server.
 fn their_client(
     client: &Client,
     strictness: &str,
-    tools: &Tools,
-    us: &PathBuf,
-    server: &[OsString],
+    parties: &Parties,
+    server: Vec<OsString>,
+    clean_exit: bool,
 ) -> Case {
-    let mut command = Command::new(runtime(client.runtime, tools));
-    command
-        .arg(root().join("interop").join(client.script))
-        .args([client.mode, strictness])
-        .arg(us)
-        .arg("record")
-        .arg(transcript(client.name))
-        .args(server);
+    let script = root().join("interop").join(client.script);
+    let program = [
+        parties.runtime(client.runtime).into(),
+        script.into(),
+        client.mode.into(),
+        strictness.into(),
+    ];
+    let meeting = Meeting {
+        name: client.name,
+        over: client.over,
+        client: program.into(),
+        server,
+        clean_exit,
+    };
     Case {
         name: client.name,
         revision: client.revision,
-        command,
-        clean_exit: false,
+        command: meeting.command(parties),
+        clean_exit,
         says: &[],
     }
 }
 
-/// `interop-client TASKS -- xtask record TRANSCRIPT SERVER...`
-fn our_client(server: &Server, tools: &Tools, us: &PathBuf) -> Case {
-    let mut command = Command::new(us.with_file_name("interop-client"));
-    command
-        .args(server.tasks.concat())
-        .arg("--")
-        .arg(us)
-        .arg("record")
-        .arg(transcript(server.name))
-        .args(start(server, tools))
-        .current_dir(root().join("interop/servers"));
+/// `interop-client TASKS --` and the words that say how to reach the server.
+fn our_client(server: &Server, parties: &Parties) -> Case {
+    let tasks = server.tasks.concat();
+    let program: Vec<OsString> = [parties.us.with_file_name("interop-client").into()]
+        .into_iter()
+        .chain(tasks.iter().map(OsString::from))
+        .chain(["--".into()])
+        .collect();
+    let meeting = Meeting {
+        name: server.name,
+        over: server.over,
+        client: program,
+        server: start(server, parties),
+        clean_exit: false,
+    };
+    let mut command = meeting.command(parties);
+    command.current_dir(root().join("interop/servers"));
     Case {
         name: server.name,
         revision: server.revision,
         command,
         clean_exit: false,
-        says: if server.tasks.concat().contains(&"--cancel") {
-            CANCELLED
-        } else {
-            &[]
+        says: match (server.over, server.revision) {
+            _ if !tasks.contains(&"--cancel") => &[],
+            (Over::Http, "2026-07-28") => HUNG_UP,
+            _ => CANCELLED,
         },
     }
-}
-
-/// The command that starts a server of others.
-fn start(server: &Server, tools: &Tools) -> Vec<OsString> {
-    let (script, args) = server
-        .program
-        .split_first()
-        .expect("a program has a script");
-    let script = root().join("interop").join(script);
-    let args = args.iter().map(OsString::from);
-    [runtime(server.runtime, tools).into(), script.into()]
-        .into_iter()
-        .chain(args)
-        .collect()
-}
-
-fn runtime(runtime: Runtime, tools: &Tools) -> &PathBuf {
-    match runtime {
-        Runtime::Node => &tools.node,
-        Runtime::Python1 => &tools.python1,
-        Runtime::Python2 => &tools.python2,
-    }
-}
-
-/// The programs of `oxmcp-interop` are built into the directory that this one was built into.
-fn this_program() -> Outcome<PathBuf> {
-    env::current_exe().map_err(|error| format!("cannot find the programs that were built: {error}"))
 }

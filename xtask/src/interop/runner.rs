@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(90);
 /// How much of each output of a failed case is shown.
 const SHOWN_LINES: usize = 40;
 
-/// A client that starts a server.
+/// A client that talks to a server.
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
@@ -147,7 +147,7 @@ fn says(transcript: &str, words: &[&str]) -> Outcome {
     let said = |word: &&&str| {
         transcript
             .lines()
-            .any(|line| line.starts_with("> ") && line.contains(**word))
+            .any(|line| line.starts_with(['>', '#']) && line.contains(**word))
     };
     match words.iter().find(|word| !said(word)) {
         Some(word) => Err(format!("the client never said {word}")),

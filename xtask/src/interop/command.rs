@@ -1,0 +1,127 @@
+//! The commands of the cases: who is started, by whom, and what stands in between.
+
+use std::{env, ffi::OsString, path::PathBuf, process::Command};
+
+use super::{
+    cases::{Over, Runtime, Server},
+    runner::transcript,
+};
+use crate::{
+    nginx,
+    setup::Tools,
+    step::{Outcome, root},
+};
+
+/// The programs that take part.
+#[derive(Debug)]
+pub(crate) struct Parties {
+    pub(crate) tools: Tools,
+    /// This program, which also records.
+    pub(crate) us: PathBuf,
+    /// Where there is one.
+    pub(crate) nginx: Option<PathBuf>,
+}
+
+impl Parties {
+    /// Installs what is not installed yet.
+    pub(crate) fn gather(wants_nginx: bool) -> Outcome<Self> {
+        Ok(Self {
+            tools: Tools::set_up()?,
+            us: this_program()?,
+            nginx: if wants_nginx { nginx::nginx() } else { None },
+        })
+    }
+
+    pub(crate) fn runtime(&self, runtime: Runtime) -> &PathBuf {
+        match runtime {
+            Runtime::Node => &self.tools.node,
+            Runtime::Python1 => &self.tools.python1,
+            Runtime::Python2 => &self.tools.python2,
+        }
+    }
+}
+
+/// The command that starts a server of others.
+pub(crate) fn start(server: &Server, parties: &Parties) -> Vec<OsString> {
+    let (script, args) = server
+        .program
+        .split_first()
+        .expect("a program has a script");
+    let script = root().join("interop").join(script);
+    let args = args.iter().map(OsString::from);
+    [parties.runtime(server.runtime).into(), script.into()]
+        .into_iter()
+        .chain(args)
+        .collect()
+}
+
+/// A client that is to reach a server, with a recorder between the two.
+#[derive(Debug)]
+pub(crate) struct Meeting {
+    /// Of the case.
+    pub(crate) name: &'static str,
+    pub(crate) over: Over,
+    pub(crate) client: Vec<OsString>,
+    pub(crate) server: Vec<OsString>,
+    /// Whether the server must end by itself.
+    pub(crate) clean_exit: bool,
+}
+
+impl Meeting {
+    /// What runs it all.
+    pub(crate) fn command(&self, parties: &Parties) -> Command {
+        let transcript = transcript(self.name);
+        if self.over == Over::Stdio {
+            // The client starts the recorder, and that the server.
+            let mut command = command(&self.client);
+            command.arg(&parties.us).arg("record").arg(transcript);
+            command.args(&self.server);
+            return command;
+        }
+        let mut command = Command::new(&parties.tools.node);
+        command.arg(root().join("interop/over-http.mjs"));
+        command.args(self.clean_exit.then_some("--clean"));
+        if let (Over::Nginx, Some(nginx)) = (self.over, &parties.nginx) {
+            command.arg("--nginx").arg(nginx);
+        }
+        command.arg(transcript).arg(path(self.over)).arg("--");
+        command.args(&self.server).arg("--").args(&self.client);
+        command.args(address(self.over, parties));
+        command
+    }
+}
+
+/// Where servers of others have their endpoint; ours is wherever it is looked for.
+fn path(over: Over) -> &'static str {
+    match over {
+        Over::Sse => "/sse",
+        _ => "/mcp",
+    }
+}
+
+/// What tells a client where the server is.
+fn address(over: Over, parties: &Parties) -> Vec<OsString> {
+    const REMOTE: &str = "interop/node_modules/mcp-remote/dist/proxy.js";
+    match over {
+        Over::Stdio => Vec::new(),
+        Over::Http | Over::Nginx => vec!["http".into(), "{url}".into()],
+        Over::Sse => vec!["sse".into(), "{url}".into()],
+        Over::Remote => vec![
+            parties.tools.node.clone().into(),
+            root().join(REMOTE).into(),
+            "{url}".into(),
+        ],
+    }
+}
+
+fn command(words: &[OsString]) -> Command {
+    let (program, args) = words.split_first().expect("a command has a program");
+    let mut command = Command::new(program);
+    command.args(args);
+    command
+}
+
+/// The programs of `oxmcp-interop` are built into the directory that this one was built into.
+fn this_program() -> Outcome<PathBuf> {
+    env::current_exe().map_err(|error| format!("cannot find the programs that were built: {error}"))
+}
