@@ -89,6 +89,12 @@ impl Revision {
         matches!(self, Self::V2025_03_26)
     }
 
+    /// A stream can begin with an event that gives nothing but an id, and end before the answer: the client comes back.
+    #[cfg(feature = "http-server")]
+    pub(crate) const fn has_polling(self) -> bool {
+        matches!(self, Self::V2025_11_25)
+    }
+
     /// Content can be a sound.
     pub(crate) const fn has_audio(self) -> bool {
         self.since(Self::V2025_03_26)

@@ -25,8 +25,12 @@ mod tool;
 use crate::session::{failure, handler};
 pub use ask::{Asked, Question, Questions, Reply, SessionCall, StateKey};
 pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
+#[cfg(feature = "http-server")]
+pub(crate) use features::Features;
 pub use files::{FileResources, file_resources};
 pub use handle::Server;
+#[cfg(feature = "http-server")]
+pub(crate) use peer::ServerPeer;
 pub use prompt::{ArgumentOptions, IntoPromptResult, Prompt, PromptArguments, PromptInput};
 pub use resource::{
     IntoResourceResult, Resource, ResourceArguments, ResourceTemplate, TemplateArguments,

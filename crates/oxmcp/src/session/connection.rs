@@ -6,14 +6,14 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
 };
 
 use tokio::runtime::Handle;
 
 use crate::{
-    Error, Limits, Result,
+    Error, ErrorCode, Limits, Result,
     session::{
         Role, calls::Calls, cancel::CancelSignal, inflight::InFlight, lane::Lane, outbox::Outbox,
         patience::Patience,
@@ -39,12 +39,14 @@ pub(crate) struct Connection {
     patience: Patience,
     /// Where the driver runs.
     pub(crate) runtime: Handle,
+    /// The code of the error that was answered last, or 0.
+    failed_with: AtomicI64,
     /// Whether nothing more is taken from the peer for now.
     held: AtomicBool,
     /// Set when this side wants to close.
     closing: CancelSignal,
     /// Set when the driver has ended; then `outcome` holds why.
-    ended: CancelSignal,
+    pub(super) ended: CancelSignal,
     outcome: OnceLock<Outcome>,
     /// The first line from the peer that was no message: it often says why nothing works.
     noise: Mutex<Option<String>>,
@@ -91,6 +93,7 @@ impl Connection {
             lane: OnceLock::new(),
             patience: Patience::default(),
             runtime: Handle::current(),
+            failed_with: AtomicI64::new(0),
             held: AtomicBool::new(false),
             closing: CancelSignal::default(),
             ended: CancelSignal::default(),
@@ -132,6 +135,18 @@ impl Connection {
 
     pub(super) fn patience(&self) -> &Patience {
         &self.shared().patience
+    }
+
+    /// Remembers with which error something was answered.
+    pub(super) fn note_failure(&self, code: ErrorCode) {
+        self.failed_with.store(code.value(), Ordering::Relaxed);
+    }
+
+    /// The code of the error that was answered last.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn failed_with(&self) -> Option<ErrorCode> {
+        let code = self.failed_with.load(Ordering::Relaxed);
+        (code != 0).then(|| ErrorCode::from(code))
     }
 
     /// Who sent what arrives here.

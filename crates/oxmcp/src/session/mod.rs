@@ -38,6 +38,8 @@ pub(crate) use body::Body;
 pub(crate) use call_options::{CallOptions, OnProgress, shared_progress};
 pub(crate) use calls::own_id;
 #[cfg(feature = "http-server")]
+pub(crate) use cancel::CancelSignal;
+#[cfg(feature = "http-server")]
 pub(crate) use connection::Origin;
 pub(crate) use connection::{Connection, Outcome};
 pub use context::RequestContext;

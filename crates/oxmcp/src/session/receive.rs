@@ -33,7 +33,7 @@ impl Connection {
                 None => {}
             },
             Frame::Failed { id, error } => {
-                let known = own_id(&id).map(|own| self.calls.answer(own, Err(error)));
+                let known = own_id(&id).map(|own| self.calls().answer(own, Err(error)));
                 if !matches!(known, Some(Ok(()))) {
                     tracing::debug!(%id, "the failure of an unknown call was ignored");
                 }

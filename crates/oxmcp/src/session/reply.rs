@@ -10,7 +10,12 @@ use std::{
 
 use crate::{
     Limits,
-    session::{Connection, Role, connection::Origin, inflight::InFlight, outbox::Outbox},
+    session::{
+        Connection, Role,
+        connection::{Origin, Outcome},
+        inflight::InFlight,
+        outbox::Outbox,
+    },
 };
 
 /// What there is to do for who sends what one request is answered with.
@@ -32,26 +37,38 @@ impl Connection {
 
     /// A branch of this connection: what belongs to the requests that arrive on it goes to an outbox of its own. Nobody
     /// drives it.
-    pub(crate) fn branch(self: &Arc<Self>, origin: Origin) -> Arc<Self> {
+    pub(crate) fn branch(self: &Arc<Self>, origin: Origin, max_unsent_bytes: usize) -> Arc<Self> {
+        let limits = Limits {
+            max_unsent_bytes,
+            ..self.limits.clone()
+        };
         let trunk = Some(Arc::clone(self));
-        Self::grow(Arc::clone(self.role()), self.limits.clone(), origin, trunk)
+        Self::grow(Arc::clone(self.role()), limits, origin, trunk)
+    }
+
+    /// Ends a connection that nobody drives, and the session that it is: what is still being served is cancelled.
+    pub(crate) fn end(self: &Arc<Self>) {
+        self.cut(Outcome::Closed);
+        self.finished();
+    }
+
+    /// Ends a connection that nobody drives and that never was a session of its own.
+    pub(crate) fn abandon(self: &Arc<Self>) {
+        self.cut(Outcome::Closed);
+        self.ended.set();
     }
 }
 
 impl Outbox {
-    /// Asks that the stream end before the answer. Returns false where it is over.
-    pub(crate) fn part(&self, retry: Duration) -> bool {
+    /// Asks that the stream end before the answer.
+    pub(crate) fn part(&self, retry: Duration) {
         let mut state = self.lock();
-        if state.closed || state.answered {
-            return false;
-        }
         state.parted = Some(retry);
         let driver = state.driver.take();
         drop(state);
         if let Some(driver) = driver {
             driver.wake();
         }
-        true
     }
 
     /// For who sends what requests are answered with, where there is no driver: takes what is to be sent in exchange for

@@ -229,6 +229,7 @@ fn write_answer(out: &mut Vec<u8>, context: &ContextParts, result: Result<Body>)
     if let Err(error) = written {
         let mut object = ErrorObject::from(&error);
         project_error(&mut object, revision);
+        context.connection.note_failure(object.code);
         write_error(out, Some(id), &object);
     }
 }

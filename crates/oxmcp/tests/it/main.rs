@@ -9,6 +9,8 @@
 mod client;
 mod examples;
 mod extension;
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+mod http;
 mod schema_explicit;
 mod schema_inference;
 mod schema_messages;

@@ -1,7 +1,21 @@
 //! The server's side of HTTP.
 
+mod answer;
 mod body;
+mod context;
+mod endpoint;
+mod events;
+mod exchange;
+mod get;
+mod ladder;
+mod legacy;
+mod open;
+mod post;
 mod principal;
+mod session;
+mod sessions;
+mod streams;
 
 pub use body::ResponseBody;
+pub use endpoint::StreamableHttp;
 pub use principal::Principal;

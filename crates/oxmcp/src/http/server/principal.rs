@@ -1,6 +1,6 @@
 //! Who makes a request.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// Who makes a request: whoever the authentication in front of the endpoint has found out.
 ///
@@ -20,13 +20,17 @@ use std::fmt;
 /// request.extensions_mut().insert(Principal::new(subject));
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Principal(String);
+pub struct Principal(Arc<str>);
 
 impl Principal {
     /// The principal of this name.
     #[must_use]
-    pub fn new(name: impl Into<String>) -> Self {
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(name.into())
+    }
+
+    pub(super) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
     }
 
     /// The name.

@@ -1,0 +1,65 @@
+//! The responses that are whole at once.
+
+use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+
+use crate::{
+    Error, ErrorObject,
+    http::server::ResponseBody,
+    jsonrpc::{RequestId, write_error},
+};
+
+/// A proxy must not hold back the events of a stream until it has many.
+const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// No body.
+pub(super) fn empty(status: StatusCode) -> Response<ResponseBody> {
+    with_status(ResponseBody::empty(), status)
+}
+
+/// One message, as it lies in an outbox: a line.
+pub(super) fn json(status: StatusCode, mut line: Vec<u8>) -> Response<ResponseBody> {
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    }
+    let mut response = with_status(ResponseBody::full(line), status);
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+/// An error that answers a request, or where there is no id, what was no request.
+pub(super) fn error(
+    status: StatusCode,
+    id: Option<&RequestId>,
+    error: &ErrorObject,
+) -> Response<ResponseBody> {
+    let mut line = Vec::new();
+    write_error(&mut line, id, error);
+    json(status, line)
+}
+
+/// The same for an error of this side.
+pub(super) fn refuse(
+    status: StatusCode,
+    id: Option<&RequestId>,
+    why: &Error,
+) -> Response<ResponseBody> {
+    error(status, id, &ErrorObject::from(why))
+}
+
+/// Events.
+pub(super) fn events(body: ResponseBody) -> Response<ResponseBody> {
+    let mut response = with_status(body, StatusCode::OK);
+    let headers = response.headers_mut();
+    let value = HeaderValue::from_static;
+    headers.insert(header::CONTENT_TYPE, value("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, value("no-cache, no-transform"));
+    headers.insert(NO_BUFFERING, value("no"));
+    response
+}
+
+fn with_status(body: ResponseBody, status: StatusCode) -> Response<ResponseBody> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response
+}

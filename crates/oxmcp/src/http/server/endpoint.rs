@@ -1,0 +1,286 @@
+//! The endpoint: one URL for every revision.
+
+use std::{
+    convert::Infallible,
+    error::Error as StdError,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, request::Parts};
+use http_body::Body;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::time::timeout;
+use tower_service::Service;
+
+use crate::{
+    Error, Limits, Server,
+    http::server::{
+        Principal, ResponseBody, answer, get,
+        ladder::{self, Policy, Refusal},
+        open::Open,
+        post,
+        sessions::Sessions,
+    },
+    session::{CancelSignal, Origin},
+    store::{AnyEventStore, EventStore, MemoryEventStore},
+};
+
+/// How long a client may take to send its request: none needs a minute for 4 MiB.
+const BODY_TIME: Duration = Duration::from_secs(60);
+/// How much longer than [`Limits::drain`] the end may take: handlers are cancelled then, and have their grace.
+const CLOSE_GRACE: Duration = Duration::from_secs(2);
+
+/// One URL for clients of every revision: sessions and stateless requests side by side.
+///
+/// It is a [`tower_service::Service`], which mounts in axum, hyper and all that speaks tower, whatever the path; or it serves
+/// an address by itself. It is a cheap handle: clones are the same endpoint.
+///
+/// - A modern request (2026-07-28) is answered on its own, as JSON, or as a stream of events where the handler sends
+///   something before it returns. A client that goes away cancels it.
+/// - `initialize` opens a session, which lasts until the client ends it, is idle for too long, or the endpoint closes. What a
+///   handler sends goes into the stream of its request, everything else into the stream that the client gets by GET.
+///   Streams that break are resumed.
+///
+/// Who may come near it is decided by `Host` and `Origin`: by default nobody but programs on this machine, since a web page
+/// in somebody's browser reaches whatever listens on it. See [`allowed_hosts`](Self::allowed_hosts) for deployment.
+///
+/// ```
+/// use oxmcp::{JsonSchema, Server, Tool, http::StreamableHttp};
+///
+/// #[derive(serde::Deserialize, JsonSchema)]
+/// struct Pair { a: f64, b: f64 }
+///
+/// let server = Server::new("calculator", "1.0.0")
+///     .tool(Tool::new("add", "Add two numbers", |Pair { a, b }: Pair| async move { a + b }));
+/// let app = axum::Router::new()
+///     .route("/health", axum::routing::get(|| async { "ok" }))
+///     .route_service("/mcp", StreamableHttp::new(move |_request| server.clone()));
+/// # let _: axum::Router = app;
+/// ```
+///
+/// See [Streamable HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http).
+#[derive(Clone)]
+pub struct StreamableHttp {
+    pub(super) settings: Arc<Settings>,
+    pub(super) state: Arc<State>,
+}
+
+type Choose = Arc<dyn Fn(&Parts) -> Option<Server> + Send + Sync>;
+
+/// What was set before the first request came.
+#[derive(Clone)]
+pub(super) struct Settings {
+    choose: Choose,
+    pub(super) policy: Policy,
+    pub(super) limits: Limits,
+    pub(super) events: Option<Arc<dyn AnyEventStore>>,
+}
+
+/// What goes on.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) sessions: Sessions,
+    /// The streams that clients got by GET.
+    pub(super) streams: Arc<Open>,
+    /// The requests that are being answered.
+    pub(super) open: Arc<Open>,
+    pub(super) closing: CancelSignal,
+}
+
+impl StreamableHttp {
+    /// An endpoint that serves what `choose` returns: a [`Server`], or with `None` nothing, which is answered with 400.
+    ///
+    /// It is asked for each modern request, and once for each session. Most return a clone of one server; one may look at the
+    /// request to serve another to each customer. Then requests of one client must be given the same server, since what
+    /// changes is told by the server that it changes in.
+    pub fn new<S: Into<Option<Server>>>(
+        choose: impl Fn(&Parts) -> S + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            settings: Arc::new(Settings {
+                choose: Arc::new(move |parts| choose(parts).into()),
+                policy: Policy::default(),
+                limits: Limits::default(),
+                events: Some(Arc::new(MemoryEventStore::new())),
+            }),
+            state: Arc::default(),
+        }
+    }
+
+    /// The bounds of the endpoint: of bodies, sessions and streams. Those of what goes on in a session are the
+    /// [server's](Server::limits).
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.set().limits = limits;
+        self
+    }
+
+    /// The hosts under which clients may reach the endpoint, in place of the loopback ones: `example.com` for any port, or
+    /// `example.com:8443`. Requests with another `Host` are refused with 403.
+    #[must_use]
+    pub fn allowed_hosts(mut self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.set().policy.allow_hosts(hosts);
+        self
+    }
+
+    /// The origins of the web pages that may use the endpoint, in place of those on this machine: `https://example.com`.
+    /// Requests with another `Origin` are refused with 403; those without one come from no web page.
+    #[must_use]
+    pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.set().policy.allow_origins(origins);
+        self
+    }
+
+    /// Where the events of sessions are kept, so that a stream that broke can be resumed. By default that is in memory, and
+    /// bounded.
+    #[must_use]
+    pub fn event_store(mut self, store: impl EventStore) -> Self {
+        self.set().events = Some(Arc::new(store));
+        self
+    }
+
+    /// Streams that break are not resumed, and nothing is kept for it.
+    #[must_use]
+    pub fn without_event_store(mut self) -> Self {
+        self.set().events = None;
+        self
+    }
+
+    fn set(&mut self) -> &mut Settings {
+        Arc::make_mut(&mut self.settings)
+    }
+
+    /// Serves nothing more: what runs may finish within [`Limits::drain`], then it is cancelled; sessions and streams end.
+    /// What comes meanwhile is answered with 503. It may be called again, and by several at once.
+    ///
+    /// # Cancel safety
+    /// Closing goes on when the future is dropped.
+    pub async fn close(&self) {
+        self.state.closing.set();
+        self.state.sessions.close_all();
+        let ended = async {
+            self.state.sessions.all_gone().await;
+            self.state.open.none().await;
+        };
+        let bound = self.settings.limits.drain + CLOSE_GRACE;
+        if timeout(bound, ended).await.is_err() {
+            tracing::warn!("an endpoint was closed while something in it still ran");
+        }
+    }
+
+    /// The server for a request.
+    pub(super) fn server(&self, parts: &Parts) -> Result<Server, Box<Response<ResponseBody>>> {
+        let refuse = |status, why: &Error| Err(Box::new(answer::refuse(status, None, why)));
+        let Some(server) = (self.settings.choose)(parts) else {
+            let why = Error::invalid_request("nothing is served here for this request");
+            return refuse(StatusCode::BAD_REQUEST, &why);
+        };
+        if let Err(error) = server.check() {
+            tracing::error!(%error, "the server was put together wrongly");
+            let why = Error::internal("the server was put together wrongly; its log says how");
+            return refuse(StatusCode::INTERNAL_SERVER_ERROR, &why);
+        }
+        Ok(server)
+    }
+
+    async fn respond<B>(self, request: Request<B>) -> Response<ResponseBody>
+    where
+        B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
+    {
+        let (parts, body) = request.into_parts();
+        let policy = &self.settings.policy;
+        if let Err(refusal) = ladder::head(policy, &parts) {
+            return refused(&refusal);
+        }
+        if self.state.closing.is_set() {
+            let why = Error::internal("the endpoint is being closed; try another time");
+            return answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why);
+        }
+        match parts.method {
+            Method::GET => get::get(self, parts).await,
+            Method::DELETE => get::delete(self, parts).await,
+            _ => match read(body, self.settings.limits.max_http_body_bytes).await {
+                Ok(body) => post::post(self, parts, body).await,
+                Err(response) => *response,
+            },
+        }
+    }
+}
+
+/// What a transport knows of who sends a request.
+pub(super) fn origin(parts: Parts) -> Origin {
+    let principal = parts.extensions.get().map(Principal::shared);
+    Origin {
+        principal,
+        request: Some(Arc::new(parts)),
+    }
+}
+
+/// The response to what a rung refuses.
+pub(super) fn refused(refusal: &Refusal) -> Response<ResponseBody> {
+    refusal.response(None)
+}
+
+/// Reads the body of a request.
+async fn read<B>(body: B, limit: usize) -> Result<Bytes, Box<Response<ResponseBody>>>
+where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
+{
+    let refuse = |status, why: &Error| Err(Box::new(answer::refuse(status, None, why)));
+    let read = Box::pin(Limited::new(body, limit).collect());
+    match timeout(BODY_TIME, read).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let why = format!("the body is longer than {limit} bytes, which is the limit");
+            refuse(StatusCode::PAYLOAD_TOO_LARGE, &Error::invalid_request(why))
+        }
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "the body of a request broke off");
+            let why = Error::invalid_request("the body broke off");
+            refuse(StatusCode::BAD_REQUEST, &why)
+        }
+        Err(_) => {
+            let why = Error::timeout("the body took longer than a minute to arrive");
+            refuse(StatusCode::REQUEST_TIMEOUT, &why)
+        }
+    }
+}
+
+impl<B> Service<Request<B>> for StreamableHttp
+where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
+{
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let endpoint = self.clone();
+        Box::pin(async move { Ok(endpoint.respond(request).await) })
+    }
+}
+
+impl From<Server> for StreamableHttp {
+    /// An endpoint that serves one server.
+    fn from(server: Server) -> Self {
+        Self::new(move |_| server.clone())
+    }
+}
+
+impl fmt::Debug for StreamableHttp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamableHttp")
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}

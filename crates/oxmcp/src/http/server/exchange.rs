@@ -1,0 +1,141 @@
+//! Answering a modern request: on the request's own path, without anything that outlives it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::{FutureExt, stream};
+use http::{Response, StatusCode};
+use tokio::{
+    select,
+    time::{Instant, sleep_until},
+};
+
+use crate::{
+    ErrorCode,
+    http::server::{
+        ResponseBody, answer,
+        endpoint::State,
+        events::{COMMENT, KEEP_ALIVE, encode, messages},
+        open::Entered,
+    },
+    server::ServerPeer,
+    session::{Connection, Reply},
+};
+
+/// A request that is being answered. Dropped before it is, as it is when the client is gone, it is cancelled.
+pub(super) struct Exchange {
+    connection: Arc<Connection>,
+    peer: Arc<ServerPeer>,
+    endpoint: Arc<State>,
+    /// What has to be sent.
+    buffer: Vec<u8>,
+    is_draining: bool,
+    is_over: bool,
+    _open: Entered,
+}
+
+impl Exchange {
+    /// For a request that the connection has taken.
+    pub(super) fn new(
+        connection: Arc<Connection>,
+        peer: Arc<ServerPeer>,
+        endpoint: &Arc<State>,
+    ) -> Self {
+        Self {
+            connection,
+            peer,
+            endpoint: Arc::clone(endpoint),
+            buffer: Vec::new(),
+            is_draining: false,
+            is_over: false,
+            _open: endpoint.open.enter(),
+        }
+    }
+
+    /// The response: one message where there is one, events where there are more, or may be.
+    pub(super) async fn answer(mut self) -> Response<ResponseBody> {
+        let at_once = self.connection.outbox.reply(&mut self.buffer);
+        let reply = match at_once.now_or_never() {
+            Some(reply) => Some(reply),
+            None => self.next(Instant::now() + KEEP_ALIVE).await,
+        };
+        if reply == Some(Reply::Last) {
+            self.is_over = true;
+            if messages(&self.buffer).nth(1).is_none() {
+                return answer::json(self.status(), std::mem::take(&mut self.buffer));
+            }
+        }
+        let first = self.encoded();
+        answer::events(ResponseBody::stream(stream::unfold(
+            (self, Some(first)),
+            |(mut exchange, first)| async move {
+                let item = match first.filter(|first| !first.is_empty()) {
+                    Some(first) => first,
+                    None => exchange.item().await?,
+                };
+                Some((item, (exchange, None)))
+            },
+        )))
+    }
+
+    /// Waits for what is to be sent, but no longer than that: then `None`.
+    async fn next(&mut self, until: Instant) -> Option<Reply> {
+        loop {
+            select! {
+                biased;
+                reply = self.connection.outbox.reply(&mut self.buffer) => match reply {
+                    // Streams are not resumed in modern revisions.
+                    Reply::Part(_) => {}
+                    reply => return Some(reply),
+                },
+                () = self.endpoint.closing.wait(), if !self.is_draining => {
+                    self.is_draining = true;
+                    self.connection.in_flight().drain();
+                }
+                () = sleep_until(until) => return None,
+            }
+        }
+    }
+
+    /// The next part of the stream.
+    async fn item(&mut self) -> Option<Bytes> {
+        if self.is_over {
+            return None;
+        }
+        let Some(reply) = self.next(Instant::now() + KEEP_ALIVE).await else {
+            return Some(Bytes::from_static(COMMENT));
+        };
+        self.is_over = reply == Reply::Last;
+        Some(self.encoded()).filter(|item| !item.is_empty())
+    }
+
+    /// What is to be sent, as events.
+    fn encoded(&mut self) -> Bytes {
+        let mut out = Vec::new();
+        encode(&mut out, &self.buffer);
+        self.buffer.clear();
+        out.into()
+    }
+
+    /// The status of an answer that is alone. What a handler says is no matter of HTTP, but for a capability that is missing:
+    /// the specification wants 400 for it, whoever finds out.
+    fn status(&self) -> StatusCode {
+        status(self.peer.refused(), self.connection.failed_with())
+    }
+}
+
+/// By the code of an error that no handler was asked about, and of one that answers.
+pub(super) fn status(refused: Option<ErrorCode>, failed: Option<ErrorCode>) -> StatusCode {
+    match (refused, failed) {
+        (_, Some(ErrorCode::MISSING_CLIENT_CAPABILITY))
+        | (Some(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION), _) => StatusCode::BAD_REQUEST,
+        (Some(ErrorCode::METHOD_NOT_FOUND), _) => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.connection.abandon();
+    }
+}

@@ -1,0 +1,168 @@
+//! Requests of sessions: what `initialize` opens, and what is posted to it.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use http::{HeaderValue, Response, StatusCode, request::Parts};
+use tokio::{
+    select,
+    time::{Instant, sleep_until},
+};
+
+use crate::{
+    Error,
+    http::server::{
+        ResponseBody, StreamableHttp, answer,
+        endpoint::origin,
+        events::{KEEP_ALIVE, messages},
+        exchange::status,
+        ladder::SESSION_ID,
+        session::{self, InUse, Session},
+        streams::{self, Opening, Purpose},
+    },
+    jsonrpc::RequestId,
+    session::{Connection, Reply},
+};
+
+/// Opens a session with what `initialize` makes of it.
+pub(super) async fn open(
+    endpoint: StreamableHttp,
+    server: crate::Server,
+    parts: Parts,
+    take: impl FnOnce(&Arc<Connection>),
+) -> Response<ResponseBody> {
+    let limit = endpoint.settings.limits.max_http_sessions;
+    let Some(entered) = endpoint.state.sessions.enter(limit) else {
+        let why = Error::internal(format!(
+            "there are {limit} sessions, which is the limit; try another time"
+        ));
+        return answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why);
+    };
+    let origin = origin(parts);
+    let session = match Session::new(server, &origin, entered) {
+        Ok(session) => session,
+        Err(why) => return answer::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why),
+    };
+    let branch = session.branch(origin);
+    take(&branch);
+    let mut line = Vec::new();
+    let mut answered = Vec::new();
+    while branch.outbox.reply(&mut line).await != Reply::Last {
+        answered.append(&mut line);
+    }
+    answered.append(&mut line);
+    // Nobody is asked or told anything before the client knows its session: the last message is the answer.
+    let last = messages(&answered).last().unwrap_or_default().to_vec();
+    if session.revision().is_none() {
+        session.connection().end();
+        let status = status(session.peer().refused(), branch.failed_with());
+        return answer::json(status, last);
+    }
+    session::begin(&endpoint, &session);
+    let mut response = answer::json(StatusCode::OK, last);
+    if let Ok(id) = HeaderValue::from_str(session.id()) {
+        response.headers_mut().insert(SESSION_ID, id);
+    }
+    response
+}
+
+/// The session that a request names, if it belongs to whom it comes from.
+pub(super) fn find(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
+    let id = parts.headers.get(SESSION_ID)?.to_str().ok()?;
+    let principal = parts.extensions.get::<super::Principal>();
+    let principal = principal.map(super::Principal::as_str);
+    endpoint.state.sessions.find(id, principal)
+}
+
+/// Answers what was posted in a session.
+pub(super) async fn post(
+    endpoint: StreamableHttp,
+    parts: Parts,
+    id: Option<RequestId>,
+    wants_answer: bool,
+    take: impl FnOnce(&Arc<Connection>),
+) -> Response<ResponseBody> {
+    if !parts.headers.contains_key(SESSION_ID) {
+        let why = Error::invalid_request(
+            "this request belongs to a session, which Mcp-Session-Id must name: initialize opens one; a request of revision \
+             2026-07-28 needs none, but says its revision in `_meta`",
+        );
+        return answer::refuse(StatusCode::BAD_REQUEST, id.as_ref(), &why);
+    }
+    let Some(session) = find(&endpoint, &parts) else {
+        return no_session(id.as_ref());
+    };
+    let in_use = session.enter();
+    let branch = session.branch(origin(parts));
+    take(&branch);
+    if !wants_answer {
+        return answer::empty(StatusCode::ACCEPTED);
+    }
+    let waiting = Waiting {
+        session,
+        branch: Some(branch),
+        _in_use: in_use,
+    };
+    waiting.answer(endpoint).await
+}
+
+/// What a client is told that names no session, or one that is none of its own.
+pub(super) fn no_session(id: Option<&RequestId>) -> Response<ResponseBody> {
+    let why = Error::invalid_request(
+        "there is no such session: it has ended, or never was; open one with initialize",
+    );
+    answer::refuse(StatusCode::NOT_FOUND, id, &why)
+}
+
+/// A request whose answer has not begun. A client that goes away cancels nothing, but will not get it.
+struct Waiting {
+    session: Arc<Session>,
+    branch: Option<Arc<Connection>>,
+    _in_use: InUse,
+}
+
+impl Waiting {
+    /// The response: one message where there is one, a stream where there are more, or may be.
+    async fn answer(mut self, endpoint: StreamableHttp) -> Response<ResponseBody> {
+        let mut taken = Vec::new();
+        let Some(branch) = self.branch.clone() else {
+            return answer::empty(StatusCode::ACCEPTED);
+        };
+        let at_once = branch.outbox.reply(&mut taken).now_or_never();
+        let reply = match at_once {
+            Some(reply) => Some(reply),
+            None => select! {
+                biased;
+                reply = branch.outbox.reply(&mut taken) => Some(reply),
+                () = sleep_until(Instant::now() + KEEP_ALIVE) => None,
+            },
+        };
+        self.branch = None;
+        if reply == Some(Reply::Last) {
+            match messages(&taken).count() {
+                // Nothing is asked in a batch of notifications, and a request that was cancelled has no answer.
+                0 => return answer::empty(StatusCode::ACCEPTED),
+                1 => return answer::json(StatusCode::OK, taken),
+                _ => {}
+            }
+        }
+        let opening = Opening {
+            purpose: Purpose::Request,
+            resumed: None,
+            taken,
+            reply,
+            counted: None,
+        };
+        let store = endpoint.settings.events.clone();
+        streams::begin(&self.session, branch, store, opening)
+            .unwrap_or_else(|| answer::empty(StatusCode::CONFLICT))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(branch) = &self.branch {
+            branch.outbox.close();
+        }
+    }
+}

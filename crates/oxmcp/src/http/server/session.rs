@@ -1,0 +1,203 @@
+//! A session that `initialize` opened.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    select,
+    time::{Instant, sleep_until, timeout},
+};
+
+use crate::{
+    Error, Limits, Result, Revision, Server,
+    http::server::{endpoint::StreamableHttp, open::Entered, streams::Streams},
+    server::{ServerPeer, ServerSession},
+    session::{Connection, Origin, after},
+};
+
+/// How many bytes may wait for a client of a session that gets no stream of its own: few of them ever do.
+const MAX_WAITING: usize = 64 << 10;
+
+/// A session that `initialize` opened. Nobody drives its connection: each request brings its own branch of it, and what
+/// belongs to no request waits in the connection's outbox for the stream that the client gets by GET.
+pub(super) struct Session {
+    id: Box<str>,
+    principal: Option<Arc<str>>,
+    connection: Arc<Connection>,
+    peer: Arc<ServerPeer>,
+    pub(super) streams: Streams,
+    activity: Mutex<Activity>,
+    _entered: Entered,
+}
+
+struct Activity {
+    /// How many requests are answered, and streams open.
+    open: usize,
+    /// When that was none, or else when the session was opened.
+    last: Instant,
+}
+
+impl Session {
+    /// A session that `initialize` may open, for whom the request comes from.
+    pub(super) fn new(server: Server, origin: &Origin, entered: Entered) -> Result<Arc<Self>> {
+        let limits = server.features().limits.clone();
+        let limits = Limits {
+            max_unsent_bytes: limits.max_unsent_bytes.min(MAX_WAITING),
+            ..limits
+        };
+        let peer = ServerPeer::new(server);
+        let connection = Connection::new(Arc::clone(&peer) as _, limits);
+        Ok(Arc::new(Self {
+            id: new_id()?,
+            principal: origin.principal.clone(),
+            connection,
+            peer,
+            streams: Streams::default(),
+            activity: Mutex::new(Activity {
+                open: 0,
+                last: Instant::now(),
+            }),
+            _entered: entered,
+        }))
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(super) fn connection(&self) -> &Arc<Connection> {
+        &self.connection
+    }
+
+    /// Whether it belongs to whom a request comes from.
+    pub(super) fn belongs_to(&self, principal: Option<&str>) -> bool {
+        self.principal.as_deref() == principal
+    }
+
+    /// The revision that was agreed on. `None` where `initialize` failed.
+    pub(super) fn revision(&self) -> Option<Revision> {
+        self.peer.callers().legacy().map(|peer| peer.revision)
+    }
+
+    /// Why `initialize` was refused.
+    pub(super) fn peer(&self) -> &ServerPeer {
+        &self.peer
+    }
+
+    /// What belongs to one request goes to an outbox of its own.
+    pub(super) fn branch(&self, origin: Origin) -> Arc<Connection> {
+        let limits = self.peer.server().features().limits.max_unsent_bytes;
+        self.connection.branch(origin, limits)
+    }
+
+    /// The session lasts at least until what this returns is dropped.
+    pub(super) fn enter(self: &Arc<Self>) -> InUse {
+        self.lock().open += 1;
+        InUse(Arc::clone(self))
+    }
+
+    /// Ends it in the background.
+    pub(super) fn begin_close(&self) {
+        self.connection.begin_close();
+    }
+
+    /// Until when it lasts if nothing happens. `None` while something is open.
+    fn lasts_until(&self, idle: Duration) -> Option<Instant> {
+        let activity = self.lock();
+        (activity.open == 0).then(|| after(activity.last, idle))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Activity> {
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts a session that was opened in its place, and sees it to its end.
+pub(super) fn begin(endpoint: &StreamableHttp, session: &Arc<Session>) {
+    let handle = ServerSession::new(Arc::clone(&session.connection), Arc::clone(&session.peer));
+    session.peer.server().remember(&handle);
+    endpoint.state.sessions.insert(Arc::clone(session));
+    tokio::spawn(last(endpoint.clone(), Arc::clone(session)));
+}
+
+/// Waits until the session has to end, and ends it: what runs may finish within a bound.
+async fn last(endpoint: StreamableHttp, session: Arc<Session>) {
+    let connection = &session.connection;
+    let idle = endpoint.settings.limits.http_session_idle;
+    loop {
+        let look_again = session
+            .lasts_until(idle)
+            .unwrap_or_else(|| after(Instant::now(), idle));
+        select! {
+            biased;
+            () = connection.closing() => break,
+            () = sleep_until(look_again) => {}
+        }
+        let over = session.lasts_until(idle);
+        if over.is_some_and(|over| over <= Instant::now()) {
+            tracing::debug!(session = session.id(), "a session was idle for too long");
+            break;
+        }
+    }
+    endpoint.state.sessions.remove(session.id());
+    let limit = connection.limits.drain;
+    connection.in_flight().drain();
+    // What has not finished by then is cancelled with the rest.
+    let _ = timeout(limit, connection.in_flight().settled()).await;
+    connection.lane().flush(limit).await;
+    connection.end();
+    if let Some(store) = &endpoint.settings.events {
+        log(store.forget(session.id()).await);
+    }
+}
+
+/// What a store fails to do is no matter of the client.
+pub(super) fn log(done: Result<()>) {
+    if let Err(error) = done {
+        tracing::warn!(%error, "a store failed");
+    }
+}
+
+/// 128 random bits.
+fn new_id() -> Result<Box<str>> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::internal(format!("there is no randomness: {error}")))?;
+    Ok(data_encoding::HEXLOWER.encode(&bytes).into())
+}
+
+/// Something of a session is open.
+#[derive(Debug)]
+pub(super) struct InUse(Arc<Session>);
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let mut activity = self.0.lock();
+        activity.open -= 1;
+        activity.last = Instant::now();
+    }
+}
+
+/// Numbers for what belongs to one session.
+#[derive(Debug, Default)]
+pub(super) struct Numbers(AtomicU32);
+
+impl Numbers {
+    pub(super) fn next(&self) -> u32 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("connection", &self.connection)
+            .finish_non_exhaustive()
+    }
+}

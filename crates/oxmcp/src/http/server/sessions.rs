@@ -1,0 +1,75 @@
+//! The sessions of an endpoint, by id.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::http::server::{
+    open::{Entered, Open},
+    session::Session,
+};
+
+/// In so many parts the table is locked: requests of different sessions hardly ever wait for each other.
+const PARTS: usize = 16;
+
+type Part = Mutex<HashMap<Box<str>, Arc<Session>>>;
+
+/// The sessions of an endpoint, by id.
+#[derive(Default)]
+pub(super) struct Sessions {
+    parts: [Part; PARTS],
+    hasher: RandomState,
+    open: Arc<Open>,
+}
+
+impl Sessions {
+    /// Makes room for one more. `None` where there are as many as that.
+    pub(super) fn enter(&self, limit: usize) -> Option<Entered> {
+        self.open.enter_below(limit)
+    }
+
+    pub(super) fn insert(&self, session: Arc<Session>) {
+        let id = session.id().into();
+        self.part(session.id()).insert(id, session);
+    }
+
+    /// The session of this id. `None` for whoever it does not belong to, as if there were none.
+    pub(super) fn find(&self, id: &str, principal: Option<&str>) -> Option<Arc<Session>> {
+        let found = self.part(id).get(id).cloned()?;
+        found.belongs_to(principal).then_some(found)
+    }
+
+    pub(super) fn remove(&self, id: &str) {
+        self.part(id).remove(id);
+    }
+
+    /// Ends all of them, in the background.
+    pub(super) fn close_all(&self) {
+        for part in &self.parts {
+            let sessions = part.lock().unwrap_or_else(PoisonError::into_inner);
+            sessions.values().for_each(|session| session.begin_close());
+        }
+    }
+
+    /// Waits until there is none any more, and nothing that belongs to one. Cancel safe.
+    pub(super) async fn all_gone(&self) {
+        self.open.none().await;
+    }
+
+    fn part(&self, id: &str) -> MutexGuard<'_, HashMap<Box<str>, Arc<Session>>> {
+        let index = usize::try_from(self.hasher.hash_one(id) % PARTS as u64).unwrap_or_default();
+        let part = self.parts.get(index).unwrap_or(&self.parts[0]);
+        part.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sessions")
+            .field("open", &self.open)
+            .finish()
+    }
+}

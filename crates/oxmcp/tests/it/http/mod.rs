@@ -1,0 +1,4 @@
+//! HTTP, on both sides.
+
+#[cfg(feature = "http-server")]
+mod server;

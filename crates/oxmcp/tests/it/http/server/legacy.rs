@@ -1,0 +1,316 @@
+//! Sessions that `initialize` opens.
+
+use std::{sync::Arc, time::Duration};
+
+use http::StatusCode;
+use oxmcp::{
+    Limits, RequestContext, Server, Tool,
+    http::{Principal, StreamableHttp},
+};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::peer::{Event, Events, LEGACY, Session, builder, header, initialize, json, send};
+use crate::support::{calculator, idle, request};
+
+fn endpoint(server: &Server) -> StreamableHttp {
+    StreamableHttp::from(server.clone())
+}
+
+/// A tool that says that it runs, and waits to be released.
+fn steps(release: &Arc<Notify>) -> Tool {
+    let release = Arc::clone(release);
+    Tool::new("steps", "Report and wait", move |cx: RequestContext| {
+        let release = Arc::clone(&release);
+        async move {
+            for step in 1..=2 {
+                cx.progress(step).await;
+                release.notified().await;
+            }
+            "done"
+        }
+    })
+}
+
+fn call_steps(id: i64) -> Value {
+    let params = json!({"name": "steps", "arguments": {}, "_meta": {"progressToken": "t"}});
+    request(id, "tools/call", params)
+}
+
+#[tokio::test]
+async fn a_session_answers_its_calls_and_ends_with_delete() {
+    let server = calculator();
+    let session = Session::open(&endpoint(&server)).await;
+    assert_eq!(session.id.len(), 32, "128 bits");
+    assert_eq!(server.sessions().count(), 1);
+    let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
+    let answer = json(session.call(1, "tools/call", params).await).await;
+    assert_eq!(answer["result"]["content"][0]["text"], "3.0");
+    assert_eq!(session.delete().await.status(), StatusCode::NO_CONTENT);
+    let gone = session.call(2, "ping", json!({})).await;
+    assert_eq!(gone.status(), StatusCode::NOT_FOUND);
+    assert_eq!(json(gone).await["id"], 2);
+    session.endpoint.close().await;
+    assert_eq!(server.sessions().count(), 0);
+}
+
+#[tokio::test]
+async fn a_request_without_a_session_is_told_how_to_get_one() {
+    let endpoint = endpoint(&calculator());
+    let message = request(3, "tools/list", json!({}));
+    let response = send(&endpoint, builder("POST"), message.to_string()).await;
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    let answer = json(response).await;
+    assert_eq!(answer["id"], 3);
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("initialize")
+    );
+}
+
+#[tokio::test]
+async fn what_belongs_to_a_request_is_on_its_stream_with_ids() {
+    let release = Arc::new(Notify::new());
+    let session = Session::open(&endpoint(&calculator().tool(steps(&release)))).await;
+    let mut events = Events::of(session.post(&call_steps(5)).await);
+    let first = events.next().await.unwrap();
+    assert_eq!(
+        (first.id.as_deref(), first.data),
+        (Some("r0_1"), Value::Null)
+    );
+    let second = events.next().await.unwrap();
+    assert_eq!(second.data["params"]["progress"], 1.0);
+    release.notify_one();
+    assert_eq!(events.next().await.unwrap().data["params"]["progress"], 2.0);
+    release.notify_one();
+    let rest = events.rest().await;
+    assert_eq!(rest.len(), 1);
+    assert_eq!(rest[0].id.as_deref(), Some("r0_4"));
+    assert_eq!(rest[0].data["id"], 5);
+}
+
+#[tokio::test]
+async fn e4_a_stream_that_broke_is_resumed_where_it_broke() {
+    let release = Arc::new(Notify::new());
+    let session = Session::open(&endpoint(&calculator().tool(steps(&release)))).await;
+    let mut events = Events::of(session.post(&call_steps(5)).await);
+    events.next().await.unwrap();
+    let seen = events.next().await.unwrap().id.unwrap();
+    drop(events);
+    release.notify_one();
+    let mut resumed = Events::of(session.resume(&seen).await);
+    let next = resumed.next().await.unwrap();
+    assert_eq!(next.data["params"]["progress"], 2.0);
+    release.notify_one();
+    let rest: Vec<Event> = resumed.rest().await;
+    assert_eq!(rest[0].data["result"]["content"][0]["text"], "done");
+    // It is over, and can still be read.
+    let again = Events::of(session.resume(&seen).await).rest().await;
+    assert_eq!(again.len(), 2);
+    assert_eq!(again[1].data["id"], 5);
+}
+
+#[tokio::test]
+async fn attack_4_an_event_id_of_another_session_leads_nowhere() {
+    let release = Arc::new(Notify::new());
+    let endpoint = endpoint(&calculator().tool(steps(&release)));
+    let (one, other) = (
+        Session::open(&endpoint).await,
+        Session::open(&endpoint).await,
+    );
+    let mut events = Events::of(one.post(&call_steps(5)).await);
+    let seen = events.next().await.unwrap().id.unwrap();
+    assert_eq!(other.resume(&seen).await.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(one.resume("r7_1").await.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(
+        one.resume("nonsense").await.status(),
+        StatusCode::BAD_REQUEST
+    );
+}
+
+#[tokio::test]
+async fn attack_4_a_session_is_there_for_whom_it_belongs_to_alone() {
+    let endpoint = endpoint(&calculator());
+    let open = builder("POST").extension(Principal::new("ann"));
+    let opened = send(&endpoint, open, initialize(LEGACY, json!({})).to_string()).await;
+    let id = header(opened.headers(), "mcp-session-id").to_owned();
+    let status = async |principal: Option<&str>, method: &str| {
+        let mut builder = builder(method).header("mcp-session-id", &id);
+        if let Some(principal) = principal {
+            builder = builder.extension(Principal::new(principal));
+        }
+        let ping = request(1, "ping", json!({}));
+        send(&endpoint, builder, ping.to_string()).await.status()
+    };
+    for method in ["POST", "GET", "DELETE"] {
+        assert_eq!(status(Some("bob"), method).await, StatusCode::NOT_FOUND);
+        assert_eq!(status(None, method).await, StatusCode::NOT_FOUND);
+    }
+    assert_eq!(status(Some("ann"), "POST").await, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn attack_4_a_second_get_never_steals_the_stream() {
+    let server = calculator();
+    let session = Session::open(&endpoint(&server)).await;
+    let mut events = Events::of(session.get().await);
+    assert_eq!(session.get().await.status(), StatusCode::CONFLICT);
+    let _ = server.clone().tool(idle("another"));
+    let told = events.next().await.unwrap();
+    assert_eq!(told.data["method"], "notifications/tools/list_changed");
+    drop(events);
+    // The place is free as soon as the pump has seen it.
+    tokio::task::yield_now().await;
+    tokio::task::yield_now().await;
+    let resumed = session.resume(&told.id.unwrap()).await;
+    assert_eq!(resumed.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_cancels_nothing() {
+    let release = Arc::new(Notify::new());
+    let done = Arc::new(Notify::new());
+    let notify = (Arc::clone(&release), Arc::clone(&done));
+    let tool = Tool::new("work", "Work", move |cx: RequestContext| {
+        let (release, done) = notify.clone();
+        async move {
+            cx.progress(1).await;
+            release.notified().await;
+            assert!(!cx.is_cancelled());
+            done.notify_one();
+        }
+    });
+    let session = Session::open(&endpoint(&calculator().tool(tool))).await;
+    let params = json!({"name": "work", "arguments": {}, "_meta": {"progressToken": 1}});
+    drop(session.call(1, "tools/call", params).await);
+    release.notify_one();
+    done.notified().await;
+}
+
+#[tokio::test]
+async fn a_handler_that_ends_its_stream_is_asked_again_later() {
+    let release = Arc::new(Notify::new());
+    let held = Arc::clone(&release);
+    let tool = Tool::new("poll", "Answer later", move |cx: RequestContext| {
+        let release = Arc::clone(&held);
+        async move {
+            cx.close_stream(Duration::from_millis(500));
+            release.notified().await;
+            "late"
+        }
+    });
+    let session = Session::open(&endpoint(&calculator().tool(tool))).await;
+    let params = json!({"name": "poll", "arguments": {}});
+    let events = Events::of(session.call(1, "tools/call", params).await)
+        .rest()
+        .await;
+    let last = events.last().unwrap();
+    assert_eq!((last.retry, &last.data), (Some(500), &Value::Null));
+    assert_eq!(
+        events[0].id.as_deref(),
+        Some("r0_1"),
+        "it begins with an id"
+    );
+    release.notify_one();
+    let rest = Events::of(session.resume(last.id.as_deref().unwrap()).await);
+    let rest = rest.rest().await;
+    assert_eq!(rest[0].data["result"]["content"][0]["text"], "late");
+}
+
+#[tokio::test]
+async fn the_server_asks_on_the_stream_of_the_call() {
+    #[derive(Debug, serde::Deserialize, serde::Serialize, oxmcp::JsonSchema)]
+    struct Name {
+        name: String,
+    }
+
+    let tool = Tool::new("greet", "Greet", |cx: RequestContext| async move {
+        let Name { name } = cx.ask("name", "Who are you?").await?;
+        Ok::<_, oxmcp::ToolError>(format!("Hello, {name}!"))
+    });
+    let endpoint = endpoint(&calculator().tool(tool));
+    let session = Session::open_in(&endpoint, LEGACY, json!({"elicitation": {}})).await;
+    let params = json!({"name": "greet", "arguments": {}});
+    let mut events = Events::of(session.call(1, "tools/call", params).await);
+    events.next().await.unwrap();
+    let question = events.next().await.unwrap().data;
+    assert_eq!(question["method"], "elicitation/create");
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"],
+        "result": {"action": "accept", "content": {"name": "Ann"}}});
+    assert_eq!(session.post(&answer).await.status(), StatusCode::ACCEPTED);
+    let answer = events.next().await.unwrap().data;
+    assert_eq!(answer["result"]["content"][0]["text"], "Hello, Ann!");
+}
+
+#[tokio::test]
+async fn a_batch_is_answered_as_a_whole() {
+    let session = Session::open_in(&endpoint(&calculator()), "2025-03-26", json!({})).await;
+    let batch = json!([request(1, "ping", json!({})), request(2, "ping", json!({}))]);
+    let answer = json(session.post(&batch).await).await;
+    assert_eq!(answer.as_array().unwrap().len(), 2);
+    let batch = json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]);
+    assert_eq!(session.post(&batch).await.status(), StatusCode::ACCEPTED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w13_an_idle_session_ends_but_not_while_a_stream_is_open() {
+    let server = calculator();
+    let limits = Limits {
+        http_session_idle: Duration::from_secs(60),
+        ..Limits::default()
+    };
+    let endpoint = endpoint(&server).limits(limits);
+    let session = Session::open(&endpoint).await;
+    let events = Events::of(session.get().await);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(server.sessions().count(), 1);
+    drop(events);
+    tokio::time::sleep(Duration::from_secs(121)).await;
+    assert_eq!(server.sessions().count(), 0);
+    let gone = session.call(1, "ping", json!({})).await;
+    assert_eq!(gone.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn w15_there_are_no_more_sessions_than_the_limit() {
+    let limits = Limits {
+        max_http_sessions: 1,
+        ..Limits::default()
+    };
+    let endpoint = endpoint(&calculator()).limits(limits);
+    let session = Session::open(&endpoint).await;
+    let open = async || {
+        let initialize = initialize(LEGACY, json!({}));
+        send(&endpoint, builder("POST"), initialize.to_string())
+            .await
+            .status()
+    };
+    assert_eq!(open().await, StatusCode::SERVICE_UNAVAILABLE);
+    session.delete().await;
+    while open().await != StatusCode::OK {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn e2_closing_the_endpoint_ends_its_sessions_and_lets_what_runs_finish() {
+    let release = Arc::new(Notify::new());
+    let server = calculator().tool(steps(&release));
+    let session = Session::open(&endpoint(&server)).await;
+    let mut events = Events::of(session.post(&call_steps(5)).await);
+    events.next().await.unwrap();
+    events.next().await.unwrap();
+    let stream = Events::of(session.get().await);
+    release.notify_one();
+    let finish = async {
+        events.next().await.unwrap();
+        release.notify_one();
+        events.rest().await
+    };
+    let (answered, rest, ()) = tokio::join!(finish, stream.rest(), session.endpoint.close());
+    assert_eq!(answered[0].data["id"], 5);
+    assert!(rest.is_empty());
+    assert_eq!(server.sessions().count(), 0);
+}

@@ -1,0 +1,5 @@
+//! The endpoint.
+
+mod legacy;
+mod modern;
+mod peer;

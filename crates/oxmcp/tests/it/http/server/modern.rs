@@ -1,0 +1,174 @@
+//! Modern requests: each answered on its own.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use oxmcp::{
+    ErrorCode, RequestContext, Server, Tool, ToolError,
+    http::{Principal, StreamableHttp},
+};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use super::peer::{Events, call_modern, header, json, modern_builder, send};
+use crate::support::{calculator, modern};
+
+fn endpoint(server: &Server) -> StreamableHttp {
+    StreamableHttp::from(server.clone())
+}
+
+/// A tool that reports progress, then waits to be released.
+fn slow(release: &Arc<Notify>) -> Tool {
+    let release = Arc::clone(release);
+    Tool::new("slow", "Take a while", move |cx: RequestContext| {
+        let release = Arc::clone(&release);
+        async move {
+            cx.progress(1).total(2).await;
+            release.notified().await;
+            "done"
+        }
+    })
+}
+
+#[tokio::test]
+async fn a_call_is_answered_as_json() {
+    let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
+    let response = call_modern(&endpoint(&calculator()), "tools/call", params).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let answer = json(response).await;
+    assert_eq!(answer["result"]["content"][0]["text"], "3.0");
+    assert_eq!(answer["result"]["resultType"], "complete");
+}
+
+#[tokio::test]
+async fn what_a_handler_sends_first_makes_it_a_stream() {
+    let release = Arc::new(Notify::new());
+    let endpoint = endpoint(&calculator().tool(slow(&release)));
+    let mut message = modern(7, "tools/call", json!({"name": "slow", "arguments": {}}));
+    message["params"]["_meta"]["progressToken"] = json!("p");
+    let response = send(&endpoint, modern_builder(&message), message.to_string()).await;
+    assert_eq!(
+        header(response.headers(), "cache-control"),
+        "no-cache, no-transform"
+    );
+    let mut events = Events::of(response);
+    let first = events.next().await.unwrap();
+    assert_eq!(first.data["method"], "notifications/progress");
+    assert_eq!(first.id, None, "there is nothing to resume");
+    release.notify_one();
+    let rest = events.rest().await;
+    assert_eq!(rest.len(), 1);
+    assert_eq!(rest[0].data["id"], 7);
+    assert_eq!(rest[0].data["result"]["content"][0]["text"], "done");
+}
+
+#[tokio::test]
+async fn w8_a_client_that_goes_away_cancels_its_request() {
+    let (seen, stopped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let notify = (Arc::clone(&seen), Arc::clone(&stopped));
+    let tool = Tool::new("wait", "Wait for ever", move |cx: RequestContext| {
+        let (seen, stopped) = notify.clone();
+        async move {
+            seen.notify_one();
+            cx.cancelled().await;
+            stopped.notify_one();
+        }
+    });
+    let endpoint = endpoint(&calculator().tool(tool));
+    let params = json!({"name": "wait", "arguments": {}});
+    tokio::select! {
+        _ = call_modern(&endpoint, "tools/call", params) => panic!("it is never answered"),
+        () = seen.notified() => {}
+    }
+    stopped.notified().await;
+}
+
+#[tokio::test]
+async fn a_listen_is_acknowledged_and_told_what_changes_on_another_connection() {
+    let server = calculator();
+    let endpoint = endpoint(&server);
+    let params = json!({"notifications": {"toolsListChanged": true}});
+    let mut events = Events::of(call_modern(&endpoint, "subscriptions/listen", params).await);
+    let first = events.next().await.unwrap().data;
+    assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
+    let _ = server.clone().tool(crate::support::idle("another"));
+    let changed = events.next().await.unwrap().data;
+    assert_eq!(changed["method"], "notifications/tools/list_changed");
+    let meta = &changed["params"]["_meta"];
+    assert_eq!(meta["io.modelcontextprotocol/subscriptionId"], 1);
+}
+
+#[tokio::test]
+async fn e2_closing_the_endpoint_ends_its_subscriptions_with_their_result() {
+    let endpoint = endpoint(&calculator());
+    let params = json!({"notifications": {"toolsListChanged": true}});
+    let mut events = Events::of(call_modern(&endpoint, "subscriptions/listen", params).await);
+    events.next().await.unwrap();
+    let (rest, ()) = tokio::join!(events.rest(), endpoint.close());
+    assert_eq!(rest.len(), 1);
+    assert_eq!(rest[0].data["result"]["resultType"], "complete");
+    let refused = call_modern(&endpoint, "tools/list", json!({})).await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test]
+async fn only_what_no_handler_saw_has_a_status_of_its_own() {
+    let refuse = |code: ErrorCode| {
+        move || async move { Err::<String, _>(ToolError::from(oxmcp::Error::protocol(code, "no"))) }
+    };
+    let server = calculator()
+        .tool(Tool::new(
+            "unknown",
+            "Say -32601",
+            refuse(ErrorCode::METHOD_NOT_FOUND),
+        ))
+        .tool(Tool::new(
+            "capability",
+            "Say -32021",
+            refuse(ErrorCode::MISSING_CLIENT_CAPABILITY),
+        ));
+    let endpoint = endpoint(&server);
+    let status = async |method: &str, name: &str| {
+        let params = json!({"name": name, "arguments": {}});
+        call_modern(&endpoint, method, params).await.status()
+    };
+    assert_eq!(status("tools/call", "unknown").await, StatusCode::OK);
+    assert_eq!(
+        status("tools/call", "capability").await,
+        StatusCode::BAD_REQUEST
+    );
+    assert_eq!(status("tools/call", "nothing").await, StatusCode::OK);
+    assert_eq!(
+        status("prompts/get", "nothing").await,
+        StatusCode::NOT_FOUND
+    );
+}
+
+#[tokio::test]
+async fn d4_handlers_see_the_request_and_what_middleware_put_into_it() {
+    let tool = Tool::new("whoami", "Say who calls", |cx: RequestContext| async move {
+        let request = cx.http_request().unwrap();
+        let principal = request.extensions.get::<Principal>().unwrap();
+        format!("{} at {}", principal.as_str(), request.uri)
+    });
+    let endpoint = endpoint(&calculator().tool(tool));
+    let message = modern(1, "tools/call", json!({"name": "whoami", "arguments": {}}));
+    let builder = modern_builder(&message).extension(Principal::new("ann"));
+    let answer = json(send(&endpoint, builder, message.to_string()).await).await;
+    assert_eq!(answer["result"]["content"][0]["text"], "ann at /mcp");
+}
+
+#[tokio::test]
+async fn d1_the_callback_chooses_the_server_by_the_request() {
+    let endpoint = StreamableHttp::new(|request| {
+        let tenant = request.headers.get("x-tenant")?.to_str().ok()?;
+        Some(Server::new(tenant, "1").tool(crate::support::add()))
+    });
+    let message = modern(1, "server/discover", json!({}));
+    let builder = modern_builder(&message).header("x-tenant", "acme");
+    let answer = json(send(&endpoint, builder, message.to_string()).await).await;
+    let info = &answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"];
+    assert_eq!(info["name"], "acme");
+    let refused = send(&endpoint, modern_builder(&message), message.to_string()).await;
+    assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
+}
