@@ -136,17 +136,34 @@ pub struct Row {
     pub since: Revision,
     /// The last revision that has it.
     pub until: Revision,
+    /// The member of its params that says what it is about, where there is one: over HTTP the header `Mcp-Name` repeats it,
+    /// from 2026-07-28 on.
+    /// See [standard headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#standard-request-headers).
+    pub named: Option<&'static str>,
 }
 
 impl Row {
     const fn request<M: Method>(since: Revision, until: Revision) -> Self {
-        let name = M::NAME;
-        Self { name, since, until }
+        Self::new(M::NAME, since, until)
     }
 
     const fn notification<N: Notification>(since: Revision, until: Revision) -> Self {
-        let name = N::NAME;
-        Self { name, since, until }
+        Self::new(N::NAME, since, until)
+    }
+
+    const fn new(name: &'static str, since: Revision, until: Revision) -> Self {
+        let named = None;
+        Self {
+            name,
+            since,
+            until,
+            named,
+        }
+    }
+
+    const fn named(mut self, member: &'static str) -> Self {
+        self.named = Some(member);
+        self
     }
 
     /// Whether a revision has the method.
@@ -186,12 +203,12 @@ const LATEST: Revision = Revision::LATEST;
 
 /// The requests that clients make, the frequent ones first.
 pub const REQUESTS_TO_SERVER: &[Row] = &[
-    Row::request::<CallTool>(FIRST, LATEST),
+    Row::request::<CallTool>(FIRST, LATEST).named("name"),
     Row::request::<ListTools>(FIRST, LATEST),
-    Row::request::<ReadResource>(FIRST, LATEST),
+    Row::request::<ReadResource>(FIRST, LATEST).named("uri"),
     Row::request::<ListResources>(FIRST, LATEST),
     Row::request::<ListResourceTemplates>(FIRST, LATEST),
-    Row::request::<GetPrompt>(FIRST, LATEST),
+    Row::request::<GetPrompt>(FIRST, LATEST).named("name"),
     Row::request::<ListPrompts>(FIRST, LATEST),
     Row::request::<Complete>(FIRST, LATEST),
     Row::request::<Ping>(FIRST, LEGACY),

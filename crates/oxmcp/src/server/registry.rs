@@ -85,6 +85,12 @@ impl<T: Feature> Registry<T> {
         self.features.get(id).filter(|it| it.is_visible(cx))
     }
 
+    /// The feature of that id, whoever sees it.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn find(&self, id: &str) -> Option<&T> {
+        self.features.get(id).map(|feature| &**feature)
+    }
+
     /// Whether there is a feature of that id, whoever sees it.
     pub(crate) fn contains(&self, id: &str) -> bool {
         self.features.contains_key(id)

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::{RegisteredTool, Tool};
+#[cfg(feature = "http-server")]
+use crate::protocol::http_headers::ParamHeaders;
 use crate::{
     Result,
     json::Text,
@@ -56,6 +58,15 @@ impl Named for RegisteredTool {
 
     fn work(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {
         self.call(context, arguments)
+    }
+}
+
+#[cfg(feature = "http-server")]
+impl Features {
+    /// Which arguments of a tool headers repeat. `None` where there are none, and where there is no such tool.
+    #[cfg_attr(not(test), expect(dead_code, reason = "who asks comes next"))]
+    pub(crate) fn param_headers(&self, tool: &str) -> Option<&ParamHeaders> {
+        self.tools.find(tool)?.param_headers()
     }
 }
 
@@ -114,5 +125,37 @@ impl Server {
     pub fn cache_tools(self, hint: CacheHint) -> Self {
         self.change(|features| features.tools.cache = hint);
         self
+    }
+}
+
+#[cfg(feature = "http-server")]
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(schema: serde_json::Value) -> Tool {
+        Tool::dynamic("move", "Move it", schema, |_, _| async { Ok("moved") })
+    }
+
+    #[test]
+    fn headers_of_arguments_are_found_out_when_a_tool_is_added() {
+        let annotated = |name: &str| {
+            let region = json!({"type": "string", "x-mcp-header": name});
+            json!({"type": "object", "properties": {"region": region}})
+        };
+        let server = Server::new("mover", "1.0.0");
+        server.add_tools([tool(annotated("Region"))]).unwrap();
+        assert!(server.features().param_headers("move").is_some());
+        assert!(server.features().param_headers("stay").is_none());
+        let error = server.add_tools([tool(annotated("Re gion"))]).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.contains("\"move\"") && message.contains("/properties/region"),
+            "{message}"
+        );
+        server.add_tools([tool(json!({"type": "object"}))]).unwrap();
+        assert!(server.features().param_headers("move").is_none());
     }
 }

@@ -5,6 +5,8 @@ use super::{
     definition::of_tool,
     handler::{ErasedHandler, Finish},
 };
+#[cfg(feature = "http-server")]
+use crate::protocol::http_headers::ParamHeaders;
 use crate::{
     Error, Result,
     json::Text,
@@ -22,6 +24,9 @@ pub(crate) struct RegisteredTool {
     handler: ErasedHandler,
     pub(super) visibility: Option<Visibility>,
     pub(super) asks: Asks,
+    /// The arguments that headers repeat, over HTTP.
+    #[cfg(feature = "http-server")]
+    param_headers: ParamHeaders,
     pace: Arc<Pace>,
 }
 
@@ -44,6 +49,9 @@ impl RegisteredTool {
         input
             .ensure_object()
             .map_err(|error| of_tool(&definition.name, &error))?;
+        #[cfg(feature = "http-server")]
+        let param_headers = ParamHeaders::of(Text::from(input.as_raw()))
+            .map_err(|reason| of_tool(&definition.name, &Error::misuse(reason)))?;
         definition.input_schema = input.as_raw().into();
         definition.output_schema = output.as_ref().map(|output| output.as_raw().into());
         Ok(Arc::new(Self {
@@ -53,6 +61,8 @@ impl RegisteredTool {
             handler,
             visibility,
             asks,
+            #[cfg(feature = "http-server")]
+            param_headers,
             pace: Arc::new(if spawned { Pace::slow() } else { Pace::new() }),
         }))
     }
@@ -79,6 +89,12 @@ impl RegisteredTool {
             let failed = self.finish(Err(error));
             Box::pin(async { failed })
         })
+    }
+
+    /// The arguments that headers repeat, where there are any.
+    #[cfg(feature = "http-server")]
+    pub(super) fn param_headers(&self) -> Option<&ParamHeaders> {
+        Some(&self.param_headers).filter(|headers| !headers.is_empty())
     }
 
     pub(super) fn name(&self) -> &str {
