@@ -64,6 +64,9 @@ pub struct Limits {
     pub max_request_state: usize,
     /// How many messages a batch may hold (2025-03-26 only). Default: 128.
     pub max_batch: usize,
+    /// How many connections an address that is served over HTTP takes at once; more wait until one has ended. Default: 4096,
+    /// each some 16 KiB while nothing is asked, and a client that listens has one or two.
+    pub max_connections: usize,
     /// How long running handlers may go on after the peer has closed its side or the session was closed.
     /// Default: 10 s, which is what clients commonly wait before they kill a server.
     pub drain: Duration,
@@ -94,6 +97,7 @@ impl Default for Limits {
             max_queued_progress: 16_384,
             max_request_state: 64 << 10,
             max_batch: 128,
+            max_connections: 4096,
             drain: Duration::from_secs(10),
             cancel_grace: Duration::from_secs(1),
             max_rounds: 10,

@@ -3,6 +3,7 @@
 //! | | feature | |
 //! |---|---|---|
 //! | [`StreamableHttp`] | `http-server` | a server behind a URL: a tower service, or `serve(addr)` |
+//! | [`Serving`] | `http-server` | an address that is served |
 //! | [`Principal`] | `http-server` | who makes a request, as the middleware in front has found out |
 //! | `Endpoint` | `http-client` | a URL to connect a client to |
 //!
@@ -14,4 +15,4 @@ mod client;
 mod server;
 
 #[cfg(feature = "http-server")]
-pub use server::{Principal, ResponseBody, StreamableHttp};
+pub use server::{Principal, ResponseBody, Serving, StreamableHttp};

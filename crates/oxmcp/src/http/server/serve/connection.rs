@@ -1,0 +1,126 @@
+//! One connection.
+
+use std::{
+    convert::Infallible,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Buf;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+    service::{TowerToHyperService, TowerToHyperServiceFuture},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    select,
+    sync::oneshot,
+    time::sleep,
+};
+use tower_service::Service;
+
+/// How long the head of a request may take, and how long a connection over HTTP/1 may wait for the next one. Clients give up
+/// their idle connections after 90 s at most: so it is them who do, and no request is lost on its way.
+const HEAD: Duration = Duration::from_secs(100);
+/// How much is read ahead at most, which is also the longest head of a request: several times what proxies let through.
+const READ_AHEAD: usize = 64 << 10;
+/// How often clients over HTTP/2 are asked for a sign of life, and how long they have to give it. Over HTTP/1 what is
+/// written finds out.
+const PING: Duration = Duration::from_secs(30);
+const PONG: Duration = Duration::from_secs(20);
+
+/// How connections are spoken to: HTTP/1, and HTTP/2 with those that begin with its preface.
+#[derive(Clone)]
+pub(super) struct Protocols(Arc<auto::Builder<TokioExecutor>>);
+
+impl Protocols {
+    pub(super) fn new() -> Self {
+        let mut builder = auto::Builder::new(TokioExecutor::new());
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD)
+            .max_buf_size(READ_AHEAD)
+            // A client that closes its side has gone: so its request is dropped, which ends what is done for it.
+            .half_close(false);
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PING)
+            .keep_alive_timeout(PONG);
+        Self(Arc::new(builder))
+    }
+}
+
+/// Serves the requests of a connection, until it ends. Told to finish, it does so once the requests that it has are answered.
+pub(super) async fn attend<I, S, B>(
+    io: I,
+    service: S,
+    protocols: Protocols,
+    mut finish: oneshot::Receiver<()>,
+) where
+    I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send + 'static,
+    B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
+{
+    let heard = Arc::<AtomicBool>::default();
+    let service = Heard {
+        service: TowerToHyperService::new(service),
+        heard: Arc::clone(&heard),
+    };
+    let mut connection = pin!(protocols.0.serve_connection(TokioIo::new(io), service));
+    let mut silence = pin!(sleep(HEAD));
+    let (mut finishing, mut silent) = (false, true);
+    loop {
+        select! {
+            biased;
+            result = connection.as_mut() => {
+                if let Err(error) = result {
+                    tracing::debug!(%error, "a connection broke");
+                }
+                return;
+            }
+            _ = &mut finish, if !finishing => {
+                finishing = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            // Until it is known which version a client speaks, nobody else looks at the clock.
+            () = &mut silence, if silent => {
+                silent = false;
+                if !heard.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A service that knows whether it has ever been asked.
+struct Heard<S> {
+    service: TowerToHyperService<S>,
+    heard: Arc<AtomicBool>,
+}
+
+impl<S> hyper::service::Service<Request<Incoming>> for Heard<S>
+where
+    S: Service<Request<Incoming>> + Clone,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = TowerToHyperServiceFuture<S, Request<Incoming>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        self.heard.store(true, Ordering::Relaxed);
+        self.service.call(request)
+    }
+}
