@@ -5,7 +5,7 @@
 //! | [`StreamableHttp`] | `http-server` | a server behind a URL: a tower service, or `serve(addr)` |
 //! | [`Serving`] | `http-server` | an address that is served |
 //! | [`Principal`] | `http-server` | who makes a request, as the middleware in front has found out |
-//! | `Endpoint` | `http-client` | a URL to connect a client to |
+//! | [`Endpoint`] | `http-client` | a URL to connect a client to |
 //!
 //! See [transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports).
 
@@ -14,5 +14,7 @@ mod client;
 #[cfg(feature = "http-server")]
 mod server;
 
+#[cfg(feature = "http-client")]
+pub use client::{Endpoint, EndpointReader, EndpointWriter, HttpBody, HttpClient, Reconnect};
 #[cfg(feature = "http-server")]
 pub use server::{Principal, ResponseBody, Serving, StreamableHttp};

@@ -1,4 +1,28 @@
 //! The client's side of HTTP.
 
+mod answer;
+mod default_client;
+mod endpoint;
+mod engine;
+mod fingerprint;
+mod gate;
+mod halves;
+mod http_client;
+mod link;
 mod mirror;
 mod outgoing;
+mod post;
+mod reconnect;
+mod redirect;
+mod renew;
+mod resume;
+mod session;
+mod sse_2024;
+mod stream;
+mod taker;
+mod wire;
+
+pub use endpoint::Endpoint;
+pub use halves::{EndpointReader, EndpointWriter};
+pub use http_client::{HttpBody, HttpClient};
+pub use reconnect::Reconnect;

@@ -1,0 +1,197 @@
+//! What is in an HTTP answer.
+
+use bytes::{Bytes, BytesMut};
+use http::{Response, StatusCode, header::CONTENT_TYPE};
+
+use super::http_client::HttpBody;
+use crate::{
+    Error, Result,
+    json::{Cursor, Syntax, Text},
+    jsonrpc::{Envelope, Params, RequestId},
+};
+
+/// How much of the body of an error is read: more than any JSON-RPC error has.
+const MAX_ERROR_BODY: usize = 64 << 10;
+/// How much of one that is none is shown, in characters.
+const SHOWN: usize = 200;
+
+/// In which form the server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Json,
+    Events,
+    /// Neither, or nothing.
+    Other,
+}
+
+impl Form {
+    pub(super) fn of<B>(response: &Response<B>) -> Self {
+        let form = response.headers().get(CONTENT_TYPE);
+        let form = form.and_then(|it| it.to_str().ok()).unwrap_or_default();
+        let form = form.split(';').next().unwrap_or_default().trim();
+        if form.eq_ignore_ascii_case("application/json") {
+            Self::Json
+        } else if form.eq_ignore_ascii_case("text/event-stream") {
+            Self::Events
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// Reads a whole body. `None` where it is longer than `limit`.
+pub(super) async fn read_body(body: &mut HttpBody, limit: usize) -> Result<Option<Bytes>> {
+    let Some(first) = body.chunk().await? else {
+        return Ok(Some(Bytes::new()));
+    };
+    if first.len() > limit {
+        return Ok(None);
+    }
+    // Most bodies are one chunk, and are not copied.
+    let mut whole = BytesMut::new();
+    while let Some(chunk) = body.chunk().await? {
+        if whole.is_empty() {
+            whole.extend_from_slice(&first);
+        }
+        if whole.len() + chunk.len() > limit {
+            return Ok(None);
+        }
+        whole.extend_from_slice(&chunk);
+    }
+    Ok(Some(if whole.is_empty() {
+        first
+    } else {
+        whole.freeze()
+    }))
+}
+
+/// Reads a body that nobody wants, so that the connection can be used again.
+pub(super) async fn discard(mut body: HttpBody) {
+    let _ = read_body(&mut body, MAX_ERROR_BODY).await;
+}
+
+/// What an answer that is no success says.
+pub(super) async fn refusal(response: Response<HttpBody>) -> Error {
+    let (head, mut body) = response.into_parts();
+    let body = read_body(&mut body, MAX_ERROR_BODY).await;
+    refused(head.status, &body.ok().flatten().unwrap_or_default())
+}
+
+/// The same, of a body that has been read. A JSON-RPC error in it is the answer, whatever id it names: each request brought
+/// one message.
+fn refused(status: StatusCode, body: &[u8]) -> Error {
+    let mut params = Text::UNREAD;
+    if let Ok(Envelope::Response(response)) = Envelope::parse(body, &mut params)
+        && let Err(error) = response.outcome
+    {
+        return Error::from(error).with_http_status(status.as_u16());
+    }
+    let said = excerpt(body);
+    let colon = if said.is_empty() { "" } else { ": " };
+    let hint = match status {
+        StatusCode::UNAUTHORIZED => "; it wants credentials, or other ones",
+        StatusCode::FORBIDDEN => "; these credentials, or none, do not give access",
+        _ => "",
+    };
+    let text = format!("the server answered {status}{colon}{said}{hint}");
+    Error::http(status.as_u16(), text)
+}
+
+/// The beginning of a text that somebody else wrote, in one line.
+fn excerpt(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut line = String::new();
+    for word in clean.collect::<String>().split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+/// Whether a message answers the request with this id, found out with a look at its beginning where that suffices.
+pub(super) fn answers(message: &[u8], id: &RequestId) -> bool {
+    let Ok(text) = std::str::from_utf8(message) else {
+        return false;
+    };
+    let mut found = None;
+    let mut answered = false;
+    // What stops early is no error here: the message is checked by whoever takes it.
+    let _ = Cursor::new(text).whole(|key, cursor| {
+        if key.is_str("method") {
+            answered = false;
+            return Err(Syntax);
+        }
+        let outcome = key.is_str("result") || key.is_str("error");
+        answered |= outcome;
+        if outcome && found.is_some() {
+            return Err(Syntax);
+        }
+        let value = cursor.value()?;
+        if key.is_str("id") {
+            found = RequestId::from_text(value);
+            if answered {
+                return Err(Syntax);
+            }
+        }
+        Ok(())
+    });
+    answered && found.as_ref() == Some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_told_from_all_else() {
+        let one = RequestId::from(1);
+        let table = [
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, true),
+            (r#"{"result":{},"jsonrpc":"2.0","id":1}"#, true),
+            (r#"{"id":1,"error":{"code":1,"message":""}}"#, true),
+            (r#"{"id":2,"result":{}}"#, false),
+            (r#"{"id":"1","result":{}}"#, false),
+            (r#"{"id":1,"method":"ping"}"#, false),
+            (r#"{"method":"x","id":1,"result":{}}"#, false),
+            (r#"{"id":null,"error":{"code":1,"message":""}}"#, false),
+            (r#"[{"id":1,"result":{}}]"#, false),
+            ("", false),
+        ];
+        for (message, expected) in table {
+            assert_eq!(answers(message.as_bytes(), &one), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn attack_7_what_a_server_says_with_an_error_is_short_and_clean() {
+        let body = format!("<p>\u{1b}[31mno\r\n\t{}\u{0}", "x".repeat(1 << 20));
+        let error = refused(StatusCode::BAD_GATEWAY, body.as_bytes());
+        assert_eq!(error.http_status(), Some(502));
+        assert!(error.message().len() < 300, "{error}");
+        assert!(!error.message().contains(char::is_control), "{error}");
+        assert!(
+            error
+                .message()
+                .starts_with("the server answered 502 Bad Gateway: <p> [31mno xxx")
+        );
+    }
+
+    #[test]
+    fn an_error_in_the_body_is_the_answer() {
+        let body = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}"#;
+        let error = refused(StatusCode::NOT_FOUND, body);
+        assert_eq!(
+            (error.code().into(), error.http_status()),
+            (-32601_i64, Some(404))
+        );
+        assert!(error.is_protocol());
+        assert!(refused(StatusCode::UNAUTHORIZED, b"").is_unauthorized());
+        assert!(!refused(StatusCode::FORBIDDEN, b"").is_unauthorized());
+    }
+}

@@ -1,0 +1,238 @@
+//! The URL of a server, as a transport.
+
+use std::{fmt, sync::Arc};
+
+use data_encoding::BASE64;
+use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
+use reqwest::Url;
+
+use super::{
+    default_client::DefaultClient,
+    engine::Engine,
+    fingerprint::fingerprint,
+    halves::{EndpointReader, EndpointWriter, halves},
+    http_client::{AnyClient, HttpClient},
+    link::Link,
+    reconnect::Reconnect,
+    redirect::shown,
+    wire::Wire,
+};
+use crate::{Error, Limits, Result, transport::Transport};
+
+/// A server behind a URL, to connect a [`Client`](crate::Client) to.
+///
+/// Every transport over HTTP that the protocol ever had is spoken: a modern server is sent each request by itself, a
+/// legacy one has its session, its streams and their resumption, and one of 2024-11-05 is found out where it refuses
+/// the others. Streams that break off are taken up again, and a session that the server has lost is opened anew, with
+/// what was subscribed to in it; calls that may then do harm twice fail with an error that says so.
+///
+/// ```no_run
+/// use oxmcp::{Client, http::Endpoint};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> oxmcp::Result<()> {
+/// let endpoint = Endpoint::new("https://example.com/mcp").bearer_token("…");
+/// let session = Client::new("my-app", "1.0.0").connect(endpoint).await?;
+/// println!("{:?}", session.server_info());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Redirects are followed within the server's origin, and nowhere else: what is sent was meant for that server.
+/// See [streamable HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http).
+#[must_use = "a client connects to it"]
+pub struct Endpoint {
+    url: Option<Url>,
+    headers: HeaderMap,
+    client: Option<Arc<dyn AnyClient>>,
+    /// Whether the client is the user's own.
+    own_client: bool,
+    reconnect: Reconnect,
+    only_2024: bool,
+    max_message: Option<usize>,
+    /// What is wrong with what was given: who connects is told.
+    problem: Option<String>,
+}
+
+impl Endpoint {
+    /// The server at this URL, with `http` or `https`. What is wrong with a URL is said when a client connects.
+    ///
+    /// A user name and a password in it are sent as `Authorization: Basic …`.
+    pub fn new(url: impl AsRef<str>) -> Self {
+        let mut endpoint = Self {
+            url: None,
+            headers: HeaderMap::new(),
+            client: None,
+            own_client: false,
+            reconnect: Reconnect::default(),
+            only_2024: false,
+            max_message: None,
+            problem: None,
+        };
+        match read_url(url.as_ref()) {
+            Ok((url, credentials)) => {
+                endpoint.url = Some(url);
+                endpoint
+                    .headers
+                    .extend(credentials.map(|it| (AUTHORIZATION, it)));
+            }
+            Err(problem) => endpoint.problem = Some(problem),
+        }
+        endpoint
+    }
+
+    /// A server that speaks the transport of 2024-11-05: the URL of its stream of events, which often ends with `/sse`.
+    /// [`new`](Self::new) finds that out by itself, at the price of some questions before.
+    /// See [HTTP with SSE](https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse).
+    pub fn sse_2024(url: impl AsRef<str>) -> Self {
+        Self {
+            only_2024: true,
+            ..Self::new(url)
+        }
+    }
+
+    /// A header of every request. What the protocol itself says in headers cannot be changed.
+    pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
+        let name = name.as_ref();
+        let parsed = (
+            name.parse::<HeaderName>(),
+            HeaderValue::from_str(value.as_ref()),
+        );
+        match parsed {
+            (Ok(name), Ok(mut value)) => {
+                value.set_sensitive(true);
+                self.headers.insert(name, value);
+            }
+            (Err(_), _) => self.report(format!("{name:?} is no name of a header")),
+            // The value may be secret.
+            (_, Err(_)) => self.report(format!("the value of the header {name} cannot be sent")),
+        }
+        self
+    }
+
+    /// The token that the server wants: `Authorization: Bearer …`. For one that changes, bring an
+    /// [`http_client`](Self::http_client).
+    pub fn bearer_token(self, token: impl AsRef<str>) -> Self {
+        self.header(AUTHORIZATION, format!("Bearer {}", token.as_ref()))
+    }
+
+    /// Sends all requests through this client.
+    pub fn http_client(mut self, client: impl HttpClient) -> Self {
+        self.client = Some(Arc::new(client));
+        self.own_client = true;
+        self
+    }
+
+    /// How streams are taken up again that break off.
+    pub fn reconnect(mut self, reconnect: Reconnect) -> Self {
+        self.reconnect = reconnect;
+        self
+    }
+
+    /// The longest message that is read from the server, in bytes. Default:
+    /// [`Limits::max_message_bytes`](crate::Limits::max_message_bytes) of the client.
+    pub fn max_message_bytes(mut self, bytes: usize) -> Self {
+        self.max_message = Some(bytes);
+        self
+    }
+
+    fn report(&mut self, problem: String) {
+        self.problem.get_or_insert(problem);
+    }
+}
+
+/// Reads a URL. The credentials in it come as a header of their own.
+fn read_url(text: &str) -> Result<(Url, Option<HeaderValue>), String> {
+    let mut url = Url::parse(text).map_err(|error| format!("the URL cannot be read: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!(
+            "the URL must begin with http:// or https://, not with {}:",
+            url.scheme()
+        ));
+    }
+    url.set_fragment(None);
+    let password = url.password().unwrap_or_default();
+    let credentials = if url.username().is_empty() && password.is_empty() {
+        None
+    } else {
+        let pair = format!("{}:{password}", url.username());
+        let value = format!("Basic {}", BASE64.encode(pair.as_bytes()));
+        let value = HeaderValue::try_from(value);
+        let mut value = value.map_err(|_| "the credentials in the URL cannot be sent")?;
+        value.set_sensitive(true);
+        Some(value)
+    };
+    // Neither fails for a URL with a host.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    Ok((url, credentials))
+}
+
+impl Transport for Endpoint {
+    type Read = EndpointReader;
+    type Write = EndpointWriter;
+
+    async fn connect(&mut self, limits: &Limits) -> Result<(EndpointReader, EndpointWriter)> {
+        if let Some(problem) = &self.problem {
+            return Err(Error::misuse(problem.clone()));
+        }
+        let url = self.url.clone();
+        let url = url.ok_or_else(|| Error::misuse("the endpoint has no URL"))?;
+        let client = match &self.client {
+            Some(client) => Arc::clone(client),
+            // Its pool is kept for when the client connects again.
+            None => Arc::clone(self.client.insert(Arc::new(DefaultClient::new()?))),
+        };
+        let wire = Wire {
+            client,
+            url,
+            headers: self.headers.clone(),
+        };
+        let (engine, inlet) = Engine::new();
+        let max_message = self.max_message.unwrap_or(limits.max_message_bytes);
+        let link = Link::new(wire, inlet, self.reconnect.clone(), max_message);
+        let link = Arc::new(link);
+        if self.only_2024 {
+            link.open_2024().await?;
+        }
+        Ok(halves(engine, link))
+    }
+
+    fn name(&self) -> String {
+        match &self.url {
+            Some(url) => format!("the server at {}", shown(url)),
+            None => "the server".into(),
+        }
+    }
+
+    fn identity(&self) -> Option<String> {
+        let url = self.url.as_ref()?;
+        // What comes behind the path can be secret, but other servers may be there.
+        let query = url.query().map(|query| fingerprint([query.as_bytes()]));
+        Some(format!("{} {}", shown(url), query.unwrap_or_default()))
+    }
+
+    fn authorization(&self) -> Option<String> {
+        let client = match &self.client {
+            Some(client) if self.own_client => client.authorization()?,
+            _ => String::new(),
+        };
+        let headers = self.headers.iter();
+        let headers =
+            headers.flat_map(|(name, value)| [name.as_str().as_bytes(), value.as_bytes()]);
+        Some(fingerprint([client.as_bytes()].into_iter().chain(headers)))
+    }
+}
+
+/// Without the values of headers, and without what follows the path: both can be secret.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.headers.keys().map(HeaderName::as_str).collect();
+        f.debug_struct("Endpoint")
+            .field("url", &self.url.as_ref().map(shown))
+            .field("headers", &names)
+            .field("reconnect", &self.reconnect)
+            .field("only_2024", &self.only_2024)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,122 @@
+//! The two halves of a connection to an endpoint.
+
+use std::{
+    fmt,
+    future::poll_fn,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use tokio::{select, time::timeout};
+
+use super::{
+    answer,
+    engine::{Engine, Event},
+    link::{Link, UNTAKEN},
+    outgoing::Outgoing,
+};
+use crate::{
+    Result,
+    transport::{Frame, Messages, ReadHalf, WriteHalf},
+};
+
+/// How long closing may take, in which what was sent is taken and the session ended.
+const CLOSING: Duration = Duration::from_secs(5);
+
+/// What drives a connection. The two halves are used by one task.
+type Shared = Arc<Mutex<Engine>>;
+
+/// Reads the messages that a server sends to an [`Endpoint`](super::Endpoint).
+pub struct EndpointReader {
+    engine: Shared,
+    current: Bytes,
+}
+
+/// Sends messages to the server of an [`Endpoint`](super::Endpoint). Closing it ends the session.
+pub struct EndpointWriter {
+    link: Arc<Link>,
+    engine: Shared,
+}
+
+pub(super) fn halves(engine: Engine, link: Arc<Link>) -> (EndpointReader, EndpointWriter) {
+    let engine = Arc::new(Mutex::new(engine));
+    let reader = EndpointReader {
+        engine: Arc::clone(&engine),
+        current: Bytes::new(),
+    };
+    (reader, EndpointWriter { link, engine })
+}
+
+async fn next(engine: &Shared) -> Event {
+    poll_fn(|cx| {
+        let mut engine = engine.lock().unwrap_or_else(PoisonError::into_inner);
+        engine.poll_event(cx)
+    })
+    .await
+}
+
+impl ReadHalf for EndpointReader {
+    async fn read(&mut self) -> Result<Option<Frame<'_>>> {
+        match next(&self.engine).await {
+            Event::Message(message) => {
+                self.current = message;
+                Ok(Some(Frame::Message(&self.current)))
+            }
+            Event::Failed(id, error) => Ok(Some(Frame::Failed { id, error })),
+            Event::End(error) => Err(error),
+        }
+    }
+}
+
+impl WriteHalf for EndpointWriter {
+    async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
+        for message in messages {
+            self.link.begin(Outgoing::read(message)?).await;
+        }
+        Ok(())
+    }
+
+    async fn close(&mut self) -> Result<()> {
+        let link = &self.link;
+        let closing = async {
+            // What was told before is taken before the end, as far as possible.
+            let _taken = link.untaken.acquire_many(UNTAKEN).await;
+            let session = link.session();
+            if session.id.is_some()
+                && let Ok(response) = link.wire.delete(session.headers()).await
+            {
+                answer::discard(response.into_body()).await;
+            }
+        };
+        let running = async {
+            loop {
+                // Nobody reads any more.
+                next(&self.engine).await;
+            }
+        };
+        let closed = timeout(CLOSING, async {
+            select! {
+                biased;
+                () = closing => {}
+                () = running => {}
+            }
+        });
+        if closed.await.is_err() {
+            tracing::debug!("the server did not end the session in time");
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for EndpointReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EndpointReader").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for EndpointWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EndpointWriter").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,117 @@
+//! What all exchanges of one connection share.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures_util::future::AbortHandle;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::Url;
+use tokio::sync::Semaphore;
+
+use super::{
+    engine::{Event, Inlet},
+    gate::Gate,
+    outgoing::Outgoing,
+    reconnect::Reconnect,
+    session::{Restore, Session},
+    wire::Wire,
+};
+use crate::{Error, jsonrpc::RequestId};
+
+/// How many notifications and answers may be on their way: beyond it what is to be sent waits, so that a server that asks
+/// and does not listen makes nothing grow.
+pub(super) const UNTAKEN: u32 = 256;
+
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// A connection.
+pub(super) struct Link {
+    pub(super) wire: Wire,
+    pub(super) inlet: Inlet,
+    pub(super) reconnect: Reconnect,
+    /// The longest message and the longest event that is read.
+    pub(super) max_message: usize,
+    /// What comes first in a session.
+    pub(super) gate: Gate,
+    /// One place for each notification and answer on its way.
+    pub(super) untaken: Arc<Semaphore>,
+    /// Held by whoever opens a session anew.
+    pub(super) renewing: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+}
+
+/// What changes while a connection lasts.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) session: Session,
+    pub(super) restore: Restore,
+    /// Where messages go by the rules of 2024-11-05.
+    pub(super) messages_2024: Option<Url>,
+    /// The requests that run.
+    pub(super) calls: HashMap<RequestId, Running>,
+    /// The stream on which the server says what belongs to no request.
+    pub(super) listening: Option<AbortHandle>,
+    /// Whether a server has answered: from then on it is worth to wait for it.
+    pub(super) reached: bool,
+}
+
+/// A request that runs.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) abort: AbortHandle,
+    pub(super) modern: bool,
+}
+
+impl Link {
+    pub(super) fn new(wire: Wire, inlet: Inlet, reconnect: Reconnect, max_message: usize) -> Self {
+        Self {
+            wire,
+            inlet,
+            reconnect,
+            max_message,
+            gate: Gate::new(),
+            untaken: Arc::new(Semaphore::new(UNTAKEN as usize)),
+            renewing: tokio::sync::Mutex::default(),
+            state: Mutex::default(),
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn session(&self) -> Session {
+        self.state().session.clone()
+    }
+
+    /// The headers of a message.
+    pub(super) fn headers(message: &Outgoing, session: &Session) -> HeaderMap {
+        let mut headers = match message.modern {
+            Some(revision) => {
+                let mut headers = HeaderMap::new();
+                headers.insert(REVISION, HeaderValue::from_static(revision.as_str()));
+                headers
+            }
+            None => session.headers(),
+        };
+        headers.extend(message.headers.iter().cloned());
+        headers
+    }
+
+    /// Ends the connection.
+    pub(super) async fn end(&self, error: Error) {
+        self.inlet.tell(Event::End(error)).await;
+    }
+}
+
+impl Session {
+    /// The headers of all that belongs to it.
+    pub(super) fn headers(&self) -> HeaderMap {
+        let id = self.id.clone().map(|id| (SESSION_ID, id));
+        let revision = self.revision.clone().map(|it| (REVISION, it));
+        id.into_iter().chain(revision).collect()
+    }
+}

@@ -1,0 +1,126 @@
+//! Opening a session anew that the server has lost.
+//! See [session management](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management).
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use tokio::{sync::oneshot, time::timeout};
+
+use super::{
+    answer::{self, refusal},
+    link::{Link, SESSION_ID},
+    outgoing::Outgoing,
+    post::Missed,
+    session::{Session, agreed_revision},
+    taker::{Taker, Then},
+};
+use crate::{Error, Result};
+
+/// How long each step may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Link {
+    /// Opens another session in the place of the one of this generation, which the server does not know any more. Whoever
+    /// comes first does it, and the others wait.
+    ///
+    /// # Errors
+    /// Where it does not work now. Where it can never work the connection ends.
+    pub(super) async fn renew(self: &Arc<Self>, generation: u64) -> Result<()> {
+        let _one_at_a_time = self.renewing.lock().await;
+        let session = self.session();
+        if session.generation != generation {
+            return Ok(());
+        }
+        // What is new waits for the new session.
+        let _closed = self.gate.close();
+        tracing::info!("the server lost the session; another one is opened");
+        let result = Box::pin(self.open_again(&session)).await;
+        if let Err(error) = &result
+            && (error.is_protocol() || error.is_unsupported())
+        {
+            let text = format!(
+                "the server lost the session, and no other could be opened: {}",
+                error.message()
+            );
+            self.end(Error::closed(text)).await;
+        }
+        result
+    }
+
+    async fn open_again(self: &Arc<Self>, lost: &Session) -> Result<()> {
+        let (initialize, initialized, requests) = {
+            let restore = &self.state().restore;
+            let initialize = restore.initialize.clone();
+            (initialize, restore.initialized.clone(), restore.requests())
+        };
+        let initialize = initialize.ok_or_else(|| Error::unsupported("there was none"))?;
+        let opened = self.ask(&initialize, &Session::default()).await?;
+        let revision = agreed_revision(&opened.answer);
+        let session = Session {
+            generation: lost.generation + 1,
+            id: opened.session_id,
+            revision: revision.clone(),
+        };
+        if revision.is_none() || revision != lost.revision {
+            self.state().session = session;
+            let theirs = revision.as_ref().and_then(|it| it.to_str().ok());
+            return Err(Error::unsupported(format!(
+                "the server now speaks another revision ({})",
+                theirs.unwrap_or("none")
+            )));
+        }
+        if let Some(initialized) = initialized {
+            let response = in_time(self.send(&initialized, &session)).await?;
+            if !response.status().is_success() {
+                return Err(refusal(response).await);
+            }
+            answer::discard(response.into_body()).await;
+        }
+        for request in requests {
+            if let Err(error) = self.ask(&request, &session).await {
+                tracing::warn!(%error, method = request.method(), "the new session lacks what the old one had");
+            }
+        }
+        let generation = session.generation;
+        self.state().session = session;
+        // Nobody waits for it: what is said meanwhile is said to the new session.
+        self.listen(generation, oneshot::channel().0);
+        Ok(())
+    }
+
+    /// Makes a request, and keeps its answer.
+    async fn ask(self: &Arc<Self>, request: &Outgoing, session: &Session) -> Result<Opened> {
+        let response = in_time(self.send(request, session)).await?;
+        if !response.status().is_success() {
+            return Err(refusal(response).await);
+        }
+        let session_id = response.headers().get(SESSION_ID).cloned();
+        let id = request.id().cloned();
+        let id = id.ok_or_else(|| Error::misuse("only requests are answered"))?;
+        let taker = Taker::new(id, Then::Keep(None));
+        let taking = async {
+            let kept = self.take_answer(request, taker, session, response).await;
+            match kept {
+                Ok(kept) => Ok(kept.unwrap_or_default()),
+                Err(Missed::Failed(error)) => Err(error),
+                Err(Missed::Lost { .. }) => Err(Error::network("the session was lost again")),
+            }
+        };
+        let answer = in_time(taking).await?;
+        Ok(Opened { answer, session_id })
+    }
+}
+
+struct Opened {
+    answer: Bytes,
+    session_id: Option<http::HeaderValue>,
+}
+
+async fn in_time<T>(step: impl Future<Output = Result<T>>) -> Result<T> {
+    let done = timeout(PATIENCE, step).await;
+    done.unwrap_or_else(|_| {
+        Err(Error::timeout(
+            "the server did not open another session in time",
+        ))
+    })
+}

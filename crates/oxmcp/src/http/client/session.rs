@@ -1,0 +1,100 @@
+//! What a session of a legacy server is on the wire.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use serde::Deserialize;
+
+use super::outgoing::Outgoing;
+use crate::{
+    json::Text,
+    jsonrpc::{Envelope, Params},
+};
+
+/// How much of what restores a session is kept, in resources and in bytes: as much as a server takes by default.
+const MAX_RESTORED: usize = 10_000;
+const MAX_RESTORED_BYTES: usize = 4 << 20;
+
+/// A session of a legacy server. None is open while it has no revision.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Session {
+    /// Counts the sessions of this connection.
+    pub(super) generation: u64,
+    /// Its id, where the server gave it one.
+    pub(super) id: Option<HeaderValue>,
+    /// The revision that was agreed on.
+    pub(super) revision: Option<HeaderValue>,
+}
+
+/// What opens the session again, as it is now.
+#[derive(Debug, Default)]
+pub(super) struct Restore {
+    pub(super) initialize: Option<Outgoing>,
+    pub(super) initialized: Option<Outgoing>,
+    level: Option<Outgoing>,
+    /// By URI.
+    subscriptions: BTreeMap<String, Outgoing>,
+    bytes: usize,
+}
+
+impl Restore {
+    /// Remembers what changes the state of the session, once the server has agreed to it.
+    pub(super) fn agreed(&mut self, message: &Outgoing) {
+        match message.method() {
+            Some("initialize") => self.initialize = Some(message.clone()),
+            Some("notifications/initialized") => self.initialized = Some(message.clone()),
+            Some("logging/setLevel") => self.level = Some(message.clone()),
+            Some("resources/subscribe") => self.subscribed(message),
+            Some("resources/unsubscribe") => {
+                if let Some(uri) = uri(message)
+                    && let Some(old) = self.subscriptions.remove(&uri)
+                {
+                    self.bytes -= old.body.len();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn subscribed(&mut self, message: &Outgoing) {
+        let Some(uri) = uri(message) else {
+            return;
+        };
+        let bytes = self.bytes + message.body.len();
+        if self.subscriptions.len() >= MAX_RESTORED || bytes > MAX_RESTORED_BYTES {
+            tracing::warn!("too many subscriptions: some would not outlive the server's session");
+            return;
+        }
+        self.bytes = bytes;
+        if let Some(old) = self.subscriptions.insert(uri, message.clone()) {
+            self.bytes -= old.body.len();
+        }
+    }
+
+    /// What is asked of a new session before anything else.
+    pub(super) fn requests(&self) -> Vec<Outgoing> {
+        let level = self.level.iter();
+        level.chain(self.subscriptions.values()).cloned().collect()
+    }
+}
+
+fn uri(message: &Outgoing) -> Option<String> {
+    let uri = message.param("uri")?;
+    uri.as_str().map(String::from)
+}
+
+/// The revision in the result of `initialize`.
+pub(super) fn agreed_revision(answer: &Bytes) -> Option<HeaderValue> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Agreed {
+        protocol_version: String,
+    }
+    let mut params = Text::UNREAD;
+    let Ok(Envelope::Response(response)) = Envelope::parse(answer, &mut params) else {
+        return None;
+    };
+    let agreed: Agreed = response.outcome.ok()?.parse().ok()?;
+    HeaderValue::from_str(&agreed.protocol_version).ok()
+}

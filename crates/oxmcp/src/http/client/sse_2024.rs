@@ -1,0 +1,143 @@
+//! The transport of 2024-11-05: one stream for all that the server says, and another URL for all that it is told.
+//! See [HTTP with SSE](https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse).
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderMap, StatusCode};
+use reqwest::Url;
+use tokio::time::timeout;
+
+use super::{
+    answer::{Form, refusal},
+    http_client::HttpBody,
+    link::Link,
+    outgoing::Outgoing,
+    post::Missed,
+    redirect::{is_same_origin, shown},
+    session::Session,
+    stream::{Ended, Stream},
+    taker::Taker,
+};
+use crate::{
+    Error, ErrorCode, Result,
+    codec::sse::{Decoder, Item},
+};
+
+/// How long the server may take to say where messages go.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the URL may be that it says.
+const LONGEST_URL: usize = 16 << 10;
+
+impl Link {
+    /// A server refused `initialize`: where that can mean that it speaks the transport of 2024-11-05, asks it so.
+    pub(super) async fn initialize_2024(
+        self: &Arc<Self>,
+        initialize: &Outgoing,
+        refused: Error,
+    ) -> Result<()> {
+        if !may_be_2024(&refused) || self.state().messages_2024.is_some() {
+            return Err(refused);
+        }
+        if let Err(error) = self.open_2024().await {
+            tracing::debug!(%error, "it is no server of 2024-11-05 either");
+            return Err(refused);
+        }
+        match self.attempt(initialize, &Session::default()).await {
+            Ok(()) | Err(Missed::Lost { .. }) => Ok(()),
+            Err(Missed::Failed(error)) => Err(error),
+        }
+    }
+
+    /// Opens the stream of a server of 2024-11-05.
+    pub(super) async fn open_2024(self: &Arc<Self>) -> Result<()> {
+        let opened = timeout(PATIENCE, self.find_2024()).await;
+        let (url, body) = opened.unwrap_or_else(|_| {
+            Err(Error::timeout(format!(
+                "the server did not say within {PATIENCE:?} where messages go"
+            )))
+        })?;
+        self.state().messages_2024 = Some(url);
+        let link = Arc::clone(self);
+        self.inlet.begin(async move {
+            let mut stream = Stream::new(Taker::of_all());
+            let why = match stream.read(&link, body).await {
+                Ended::Cut { why, .. } | Ended::Overlong(why) => why,
+                Ended::Answered => return,
+            };
+            let text = format!(
+                "{}; a session with a server of 2024-11-05 cannot be taken up again",
+                why.message()
+            );
+            link.end(Error::closed(text)).await;
+        });
+        Ok(())
+    }
+
+    /// Asks for the stream, and reads up to its first event, which says where messages go.
+    async fn find_2024(&self) -> Result<(Url, HttpBody)> {
+        let response = self.wire.get(HeaderMap::new()).await?;
+        if !response.status().is_success() {
+            return Err(refusal(response).await);
+        }
+        if Form::of(&response) != Form::Events {
+            return Err(Error::decode("the server has no stream of events there"));
+        }
+        let mut body = response.into_body();
+        let mut decoder = Decoder::new(self.max_message.max(LONGEST_URL));
+        while let Some(chunk) = body.chunk().await? {
+            let mut rest = &chunk[..];
+            while let Some(item) = decoder
+                .next(&mut rest)
+                .map_err(|overlong| Error::limit(overlong.to_string()))?
+            {
+                let Item::Event(event) = item else { continue };
+                if event.name != "endpoint" {
+                    return Err(Error::decode(
+                        "the server does not say first where messages go",
+                    ));
+                }
+                let url = self.messages_url(event.data)?;
+                // Behind an event a stream can be read as if it began there.
+                return Ok((url, body.after(chunk.slice_ref(rest))));
+            }
+        }
+        Err(Error::network(
+            "the stream ended before the server said where messages go",
+        ))
+    }
+
+    /// Where messages go, by what the server says. It may not be elsewhere than the server itself: they, and the
+    /// credentials with them, are for nobody else.
+    fn messages_url(&self, said: &[u8]) -> Result<Url> {
+        let said = std::str::from_utf8(said).unwrap_or_default();
+        let url = self.wire.url.join(said.trim());
+        let url = url.map_err(|error| {
+            Error::decode(format!("the server sends messages to no URL: {error}"))
+        })?;
+        if said.len() > LONGEST_URL || !is_same_origin(&url, &self.wire.url) {
+            return Err(Error::unsupported(format!(
+                "the server wants messages sent to another origin, {}, which is refused",
+                shown(&url)
+            )));
+        }
+        Ok(url)
+    }
+}
+
+/// Whether a refusal of `initialize` leaves it open that the server is one of 2024-11-05.
+fn may_be_2024(refused: &Error) -> bool {
+    const MODERN: [ErrorCode; 4] = [
+        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+        ErrorCode::HEADER_MISMATCH,
+        ErrorCode::MISSING_CLIENT_CAPABILITY,
+        ErrorCode::METHOD_NOT_FOUND,
+    ];
+    let status = refused
+        .http_status()
+        .and_then(|it| StatusCode::from_u16(it).ok());
+    let fits = matches!(
+        status,
+        Some(StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
+    );
+    fits && !(refused.is_protocol() && MODERN.contains(&refused.code()))
+}
