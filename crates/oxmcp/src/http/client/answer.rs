@@ -5,7 +5,7 @@ use http::{Response, StatusCode, header::CONTENT_TYPE};
 
 use super::http_client::HttpBody;
 use crate::{
-    Error, Result,
+    Error, ErrorCode, Result,
     json::{Cursor, Syntax, Text},
     jsonrpc::{Envelope, Params, RequestId},
 };
@@ -97,6 +97,17 @@ fn refused(status: StatusCode, body: &[u8]) -> Error {
     Error::http(status.as_u16(), text)
 }
 
+/// Whether a server says by a refusal that it does not know the session. The specification wants 404; there are servers
+/// that say 400 and name what is wrong.
+pub(super) fn is_session_lost(refused: &Error) -> bool {
+    match refused.http_status() {
+        // It knows the session, but not the method.
+        Some(404) => !(refused.is_protocol() && refused.code() == ErrorCode::METHOD_NOT_FOUND),
+        Some(400) => refused.message().to_ascii_lowercase().contains("session"),
+        _ => false,
+    }
+}
+
 /// The beginning of a text that somebody else wrote, in one line.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
@@ -116,9 +127,12 @@ fn excerpt(body: &[u8]) -> String {
 
 /// Whether a message answers the request with this id, found out with a look at its beginning where that suffices.
 pub(super) fn answers(message: &[u8], id: &RequestId) -> bool {
-    let Ok(text) = std::str::from_utf8(message) else {
-        return false;
-    };
+    let text = std::str::from_utf8(message).unwrap_or_default().trim();
+    if text.starts_with('[') {
+        // A batch, as 2025-03-26 has them.
+        let mut items = Text::checked(text).items();
+        return items.any(|item| answers(item.get().as_bytes(), id));
+    }
     let mut found = None;
     let mut answered = false;
     // What stops early is no error here: the message is checked by whoever takes it.
@@ -160,7 +174,9 @@ mod tests {
             (r#"{"id":1,"method":"ping"}"#, false),
             (r#"{"method":"x","id":1,"result":{}}"#, false),
             (r#"{"id":null,"error":{"code":1,"message":""}}"#, false),
-            (r#"[{"id":1,"result":{}}]"#, false),
+            (r#"[{"method":"x"}, {"id":1,"result":{}}]"#, true),
+            (r#"[{"id":2,"result":{}}]"#, false),
+            ("[[[", false),
             ("", false),
         ];
         for (message, expected) in table {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt;
 use http::{Request, Response};
 use reqwest::redirect::Policy;
-use rustls::{ClientConfig, crypto::ring};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::http_client::{HttpBody, HttpClient};
@@ -26,10 +26,14 @@ pub(super) struct DefaultClient(reqwest::Client);
 
 impl DefaultClient {
     /// # Errors
-    /// Where the certificates of the system cannot be read.
-    pub(super) fn new() -> Result<Self> {
+    /// Where the certificates of the system cannot be read, and they are needed.
+    pub(super) fn new(needs_tls: bool) -> Result<Self> {
+        let tls = match tls() {
+            Err(_) if !needs_tls => trusting_nobody()?,
+            tls => tls?,
+        };
         let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls()?)
+            .tls_backend_preconfigured(tls)
             .redirect(Policy::none())
             .retry(reqwest::retry::never())
             .tcp_nodelay(true)
@@ -74,14 +78,10 @@ fn failed(error: reqwest::Error) -> Error {
 fn tls() -> Result<ClientConfig> {
     static TLS: OnceLock<Result<ClientConfig, String>> = OnceLock::new();
     let tls = TLS.get_or_init(|| {
-        let provider = Arc::new(ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .and_then(BuilderVerifierExt::with_platform_verifier);
-        let mut config = match config {
-            Ok(config) => config.with_no_client_auth(),
-            Err(error) => return Err(with_causes(&error)),
-        };
+        let config = builder()
+            .and_then(BuilderVerifierExt::with_platform_verifier)
+            .map_err(|error| with_causes(&error))?;
+        let mut config = config.with_no_client_auth();
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     });
@@ -90,4 +90,16 @@ fn tls() -> Result<ClientConfig> {
             "cannot read the certificates of the system: {error}"
         ))
     })
+}
+
+/// For a system without certificates, and a server without TLS.
+fn trusting_nobody() -> Result<ClientConfig> {
+    let config = builder().map_err(|error| Error::unreachable(with_causes(&error)))?;
+    let config = config.with_root_certificates(RootCertStore::empty());
+    Ok(config.with_no_client_auth())
+}
+
+fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, rustls::Error> {
+    let provider = Arc::new(ring::default_provider());
+    ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()
 }

@@ -181,7 +181,10 @@ impl Transport for Endpoint {
         let client = match &self.client {
             Some(client) => Arc::clone(client),
             // Its pool is kept for when the client connects again.
-            None => Arc::clone(self.client.insert(Arc::new(DefaultClient::new()?))),
+            None => {
+                let client = DefaultClient::new(url.scheme() == "https")?;
+                Arc::clone(self.client.insert(Arc::new(client)))
+            }
         };
         let wire = Wire {
             client,

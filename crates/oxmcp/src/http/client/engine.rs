@@ -59,21 +59,27 @@ impl Engine {
 
     /// The next event. Until there is one, all that runs goes on.
     pub(super) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
+            return Poll::Ready(event);
+        }
+        self.run(cx);
+        // What runs may have said something just now.
+        match self.events.poll_recv(cx) {
+            Poll::Ready(Some(event)) => Poll::Ready(event),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// Goes on with all that runs and can go on, without a look at what it says. It waits then until that is read.
+    pub(super) fn run(&mut self, cx: &mut Context<'_>) {
         loop {
             while let Poll::Ready(Some(exchange)) = self.begun.poll_recv(cx) {
                 self.running.push(exchange);
             }
-            if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
-                return Poll::Ready(event);
+            // One that ends may have begun another.
+            if !matches!(self.running.poll_next_unpin(cx), Poll::Ready(Some(()))) {
+                return;
             }
-            if let Poll::Ready(Some(())) = self.running.poll_next_unpin(cx) {
-                continue;
-            }
-            // What runs may have said or begun something just now.
-            return match self.events.poll_recv(cx) {
-                Poll::Ready(Some(event)) => Poll::Ready(event),
-                _ => Poll::Pending,
-            };
         }
     }
 }

@@ -4,6 +4,7 @@ use std::{
     fmt,
     future::poll_fn,
     sync::{Arc, Mutex, PoisonError},
+    task::Poll,
     time::Duration,
 };
 
@@ -21,7 +22,9 @@ use crate::{
     transport::{Frame, Messages, ReadHalf, WriteHalf},
 };
 
-/// How long closing may take, in which what was sent is taken and the session ended.
+/// How long what was sent last may take to be taken before the session is ended.
+const TAKING: Duration = Duration::from_secs(2);
+/// How long closing may take.
 const CLOSING: Duration = Duration::from_secs(5);
 
 /// What drives a connection. The two halves are used by one task.
@@ -48,6 +51,16 @@ pub(super) fn halves(engine: Engine, link: Arc<Link>) -> (EndpointReader, Endpoi
     (reader, EndpointWriter { link, engine })
 }
 
+/// Goes on with all that runs, for ever.
+async fn run(engine: &Shared) {
+    poll_fn(|cx| {
+        let mut engine = engine.lock().unwrap_or_else(PoisonError::into_inner);
+        engine.run(cx);
+        Poll::Pending
+    })
+    .await
+}
+
 async fn next(engine: &Shared) -> Event {
     poll_fn(|cx| {
         let mut engine = engine.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,7 +85,13 @@ impl ReadHalf for EndpointReader {
 impl WriteHalf for EndpointWriter {
     async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
         for message in messages {
-            self.link.begin(Outgoing::read(message)?).await;
+            let begun = self.link.begin(Outgoing::read(message)?);
+            // Where it has to wait, what it waits for must go on, also while nobody reads.
+            select! {
+                biased;
+                () = begun => {}
+                () = run(&self.engine) => {}
+            }
         }
         Ok(())
     }
@@ -81,7 +100,7 @@ impl WriteHalf for EndpointWriter {
         let link = &self.link;
         let closing = async {
             // What was told before is taken before the end, as far as possible.
-            let _taken = link.untaken.acquire_many(UNTAKEN).await;
+            let _taken = timeout(TAKING, link.untaken.acquire_many(UNTAKEN)).await;
             let session = link.session();
             if session.id.is_some()
                 && let Ok(response) = link.wire.delete(session.headers()).await

@@ -18,7 +18,7 @@ use super::{
     session::{Restore, Session},
     wire::Wire,
 };
-use crate::{Error, jsonrpc::RequestId};
+use crate::{Error, Revision, jsonrpc::RequestId};
 
 /// How many notifications and answers may be on their way: beyond it what is to be sent waits, so that a server that asks
 /// and does not listen makes nothing grow.
@@ -54,6 +54,8 @@ pub(super) struct State {
     pub(super) calls: HashMap<RequestId, Running>,
     /// The stream on which the server says what belongs to no request.
     pub(super) listening: Option<AbortHandle>,
+    /// The revision of the modern requests that were made. What does not name it itself is of the same.
+    pub(super) modern: Option<Revision>,
     /// Whether a server has answered: from then on it is worth to wait for it.
     pub(super) reached: bool,
 }
@@ -88,15 +90,18 @@ impl Link {
     }
 
     /// The headers of a message.
-    pub(super) fn headers(message: &Outgoing, session: &Session) -> HeaderMap {
-        let mut headers = match message.modern {
+    pub(super) fn headers(&self, message: &Outgoing, session: &Session) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let is_legacy = session.revision.is_some() || message.is("initialize");
+        let revision = message
+            .modern
+            .or_else(|| self.state().modern.filter(|_| !is_legacy));
+        match revision {
             Some(revision) => {
-                let mut headers = HeaderMap::new();
                 headers.insert(REVISION, HeaderValue::from_static(revision.as_str()));
-                headers
             }
-            None => session.headers(),
-        };
+            None => headers = session.headers(),
+        }
         headers.extend(message.headers.iter().cloned());
         headers
     }

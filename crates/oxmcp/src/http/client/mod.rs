@@ -1,6 +1,7 @@
 //! The client's side of HTTP.
 
 mod answer;
+mod begin;
 mod default_client;
 mod endpoint;
 mod engine;

@@ -1,33 +1,22 @@
 //! The exchange of one message: a POST and its answer.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::Abortable;
-use http::{Response, StatusCode};
-use tokio::{
-    sync::oneshot,
-    time::{sleep, timeout},
-};
+use http::{HeaderValue, Response};
+use tokio::time::sleep;
 
 use super::{
-    answer::{self, Form, read_body, refusal},
-    engine::Event,
+    answer::{self, Form, is_session_lost, read_body, refusal},
     http_client::HttpBody,
-    link::{Link, Running, SESSION_ID},
+    link::{Link, SESSION_ID},
     outgoing::{Kind, Outgoing},
     reconnect::Attempts,
     session::{Session, agreed_revision},
     stream::{Ended, Stream},
     taker::{Taker, Then},
 };
-use crate::{Error, ErrorCode, Result, jsonrpc::RequestId};
-
-/// How long a server may take to accept what it does not answer.
-const ACCEPTANCE: Duration = Duration::from_secs(60);
-/// How long the first call waits for the stream on which the server says what belongs to no request: what it says
-/// meanwhile would be lost.
-const LISTENING: Duration = Duration::from_millis(250);
+use crate::{Error, Result};
 
 /// Why an exchange did not end with an answer.
 pub(super) enum Missed {
@@ -45,87 +34,9 @@ impl From<Error> for Missed {
 }
 
 impl Link {
-    /// Begins the exchange of a message. Waits only where too much is on its way.
-    pub(super) async fn begin(self: &Arc<Self>, message: Outgoing) {
-        if let Some(id) = message.cancels() {
-            let cancelled = self.state().calls.remove(&id);
-            if let Some(running) = &cancelled {
-                running.abort.abort();
-            }
-            let modern = cancelled.map_or_else(|| !self.is_legacy(), |running| running.modern);
-            if modern {
-                // The end of the exchange says it.
-                return;
-            }
-        }
-        match message.id() {
-            Some(id) => self.begin_call(id.clone(), message),
-            None => self.begin_telling(message).await,
-        }
-    }
-
-    fn begin_call(self: &Arc<Self>, id: RequestId, message: Outgoing) {
-        let link = Arc::clone(self);
-        let modern = message.modern.is_some();
-        let name = id.clone();
-        let call = async move {
-            let outcome = link.exchange(&message).await;
-            link.state().calls.remove(&id);
-            if let Err(error) = outcome {
-                link.inlet.tell(Event::Failed(id, error)).await;
-            }
-        };
-        let (abort, registration) = futures_util::future::AbortHandle::new_pair();
-        self.state().calls.insert(name, Running { abort, modern });
-        self.inlet.begin(async move {
-            let _ = Abortable::new(call, registration).await;
-        });
-    }
-
-    async fn begin_telling(self: &Arc<Self>, message: Outgoing) {
-        let Ok(place) = Arc::clone(&self.untaken).acquire_owned().await else {
-            return;
-        };
-        let link = Arc::clone(self);
-        // What follows it on the wire must not come before it.
-        let first = message
-            .is("notifications/initialized")
-            .then(|| self.gate.close());
-        self.inlet.begin(async move {
-            let told = timeout(ACCEPTANCE, link.exchange(&message)).await;
-            drop(place);
-            match told {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::warn!(%error, "the server did not take a message"),
-                Err(_) => tracing::warn!("the server did not take a message in time"),
-            }
-            if first.is_some() {
-                link.opened(&message).await;
-            }
-        });
-    }
-
-    /// A legacy session is open: listens to what the server says beside its answers.
-    async fn opened(self: &Arc<Self>, initialized: &Outgoing) {
-        let generation = {
-            let mut state = self.state();
-            state.restore.agreed(initialized);
-            if state.messages_2024.is_some() || state.session.revision.is_none() {
-                return;
-            }
-            state.session.generation
-        };
-        let (listening, heard) = oneshot::channel();
-        self.listen(generation, listening);
-        let _ = timeout(LISTENING, heard).await;
-    }
-
-    fn is_legacy(&self) -> bool {
-        let state = self.state();
-        state.session.revision.is_some() || state.messages_2024.is_some()
-    }
-
-    async fn exchange(self: &Arc<Self>, message: &Outgoing) -> Result<()> {
+    /// Sends a message, until its answer is there, by way of another session where the server has lost the one that was
+    /// open.
+    pub(super) async fn exchange(self: &Arc<Self>, message: &Outgoing) -> Result<()> {
         if message.modern.is_some() || message.is("initialize") {
             let missed = self.attempt(message, &Session::default()).await;
             return match missed {
@@ -133,8 +44,8 @@ impl Link {
                     self.initialize_2024(message, error).await
                 }
                 Err(Missed::Failed(error)) => Err(error),
-                // There is no session that could be lost.
-                Ok(()) | Err(Missed::Lost { .. }) => Ok(()),
+                Err(Missed::Lost { .. }) => Err(session_lost()),
+                Ok(()) => Ok(()),
             };
         }
         if !message.is("notifications/initialized") {
@@ -160,10 +71,7 @@ impl Link {
         match self.attempt(message, &self.session()).await {
             Ok(()) => Ok(()),
             Err(Missed::Failed(error)) => Err(error),
-            Err(Missed::Lost { .. }) => Err(Error::http(
-                404,
-                "the server lost the session, and the one that was opened in its place as well",
-            )),
+            Err(Missed::Lost { .. }) => Err(session_lost()),
         }
     }
 
@@ -174,17 +82,12 @@ impl Link {
         session: &Session,
     ) -> Result<(), Missed> {
         let response = self.send(message, session).await?;
-        let status = response.status();
-        if status == StatusCode::NOT_FOUND && session.id.is_some() {
+        if !response.status().is_success() {
             let error = refusal(response).await;
-            // One that knows the session but not the method.
-            if error.is_protocol() && error.code() == ErrorCode::METHOD_NOT_FOUND {
-                return Err(error.into());
+            if session.id.is_some() && is_session_lost(&error) {
+                return Err(Missed::Lost { begun: false });
             }
-            return Err(Missed::Lost { begun: false });
-        }
-        if !status.is_success() {
-            return Err(refusal(response).await.into());
+            return Err(error.into());
         }
         if self.state().messages_2024.is_some() && message.modern.is_none() {
             answer::discard(response.into_body()).await;
@@ -219,7 +122,7 @@ impl Link {
             let url = self.state().messages_2024.clone();
             let url = url.filter(|_| message.modern.is_none());
             let url = url.as_ref().unwrap_or(&self.wire.url);
-            let headers = Self::headers(message, session);
+            let headers = self.headers(message, session);
             let sent = self.wire.post(url, headers, message.body.clone()).await;
             let error = match sent {
                 Ok(response) => {
@@ -244,6 +147,7 @@ impl Link {
         session: &Session,
         response: Response<HttpBody>,
     ) -> Result<Option<Bytes>, Missed> {
+        let named = response.headers().get(SESSION_ID).cloned();
         match Form::of(&response) {
             Form::Json => {
                 let body = self.whole(response).await?;
@@ -259,6 +163,16 @@ impl Link {
                     Ended::Answered => {}
                     Ended::Overlong(error) => return Err(error.into()),
                     Ended::Cut { .. } if message.modern.is_none() && stream.is_resumable() => {
+                        // An `initialize` knows its session from the answer that broke off.
+                        let named = Session {
+                            id: named,
+                            ..Session::default()
+                        };
+                        let session = if message.is("initialize") {
+                            &named
+                        } else {
+                            session
+                        };
                         self.resume(&mut stream, session).await?;
                     }
                     Ended::Cut { why, .. } => return Err(cut(&why).into()),
@@ -292,7 +206,7 @@ impl Link {
     }
 
     /// The server has agreed to a session.
-    pub(super) fn agree(&self, answer: &Bytes, id: Option<http::HeaderValue>) {
+    pub(super) fn agree(&self, answer: &Bytes, id: Option<HeaderValue>) {
         let Some(revision) = agreed_revision(answer) else {
             return;
         };
@@ -306,6 +220,13 @@ impl Link {
             revision: Some(revision),
         };
     }
+}
+
+fn session_lost() -> Error {
+    Error::http(
+        404,
+        "the server lost the session, and the one that was opened in its place as well",
+    )
 }
 
 fn unanswered() -> Error {

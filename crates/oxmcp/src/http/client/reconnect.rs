@@ -6,8 +6,8 @@ use std::{collections::hash_map::RandomState, hash::BuildHasher, time::Duration}
 const SHORTEST: Duration = Duration::from_millis(100);
 /// The longest pause that a server can ask for.
 const LONGEST_ASKED: Duration = Duration::from_secs(3600);
-/// A stream that was open for so long went well, whether it brought anything or not.
-pub(super) const LONG: Duration = Duration::from_secs(60);
+/// A stream that was open for so long went well, whether it brought anything or not: many a proxy ends one that is quiet.
+pub(super) const LONG: Duration = Duration::from_secs(10);
 
 /// How an [`Endpoint`](super::Endpoint) goes on when a stream breaks off or a server cannot be reached for a while: after
 /// pauses that grow, each cut short by chance, and not for ever.

@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    answer::{self, Form, refusal},
+    answer::{self, Form, is_session_lost, refusal},
     http_client::HttpBody,
     link::Link,
     post::Missed,
@@ -168,7 +168,7 @@ async fn opened(response: Response<HttpBody>, session: &Session) -> Opened {
     }
     let error = refusal(response).await;
     match status {
-        StatusCode::NOT_FOUND if session.id.is_some() => Opened::Lost,
+        _ if session.id.is_some() && is_session_lost(&error) => Opened::Lost,
         StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Opened::NotNow(error),
         status if status.is_server_error() => Opened::NotNow(error),
         _ => Opened::Refused(error),

@@ -1,4 +1,6 @@
 //! HTTP, on both sides.
 
+#[cfg(feature = "http-client")]
+mod client;
 #[cfg(feature = "http-server")]
 mod server;

@@ -1,0 +1,278 @@
+//! A server by script, without sockets: each request of the client comes to the test, which answers it.
+
+use std::{fmt, future::Future};
+
+use ::http::{HeaderMap, Method, Request, Response, StatusCode};
+use bytes::Bytes;
+use futures_util::stream;
+use oxmcp::{
+    Client, ClientSession, Error, Result, Revision,
+    http::{Endpoint, HttpBody, HttpClient},
+};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+pub(super) const URL: &str = "http://server.example/mcp";
+
+/// What the client asks, in order.
+pub(super) struct Peer(mpsc::UnboundedReceiver<Asked>);
+
+/// The HTTP client that asks the test.
+pub(super) struct Scripted(mpsc::UnboundedSender<Asked>);
+
+/// One HTTP request, which waits for its answer.
+pub(super) struct Asked {
+    pub(super) request: Request<Bytes>,
+    reply: oneshot::Sender<Result<Response<HttpBody>>>,
+}
+
+/// A stream that the test writes, chunk by chunk. Dropped, it ends.
+pub(super) struct Chunks(mpsc::UnboundedSender<Result<Bytes>>);
+
+impl HttpClient for Scripted {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
+        let (reply, answer) = oneshot::channel();
+        let gone = |_| Error::unreachable("the test is over");
+        self.0
+            .send(Asked { request, reply })
+            .map_err(|_| Error::unreachable("the test is over"))?;
+        answer.await.map_err(gone)?
+    }
+}
+
+impl Peer {
+    pub(super) fn new() -> (Self, Scripted) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self(receiver), Scripted(sender))
+    }
+
+    /// An endpoint that this peer serves.
+    pub(super) fn endpoint() -> (Self, Endpoint) {
+        let (peer, client) = Self::new();
+        (peer, Endpoint::new(URL).http_client(client))
+    }
+
+    pub(super) async fn next(&mut self) -> Asked {
+        self.0.recv().await.unwrap()
+    }
+
+    /// The next request, which must be a POST of this method of the protocol.
+    #[track_caller]
+    pub(super) fn post<'a>(&'a mut self, method: &'a str) -> impl Future<Output = Asked> + 'a {
+        let place = std::panic::Location::caller();
+        async move {
+            let asked = self.next().await;
+            assert_eq!(asked.request.method(), Method::POST, "{asked:?} at {place}");
+            assert_eq!(asked.body()["method"], method, "at {place}");
+            asked
+        }
+    }
+
+    /// The next request, which must be a GET.
+    #[track_caller]
+    pub(super) fn get(&mut self) -> impl Future<Output = Asked> + '_ {
+        let place = std::panic::Location::caller();
+        async move {
+            let asked = self.next().await;
+            assert_eq!(asked.request.method(), Method::GET, "{asked:?} at {place}");
+            asked
+        }
+    }
+
+    /// Whether the client has asked nothing that was not taken.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        self.0.try_recv().is_err()
+    }
+
+    /// Opens a legacy session, without a stream for what the server says beside its answers.
+    pub(super) async fn open(&mut self, session_id: Option<&str>) {
+        self.initialize(session_id).await;
+        self.get().await.status(405);
+    }
+
+    /// The same, up to the GET.
+    pub(super) async fn initialize(&mut self, session_id: Option<&str>) {
+        self.post("initialize").await.opens(session_id);
+        self.post("notifications/initialized").await.status(202);
+    }
+}
+
+impl Asked {
+    pub(super) fn body(&self) -> Value {
+        serde_json::from_slice(self.request.body()).unwrap_or_default()
+    }
+
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.request.headers().get(name)?.to_str().ok()
+    }
+
+    pub(super) fn respond(self, response: Response<HttpBody>) {
+        // The client may have given it up.
+        let _ = self.reply.send(Ok(response));
+    }
+
+    /// The request cannot be sent, or its answer does not come.
+    pub(super) fn fail(self, error: Error) {
+        let _ = self.reply.send(Err(error));
+    }
+
+    /// Waits until the client gives the request up.
+    pub(super) async fn given_up(mut self) {
+        self.reply.closed().await;
+    }
+
+    pub(super) fn status(self, status: u16) {
+        self.text(status, "text/plain", "");
+    }
+
+    pub(super) fn text(self, status: u16, form: &str, body: impl Into<Bytes>) {
+        self.respond(answer(status, form, body));
+    }
+
+    /// Answers with a message of JSON.
+    #[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
+    pub(super) fn json(self, status: u16, message: Value) {
+        self.text(status, "application/json", message.to_string());
+    }
+
+    /// The answer to the message, with this result.
+    pub(super) fn reply_to(&self, result: impl Into<Value>) -> Value {
+        json!({"jsonrpc": "2.0", "id": self.body()["id"], "result": result.into()})
+    }
+
+    /// Answers with a result, in JSON.
+    pub(super) fn result(self, result: impl Into<Value>) {
+        let message = self.reply_to(result);
+        self.json(200, message);
+    }
+
+    /// Answers with a stream of events.
+    pub(super) fn events(self) -> Chunks {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let chunks = stream::unfold(receiver, |mut receiver| async move {
+            Some((receiver.recv().await?, receiver))
+        });
+        let response = Response::builder().header("content-type", "text/event-stream");
+        self.respond(response.body(HttpBody::new(chunks)).unwrap());
+        Chunks(sender)
+    }
+
+    /// Agrees to `initialize`, in the revision that is asked for.
+    pub(super) fn opens(self, session_id: Option<&str>) {
+        let revision = self.body()["params"]["protocolVersion"].clone();
+        self.opens_in(session_id, &revision);
+    }
+
+    pub(super) fn opens_in(self, session_id: Option<&str>, revision: &Value) {
+        let message = self.reply_to(json!({
+            "protocolVersion": revision,
+            "capabilities": {"tools": {}, "logging": {}, "resources": {"subscribe": true}},
+            "serverInfo": {"name": "script", "version": "1"},
+        }));
+        let mut response = answer(200, "application/json; charset=utf-8", message.to_string());
+        if let Some(id) = session_id {
+            let headers: &mut HeaderMap = response.headers_mut();
+            headers.insert("mcp-session-id", id.parse().unwrap());
+        }
+        self.respond(response);
+    }
+}
+
+impl fmt::Debug for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.request.method(), self.body())
+    }
+}
+
+impl Chunks {
+    pub(super) fn raw(&self, chunk: impl Into<Bytes>) {
+        let _ = self.0.send(Ok(chunk.into()));
+    }
+
+    /// An event with a message.
+    pub(super) fn message(&self, message: &Value) {
+        self.raw(format!("data: {message}\n\n"));
+    }
+
+    /// The connection breaks.
+    pub(super) fn breaks(self) {
+        let _ = self.0.send(Err(Error::network("connection reset by peer")));
+    }
+
+    /// Waits until the client gives the stream up.
+    pub(super) async fn given_up(self) {
+        self.0.closed().await;
+    }
+}
+
+pub(super) fn answer(status: u16, form: &str, body: impl Into<Bytes>) -> Response<HttpBody> {
+    let response = Response::builder()
+        .status(StatusCode::from_u16(status).unwrap())
+        .header("content-type", form);
+    response.body(HttpBody::from(body.into())).unwrap()
+}
+
+pub(super) fn client() -> Client {
+    Client::new("test", "1.0.0")
+}
+
+/// A client that opens a session by `initialize`.
+pub(super) fn legacy() -> Client {
+    client().revisions([Revision::V2025_11_25])
+}
+
+/// A client that asks everything by itself.
+pub(super) fn modern() -> Client {
+    client().revisions([Revision::V2026_07_28])
+}
+
+/// Runs the client's part and the server's at once.
+pub(super) async fn both<A, B>(
+    client: impl Future<Output = A>,
+    server: impl Future<Output = B>,
+) -> (A, B) {
+    tokio::join!(client, server)
+}
+
+/// A legacy session with this id.
+pub(super) async fn open(id: Option<&str>) -> (Peer, ClientSession) {
+    let (peer, endpoint) = Peer::endpoint();
+    open_with(&legacy(), endpoint, peer, id).await
+}
+
+pub(super) async fn open_with(
+    client: &Client,
+    endpoint: Endpoint,
+    mut peer: Peer,
+    id: Option<&str>,
+) -> (Peer, ClientSession) {
+    let (session, ()) = both(client.connect(endpoint), peer.open(id)).await;
+    (peer, session.unwrap())
+}
+
+/// A modern session.
+pub(super) async fn discover() -> (Peer, ClientSession) {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = modern();
+    let (session, ()) = both(client.connect(endpoint), async {
+        let asked = peer.post("server/discover").await;
+        asked.result(discovered());
+    })
+    .await;
+    (peer, session.unwrap())
+}
+
+pub(super) fn discovered() -> Value {
+    json!({
+        "resultType": "complete",
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": {"tools": {"listChanged": true}},
+        "ttlMs": 0,
+        "cacheScope": "private",
+    })
+}
+
+/// The result of a tool.
+pub(super) fn text(text: &str) -> Value {
+    json!({"resultType": "complete", "content": [{"type": "text", "text": text}]})
+}

@@ -1,0 +1,230 @@
+//! A server that loses a session: another one takes its place.
+
+use std::time::Duration;
+
+use oxmcp::{ClientSession, Result, protocol::LoggingLevel};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::peer::{Asked, Peer, both, legacy, open, text};
+
+async fn call(session: &ClientSession) -> Result<String> {
+    let result = session.call_tool("add", json!({})).await?;
+    Ok(result.to_text())
+}
+
+/// Serves the opening of a session in the place of another.
+async fn renew(peer: &mut Peer, id: &str) {
+    let asked = peer.post("initialize").await;
+    assert_eq!(asked.header("mcp-session-id"), None);
+    asked.opens(Some(id));
+    let asked = peer.post("notifications/initialized").await;
+    assert_eq!(asked.header("mcp-session-id"), Some(id));
+    asked.status(202);
+}
+
+/// What the client asks next, its stream aside.
+async fn next_post(peer: &mut Peer) -> Asked {
+    loop {
+        let asked = peer.next().await;
+        if asked.request.method() == ::http::Method::POST {
+            return asked;
+        }
+        asked.status(405);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn e4_a_lost_session_is_opened_anew_and_restored_and_the_call_repeated() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let restored = async {
+        session.set_level(LoggingLevel::Warning).await?;
+        session.subscribe("file:///a").await?;
+        session.subscribe("file:///b").await?;
+        session.unsubscribe("file:///a").await
+    };
+    let (done, ()) = both(restored, async {
+        for _ in 0..4 {
+            peer.next().await.result(json!({}));
+        }
+    })
+    .await;
+    done.unwrap();
+    let (answer, ()) = both(call(&session), async {
+        let lost = peer.post("tools/call").await;
+        assert_eq!(lost.header("mcp-session-id"), Some("s-1"));
+        lost.text(404, "text/plain", "session not found");
+        renew(&mut peer, "s-2").await;
+        let level = peer.post("logging/setLevel").await;
+        assert_eq!(level.body()["params"]["level"], "warning");
+        assert_eq!(level.header("mcp-session-id"), Some("s-2"));
+        level.result(json!({}));
+        let subscribe = peer.post("resources/subscribe").await;
+        assert_eq!(subscribe.body()["params"]["uri"], "file:///b");
+        subscribe.result(json!({}));
+        let again = next_post(&mut peer).await;
+        assert_eq!(again.header("mcp-session-id"), Some("s-2"));
+        again.result(text("3"));
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn servers_that_say_it_with_400_are_understood() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, ()) = both(call(&session), async {
+        let error = json!({"code": -32000, "message": "Bad Request: No valid session ID provided"});
+        let body = json!({"jsonrpc": "2.0", "id": null, "error": error});
+        peer.post("tools/call").await.json(400, body);
+        renew(&mut peer, "s-2").await;
+        next_post(&mut peer).await.result(text("3"));
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_calls_that_find_the_session_lost_open_one() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let calls = async { tokio::join!(call(&session), call(&session), call(&session)) };
+    let (answers, ()) = both(calls, async {
+        let mut lost = Vec::new();
+        for _ in 0..3 {
+            lost.push(peer.post("tools/call").await);
+        }
+        lost.into_iter().for_each(|asked| asked.status(404));
+        renew(&mut peer, "s-2").await;
+        for _ in 0..3 {
+            let again = next_post(&mut peer).await;
+            assert_eq!(again.header("mcp-session-id"), Some("s-2"));
+            again.result(text("3"));
+        }
+    })
+    .await;
+    assert!(answers.0.is_ok() && answers.1.is_ok() && answers.2.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_repeated_once() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, ()) = both(call(&session), async {
+        peer.post("tools/call").await.status(404);
+        renew(&mut peer, "s-2").await;
+        next_post(&mut peer).await.status(404);
+    })
+    .await;
+    assert_eq!(answer.unwrap_err().http_status(), Some(404));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_404_of_a_session_without_id_is_an_error_as_any_other() {
+    let (mut peer, session) = open(None).await;
+    let (answer, ()) = both(call(&session), async {
+        peer.post("tools/call").await.status(404);
+    })
+    .await;
+    assert_eq!(answer.unwrap_err().http_status(), Some(404));
+    assert!(peer.is_quiet());
+}
+
+/// A call's stream breaks off, and when it is taken up again the session is gone.
+async fn breaks_and_loses(peer: &mut Peer) -> Value {
+    let asked = peer.next().await;
+    let method = asked.body()["method"].clone();
+    asked.events().raw("id: 1\ndata:\n\n");
+    peer.get().await.status(404);
+    renew(peer, "s-2").await;
+    method
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_may_have_run_is_not_called_again() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, method) = both(call(&session), breaks_and_loses(&mut peer)).await;
+    let error = answer.unwrap_err();
+    assert_eq!(method, "tools/call");
+    assert!(
+        error.is_network() && error.message().contains("lost the session"),
+        "{error}"
+    );
+    peer.get().await.status(405);
+    assert!(timeout(Duration::from_secs(10), peer.next()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_no_harm_is_asked_again() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let listing = async {
+        session
+            .list_tools(oxmcp::protocol::PaginatedParams::default())
+            .await
+    };
+    let (answer, ()) = both(listing, async {
+        assert_eq!(breaks_and_loses(&mut peer).await, "tools/list");
+        next_post(&mut peer).await.result(json!({"tools": []}));
+    })
+    .await;
+    assert!(answer.unwrap().tools.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_revision_ends_the_session_with_an_error_that_says_so() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, ()) = both(call(&session), async {
+        peer.post("tools/call").await.status(404);
+        let asked = peer.post("initialize").await;
+        asked.opens_in(Some("s-2"), &json!("2025-06-18"));
+        // It is ended on the server, too.
+        let asked = peer.next().await;
+        assert_eq!(asked.request.method(), ::http::Method::DELETE);
+        assert_eq!(asked.header("mcp-session-id"), Some("s-2"));
+        asked.status(200);
+    })
+    .await;
+    assert!(answer.is_err());
+    let error = session.wait().await.unwrap_err();
+    assert!(error.message().contains("2025-06-18"), "{error}");
+    assert!(call(&session).await.unwrap_err().is_closed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_not_there_yet_does_not_end_the_session() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, ()) = both(call(&session), async {
+        peer.post("tools/call").await.status(404);
+        peer.post("initialize").await.status(503);
+    })
+    .await;
+    assert_eq!(answer.unwrap_err().http_status(), Some(503));
+    let (answer, ()) = both(call(&session), async {
+        peer.post("tools/call").await.status(404);
+        renew(&mut peer, "s-2").await;
+        next_post(&mut peer).await.result(text("3"));
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_stream_beside_the_answers_notices_the_loss_too() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let (session, ()) = both(client.connect(endpoint), async {
+        peer.initialize(Some("s-1")).await;
+        drop(peer.get().await.events());
+        peer.get().await.status(404);
+        renew(&mut peer, "s-2").await;
+        let listening = peer.get().await;
+        assert_eq!(listening.header("mcp-session-id"), Some("s-2"));
+        // A server may not offer it, and say so with 404: that must not go on for ever.
+        listening.status(404);
+        assert!(
+            timeout(Duration::from_secs(100), peer.next())
+                .await
+                .is_err()
+        );
+    })
+    .await;
+    assert!(session.is_ok());
+}
