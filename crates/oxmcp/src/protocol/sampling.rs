@@ -248,6 +248,19 @@ impl CreateMessageResult {
             meta: Meta::default(),
         }
     }
+
+    /// The text of all that was said, each piece on lines of its own. What is no text is left out.
+    ///
+    /// ```
+    /// use oxmcp::protocol::CreateMessageResult;
+    ///
+    /// assert_eq!(CreateMessageResult::new("a-model", "Paris").to_text(), "Paris");
+    /// ```
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let texts = self.content.iter().filter_map(SamplingContent::as_text);
+        texts.collect::<Vec<_>>().join("\n")
+    }
 }
 
 setters!(CreateMessageResult {
