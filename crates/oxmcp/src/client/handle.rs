@@ -127,7 +127,8 @@ impl Client {
     }
 
     /// How long a server may take to answer `server/discover` before it is taken for one that does not know it.
-    /// Default: 5 s. An answer that comes later still counts.
+    /// Default: 5 s. An answer that comes later still counts. Over HTTP it does not apply: there a server that does not answer
+    /// within the [`timeout`](Self::timeout) has failed, whatever it speaks.
     #[must_use]
     pub fn probe_timeout(self, timeout: Duration) -> Self {
         self.change(|features| features.probe_timeout = timeout);

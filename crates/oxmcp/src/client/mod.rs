@@ -1,6 +1,7 @@
 //! The client: what it can do for servers, and what it asks of them.
 
 mod answer;
+mod attempt;
 mod backoff;
 mod cache;
 mod call;

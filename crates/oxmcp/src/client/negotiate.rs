@@ -9,21 +9,17 @@ use tokio::{
 };
 
 use crate::{
-    Error, Result, Revision,
+    Error, ErrorCode, Result, Revision,
     client::{
         Client, ClientSession,
-        decode::decode,
+        attempt::{Attempt, Found},
         follow::follow,
         opening::{Opening, era, newest},
-        peer::{ClientPeer, Negotiated},
+        peer::Negotiated,
         request::begin,
     },
-    protocol::{
-        DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta, Method, Project,
-        method::{Discover, Initialize, Listen},
-        negotiation::{Verdict, on_discovered, on_error, on_refused},
-    },
-    session::{CallOptions, Connection, drive, keep_alive},
+    protocol::{EmptyParams, Method, method::Listen, negotiation::is_answer},
+    session::keep_alive,
     transport::Transport,
 };
 
@@ -61,12 +57,15 @@ pub(super) async fn connect(
             Err(error) => error,
         };
         attempt.give_up().await;
-        if let Some(server) = &server {
+        let answers_each = transport.answers_each();
+        // A failure that says nothing of the server leaves what is known of it as it is.
+        let says_something = !answers_each || is_answer(&error);
+        if let Some(server) = server.as_ref().filter(|_| says_something) {
             client.verdicts().forget(server);
         }
         let Some(other) = opening
             .instead(&revisions)
-            .filter(|_| failed.is_none() && error.is_closed())
+            .filter(|_| failed.is_none() && error.is_closed() && !answers_each)
         else {
             return Err(explained(error, &transport));
         };
@@ -75,48 +74,33 @@ pub(super) async fn connect(
     }
 }
 
-/// A server that says nothing is best explained by what else it does.
+/// Says what may be behind an error that the user could not guess it from. A server that says nothing is best explained by
+/// what else it does.
 fn explained(error: Error, transport: &impl Transport) -> Error {
-    match transport.diagnosis().filter(|_| error.is_timeout()) {
-        Some(known) => Error::timeout(format!("{}\n{known}", error.message())).with_source(error),
-        None => error,
+    let says = error.message();
+    if error.is_timeout() {
+        return match transport.diagnosis() {
+            Some(known) => Error::timeout(format!("{says}\n{known}")).with_source(error),
+            None => error,
+        };
     }
+    let mismatch = error.is_protocol() && error.code() == ErrorCode::HEADER_MISMATCH;
+    if !mismatch || !transport.answers_each() {
+        return error;
+    }
+    let said = format!(
+        "{says}\nthe server is modern, and misses headers that were sent: is there a proxy that drops or changes those that \
+         begin with Mcp-?"
+    );
+    let explained = Error::protocol(error.code(), said);
+    match error.data() {
+        Some(data) => explained.with_data(data),
+        None => explained,
+    }
+    .with_source(error)
 }
 
-/// A connection whose session is not open yet. Dropped, it is closed in the background.
-struct Attempt<'a> {
-    client: &'a Client,
-    connection: Arc<Connection>,
-    peer: Arc<ClientPeer>,
-    /// What is handed out in the end; whoever drops it closes it.
-    session: ClientSession,
-    /// What may be spoken.
-    revisions: &'a [Revision],
-}
-
-impl<'a> Attempt<'a> {
-    async fn begin(
-        client: &'a Client,
-        transport: &mut impl Transport,
-        revisions: &'a [Revision],
-    ) -> Result<Self> {
-        let limits = client.features().limits.clone();
-        let (read, write) = transport.connect(&limits).await?;
-        let cache = client.response_cache();
-        let seat = cache.seat(transport.identity(), transport.authorization());
-        let peer = ClientPeer::new(client.clone(), seat);
-        let connection = Connection::new(Arc::clone(&peer) as _, limits);
-        tokio::spawn(drive(Arc::clone(&connection), read, write));
-        let session = ClientSession::new(Arc::clone(&connection), Arc::clone(&peer));
-        Ok(Self {
-            client,
-            connection,
-            peer,
-            session,
-            revisions,
-        })
-    }
-
+impl Attempt<'_> {
     async fn open(&self, opening: Opening) -> Result<ClientSession> {
         let negotiated = match opening {
             Opening::Initialize => self.initialize().await?,
@@ -124,7 +108,7 @@ impl<'a> Attempt<'a> {
             Opening::InitializeAgain => {
                 match (self.initialize().await, newest(self.revisions, true)) {
                     // The server has changed since: it is found out anew.
-                    (Err(error), Some(modern)) if error.is_protocol() || error.is_decode() => {
+                    (Err(error), Some(modern)) if is_answer(&error) => {
                         self.negotiate(modern).await?
                     }
                     (opened, _) => opened?,
@@ -134,16 +118,41 @@ impl<'a> Attempt<'a> {
         self.succeed(negotiated).await
     }
 
-    /// Asks the server what it speaks. A server that stays silent is asked to `initialize` as well, and the first answer
-    /// that opens a session counts: it may only be slow to start.
+    /// Asks the server what it speaks. Where silence may be the answer of an old one, see [`listen_out`](Self::listen_out).
     async fn negotiate(&self, modern: Revision) -> Result<Negotiated> {
+        let legacy = newest(self.revisions, false).is_some();
+        let found = if legacy && !self.answers_each {
+            return self.listen_out(modern).await;
+        } else {
+            self.discover(modern)
+                .await
+                .map_err(|error| self.unanswered(error))?
+        };
+        match found {
+            Found::Modern(negotiated) => Ok(*negotiated),
+            Found::Legacy(_) if legacy => self.initialize().await,
+            Found::Legacy(why) => Err(self.not_modern(why)),
+        }
+    }
+
+    /// Says what can be done where silence says nothing.
+    fn unanswered(&self, error: Error) -> Error {
+        let Some(legacy) = newest(self.revisions, false).filter(|_| error.is_timeout()) else {
+            return error;
+        };
+        let said = format!(
+            "{}\nis it an old server, which ignores what it does not know? Then say which revision to speak, as with \
+             `Client::revisions([Revision::{legacy:?}])`",
+            error.message()
+        );
+        Error::timeout(said).with_source(error)
+    }
+
+    /// Asks the server what it speaks. One that stays silent is asked to `initialize` as well, and the first answer that
+    /// opens a session counts: it may only be slow to start.
+    async fn listen_out(&self, modern: Revision) -> Result<Negotiated> {
         let probe = self.discover(modern).fuse();
         pin!(probe);
-        if newest(self.revisions, false).is_none() {
-            return probe
-                .await?
-                .ok_or_else(|| self.nothing_in_common("no modern revision"));
-        }
         let patience = self.client.features().probe_timeout;
         let answered = select! {
             biased;
@@ -152,137 +161,27 @@ impl<'a> Attempt<'a> {
         };
         if let Some(discovered) = answered {
             return match discovered? {
-                Some(negotiated) => Ok(negotiated),
-                None => self.initialize().await,
+                Found::Modern(negotiated) => Ok(*negotiated),
+                Found::Legacy(_) => self.initialize().await,
             };
         }
         let opening = self.initialize();
         pin!(opening);
         let opened = select! {
             biased;
-            Ok(Some(negotiated)) = &mut probe => return Ok(negotiated),
+            Ok(Found::Modern(negotiated)) = &mut probe => return Ok(*negotiated),
             opened = &mut opening => opened,
         };
         match opened {
             // One that refuses `initialize` may be modern and slow: its answer to the probe is still on its way.
             Err(error) if error.is_protocol() && !probe.is_terminated() => {
                 match timeout(patience, probe).await {
-                    Ok(Ok(Some(negotiated))) => Ok(negotiated),
+                    Ok(Ok(Found::Modern(negotiated))) => Ok(*negotiated),
                     _ => Err(error),
                 }
             }
             opened => opened,
         }
-    }
-
-    /// Asks `server/discover`. `None` means that the server is legacy.
-    async fn discover(&self, first: Revision) -> Result<Option<Negotiated>> {
-        let mut asked = first;
-        // Once more with a revision that the server itself has named, and no more than that.
-        for _ in 0..2 {
-            let (meta, _) = self.peer.envelope(asked);
-            let result = self.call::<Discover>(EmptyParams::default(), meta).await;
-            let verdict = match &result {
-                Ok(found) => on_discovered(&found.supported_versions, self.revisions),
-                Err(error) => on_error(error, asked, self.revisions),
-            };
-            match (verdict, result) {
-                (Verdict::Modern(revision), Ok(found)) => {
-                    return Ok(Some(self.modern(revision, found)));
-                }
-                (Verdict::AskAgain(revision) | Verdict::Modern(revision), _) => asked = revision,
-                (Verdict::Legacy, _) => return Ok(None),
-                (Verdict::Surface, Err(error)) => return Err(error),
-                (Verdict::Surface, Ok(found)) => {
-                    return Err(self.nothing_in_common(&found.supported_versions.join(", ")));
-                }
-            }
-        }
-        Err(self.nothing_in_common("a revision that it then refuses"))
-    }
-
-    fn modern(&self, revision: Revision, found: DiscoverResult) -> Negotiated {
-        let (meta, declared) = self.peer.envelope(revision);
-        let envelope = serde_json::to_string(&meta).expect("metadata is always JSON");
-        let members = envelope
-            .trim_start_matches('{')
-            .strip_suffix('}')
-            .unwrap_or_default();
-        Negotiated {
-            revision,
-            server_info: found.server_info(),
-            capabilities: found.capabilities,
-            instructions: found.instructions,
-            declared,
-            envelope: Some(members.into()),
-        }
-    }
-
-    /// Opens a legacy session, in the second try with a revision that the server has named while it refused the first.
-    async fn initialize(&self) -> Result<Negotiated> {
-        let Some(asked) = newest(self.revisions, false) else {
-            return Err(self.nothing_in_common("no modern revision"));
-        };
-        let error = match self.initialize_in(asked).await {
-            Ok(negotiated) => return Ok(negotiated),
-            Err(error) => error,
-        };
-        match on_refused(&error, asked, self.revisions) {
-            // A modern server that was too slow for the probe.
-            Some(modern) if modern.is_modern() => self.discover(modern).await?.ok_or(error),
-            Some(legacy) => self.initialize_in(legacy).await,
-            None => Err(error),
-        }
-    }
-
-    /// See [initialization](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization).
-    async fn initialize_in(&self, revision: Revision) -> Result<Negotiated> {
-        let features = self.client.features().clone();
-        let mut params =
-            InitializeParams::new(revision, features.capabilities(), features.info.clone());
-        params.project(revision);
-        let declared = params.capabilities.clone();
-        let result: InitializeResult = self.call::<Initialize>(params, Meta::default()).await?;
-        let agreed = result.protocol_version.parse().ok();
-        let agreed = agreed
-            .filter(|agreed: &Revision| !agreed.is_modern() && self.revisions.contains(agreed));
-        let Some(revision) = agreed else {
-            return Err(self.nothing_in_common(&result.protocol_version));
-        };
-        Ok(Negotiated {
-            revision,
-            server_info: Some(result.server_info),
-            capabilities: result.capabilities,
-            instructions: result.instructions,
-            declared,
-            envelope: None,
-        })
-    }
-
-    async fn call<M: Method>(&self, params: M::Params, meta: Meta) -> Result<M::Result> {
-        let timeout = self.client.features().timeout;
-        let options = CallOptions {
-            timeout,
-            max_total: timeout,
-            meta,
-            ..CallOptions::default()
-        };
-        decode(
-            M::NAME,
-            &self.connection.call(M::NAME, params, options).await?,
-        )
-    }
-
-    fn nothing_in_common(&self, theirs: &str) -> Error {
-        let ours: Vec<_> = self
-            .revisions
-            .iter()
-            .map(|revision| revision.as_str())
-            .collect();
-        Error::unsupported(format!(
-            "no common revision: the server speaks {theirs}, this client may speak {}",
-            ours.join(", ")
-        ))
     }
 
     /// Hands the session out. All is in place before a legacy server is told that it may begin to talk.

@@ -1,6 +1,7 @@
 //! Finding out which revision a server speaks, as pure decisions.
-//! See [versioning](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning) and the
-//! [rules for stdio](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio#backward-compatibility).
+//! See [versioning](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning), and the rules for
+//! [stdio](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio#backward-compatibility) and for
+//! [HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#backward-compatibility).
 
 use serde::Deserialize;
 
@@ -28,20 +29,37 @@ pub(crate) fn on_discovered(theirs: &[String], ours: &[Revision]) -> Verdict {
     }
 }
 
-/// Decides on an error. What says nothing about the era (a timeout, missing credentials, a broken connection) is
-/// surfaced; an error that only modern servers know means modern; any other answer means legacy, and so does one that
-/// makes no sense: some servers have an empty result for whatever they do not know.
+/// Decides on an error, and on the status that it came with over HTTP. What says nothing about the era (a timeout, missing
+/// credentials, a broken connection or server) is surfaced; an error that only modern servers know means modern; any other
+/// answer means legacy, and so does one that makes no sense: some servers have an empty result for whatever they do not
+/// know.
 pub(crate) fn on_error(error: &Error, asked: Revision, ours: &[Revision]) -> Verdict {
-    if error.is_decode() {
-        return Verdict::Legacy;
+    if !is_answer(error) {
+        return Verdict::Surface;
     }
     if !error.is_protocol() {
-        return Verdict::Surface;
+        return Verdict::Legacy;
     }
     match error.code() {
         ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => on_discovered_by_error(error, asked, ours),
         ErrorCode::HEADER_MISMATCH | ErrorCode::MISSING_CLIENT_CAPABILITY => Verdict::Surface,
         _ => Verdict::Legacy,
+    }
+}
+
+/// Whether an HTTP status says nothing about what the server speaks, whatever its body says: it is about who asks, about
+/// how often, or from somebody on the way. A redirection that was not followed leads to another server.
+fn says_nothing(status: u16) -> bool {
+    // Credentials, payment, and "come back later".
+    const OF_THE_CALLER: [u16; 7] = [401, 402, 403, 407, 408, 425, 429];
+    OF_THE_CALLER.contains(&status) || !matches!(status, 200..=299 | 400..=499)
+}
+
+/// Whether an error is the server's own answer to what it was asked, be it one that is no JSON-RPC.
+pub(crate) fn is_answer(error: &Error) -> bool {
+    match error.http_status() {
+        Some(status) => !says_nothing(status),
+        None => error.is_protocol() || error.is_decode(),
     }
 }
 
@@ -147,6 +165,56 @@ mod tests {
         ];
         for (error, verdict) in table {
             assert_eq!(on_error(&error, LATEST, &ALL), verdict, "{error}");
+        }
+    }
+
+    /// Errors of every kind, with what they mean to a client that asked in a revision that none of them names.
+    fn of_every_kind(status: u16) -> [(Error, Verdict); 8] {
+        [
+            (Error::closed("no JSON-RPC"), Verdict::Legacy),
+            (Error::method_not_found("server/discover"), Verdict::Legacy),
+            (Error::protocol(-32000, "no session"), Verdict::Legacy),
+            (Error::decode("no result"), Verdict::Legacy),
+            (unsupported(&["2025-11-25"]), Verdict::Legacy),
+            (unsupported(&["2026-07-28"]), Verdict::AskAgain(LATEST)),
+            (Error::protocol(-32020, "header"), Verdict::Surface),
+            (Error::protocol(-32021, "capability"), Verdict::Surface),
+        ]
+        .map(|(error, verdict)| (error.with_http_status(status), verdict))
+    }
+
+    #[test]
+    fn w14_a_status_of_http_tells_the_era_or_nothing() {
+        let asked = Revision::LATEST_LEGACY;
+        for status in [
+            301, 302, 307, 308, 401, 402, 403, 407, 408, 425, 429, 500, 502, 503, 504, 599,
+        ] {
+            for (error, _) in of_every_kind(status) {
+                let verdict = on_error(&error, asked, &ALL);
+                assert_eq!(verdict, Verdict::Surface, "{status} {error}");
+                assert!(!is_answer(&error), "{status} {error}");
+            }
+        }
+        for status in [
+            200, 202, 204, 400, 404, 405, 406, 409, 410, 411, 413, 415, 421, 422, 426,
+        ] {
+            for (error, verdict) in of_every_kind(status) {
+                assert_eq!(on_error(&error, asked, &ALL), verdict, "{status} {error}");
+                assert!(is_answer(&error), "{status} {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn w14_silence_and_a_broken_network_are_no_answers() {
+        for error in [
+            Error::timeout("slow"),
+            Error::closed("gone"),
+            Error::unreachable("no such host"),
+            Error::network("cut off"),
+        ] {
+            assert!(!is_answer(&error), "{error}");
+            assert_eq!(on_error(&error, LATEST, &ALL), Verdict::Surface, "{error}");
         }
     }
 }

@@ -95,6 +95,10 @@ impl<T: Transport> Transport for Logging<T> {
     fn authorization(&self) -> Option<String> {
         self.transport.authorization()
     }
+
+    fn answers_each(&self) -> bool {
+        self.transport.answers_each()
+    }
 }
 
 /// Logs what it reads.

@@ -99,6 +99,13 @@ pub trait Transport: Send + 'static {
     fn authorization(&self) -> Option<String> {
         None
     }
+
+    /// Whether each request is answered by itself, as over HTTP. Then a peer that stays silent or cannot be reached has
+    /// failed, and that is all it says. `false`, the default, where messages are a stream: there it may be an old server
+    /// that does not know the question, and a client asks it in another way.
+    fn answers_each(&self) -> bool {
+        false
+    }
 }
 
 /// The half of a connection that messages come from.
