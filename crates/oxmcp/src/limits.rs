@@ -62,6 +62,10 @@ pub struct Limits {
     /// The longest `requestState`, in characters: what a handler that asks remembers between two rounds. One that would be
     /// longer is not sent, and one that is longer is refused. Default: 64 KiB, since it travels twice a round.
     pub max_request_state: usize,
+    /// How many bytes a client keeps in mind of what a server's tools want repeated in the headers of their calls: the names
+    /// of the tools, of the headers and of the parameters. Beyond it the tool that was listed longest ago is forgotten; a
+    /// call of it then takes another look at the list. Default: 1 MiB, which is enough for thousands of tools.
+    pub max_mirrored_bytes: usize,
     /// How many messages a batch may hold (2025-03-26 only). Default: 128.
     pub max_batch: usize,
     /// How many connections an address that is served over HTTP takes at once; more wait until one has ended. Default: 4096,
@@ -96,6 +100,7 @@ impl Default for Limits {
             max_queued_events: 1024,
             max_queued_progress: 16_384,
             max_request_state: 64 << 10,
+            max_mirrored_bytes: 1 << 20,
             max_batch: 128,
             max_connections: 4096,
             drain: Duration::from_secs(10),

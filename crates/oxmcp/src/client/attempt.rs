@@ -50,7 +50,12 @@ impl<'a> Attempt<'a> {
         let (read, write) = transport.connect(&limits).await?;
         let cache = client.response_cache();
         let seat = cache.seat(transport.identity(), transport.authorization());
-        let peer = ClientPeer::new(client.clone(), seat);
+        let mirror = transport.mirror();
+        if let Some(mirror) = &mirror {
+            let extensions = &client.features().extensions;
+            mirror.begin(limits.max_mirrored_bytes, extensions.headers());
+        }
+        let peer = ClientPeer::new(client.clone(), seat, mirror);
         let connection = Connection::new(Arc::clone(&peer) as _, limits);
         tokio::spawn(drive(Arc::clone(&connection), read, write));
         let session = ClientSession::new(Arc::clone(&connection), Arc::clone(&peer));

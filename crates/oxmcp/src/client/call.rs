@@ -17,7 +17,7 @@ use crate::{
     client::{
         CallOutcome, ClientSession,
         cache::{CacheMode, Kind},
-        decode::decode,
+        decode::{decode, read},
         features::LONGEST_WAIT,
         manual::Earlier,
         rounds::{Again, unknown_type},
@@ -79,7 +79,7 @@ pub(super) enum Params<P> {
 
 impl<P: Payload> Params<P> {
     /// The params as a JSON object, in the revision that they were made to fit.
-    fn to_json(&self) -> Result<Cow<'_, [u8]>> {
+    pub(super) fn to_json(&self) -> Result<Cow<'_, [u8]>> {
         match self {
             Self::Typed(params, _) => {
                 let json = serde_json::to_vec(params).map_err(|error| {
@@ -93,10 +93,10 @@ impl<P: Payload> Params<P> {
 }
 
 /// A call that can be made.
-struct Ready<P> {
-    session: ClientSession,
-    params: Params<P>,
-    options: CallOptions,
+pub(super) struct Ready<P> {
+    pub(super) session: ClientSession,
+    pub(super) params: Params<P>,
+    pub(super) options: CallOptions,
 }
 
 impl<M: Method> Call<M> {
@@ -167,7 +167,7 @@ impl<M: Method> Call<M> {
                 Err(error) => return Err(error),
             };
             let (result, _) = ready.complete::<M>().await?;
-            decode(M::NAME, &result)
+            read::<M>(&ready.session, &result)
         }
     }
 
@@ -182,14 +182,14 @@ impl<M: Method> Call<M> {
         let mut ready = self.ready()?;
         let result = ready.exchange::<M>().await?;
         if !ready.session.revision().is_modern() {
-            return decode(M::NAME, &result).map(CallOutcome::Complete);
+            return read::<M>(&ready.session, &result).map(CallOutcome::Complete);
         }
         match peek_result_type(Text::checked(&result)) {
-            ResultType::Complete => decode(M::NAME, &result).map(CallOutcome::Complete),
+            ResultType::Complete => read::<M>(&ready.session, &result).map(CallOutcome::Complete),
             ResultType::InputRequired => decode(M::NAME, &result).map(CallOutcome::InputRequired),
             ResultType::Other => {
                 check_type::<M>(&ready.session, &result)?;
-                decode(M::NAME, &result).map(CallOutcome::Complete)
+                read::<M>(&ready.session, &result).map(CallOutcome::Complete)
             }
         }
     }
@@ -266,8 +266,23 @@ impl<P: Payload> Ready<P> {
         Ok(complete)
     }
 
-    /// Makes the call once. The params and the options are still there afterwards.
+    /// Makes the call; a tool's once more where the server found that its headers do not fit. The params and the options are
+    /// still there afterwards.
     async fn exchange<M: Method<Params = P>>(&mut self) -> Result<Box<str>> {
+        let listed = self.session.peer().mirrored().listed();
+        match self.exchange_once::<M>().await {
+            Err(error)
+                if M::NAME == CallTool::NAME
+                    && self.session.peer().mirrored().is_mismatch(&error) =>
+            {
+                Box::pin(self.exchange_anew::<M>(error, listed)).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Makes the call once.
+    pub(super) async fn exchange_once<M: Method<Params = P>>(&mut self) -> Result<Box<str>> {
         let connection = self.session.connection();
         self.options.start = Some(Instant::now());
         let answer = match &self.params {
@@ -350,7 +365,7 @@ fn structured<T: DeserializeOwned>(result: &CallToolResult, wraps: bool) -> Resu
         }));
     }
     let decoded = match (&result.structured_content, texts().next()) {
-        (Some(structured), _) => read(structured.get(), wraps),
+        (Some(structured), _) => read_json(structured.get(), wraps),
         (None, Some(text)) => read_text(text),
         (None, None) => return Err(Error::decode("the tool returned no structured content")),
     };
@@ -371,7 +386,7 @@ fn read_text<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
 
 /// Reads structured content. Legacy revisions allow objects only, and there a value of another type stands in `result`: what
 /// has no other member is taken for such a value, where the type allows it.
-fn read<T: DeserializeOwned>(json: &str, wraps: bool) -> serde_json::Result<T> {
+fn read_json<T: DeserializeOwned>(json: &str, wraps: bool) -> serde_json::Result<T> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Wrapped<T> {

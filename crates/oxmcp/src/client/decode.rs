@@ -4,7 +4,12 @@ use std::any::Any;
 
 use serde::de::DeserializeOwned;
 
-use crate::{Error, Result, json::Text, protocol::CallToolResult};
+use crate::{
+    Error, Result,
+    client::ClientSession,
+    json::Text,
+    protocol::{CallToolResult, Method},
+};
 
 /// Reads the plain result of a tool, the commonest of all results, without a detour. `None` for anything else.
 fn read_plain<T: 'static>(result: &str) -> Option<T> {
@@ -13,6 +18,13 @@ fn read_plain<T: 'static>(result: &str) -> Option<T> {
     let plain = any.downcast_mut::<Option<CallToolResult>>()?;
     *plain = CallToolResult::read_plain(Text::checked(result));
     read
+}
+
+/// Reads a result in a session, which learns from it what it needs to know.
+pub(super) fn read<M: Method>(session: &ClientSession, result: &str) -> Result<M::Result> {
+    let mut result = decode(M::NAME, result)?;
+    session.peer().screen(&mut result);
+    Ok(result)
 }
 
 /// Reads a result as what the method returns.

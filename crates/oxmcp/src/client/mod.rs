@@ -18,6 +18,7 @@ mod listing;
 mod logs;
 mod manual;
 mod methods;
+mod mirrored;
 mod negotiate;
 mod opening;
 mod peer;

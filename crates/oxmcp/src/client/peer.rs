@@ -14,6 +14,7 @@ use crate::{
         listener::Listeners,
         logs::RequestLevel,
         methods::{self, Served},
+        mirrored::Mirrored,
         session::WeakSession,
         updates::Updates,
         visits::Visits,
@@ -31,6 +32,7 @@ use crate::{
         middleware::{Next, Request, Response},
         respond_now, serve,
     },
+    transport::Mirror,
 };
 
 /// A client at its end of one connection: what the server said of itself.
@@ -48,6 +50,8 @@ pub(crate) struct ClientPeer {
     request_level: RequestLevel,
     /// What the client's cache knows of the session.
     seat: Seat,
+    /// What of calls the transport repeats in headers.
+    mirrored: Mirrored,
     /// How quick the middleware is, where there is any.
     pace: Arc<Pace>,
 }
@@ -66,9 +70,10 @@ pub(crate) struct Negotiated {
 }
 
 impl ClientPeer {
-    pub(super) fn new(client: Client, seat: Seat) -> Arc<Self> {
+    pub(super) fn new(client: Client, seat: Seat, mirror: Option<Mirror>) -> Arc<Self> {
         Arc::new(Self {
             seat,
+            mirrored: Mirrored::new(mirror),
             client,
             negotiated: OnceLock::new(),
             session: OnceLock::new(),
@@ -103,6 +108,17 @@ impl ClientPeer {
 
     pub(super) fn seat(&self) -> &Seat {
         &self.seat
+    }
+
+    pub(super) fn mirrored(&self) -> &Mirrored {
+        &self.mirrored
+    }
+
+    /// Looks at a result before it is handed out. Legacy servers know nothing of headers.
+    pub(super) fn screen<T: 'static>(&self, result: &mut T) {
+        if self.revision().is_modern() {
+            self.mirrored.screen(result);
+        }
     }
 
     /// What every request says: answers depend on it.

@@ -235,9 +235,18 @@ impl Extension {
         member: impl Into<String>,
         header: impl Into<String>,
     ) -> Self {
+        const TAKEN: [&str; 3] = ["mcp-method", "mcp-protocol-version", "mcp-session-id"];
         let header = header.into();
-        if !header.to_ascii_lowercase().starts_with("mcp-") {
-            self.note(format!("the header {header:?} must begin with \"Mcp-\""));
+        let name = header.to_ascii_lowercase();
+        let is_token =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if !name.starts_with("mcp-") || !name.bytes().all(is_token) {
+            self.note(format!(
+                "the header {header:?} must begin with \"Mcp-\" and have no spaces in its name"
+            ));
+        }
+        if TAKEN.contains(&&*name) {
+            self.note(format!("the header {header:?} belongs to the protocol"));
         }
         self.headers.push(Header {
             method: M::NAME,

@@ -133,6 +133,13 @@ impl Extensions {
             .collect()
     }
 
+    /// The headers that repeat members of params: of which method, of which member, and how they are called.
+    pub(crate) fn headers(&self) -> Vec<(&'static str, String, String)> {
+        let headers = self.0.iter().flat_map(|extension| &extension.headers);
+        let headers = headers.map(|it| (it.method, it.member.clone(), it.header.clone()));
+        headers.collect()
+    }
+
     pub(crate) fn has_result_type(&self, name: &str) -> bool {
         let mut types = self.0.iter().flat_map(|extension| &extension.result_types);
         types.any(|it| it == name)

@@ -30,8 +30,7 @@ mod elicit_schema;
 mod elicit_select;
 mod elicitation;
 mod errors;
-#[cfg(any(feature = "http-client", feature = "http-server"))]
-#[expect(dead_code, reason = "who reads and writes the headers comes next")]
+#[expect(dead_code, reason = "who reads the headers comes next")]
 #[cfg_attr(not(test), expect(unused_imports, reason = "as above"))]
 pub(crate) mod http_headers;
 mod json;

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{Frame, Messages, ReadHalf, Transport, WriteHalf};
+use super::{Frame, Messages, Mirror, ReadHalf, Transport, WriteHalf};
 use crate::{Limits, Result};
 
 /// How much of a message is logged, unless told otherwise: most of them whole, images not.
@@ -98,6 +98,10 @@ impl<T: Transport> Transport for Logging<T> {
 
     fn answers_each(&self) -> bool {
         self.transport.answers_each()
+    }
+
+    fn mirror(&self) -> Option<Mirror> {
+        self.transport.mirror()
     }
 }
 

@@ -19,6 +19,7 @@ mod errors;
 mod io;
 mod logging;
 mod memory;
+mod mirror;
 mod stdio;
 mod traits;
 
@@ -26,5 +27,6 @@ pub use command::{Command, CommandReader, CommandWriter, Stderr};
 pub use io::{Io, LineReader, LineWriter, io, stream};
 pub use logging::{Logging, LoggingReader, LoggingWriter};
 pub use memory::{InMemory, in_memory};
+pub use mirror::Mirror;
 pub use stdio::{Stdio, StdioReader, StdioWriter, stdio};
 pub use traits::{Frame, Messages, MessagesIter, ReadHalf, Transport, WriteHalf};

@@ -2,6 +2,7 @@
 
 use std::{fmt, future::Future, slice};
 
+use super::Mirror;
 use crate::{Error, Limits, Result, jsonrpc::RequestId};
 
 /// A way to reach a peer.
@@ -105,6 +106,13 @@ pub trait Transport: Send + 'static {
     /// that does not know the question, and a client asks it in another way.
     fn answers_each(&self) -> bool {
         false
+    }
+
+    /// What keeps in mind which parts of requests this transport repeats in headers, where it has headers, as HTTP has.
+    /// The client that connects tells it what the server's tools want repeated, and leaves tools out of lists whose
+    /// wishes cannot be met. `None`, the default, for all other transports.
+    fn mirror(&self) -> Option<Mirror> {
+        None
     }
 }
 

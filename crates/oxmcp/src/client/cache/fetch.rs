@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Error, ErrorCode, Result,
-    client::{Call, call::Params, decode::decode},
+    client::{Call, call::Params, decode::read},
     protocol::{Method, Payload, method::Cacheable},
     session::after,
 };
@@ -58,11 +58,12 @@ impl<M: Method> Call<M> {
             Some((CacheMode::Bypass, _)) | None => return self.send().await,
             Some(asked) => asked,
         };
-        let client = self.session.client();
+        let session = self.session.clone();
+        let client = session.client();
         let cache = client.response_cache();
         let used = mode == CacheMode::Use;
         if let Some(text) = used.then(|| cache.fresh(&ask)).flatten() {
-            return decode(M::NAME, &text);
+            return read::<M>(&session, &text);
         }
         let joins = used && self.session.peer().seat().joins(kind);
         let waiting = cache.enter(&ask, joins);
@@ -81,7 +82,7 @@ impl<M: Method> Call<M> {
         match stale.then(|| cache.stale(&ask)).flatten() {
             Some(text) => {
                 tracing::warn!(%error, method = M::NAME, "an answer that is no longer fresh is used");
-                decode(M::NAME, &text)
+                read::<M>(&session, &text)
             }
             None => Err(error),
         }
@@ -120,7 +121,7 @@ impl<M: Method> Call<M> {
         let session = self.session.clone();
         let (text, depends_on_params_alone) = self.complete().await?;
         // What cannot be read is not kept.
-        let result = decode(M::NAME, &text)?;
+        let result = read::<M>(&session, &text)?;
         let shared = if depends_on_params_alone {
             waiting.answer(&text)
         } else {
@@ -137,6 +138,7 @@ impl<M: Method> Call<M> {
         let limit = self.options.timeout.min(self.options.max_total);
         let deadline = after(Instant::now(), limit);
         let cancel = self.options.cancel.clone();
+        let session = self.session.clone();
         let mut call = Some(self);
         let mut own = None;
         let lead = async {
@@ -165,7 +167,7 @@ impl<M: Method> Call<M> {
         };
         match (own, shared, call) {
             (Some(own), _, _) => own,
-            (None, Some(text), _) => decode(M::NAME, &text),
+            (None, Some(text), _) => read::<M>(&session, &text),
             // The answer was for who asked alone.
             (None, None, Some(mut call)) => {
                 call.options.timeout = deadline.saturating_duration_since(Instant::now());

@@ -3,11 +3,9 @@
 //! See [request metadata](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#request-metadata).
 
 mod annotation;
-#[cfg(any(feature = "http-client", test))]
 mod client;
 #[cfg(any(feature = "http-server", test))]
 mod decode;
-#[cfg(any(feature = "http-client", test))]
 mod encode;
 pub(crate) mod names;
 mod params;
@@ -19,7 +17,6 @@ mod tests;
 
 #[cfg(any(feature = "http-server", test))]
 pub(crate) use decode::{Unreadable, decode};
-#[cfg(any(feature = "http-client", test))]
 pub(crate) use encode::encode;
 pub(crate) use params::{Mismatch, ParamHeaders};
 #[cfg(any(feature = "http-server", test))]

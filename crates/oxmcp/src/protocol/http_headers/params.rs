@@ -51,6 +51,17 @@ impl ParamHeaders {
         });
         Ok(Self(params.collect()))
     }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many bytes of names they hold.
+    pub(crate) fn size(&self) -> usize {
+        let path = |param: &Param| param.path.iter().map(|name| name.len()).sum::<usize>();
+        let params = self.0.iter();
+        params.map(|param| param.header.len() + path(param)).sum()
+    }
 }
 
 impl Param {

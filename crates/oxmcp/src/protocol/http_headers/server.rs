@@ -29,10 +29,6 @@ impl Scalar<'_> {
 }
 
 impl ParamHeaders {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Whether the headers of a call repeat its arguments. `header` looks one up by its name, which is in lower
     /// case.
     ///

@@ -11,6 +11,8 @@ mod listing;
 mod logs;
 mod manual;
 mod methods;
+mod mirror;
+mod mirror_again;
 mod negotiation;
 mod patience;
 mod restarts;

@@ -3,7 +3,7 @@
 use oxmcp::{
     Client, ClientSession, Error, Limits, RequestId, Result,
     testing::ScriptedPeer,
-    transport::{Frame, InMemory, ReadHalf, Transport},
+    transport::{Frame, InMemory, Mirror, ReadHalf, Transport},
 };
 use serde_json::Value;
 use tokio::{select, sync::mpsc, task::JoinHandle};
@@ -12,12 +12,14 @@ use tokio::{select, sync::mpsc, task::JoinHandle};
 pub(super) struct Separately {
     transport: InMemory,
     failures: Option<mpsc::Receiver<(RequestId, Error)>>,
+    mirror: Mirror,
     identity: Option<&'static str>,
 }
 
 /// What a test does to it.
 pub(super) struct Way {
     failures: mpsc::Sender<(RequestId, Error)>,
+    pub(super) mirror: Mirror,
 }
 
 impl Way {
@@ -25,6 +27,18 @@ impl Way {
     pub(super) async fn fail(&self, request: &Value, error: Error) {
         let id = RequestId::Number(request["id"].as_i64().unwrap());
         self.failures.send((id, error)).await.unwrap();
+    }
+
+    /// The headers of a message, by name.
+    pub(super) fn headers(&self, message: &Value) -> Result<Value> {
+        let headers = self.mirror.headers(message.to_string().as_bytes())?;
+        let count = headers.len();
+        let headers: serde_json::Map<_, _> = headers
+            .into_iter()
+            .map(|(name, value)| (name, value.into()))
+            .collect();
+        assert_eq!(headers.len(), count, "a header stands there twice");
+        Ok(headers.into())
     }
 }
 
@@ -51,6 +65,10 @@ impl Transport for Separately {
     fn answers_each(&self) -> bool {
         true
     }
+
+    fn mirror(&self) -> Option<Mirror> {
+        Some(self.mirror.clone())
+    }
 }
 
 impl ReadHalf for Reader {
@@ -70,10 +88,15 @@ pub(super) async fn connecting(
 ) -> (ScriptedPeer, Way, JoinHandle<Result<ClientSession>>) {
     let (peer, transport) = ScriptedPeer::new().await;
     let (failures, failing) = mpsc::channel(1);
-    let way = Way { failures };
+    let mirror = Mirror::new();
+    let way = Way {
+        failures,
+        mirror: mirror.clone(),
+    };
     let transport = Separately {
         transport,
         failures: Some(failing),
+        mirror,
         identity,
     };
     let connecting = tokio::spawn(async move { client.connect(transport).await });

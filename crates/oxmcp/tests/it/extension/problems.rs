@@ -123,6 +123,14 @@ async fn what_contradicts_the_protocol_or_another_is_refused() {
             "must begin with \"Mcp-\"",
         ),
         (
+            vec![clock().header::<Add>("hours", "Mcp-a\r\nb")],
+            "must begin with \"Mcp-\"",
+        ),
+        (
+            vec![clock().header::<Add>("hours", "MCP-Session-Id")],
+            "belongs to the protocol",
+        ),
+        (
             vec![
                 clock()
                     .method::<Add, _>(Revision::LATEST..Revision::LATEST, async |now: Hours| now),

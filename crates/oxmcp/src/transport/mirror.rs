@@ -1,0 +1,273 @@
+//! What of requests is repeated in headers, by transports that have some.
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{
+    Error, ErrorCode, Result,
+    json::Text,
+    jsonrpc::{Envelope, Params},
+    protocol::{
+        Method, RequestParams, Tool,
+        http_headers::{
+            ParamHeaders, encode,
+            names::{MCP_METHOD, MCP_NAME},
+        },
+        method::CallTool,
+    },
+};
+
+/// What of modern requests a transport repeats in headers, for whoever routes requests without reading them: the method, what
+/// it names, and those arguments of tools that the server wants repeated.
+///
+/// A transport that has headers makes one, hands it out by [`Transport::mirror`](super::Transport::mirror), and asks it for
+/// the headers of each request. The client that connects fills it. Clones share what they know.
+///
+/// ```
+/// use oxmcp::transport::Mirror;
+///
+/// let mirror = Mirror::new();
+/// let request = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}"#;
+/// let headers = mirror.headers(request)?;
+/// assert_eq!(headers[0], ("mcp-method".to_owned(), "tools/call".to_owned()));
+/// assert_eq!(headers[1], ("mcp-name".to_owned(), "add".to_owned()));
+/// # Ok::<(), oxmcp::Error>(())
+/// ```
+///
+/// See [request metadata](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#request-metadata).
+#[derive(Clone, Default)]
+pub struct Mirror(Arc<Mutex<Book>>);
+
+/// What is known of the headers of one server.
+#[derive(Default)]
+struct Book {
+    /// The headers that extensions add.
+    extensions: Vec<ExtensionHeader>,
+    /// The tools that want arguments repeated, and those that want it wrongly.
+    tools: HashMap<Box<str>, Entry>,
+    /// How many bytes all of them take, and may take.
+    bytes: usize,
+    max_bytes: usize,
+    /// Counts what was learned.
+    learned: u64,
+}
+
+struct ExtensionHeader {
+    method: &'static str,
+    member: String,
+    header: String,
+}
+
+struct Entry {
+    /// `None` where what the tool wants cannot be done.
+    headers: Option<Arc<ParamHeaders>>,
+    /// When it was learned.
+    learned: u64,
+    size: usize,
+}
+
+/// Why a tool must not be listed.
+pub(crate) struct Unsound {
+    pub(crate) why: String,
+    /// Whether it is the first time that this is said of the tool.
+    pub(crate) is_new: bool,
+}
+
+impl Mirror {
+    /// One that knows of no tools yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The headers of a modern request, as names in lower case and values that are fit to be sent. Other messages have
+    /// none, and neither has what legacy servers are sent: whether it is one is for the transport to know.
+    ///
+    /// # Errors
+    /// Where an argument that must be repeated cannot be, which is an integer beyond 2^53-1: no server would take the
+    /// request. And where `message` is none.
+    pub fn headers(&self, message: &[u8]) -> Result<Vec<(String, String)>> {
+        let mut params = RequestParams::UNREAD;
+        match Envelope::parse(message, &mut params) {
+            Ok(Envelope::Request(request)) => self.headers_of(&request.method, request.params),
+            Ok(_) => Ok(Vec::new()),
+            Err(malformed) => Err(malformed.error.into()),
+        }
+    }
+
+    /// The same for a request that has been looked into.
+    pub(crate) fn headers_of(
+        &self,
+        method: &str,
+        params: Option<&RequestParams<'_>>,
+    ) -> Result<Vec<(String, String)>> {
+        let mut headers = vec![(MCP_METHOD.to_owned(), encode(method).into_owned())];
+        let Some(params) = params else {
+            return Ok(headers);
+        };
+        let named = named(method).and_then(|name| member(params, name)?.as_str());
+        if let Some(name) = named {
+            headers.push((MCP_NAME.to_owned(), encode(&name).into_owned()));
+        }
+        if method == CallTool::NAME {
+            self.add_arguments(&mut headers, params)?;
+        } else {
+            self.lock().add_members(&mut headers, method, params);
+        }
+        Ok(headers)
+    }
+
+    fn add_arguments(
+        &self,
+        headers: &mut Vec<(String, String)>,
+        params: &RequestParams<'_>,
+    ) -> Result<()> {
+        let name = params.name.and_then(Text::as_str);
+        let wanted = name.and_then(|name| self.lock().tools.get(&*name)?.headers.clone());
+        let (Some(wanted), Some(arguments)) = (wanted, params.arguments) else {
+            return Ok(());
+        };
+        let wanted = wanted
+            .for_arguments(arguments)
+            .map_err(|mismatch| Error::protocol(ErrorCode::INVALID_PARAMS, mismatch.to_string()))?;
+        let wanted = wanted.into_iter();
+        headers.extend(wanted.map(|(name, value)| (name.to_owned(), value)));
+        Ok(())
+    }
+
+    /// Begins anew, for a session: with this much room for what tools want, and the headers that extensions add, each with
+    /// its method and the member of the params that it repeats.
+    pub(crate) fn begin(&self, max_bytes: usize, extensions: Vec<(&'static str, String, String)>) {
+        let extensions = extensions.into_iter();
+        let extensions = extensions.map(|(method, member, header)| ExtensionHeader {
+            method,
+            member,
+            header: header.to_ascii_lowercase(),
+        });
+        *self.lock() = Book {
+            extensions: extensions.collect(),
+            max_bytes,
+            ..Book::default()
+        };
+    }
+
+    /// Learns what a tool wants repeated, in the place of what it wanted before.
+    ///
+    /// # Errors
+    /// Why it cannot be done, so that the tool must not be listed.
+    pub(crate) fn learn(&self, tool: &Tool) -> Result<(), Unsound> {
+        let headers = ParamHeaders::of(Text::from(&*tool.input_schema));
+        let size = tool.name.len() + headers.as_ref().map_or(0, ParamHeaders::size);
+        let mut book = self.lock();
+        let headers = headers.and_then(|headers| {
+            if size > book.max_bytes {
+                return Err(
+                    "it wants more repeated than `Limits::max_mirrored_bytes` allows".into(),
+                );
+            }
+            Ok(headers)
+        });
+        let before = book.remove(&tool.name);
+        match headers {
+            Ok(headers) if headers.is_empty() => Ok(()),
+            Ok(headers) => {
+                book.insert(&tool.name, Some(headers), size);
+                Ok(())
+            }
+            Err(why) => {
+                book.insert(&tool.name, None, tool.name.len());
+                let is_new = before.is_none_or(|entry| entry.headers.is_some());
+                Err(Unsound { why, is_new })
+            }
+        }
+    }
+
+    /// Whether it is known that a tool wants arguments repeated.
+    pub(crate) fn knows(&self, tool: &str) -> bool {
+        let book = self.lock();
+        book.tools.get(tool).is_some_and(|it| it.headers.is_some())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Book {
+    fn add_members(
+        &self,
+        headers: &mut Vec<(String, String)>,
+        method: &str,
+        params: &RequestParams<'_>,
+    ) {
+        for row in self.extensions.iter().filter(|row| row.method == method) {
+            let value = member(params, &row.member).and_then(scalar);
+            if let Some(value) = value {
+                headers.push((row.header.clone(), encode(&value).into_owned()));
+            }
+        }
+    }
+
+    fn insert(&mut self, tool: &str, headers: Option<ParamHeaders>, size: usize) {
+        while self.bytes + size > self.max_bytes {
+            let oldest = self.tools.iter().min_by_key(|(_, entry)| entry.learned);
+            let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
+                // There is no room at all.
+                return;
+            };
+            self.remove(&oldest);
+        }
+        self.learned += 1;
+        self.bytes += size;
+        let entry = Entry {
+            headers: headers.map(Arc::new),
+            learned: self.learned,
+            size,
+        };
+        self.tools.insert(tool.into(), entry);
+    }
+
+    fn remove(&mut self, tool: &str) -> Option<Entry> {
+        let entry = self.tools.remove(tool)?;
+        self.bytes -= entry.size;
+        Some(entry)
+    }
+}
+
+fn named(method: &str) -> Option<&'static str> {
+    match method {
+        "tools/call" | "prompts/get" => Some("name"),
+        "resources/read" => Some("uri"),
+        _ => None,
+    }
+}
+
+/// A member of the params.
+fn member<'a>(params: &RequestParams<'a>, name: &str) -> Option<Text<'a>> {
+    let mut members = params.whole.members();
+    members
+        .find(|(key, _)| key.is_str(name))
+        .map(|(_, value)| value)
+}
+
+/// A string, a number or a truth as text.
+fn scalar(value: Text<'_>) -> Option<Cow<'_, str>> {
+    match value.get().as_bytes().first() {
+        Some(b'"') => value.as_str(),
+        Some(b'{' | b'[' | b'n') | None => None,
+        Some(_) => Some(value.get().into()),
+    }
+}
+
+impl fmt::Debug for Mirror {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tools = self.lock().tools.len();
+        f.debug_struct("Mirror")
+            .field("tools", &tools)
+            .finish_non_exhaustive()
+    }
+}
