@@ -203,7 +203,7 @@ mod tests {
         let body = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}"#;
         let error = refused(StatusCode::NOT_FOUND, body);
         assert_eq!(
-            (error.code().into(), error.http_status()),
+            (error.code().value(), error.http_status()),
             (-32601_i64, Some(404))
         );
         assert!(error.is_protocol());

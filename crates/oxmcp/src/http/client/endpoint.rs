@@ -17,7 +17,10 @@ use super::{
     redirect::shown,
     wire::Wire,
 };
-use crate::{Error, Limits, Result, transport::Transport};
+use crate::{
+    Error, Limits, Result,
+    transport::{Mirror, Transport},
+};
 
 /// A server behind a URL, to connect a [`Client`](crate::Client) to.
 ///
@@ -50,6 +53,7 @@ pub struct Endpoint {
     reconnect: Reconnect,
     only_2024: bool,
     max_message: Option<usize>,
+    mirror: Mirror,
     /// What is wrong with what was given: who connects is told.
     problem: Option<String>,
 }
@@ -67,6 +71,7 @@ impl Endpoint {
             reconnect: Reconnect::default(),
             only_2024: false,
             max_message: None,
+            mirror: Mirror::new(),
             problem: None,
         };
         match read_url(url.as_ref()) {
@@ -193,7 +198,8 @@ impl Transport for Endpoint {
         };
         let (engine, inlet) = Engine::new();
         let max_message = self.max_message.unwrap_or(limits.max_message_bytes);
-        let link = Link::new(wire, inlet, self.reconnect.clone(), max_message);
+        let mut link = Link::new(wire, inlet, self.reconnect.clone(), max_message);
+        link.mirror = self.mirror.clone();
         let link = Arc::new(link);
         if self.only_2024 {
             link.open_2024().await?;
@@ -224,6 +230,14 @@ impl Transport for Endpoint {
         let headers =
             headers.flat_map(|(name, value)| [name.as_str().as_bytes(), value.as_bytes()]);
         Some(fingerprint([client.as_bytes()].into_iter().chain(headers)))
+    }
+
+    fn answers_each(&self) -> bool {
+        true
+    }
+
+    fn mirror(&self) -> Option<Mirror> {
+        Some(self.mirror.clone())
     }
 }
 

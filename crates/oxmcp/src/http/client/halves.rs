@@ -85,11 +85,18 @@ impl ReadHalf for EndpointReader {
 impl WriteHalf for EndpointWriter {
     async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
         for message in messages {
-            let begun = self.link.begin(Outgoing::read(message)?);
+            let message = match Outgoing::read(message, &self.link.mirror) {
+                Ok(message) => message,
+                Err((Some(id), error)) => {
+                    self.link.refuse(id, error);
+                    continue;
+                }
+                Err((None, error)) => return Err(error),
+            };
             // Where it has to wait, what it waits for must go on, also while nobody reads.
             select! {
                 biased;
-                () = begun => {}
+                () = self.link.begin(message) => {}
                 () = run(&self.engine) => {}
             }
         }

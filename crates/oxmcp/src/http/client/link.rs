@@ -18,7 +18,7 @@ use super::{
     session::{Restore, Session},
     wire::Wire,
 };
-use crate::{Error, Revision, jsonrpc::RequestId};
+use crate::{Error, Revision, jsonrpc::RequestId, transport::Mirror};
 
 /// How many notifications and answers may be on their way: beyond it what is to be sent waits, so that a server that asks
 /// and does not listen makes nothing grow.
@@ -34,6 +34,8 @@ pub(super) struct Link {
     pub(super) reconnect: Reconnect,
     /// The longest message and the longest event that is read.
     pub(super) max_message: usize,
+    /// What of messages their headers repeat.
+    pub(super) mirror: Mirror,
     /// What comes first in a session.
     pub(super) gate: Gate,
     /// One place for each notification and answer on its way.
@@ -74,6 +76,7 @@ impl Link {
             inlet,
             reconnect,
             max_message,
+            mirror: Mirror::new(),
             gate: Gate::new(),
             untaken: Arc::new(Semaphore::new(UNTAKEN as usize)),
             renewing: tokio::sync::Mutex::default(),
@@ -104,6 +107,15 @@ impl Link {
         }
         headers.extend(message.headers.iter().cloned());
         headers
+    }
+
+    /// Tells that a request is not sent.
+    pub(super) fn refuse(&self, id: RequestId, error: Error) {
+        let inlet = self.inlet.clone();
+        // Whoever writes here reads, too, and must not wait for itself.
+        self.inlet.begin(async move {
+            inlet.tell(Event::Failed(id, error)).await;
+        });
     }
 
     /// Ends the connection.

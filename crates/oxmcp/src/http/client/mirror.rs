@@ -4,14 +4,24 @@
 use http::{HeaderName, HeaderValue};
 
 use super::outgoing::Look;
+use crate::{Result, transport::Mirror};
 
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-
-/// The headers that mirror a message. Legacy servers know none.
-pub(super) fn headers_for(message: &Look<'_>) -> Vec<(HeaderName, HeaderValue)> {
-    if message.modern.is_none() {
-        return Vec::new();
-    }
-    let method = message.method.and_then(|it| HeaderValue::from_str(it).ok());
-    method.map(|method| (METHOD, method)).into_iter().collect()
+/// The headers that mirror a message. Legacy servers know none, and neither has what is no request a name or arguments.
+///
+/// # Errors
+/// Where an argument that must be mirrored cannot be.
+pub(super) fn headers_for(
+    message: &Look<'_>,
+    mirror: &Mirror,
+) -> Result<Vec<(HeaderName, HeaderValue)>> {
+    let (Some(_), Some(method)) = (message.modern, message.method) else {
+        return Ok(Vec::new());
+    };
+    let headers = mirror.headers_of(method, message.params)?.into_iter();
+    // All of them are fit to be sent: what an extension calls its header was checked before.
+    let headers = headers.filter_map(|(name, value)| {
+        let name = HeaderName::try_from(name).ok()?;
+        Some((name, HeaderValue::try_from(value).ok()?))
+    });
+    Ok(headers.collect())
 }

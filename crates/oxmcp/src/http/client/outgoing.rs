@@ -3,12 +3,13 @@
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 
-use super::mirror;
+use super::mirror::headers_for;
 use crate::{
     Error, Result, Revision,
     json::Text,
     jsonrpc::{Envelope, Params, RequestId},
     protocol::{Era, RequestParams},
+    transport::Mirror,
 };
 
 /// A message of this side, and what is known of it without reading it again.
@@ -44,11 +45,15 @@ impl Outgoing {
     /// Looks into a message.
     ///
     /// # Errors
-    /// Where it is none, which only a transport that wraps this one can bring about.
-    pub(super) fn read(message: &[u8]) -> Result<Self> {
+    /// Where it is none, which only a transport that wraps this one can bring about; and where it is a request that cannot be
+    /// sent: its id is told with the error.
+    pub(super) fn read(
+        message: &[u8],
+        mirror: &Mirror,
+    ) -> Result<Self, (Option<RequestId>, Error)> {
         let mut params = RequestParams::UNREAD;
         let envelope = Envelope::parse(message, &mut params);
-        let envelope = envelope.map_err(|malformed| Error::from(malformed.error))?;
+        let envelope = envelope.map_err(|malformed| (None, Error::from(malformed.error)))?;
         let (kind, params) = match envelope {
             Envelope::Request(request) => {
                 let (id, method) = (request.id, request.method.into());
@@ -65,11 +70,15 @@ impl Outgoing {
             Some(Ok(Era::Modern(revision))) => Some(revision),
             _ => None,
         };
-        let headers = mirror::headers_for(&Look {
+        let look = Look {
             method: kind.method(),
             params,
             modern,
-        });
+        };
+        let headers = match headers_for(&look, mirror) {
+            Ok(headers) => headers,
+            Err(error) => return Err((kind.id().cloned(), error)),
+        };
         Ok(Self {
             body: Bytes::copy_from_slice(message),
             kind,
@@ -80,10 +89,7 @@ impl Outgoing {
 
     /// The id of a request.
     pub(super) fn id(&self) -> Option<&RequestId> {
-        match &self.kind {
-            Kind::Request { id, .. } => Some(id),
-            _ => None,
-        }
+        self.kind.id()
     }
 
     pub(super) fn method(&self) -> Option<&str> {
@@ -116,6 +122,13 @@ impl Outgoing {
 }
 
 impl Kind {
+    fn id(&self) -> Option<&RequestId> {
+        match self {
+            Self::Request { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
     fn method(&self) -> Option<&str> {
         match self {
             Self::Request { method, .. } | Self::Notification { method } => Some(method),

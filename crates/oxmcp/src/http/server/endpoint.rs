@@ -15,16 +15,20 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, request::Parts};
 use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use tokio::time::timeout;
+use tokio::{
+    net::{TcpListener, ToSocketAddrs},
+    time::timeout,
+};
 use tower_service::Service;
 
 use crate::{
-    Error, Limits, Server,
+    Error, Limits, Result, Server,
     http::server::{
         Principal, ResponseBody, answer, get,
         ladder::{self, Policy, Refusal},
         open::Open,
         post,
+        serve::{Serving, serve},
         sessions::Sessions,
     },
     session::{CancelSignal, Origin},
@@ -154,6 +158,35 @@ impl StreamableHttp {
 
     fn set(&mut self) -> &mut Settings {
         Arc::make_mut(&mut self.settings)
+    }
+
+    /// Serves an address by itself, over HTTP/1 and HTTP/2, whatever the path: for those without a web framework. What comes
+    /// back serves for as long as it is awaited, and says the port that was found for port 0.
+    ///
+    /// ```no_run
+    /// use oxmcp::{Server, http::StreamableHttp};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> oxmcp::Result<()> {
+    /// let server = Server::new("calculator", "1.0.0");
+    /// StreamableHttp::from(server).serve("127.0.0.1:8080").await?.await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Where the address cannot be listened on.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<Serving> {
+        let failed = |error: std::io::Error| {
+            Error::closed(format!("the address cannot be listened on: {error}")).with_source(error)
+        };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let endpoint = self.clone();
+        let close = async move { endpoint.close().await };
+        serve(listener, self.clone(), &self.settings.limits, close).map_err(failed)
     }
 
     /// Serves nothing more: what runs may finish within [`Limits::drain`], then it is cancelled; sessions and streams end.
