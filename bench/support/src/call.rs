@@ -37,10 +37,7 @@ impl Call {
     /// Appends the request with this id, and its newline.
     pub fn write(&self, out: &mut Vec<u8>, id: u64, era: Era) {
         let meta = era.meta();
-        let method = match self {
-            Self::List => "tools/list",
-            Self::Add | Self::Echo { .. } | Self::Progress(_) => "tools/call",
-        };
+        let method = self.method();
         let written = write!(
             out,
             r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"#
@@ -63,6 +60,26 @@ impl Call {
         })
         .and_then(|()| out.write_all(b"}}\n"));
         written.expect("a Vec takes every write");
+    }
+
+    /// The method of the request.
+    #[must_use]
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::List => "tools/list",
+            Self::Add | Self::Echo { .. } | Self::Progress(_) => "tools/call",
+        }
+    }
+
+    /// The tool that is called, if one is.
+    #[must_use]
+    pub fn name(&self) -> Option<&'static str> {
+        match self {
+            Self::Add => Some("add"),
+            Self::Echo { .. } => Some("echo"),
+            Self::List => None,
+            Self::Progress(_) => Some("stream"),
+        }
     }
 
     /// Checks the `result` of the request with this id.

@@ -6,6 +6,7 @@
 mod call;
 mod clock;
 mod era;
+mod http;
 mod lanes;
 mod lines;
 mod load;
@@ -15,8 +16,9 @@ mod report;
 pub use call::{Call, TOOLS};
 pub use clock::{PATIENCE, children_cpu, give_up_after, own_cpu, process_cpu};
 pub use era::Era;
+pub use http::{Requests, Response, Responses};
 pub use lanes::{client, keep_in_flight};
 pub use lines::Lines;
 pub use load::{Load, Phase};
-pub use options::{Options, Runtime};
+pub use options::{Held, Options, Runtime, Transport, Work};
 pub use report::{Latencies, Report};

@@ -1,11 +1,14 @@
-use std::time::Duration;
+use std::{str::FromStr, time::Duration};
 
 use crate::{Call, Era, Phase};
 
-/// The arguments of a driver or client: `stdio [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [call=add]
-/// [rt=multi|current] -- SERVER ARGS...`.
+/// The arguments of a driver or client: `stdio [OPTIONS] -- SERVER ARGS...`, or `http [OPTIONS] -- SERVER ARGS...` for a
+/// driver and `http [OPTIONS] URL` for a client. The options are `[secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026]
+/// [call=add] [work=connect] [rt=multi|current]`.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// How the two reach each other.
+    pub transport: Transport,
     /// How long to measure; `calls` goes before it.
     pub secs: Duration,
     /// How long to run before that.
@@ -16,12 +19,66 @@ pub struct Options {
     pub calls: Option<u64>,
     /// How to speak.
     pub era: Era,
+    /// What to do.
+    pub work: Work,
     /// What to call.
     pub call: Call,
     /// The runtime of a client that has one.
     pub runtime: Runtime,
-    /// The program and arguments of the server.
+    /// The program and arguments of the server, if it is to be started.
     pub server: Vec<String>,
+    /// Where the server is, if it runs.
+    pub url: Option<String>,
+}
+
+/// How a client and a server reach each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// The client starts the server.
+    Stdio,
+    /// Streamable HTTP.
+    Http,
+}
+
+/// What a driver does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Calls tools.
+    Calls,
+    /// Opens sessions, each on a connection of its own.
+    Connect,
+    /// Keeps so many sessions open.
+    Hold(Held, usize),
+}
+
+/// What is kept open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// A session and its connection, on which nothing goes on.
+    Idle,
+    /// The stream of a session.
+    Get,
+    /// A modern subscription.
+    Listen,
+}
+
+impl FromStr for Work {
+    type Err = String;
+
+    /// Reads `connect`, `idle:COUNT`, `get:COUNT` or `listen:COUNT`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong =
+            || format!("work={text}: expected connect, idle:COUNT, get:COUNT or listen:COUNT");
+        let held = match text.split_once(':') {
+            None if text == "connect" => return Ok(Self::Connect),
+            Some(("idle", _)) => Held::Idle,
+            Some(("get", _)) => Held::Get,
+            Some(("listen", _)) => Held::Listen,
+            _ => return Err(wrong()),
+        };
+        let count = text.rsplit(':').next().and_then(|count| count.parse().ok());
+        Ok(Self::Hold(held, count.ok_or_else(wrong)?))
+    }
 }
 
 /// The flavours of a tokio runtime.
@@ -43,26 +100,31 @@ impl Options {
     }
 
     fn parse(mut args: impl Iterator<Item = String>, runtime: Runtime) -> Result<Self, String> {
-        let usage = "usage: stdio [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [call=add|echo:BYTES|list|\
-                     progress:COUNT] [rt=multi|current] -- SERVER ARGS...";
-        if args.next().as_deref() != Some("stdio") {
-            return Err(usage.into());
-        }
+        let usage = "usage: stdio|http [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [call=add|echo:BYTES|list|\
+                     progress:COUNT] [rt=multi|current] [URL] [-- SERVER ARGS...]";
+        let transport = match args.next().as_deref() {
+            Some("stdio") => Transport::Stdio,
+            Some("http") => Transport::Http,
+            _ => return Err(usage.into()),
+        };
         let mut options = Self {
+            transport,
             secs: Duration::from_secs(2),
             warm: Duration::from_millis(300),
             conc: 1,
             calls: None,
             era: Era::default(),
+            work: Work::Calls,
             call: Call::Add,
             runtime,
             server: Vec::new(),
+            url: None,
         };
         for arg in args.by_ref().take_while(|arg| arg != "--") {
             options.set(&arg).map_err(|e| format!("{e}\n{usage}"))?;
         }
         options.server = args.collect();
-        if options.server.is_empty() {
+        if options.server.is_empty() && options.url.is_none() {
             Err(format!("no server\n{usage}"))
         } else {
             Ok(options)
@@ -82,8 +144,10 @@ impl Options {
             Some(("calls", value)) => self.calls = Some(value.parse().map_err(|e| wrong(&e))?),
             Some(("era", value)) => self.era = value.parse()?,
             Some(("call", value)) => self.call = value.parse()?,
+            Some(("work", value)) => self.work = value.parse()?,
             Some(("rt", "multi")) => self.runtime = Runtime::Multi,
             Some(("rt", "current")) => self.runtime = Runtime::Current,
+            _ if arg.starts_with("http://") => self.url = Some(arg.to_owned()),
             _ => return Err(format!("{arg}: no such option")),
         }
         if self.conc == 0 {

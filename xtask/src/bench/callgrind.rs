@@ -12,7 +12,7 @@ use super::{
     cells::Cell,
     options::Options,
     programs::{LIMIT, OURS, Program, Programs},
-    table::{Column, Table, multiple, verdict},
+    table::{Column, Table, joined, multiple, verdict},
 };
 
 /// What one run counted, or what one call costs.
@@ -42,7 +42,7 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Vec<String> {
             continue;
         };
         let runs = (few.div_ceil(options.fewer), many.div_ceil(options.fewer));
-        for era in &options.eras {
+        for era in options.eras_of(cell) {
             let counts: Vec<_> = programs
                 .iter()
                 .map(|program| (program, slope(programs, program, cell, era, runs)))
@@ -184,12 +184,7 @@ fn print_row(table: &Table, cell: &Cell, era: &str, counts: &[(&Program, Option<
         verdict(cell.goals.instructions, ratio, "x"),
         verdict(cell.goals.allocations, allocations, " allocs"),
     ];
-    table.print_row(
-        cell.name,
-        era,
-        groups,
-        verdict.join(", ").trim_end_matches(", "),
-    );
+    table.print_row(cell.name, era, groups, &joined(&verdict));
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::{
     cells::{Cell, Side},
     options::Options,
     programs::{LIMIT, OURS, Program, Programs},
-    table::{Column, Table, multiple, verdict},
+    table::{Column, Table, at_least, joined, multiple, verdict},
 };
 
 /// What one round gives for one program.
@@ -33,8 +33,9 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Vec<String> {
     );
     table.print_head();
     let mut failures = Vec::new();
-    for cell in &options.cells {
-        for era in &options.eras {
+    let measured = |cell: &&&Cell| cell.side != Side::Memory;
+    for cell in options.cells.iter().filter(measured) {
+        for era in options.eras_of(cell) {
             let medians = medians(options, programs, cell, era, &mut failures);
             print_row(&table, cell, era, &medians);
         }
@@ -96,7 +97,7 @@ fn sample(mut command: Command, side: Side) -> Result<Sample, String> {
             .ok_or_else(|| format!("no {name} in the report"))
     };
     let cpu = match side {
-        Side::Server => number("server_cpu_seconds")?,
+        Side::Server | Side::Memory => number("server_cpu_seconds")?,
         Side::Client => number("cpu_seconds")?,
     };
     Ok(Sample {
@@ -122,11 +123,11 @@ fn median(samples: &[Sample]) -> Option<Sample> {
 }
 
 fn print_row(table: &Table, cell: &Cell, era: &str, medians: &Medians) {
-    let cost = |name: &str| {
+    let of = |name: &str| {
         let (_, sample) = medians.iter().find(|(program, _)| program.name == name)?;
-        sample.as_ref().map(|sample| sample.microseconds)
+        sample.as_ref()
     };
-    let limit = cost(LIMIT);
+    let limit = of(LIMIT).map(|limit| limit.microseconds);
     let groups = medians.iter().map(|(_, sample)| {
         sample.as_ref().map(|sample| {
             let ratio = limit.map(|limit| sample.microseconds / limit);
@@ -137,6 +138,12 @@ fn print_row(table: &Table, cell: &Cell, era: &str, medians: &Medians) {
             ]
         })
     });
-    let ratio = cost(OURS).zip(limit).map(|(ours, limit)| ours / limit);
-    table.print_row(cell.name, era, groups, &verdict(cell.goals.cpu, ratio, "x"));
+    let both = of(OURS).zip(of(LIMIT));
+    let cost = both.map(|(ours, limit)| ours.microseconds / limit.microseconds);
+    let rate = both.map(|(ours, limit)| ours.calls_per_second / limit.calls_per_second);
+    let verdict = [
+        verdict(cell.goals.cpu, cost, "x"),
+        at_least(cell.goals.rate, rate, "x calls/s"),
+    ];
+    table.print_row(cell.name, era, groups, &joined(&verdict));
 }

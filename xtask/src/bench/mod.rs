@@ -6,6 +6,7 @@
 mod callgrind;
 mod cells;
 mod cpu;
+mod memory;
 mod options;
 mod programs;
 mod table;
@@ -27,6 +28,9 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     }
     if options.counts {
         failures.extend(callgrind::run(&options, &programs));
+    }
+    if options.memory {
+        failures.extend(memory::run(&options, &programs));
     }
     if failures.is_empty() {
         Ok(())

@@ -14,6 +14,7 @@ Usage: cargo xtask bench [OPTIONS]
   --programs A,B,C      what to measure, in place of oxmcp,rmcp,raw
   --cpu                 only CPU time
   --instructions        only instructions and allocations per call (needs valgrind)
+  --memory              only the memory of sessions
 ";
 
 /// What to measure, and how long.
@@ -27,13 +28,15 @@ pub(crate) struct Options {
     pub(crate) warm_up: Duration,
     pub(crate) cpu: bool,
     pub(crate) counts: bool,
+    pub(crate) memory: bool,
     /// Divides the numbers of calls in a count.
     pub(crate) fewer: u64,
 }
 
 impl Options {
     pub(crate) fn parse(args: &[&str]) -> Result<Self, String> {
-        let (mut quick, mut cpu, mut counts) = (false, false, false);
+        let mut quick = false;
+        let (mut cpu, mut counts, mut memory) = (false, false, false);
         let mut words = Vec::new();
         let mut eras = vec!["2025", "2026"];
         let mut programs = DEFAULT.to_owned();
@@ -47,6 +50,7 @@ impl Options {
                 "--quick" => quick = true,
                 "--cpu" => cpu = true,
                 "--instructions" => counts = true,
+                "--memory" => memory = true,
                 "--only" => words.push(value()?.to_owned()),
                 "--programs" => value()?.clone_into(&mut programs),
                 "--era" => {
@@ -65,11 +69,18 @@ impl Options {
             rounds: if quick { 2 } else { 7 },
             measured: Duration::from_millis(if quick { 120 } else { 300 }),
             warm_up: Duration::from_millis(if quick { 40 } else { 100 }),
-            cpu: cpu || !counts,
-            counts: counts || !cpu,
+            cpu: cpu || !(counts || memory),
+            counts: counts || !(cpu || memory),
+            memory: memory || !(cpu || counts),
             fewer: if quick { 5 } else { 1 },
         };
         options.check()
+    }
+
+    /// The eras in which this cell is measured.
+    pub(crate) fn eras_of(&self, cell: &Cell) -> impl Iterator<Item = &'static str> {
+        let eras = self.eras.iter().copied();
+        eras.filter(|era| cell.eras.contains(era))
     }
 
     fn check(self) -> Result<Self, String> {

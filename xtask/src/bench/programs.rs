@@ -105,24 +105,9 @@ impl Programs {
 
     /// The command that measures this program in this cell, on one CPU.
     pub(crate) fn measurement(&self, program: &Program, cell: &Cell, load: &[String]) -> Command {
-        let (driver, limit) = (self.path("bench-driver"), self.server(limit(), cell));
-        let mut command = Command::new(&driver);
+        let mut command = Command::new(self.path("bench-driver"));
         command.arg("pin");
-        match cell.side {
-            Side::Server => {
-                command
-                    .arg(&driver)
-                    .args(arguments(cell, load))
-                    .arg("--")
-                    .args(self.server(program, cell));
-            }
-            Side::Client => {
-                command
-                    .args(self.client(program, cell, load))
-                    .arg("--")
-                    .args(limit);
-            }
-        }
+        command.args(self.line(program, cell, load, &[]));
         command
     }
 
@@ -134,38 +119,49 @@ impl Programs {
         load: &[String],
         watcher: &[String],
     ) -> Command {
-        let mut line = match cell.side {
-            Side::Server => {
-                let driver = [self.path("bench-driver")]
-                    .into_iter()
-                    .chain(arguments(cell, load));
-                let server = watcher.iter().cloned().chain(self.server(program, cell));
-                driver
-                    .chain(["--".to_owned()])
-                    .chain(server)
-                    .collect::<Vec<_>>()
-            }
-            Side::Client => {
-                let client = watcher
-                    .iter()
-                    .cloned()
-                    .chain(self.client(program, cell, load));
-                client
-                    .chain(["--".to_owned()])
-                    .chain(self.server(limit(), cell))
-                    .collect()
-            }
-        }
-        .into_iter();
+        let mut line = self.line(program, cell, load, watcher).into_iter();
         let mut command = Command::new(line.next().unwrap_or_default());
         command.args(line);
         command
     }
 
+    /// Driver and server, or client and raw server; the watcher comes before what is measured.
+    fn line(
+        &self,
+        program: &Program,
+        cell: &Cell,
+        load: &[String],
+        watcher: &[String],
+    ) -> Vec<String> {
+        let (driver, middle) = (self.path("bench-driver"), "--".to_owned());
+        let watched = |command: Vec<String>| watcher.iter().cloned().chain(command);
+        match cell.side {
+            Side::Server | Side::Memory => [driver]
+                .into_iter()
+                .chain(arguments(cell, load))
+                .chain([middle])
+                .chain(watched(self.server(program, cell)))
+                .collect(),
+            Side::Client if cell.transport == "http" => [driver, "host".to_owned()]
+                .into_iter()
+                .chain(self.server(limit(), cell))
+                .chain([middle])
+                .chain(watched(self.client(program, cell, load)))
+                .chain(["{url}".to_owned()])
+                .collect(),
+            Side::Client => watched(self.client(program, cell, load))
+                .chain([middle])
+                .chain(self.server(limit(), cell))
+                .collect(),
+        }
+    }
+
     fn server(&self, program: &Program, cell: &Cell) -> Vec<String> {
         let options = program.options.iter().map(|&option| option.to_owned());
+        let address = (cell.transport == "http").then(|| "{address}".to_owned());
         [self.path(program.server), cell.transport.to_owned()]
             .into_iter()
+            .chain(address)
             .chain(options)
             .collect()
     }

@@ -64,12 +64,32 @@ pub(crate) fn multiple(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
 }
 
-/// The goal, and whether it is reached.
+/// What is said of a goal that should not be exceeded.
 pub(crate) fn verdict(goal: Option<f64>, reached: Option<f64>, unit: &str) -> String {
+    said(goal, reached, unit, |goal, reached| reached <= goal)
+}
+
+/// What is said of a goal that should be exceeded.
+pub(crate) fn at_least(goal: Option<f64>, reached: Option<f64>, unit: &str) -> String {
+    said(goal, reached, unit, |goal, reached| reached >= goal)
+}
+
+fn said(
+    goal: Option<f64>,
+    reached: Option<f64>,
+    unit: &str,
+    is_good: fn(f64, f64) -> bool,
+) -> String {
     match (goal, reached) {
         (None, _) => String::new(),
         (Some(goal), None) => format!("{goal}{unit}"),
-        (Some(goal), Some(reached)) if reached <= goal => format!("{goal}{unit} reached"),
+        (Some(goal), Some(reached)) if is_good(goal, reached) => format!("{goal}{unit} reached"),
         (Some(goal), Some(_)) => format!("{goal}{unit} MISSED"),
     }
+}
+
+/// Several of them in one field.
+pub(crate) fn joined(verdicts: &[String]) -> String {
+    let said = verdicts.iter().filter(|verdict| !verdict.is_empty());
+    said.map(String::as_str).collect::<Vec<_>>().join(", ")
 }

@@ -11,8 +11,14 @@ pub(crate) struct Tools {
 
 /// What is left to do after a line was handled.
 pub(crate) enum Answer {
-    /// Nothing: the answer, if one was due, is in the buffer.
+    /// The answer is in the buffer.
     Done,
+    /// As before; it was the answer to `initialize`.
+    Opened,
+    /// It was no request, and there is none.
+    Nothing,
+    /// A subscription: what acknowledges it is in the buffer.
+    Listen,
     /// Progress notifications, then the answer.
     Stream(Stream),
 }
@@ -99,7 +105,7 @@ impl Tools {
             return Answer::Done;
         };
         let Some(id) = request.id else {
-            return Answer::Done;
+            return Answer::Nothing;
         };
         match self.dispatch(id, &request.method, &request.params, out) {
             Ok(answer) => answer,
@@ -130,7 +136,14 @@ impl Tools {
             "tools/call" => return call(id, era, params, out),
             "tools/list" if modern => result(out, id, &self.modern_list),
             "tools/list" => result(out, id, &self.list),
-            "initialize" => result(out, id, INITIALIZE),
+            "initialize" => {
+                result(out, id, INITIALIZE);
+                return Ok(Answer::Opened);
+            }
+            "subscriptions/listen" if modern => {
+                acknowledge(out, id);
+                return Ok(Answer::Listen);
+            }
             "server/discover" => result(out, id, DISCOVER),
             "ping" => result(out, id, ""),
             _ => return Err(Fault(-32601, format!("no method {method}"))),
@@ -218,6 +231,15 @@ fn result(out: &mut Vec<u8>, id: &RawValue, members: &str) {
     put(out, r#""result":{"#);
     put(out, members);
     put(out, "}}\n");
+}
+
+fn acknowledge(out: &mut Vec<u8>, id: &RawValue) {
+    put(
+        out,
+        r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":"#,
+    );
+    put(out, id.get());
+    put(out, "}}}\n");
 }
 
 fn start(out: &mut Vec<u8>, id: &RawValue) {

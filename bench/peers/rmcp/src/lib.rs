@@ -7,7 +7,10 @@
 use rmcp::{
     ErrorData, Peer, RoleServer, ServerHandler,
     handler::server::{router::tool::ToolRouter, wrapper::Parameters},
-    model::{ProgressNotificationParam, RequestMetaObject, ServerCapabilities, ServerConfig, Tool},
+    model::{
+        ProgressNotificationParam, RequestMetaObject, ServerCapabilities, ServerConfig,
+        SubscriptionFilter, Tool,
+    },
     schemars, tool, tool_handler, tool_router,
 };
 
@@ -89,7 +92,14 @@ impl<const KEPT: bool> Default for Tools<KEPT> {
 #[tool_handler(router = self.router)]
 impl ServerHandler for Tools<true> {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        config()
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
     }
 }
 
@@ -97,6 +107,20 @@ impl ServerHandler for Tools<true> {
 #[tool_handler(router = Self::full_router())]
 impl ServerHandler for Tools<false> {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        config()
     }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+}
+
+fn config() -> ServerConfig {
+    let capabilities = ServerCapabilities::builder()
+        .enable_tools()
+        .enable_tool_list_changed();
+    ServerConfig::new(capabilities.build())
 }

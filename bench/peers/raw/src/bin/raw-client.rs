@@ -1,10 +1,11 @@
-//! `raw-client stdio [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [rt=current|multi] -- SERVER ARGS...`
+//! `raw-client stdio|http [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [rt=current|multi] URL|-- SERVER ARGS...`
 
 use std::{
     process::{ExitCode, Stdio},
     time::Duration,
 };
 
+use bench_raw::http_client;
 use bench_support::{
     Era, Lines, Load, Options, PATIENCE, Phase, Report, Runtime, give_up_after, own_cpu,
     process_cpu,
@@ -46,6 +47,9 @@ fn run() -> Result<Report> {
 }
 
 async fn measure(options: Options) -> Result<Report> {
+    if let Some(url) = &options.url {
+        return http_client::measure(&options, url).await;
+    }
     let mut server = Server::start(&options.server)?;
     server.open(options.era).await?;
     let mut load = Load::new(options.call.clone(), options.era, options.conc);

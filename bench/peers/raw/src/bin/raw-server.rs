@@ -1,8 +1,9 @@
-//! `raw-server stdio [rt=current|multi] [io=pipes|tokio]`
+//! `raw-server stdio [rt=current|multi] [io=pipes|tokio]`, or `raw-server http ADDRESS [rt=current|multi]`
 
 use std::{io, process::ExitCode};
 
 use bench_raw::{
+    http,
     pipes::{self, Stdio},
     serve,
 };
@@ -10,10 +11,14 @@ use tokio::runtime::Builder;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    if args.first().map(String::as_str) != Some("stdio") {
-        eprintln!("usage: raw-server stdio [rt=current|multi] [io=pipes|tokio]");
-        return ExitCode::FAILURE;
-    }
+    let address = match (args.first().map(String::as_str), args.get(1)) {
+        (Some("stdio"), _) => None,
+        (Some("http"), Some(address)) => Some(address.clone()),
+        _ => {
+            eprintln!("usage: raw-server stdio|http ADDRESS [rt=current|multi] [io=pipes|tokio]");
+            return ExitCode::FAILURE;
+        }
+    };
     let has = |option: &str| args.iter().any(|arg| arg == option);
     let multi = has("rt=multi");
     let mut builder = if multi {
@@ -22,7 +27,13 @@ fn main() -> ExitCode {
         Builder::new_current_thread()
     };
     let outcome = builder.enable_io().build().and_then(|runtime| {
-        let served = stdio(has("io=tokio"));
+        let blocking = has("io=tokio");
+        let served = async move {
+            match address {
+                Some(address) => http::serve(&address).await,
+                None => stdio(blocking).await,
+            }
+        };
         // On the main thread of a runtime of many threads each message would be handed over by a worker.
         if multi {
             runtime.block_on(async { tokio::spawn(served).await.map_err(io::Error::other)? })

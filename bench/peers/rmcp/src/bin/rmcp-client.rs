@@ -1,4 +1,4 @@
-//! `rmcp-client stdio [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [rt=multi|current] -- SERVER ARGS...`
+//! `rmcp-client stdio|http [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [rt=multi|current] URL|-- SERVER ARGS...`
 
 use std::{error::Error, process::ExitCode};
 
@@ -6,7 +6,7 @@ use bench_support::{Era, Options, Report, keep_in_flight};
 use rmcp::{
     ClientLifecycleMode, ClientServiceExt,
     model::{CallToolRequestParams, ProtocolVersion},
-    transport::TokioChildProcess,
+    transport::{StreamableHttpClientTransport, TokioChildProcess},
 };
 use tokio::process::Command;
 
@@ -15,16 +15,22 @@ fn main() -> ExitCode {
 }
 
 async fn measure(options: Options) -> Result<Report, Box<dyn Error + Send + Sync>> {
-    let (program, args) = options.server.split_first().ok_or("no server")?;
-    let mut command = Command::new(program);
-    command.args(args);
     let lifecycle = match options.era {
         Era::Legacy => ClientLifecycleMode::Initialize,
         Era::Modern => ClientLifecycleMode::Discover {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         },
     };
-    let service = ().serve_with_lifecycle(TokioChildProcess::new(command)?, lifecycle).await?;
+    let service = if let Some(url) = &options.url {
+        let transport = StreamableHttpClientTransport::from_uri(url.as_str());
+        ().serve_with_lifecycle(transport, lifecycle).await?
+    } else {
+        let (program, args) = options.server.split_first().ok_or("no server")?;
+        let mut command = Command::new(program);
+        command.args(args);
+        ().serve_with_lifecycle(TokioChildProcess::new(command)?, lifecycle)
+            .await?
+    };
     let peer = service.peer().clone();
     let report = keep_in_flight(&options, move |a| {
         let peer = peer.clone();

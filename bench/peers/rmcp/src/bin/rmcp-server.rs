@@ -1,21 +1,33 @@
-//! `rmcp-server stdio [rt=multi|current] [io=tokio|pipes] [form=field|readme]`
+//! `rmcp-server stdio [rt=multi|current] [io=tokio|pipes] [form=field|readme]`, or `rmcp-server http ADDRESS ...`; over
+//! HTTP `io=pipes` says not to wait until a packet is full.
 
 use std::process::ExitCode;
 
+use axum::{Router, serve::ListenerExt};
 use bench_rmcp::Tools;
-use rmcp::{ServerHandler, ServiceExt, transport};
-use tokio::runtime::Builder;
+use rmcp::{
+    ServerHandler, ServiceExt,
+    transport::{
+        self, StreamableHttpServerConfig, StreamableHttpService,
+        streamable_http_server::session::local::LocalSessionManager,
+    },
+};
+use tokio::{net::TcpListener, runtime::Builder};
 
 type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    if args.first().map(String::as_str) != Some("stdio") {
-        eprintln!(
-            "usage: rmcp-server stdio [rt=multi|current] [io=tokio|pipes] [form=field|readme]"
-        );
-        return ExitCode::FAILURE;
-    }
+    let address = match (args.first().map(String::as_str), args.get(1)) {
+        (Some("stdio"), _) => None,
+        (Some("http"), Some(address)) => Some(address.as_str()),
+        _ => {
+            eprintln!(
+                "usage: rmcp-server stdio|http ADDRESS [rt=multi|current] [io=tokio|pipes] [form=field|readme]"
+            );
+            return ExitCode::FAILURE;
+        }
+    };
     let has = |option: &str| args.iter().any(|arg| arg == option);
     let mut builder = if has("rt=current") {
         Builder::new_current_thread()
@@ -27,11 +39,11 @@ fn main() -> ExitCode {
         .build()
         .map_err(Into::into)
         .and_then(|runtime| {
-            let pipes = has("io=pipes");
+            let quick = has("io=pipes");
             if has("form=readme") {
-                runtime.block_on(serve(Tools::<false>::default(), pipes))
+                runtime.block_on(serve(Tools::<false>::default(), address, quick))
             } else {
-                runtime.block_on(serve(Tools::<true>::default(), pipes))
+                runtime.block_on(serve(Tools::<true>::default(), address, quick))
             }
         });
     if let Err(e) = &outcome {
@@ -44,15 +56,44 @@ fn main() -> ExitCode {
     }
 }
 
-async fn serve<const KEPT: bool>(tools: Tools<KEPT>, pipes: bool) -> Result<()>
+async fn serve<const KEPT: bool>(
+    tools: Tools<KEPT>,
+    address: Option<&str>,
+    quick: bool,
+) -> Result<()>
 where
     Tools<KEPT>: ServerHandler,
 {
-    let service = if pipes {
+    if let Some(address) = address {
+        return http(tools, address, quick).await;
+    }
+    let service = if quick {
         tools.serve(transport::io::stdio_pipes()).await?
     } else {
         tools.serve(transport::stdio()).await?
     };
     service.waiting().await?;
+    Ok(())
+}
+
+async fn http<const KEPT: bool>(tools: Tools<KEPT>, address: &str, quick: bool) -> Result<()>
+where
+    Tools<KEPT>: ServerHandler,
+{
+    let service = StreamableHttpService::new(
+        move || Ok(tools.clone()),
+        LocalSessionManager::default().into(),
+        StreamableHttpServerConfig::default(),
+    );
+    let app = Router::new().nest_service("/mcp", service);
+    let listener = TcpListener::bind(address).await?;
+    if quick {
+        let listener = listener.tap_io(|socket| {
+            let _ = socket.set_nodelay(true);
+        });
+        axum::serve(listener, app).await?;
+    } else {
+        axum::serve(listener, app).await?;
+    }
     Ok(())
 }

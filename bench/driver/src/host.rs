@@ -1,0 +1,28 @@
+//! Clients over HTTP: somebody has to start the server for them.
+
+use std::process::Command;
+
+use crate::{Result, process::Process};
+
+/// `SERVER ARGS... -- CLIENT ARGS...`: runs the client, in whose arguments `{url}` stands for where the server is.
+pub(crate) fn run(words: &[String]) -> Result<()> {
+    let middle = words.iter().position(|word| word == "--");
+    let (server, client) = words.split_at(middle.ok_or("no `--` before the client")?);
+    let (server, address) = Process::start(server)?;
+    let url = format!("http://{address}/mcp");
+    let client: Vec<_> = client
+        .iter()
+        .map(|word| word.replace("{url}", &url))
+        .collect();
+    let (program, args) = client
+        .get(1..)
+        .and_then(<[String]>::split_first)
+        .ok_or("no client")?;
+    let status = Command::new(program).args(args).status()?;
+    server.stop()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("the client ended with {status}").into())
+    }
+}

@@ -1,0 +1,90 @@
+//! Sessions, and what they cost: opening one, and having many open.
+
+use std::time::Instant;
+
+use bench_support::{Era, Held, Latencies, Options, Phase, Report, Requests, own_cpu};
+
+use crate::{
+    Result,
+    http::{Connection, open},
+    process::Process,
+};
+
+/// What a request to listen is answered with at first.
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+
+/// Opens sessions, each on a connection of its own, and ends them again.
+pub(crate) fn connect(options: &Options) -> Result<Report> {
+    let (server, address) = Process::start(&options.server)?;
+    connect_for(options.warm_up(), &address, options.era)?;
+    let (own_before, server_before) = (own_cpu(), server.cpu()?);
+    let begun = Instant::now();
+    let latencies = connect_for(options.measured(), &address, options.era)?;
+    let wall = begun.elapsed();
+    let (own, served) = (own_cpu() - own_before, server.cpu()? - server_before);
+    server.stop()?;
+    Ok(Report::new(latencies, wall, own, served))
+}
+
+fn connect_for(phase: Phase, address: &str, era: Era) -> Result<Latencies> {
+    let (begun, mut latencies) = (Instant::now(), Latencies::default());
+    for opened in 0.. {
+        let since = Instant::now();
+        if !phase.goes_on(since.duration_since(begun), opened) {
+            break;
+        }
+        let (mut connection, requests) = open(address, era)?;
+        if era == Era::Legacy {
+            let mut out = Vec::new();
+            requests.bare("DELETE", &mut out);
+            connection.exchange(&out)?.messages()?;
+        }
+        latencies.push(since.elapsed());
+    }
+    Ok(latencies)
+}
+
+/// Holds sessions open, each on a connection of its own, and returns what one takes of the server's memory, in KiB.
+pub(crate) fn hold(options: &Options, held: Held, count: usize) -> Result<f64> {
+    /// So that what the server needs once is there before.
+    const BEFORE: usize = 50;
+    let (server, address) = Process::start(&options.server)?;
+    let mut kept = Vec::with_capacity(BEFORE + count);
+    for _ in 0..BEFORE {
+        kept.push(open_one(&address, options.era, held)?);
+    }
+    let before = server.memory()?;
+    for _ in 0..count {
+        kept.push(open_one(&address, options.era, held)?);
+    }
+    let memory = server.memory()? - before;
+    server.stop()?;
+    Ok(memory / count as f64)
+}
+
+fn open_one(address: &str, era: Era, held: Held) -> Result<Connection> {
+    let (mut connection, requests) = if era == Era::Modern && held == Held::Listen {
+        (Connection::open(address)?, Requests::new(address, era))
+    } else {
+        open(address, era)?
+    };
+    let mut out = Vec::new();
+    match held {
+        Held::Idle => return Ok(connection),
+        Held::Get => requests.bare("GET", &mut out),
+        Held::Listen => {
+            let body = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true}},"_meta":{{{}}}}}}}"#,
+                era.meta()
+            );
+            requests.post("subscriptions/listen", None, body.as_bytes(), &mut out);
+        }
+    }
+    let word = if held == Held::Listen {
+        ACKNOWLEDGED
+    } else {
+        ""
+    };
+    connection.open_stream(&out, word)?;
+    Ok(connection)
+}

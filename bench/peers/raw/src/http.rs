@@ -1,0 +1,203 @@
+//! The server over HTTP, on hyper: one answer of JSON to a request, and a stream of events where there is more to say.
+
+use std::{
+    collections::HashSet,
+    convert::Infallible,
+    hash::{BuildHasher, RandomState},
+    io,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Body, Frame, Incoming},
+    header::{CONTENT_TYPE, HeaderName, HeaderValue},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+use crate::tools::{Answer, Stream, Tools};
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// So much of a stream is written at once.
+const FULL: usize = 64 * 1024;
+
+/// Serves on this address for ever.
+///
+/// # Errors
+/// When nothing can listen there.
+pub async fn serve(address: &str) -> io::Result<()> {
+    let listener = TcpListener::bind(address).await?;
+    let server = Arc::new(Server::new());
+    loop {
+        let (socket, _) = listener.accept().await?;
+        socket.set_nodelay(true)?;
+        let server = Arc::clone(&server);
+        tokio::spawn(async move {
+            let service = service_fn(|request| server.serve(request));
+            // How a connection ends is the client's business.
+            let _ = http1::Builder::new()
+                .serve_connection(TokioIo::new(socket), service)
+                .await;
+        });
+    }
+}
+
+struct Server {
+    tools: Tools,
+    sessions: Mutex<HashSet<HeaderValue>>,
+    random: RandomState,
+    opened: AtomicU64,
+}
+
+enum Content {
+    Whole(Bytes),
+    /// Events that are there, and then nothing for as long as the client stays.
+    Open(Bytes),
+    Progress(Box<Stream>),
+    End,
+}
+
+impl Server {
+    fn new() -> Self {
+        Self {
+            tools: Tools::new(),
+            sessions: Mutex::default(),
+            random: RandomState::new(),
+            opened: AtomicU64::new(0),
+        }
+    }
+
+    async fn serve(&self, request: Request<Incoming>) -> Result<Response<Content>, Infallible> {
+        let session = request.headers().get(SESSION);
+        if session.is_some_and(|session| !self.with(|sessions| sessions.contains(session))) {
+            return Ok(status(StatusCode::NOT_FOUND));
+        }
+        match *request.method() {
+            Method::POST => Ok(self.post(request).await),
+            Method::GET if session.is_some() => {
+                Ok(answer(EVENTS, Content::Open(Bytes::from_static(b":\n\n"))))
+            }
+            Method::DELETE => {
+                self.with(|sessions| session.map(|session| sessions.remove(session)));
+                Ok(status(StatusCode::OK))
+            }
+            _ => Ok(status(StatusCode::METHOD_NOT_ALLOWED)),
+        }
+    }
+
+    async fn post(&self, request: Request<Incoming>) -> Response<Content> {
+        let Ok(body) = request.into_body().collect().await else {
+            return status(StatusCode::BAD_REQUEST);
+        };
+        let mut out = Vec::with_capacity(1024);
+        match self.tools.answer(&body.to_bytes(), &mut out) {
+            Answer::Done => answer(JSON, Content::Whole(out.into())),
+            Answer::Nothing => status(StatusCode::ACCEPTED),
+            Answer::Listen => {
+                let mut event = b"data: ".to_vec();
+                event.append(&mut out);
+                event.push(b'\n');
+                answer(EVENTS, Content::Open(event.into()))
+            }
+            Answer::Stream(stream) => answer(EVENTS, Content::Progress(Box::new(stream))),
+            Answer::Opened => {
+                let mut response = answer(JSON, Content::Whole(out.into()));
+                let session = self.open();
+                response.headers_mut().insert(SESSION, session);
+                response
+            }
+        }
+    }
+
+    fn open(&self) -> HeaderValue {
+        let count = self.opened.fetch_add(1, Ordering::Relaxed);
+        let first = self.random.hash_one(count);
+        let second = self.random.hash_one((first, count));
+        let session = HeaderValue::from_str(&format!("{first:016x}{second:016x}"))
+            .expect("hexadecimal digits are a valid header");
+        self.with(|sessions| sessions.insert(session.clone()));
+        session
+    }
+
+    fn with<T>(&self, what: impl FnOnce(&mut HashSet<HeaderValue>) -> T) -> T {
+        what(&mut self.sessions.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn answer(kind: HeaderValue, content: Content) -> Response<Content> {
+    let mut response = Response::new(content);
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+fn status(status: StatusCode) -> Response<Content> {
+    let mut response = Response::new(Content::End);
+    *response.status_mut() = status;
+    response
+}
+
+impl Body for Content {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let data = match &mut *self {
+            Self::Whole(data) => {
+                let data = std::mem::take(data);
+                *self = Self::End;
+                data
+            }
+            Self::Open(data) if data.is_empty() => return Poll::Pending,
+            Self::Open(data) => std::mem::take(data),
+            Self::Progress(stream) => {
+                let (events, more) = events(stream);
+                if !more {
+                    *self = Self::End;
+                }
+                events
+            }
+            Self::End => return Poll::Ready(None),
+        };
+        Poll::Ready(Some(Ok(Frame::data(data))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::End)
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        match self {
+            Self::Whole(data) => hyper::body::SizeHint::with_exact(data.len() as u64),
+            Self::End => hyper::body::SizeHint::with_exact(0),
+            Self::Open(_) | Self::Progress(_) => hyper::body::SizeHint::default(),
+        }
+    }
+}
+
+/// As many events as go into one write, and whether there are more.
+fn events(stream: &mut Stream) -> (Bytes, bool) {
+    let mut out = Vec::with_capacity(FULL + 1024);
+    let mut more = true;
+    while more && out.len() < FULL {
+        out.extend_from_slice(b"data: ");
+        more = stream.next(&mut out);
+        out.push(b'\n');
+    }
+    (out.into(), more)
+}
