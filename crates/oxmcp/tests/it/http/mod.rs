@@ -1,5 +1,7 @@
 //! HTTP, on both sides.
 
+#[cfg(all(feature = "http-client", feature = "http-server"))]
+mod both;
 #[cfg(feature = "http-client")]
 mod client;
 #[cfg(feature = "http-server")]
