@@ -83,6 +83,23 @@ impl Extensions {
         Err(Error::method_not_found(name))
     }
 
+    /// Whether there is a method of this name in a revision.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn serves(&self, name: &str, revision: Revision) -> bool {
+        let mut served = self.0.iter().flat_map(|extension| &extension.served);
+        served.any(|it| it.name.is_in(name, revision))
+    }
+
+    /// The headers of HTTP that repeat members of a method's params: the member, and the header.
+    #[cfg(any(feature = "http-client", feature = "http-server"))]
+    pub(crate) fn headers_of<'a>(
+        &'a self,
+        method: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let extensions = self.0.iter();
+        extensions.flat_map(move |extension| extension.headers_of(method))
+    }
+
     /// What is to be done for a notification. `None` where nobody takes it.
     pub(crate) fn heard(
         &self,

@@ -30,7 +30,6 @@ mod elicit_schema;
 mod elicit_select;
 mod elicitation;
 mod errors;
-#[expect(dead_code, reason = "who reads the headers comes next")]
 #[cfg_attr(not(test), expect(unused_imports, reason = "as above"))]
 pub(crate) mod http_headers;
 mod json;

@@ -192,6 +192,23 @@ impl<'a> RequestMeta<'a> {
         Ok(Era::Modern(revision))
     }
 
+    /// The revision that it names, served or not.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn version(&self) -> Option<Cow<'a, str>> {
+        self.protocol_version?.as_str()
+    }
+
+    /// Whether it has a key that only modern requests have.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn claims_modern(&self) -> bool {
+        let keys = [
+            self.protocol_version,
+            self.client_info,
+            self.client_capabilities,
+        ];
+        keys.iter().any(Option::is_some)
+    }
+
     /// What a modern request must say and this one does not, in words. For those who know from elsewhere (an HTTP
     /// header) that the request is modern.
     pub(crate) fn what_is_missing(&self) -> String {

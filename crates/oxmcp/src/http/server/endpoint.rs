@@ -25,12 +25,14 @@ use crate::{
     Error, Limits, Result, Server,
     http::server::{
         Principal, ResponseBody, answer, get,
-        ladder::{self, Policy, Refusal},
+        ladder::{self, Policy, Refusal, Served},
         open::Open,
         post,
         serve::{Serving, serve},
+        session::Session,
         sessions::Sessions,
     },
+    protocol::http_headers::names::MCP_SESSION_ID,
     session::{CancelSignal, Origin},
     store::{AnyEventStore, EventStore, MemoryEventStore},
 };
@@ -84,6 +86,8 @@ pub(super) struct Settings {
     pub(super) policy: Policy,
     pub(super) limits: Limits,
     pub(super) events: Option<Arc<dyn AnyEventStore>>,
+    /// What was wrong with them first.
+    problem: Option<Arc<Error>>,
 }
 
 /// What goes on.
@@ -112,6 +116,7 @@ impl StreamableHttp {
                 policy: Policy::default(),
                 limits: Limits::default(),
                 events: Some(Arc::new(MemoryEventStore::new())),
+                problem: None,
             }),
             state: Arc::default(),
         }
@@ -121,23 +126,28 @@ impl StreamableHttp {
     /// [server's](Server::limits).
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.set().limits = limits;
+        let settings = self.set();
+        settings.policy.max_body_bytes = limits.max_http_body_bytes;
+        settings.limits = limits;
         self
     }
 
-    /// The hosts under which clients may reach the endpoint, in place of the loopback ones: `example.com` for any port, or
-    /// `example.com:8443`. Requests with another `Host` are refused with 403.
+    /// The hosts under which clients may reach the endpoint, in place of the loopback ones: `example.com` for any port,
+    /// `example.com:8443`, or `*` for any, where what is in front of the endpoint has checked them. Requests with another `Host`
+    /// are refused with 403.
     #[must_use]
-    pub fn allowed_hosts(mut self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.set().policy.allow_hosts(hosts);
+    pub fn allowed_hosts(mut self, hosts: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        let set = self.set().policy.set_hosts(hosts);
+        self.note(set);
         self
     }
 
-    /// The origins of the web pages that may use the endpoint, in place of those on this machine: `https://example.com`.
-    /// Requests with another `Origin` are refused with 403; those without one come from no web page.
+    /// The origins of the web pages that may use the endpoint, in place of those on this machine: `https://example.com`, or `*`
+    /// for any. Requests with another `Origin` are refused with 403; those without one come from no web page.
     #[must_use]
-    pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.set().policy.allow_origins(origins);
+    pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        let set = self.set().policy.set_origins(origins);
+        self.note(set);
         self
     }
 
@@ -160,6 +170,13 @@ impl StreamableHttp {
         Arc::make_mut(&mut self.settings)
     }
 
+    /// Notes what was wrong with a setting, for whoever comes to be served. The first thing counts.
+    fn note(&mut self, set: Result<()>) {
+        if let Err(error) = set {
+            self.set().problem.get_or_insert_with(|| Arc::new(error));
+        }
+    }
+
     /// Serves an address by itself, over HTTP/1 and HTTP/2, whatever the path: for those without a web framework. What comes
     /// back serves for as long as it is awaited, and says the port that was found for port 0.
     ///
@@ -175,7 +192,7 @@ impl StreamableHttp {
     /// ```
     ///
     /// # Errors
-    /// Where the address cannot be listened on.
+    /// Where the address cannot be listened on, or a setting is wrong.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -183,6 +200,9 @@ impl StreamableHttp {
         let failed = |error: std::io::Error| {
             Error::closed(format!("the address cannot be listened on: {error}")).with_source(error)
         };
+        if let Some(problem) = &self.settings.problem {
+            return Err(Error::misuse(problem.message().to_owned()));
+        }
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let endpoint = self.clone();
         let close = async move { endpoint.close().await };
@@ -207,19 +227,37 @@ impl StreamableHttp {
         }
     }
 
-    /// The server for a request.
-    pub(super) fn server(&self, parts: &Parts) -> Result<Server, Box<Response<ResponseBody>>> {
+    /// The server for a request that is not of a session.
+    pub(super) fn choose(&self, parts: &Parts) -> Result<Server, Box<Response<ResponseBody>>> {
         let refuse = |status, why: &Error| Err(Box::new(answer::refuse(status, None, why)));
         let Some(server) = (self.settings.choose)(parts) else {
             let why = Error::invalid_request("nothing is served here for this request");
             return refuse(StatusCode::BAD_REQUEST, &why);
         };
-        if let Err(error) = server.check() {
-            tracing::error!(%error, "the server was put together wrongly");
+        let problem = self
+            .settings
+            .problem
+            .as_deref()
+            .map(|it| it.message().to_owned());
+        let problem = problem.or_else(|| Some(server.check().err()?.message().to_owned()));
+        if let Some(problem) = problem {
+            tracing::error!(%problem, "the server or its endpoint was put together wrongly");
             let why = Error::internal("the server was put together wrongly; its log says how");
             return refuse(StatusCode::INTERNAL_SERVER_ERROR, &why);
         }
         Ok(server)
+    }
+
+    /// The server for a request: that of its session, where it has one.
+    fn server(
+        &self,
+        parts: &Parts,
+        session: Option<&Arc<Session>>,
+    ) -> Result<Server, Box<Response<ResponseBody>>> {
+        match session {
+            Some(session) => Ok(session.peer().server().clone()),
+            None => self.choose(parts),
+        }
     }
 
     async fn respond<B>(self, request: Request<B>) -> Response<ResponseBody>
@@ -228,22 +266,59 @@ impl StreamableHttp {
     {
         let (parts, body) = request.into_parts();
         let policy = &self.settings.policy;
-        if let Err(refusal) = ladder::head(policy, &parts) {
-            return refused(&refusal);
+        if let Err(refusal) = ladder::guard(policy, &parts) {
+            return answer::refused(&refusal, None);
         }
         if self.state.closing.is_set() {
             let why = Error::internal("the endpoint is being closed; try another time");
             return answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why);
         }
-        match parts.method {
-            Method::GET => get::get(self, parts).await,
-            Method::DELETE => get::delete(self, parts).await,
-            _ => match read(body, self.settings.limits.max_http_body_bytes).await {
-                Ok(body) => post::post(self, parts, body).await,
+        let session = find(&self, &parts);
+        let server = match self.server(&parts, session.as_ref()) {
+            Ok(server) => server,
+            Err(response) => return *response,
+        };
+        if let Err(refusal) = ladder::head(policy, &Served::by(&server.features()), &parts) {
+            return answer::refused(&refusal, None);
+        }
+        let asked = Asked {
+            endpoint: self,
+            server,
+            session,
+            parts,
+        };
+        match asked.parts.method {
+            Method::GET => get::get(asked).await,
+            Method::DELETE => get::delete(asked),
+            _ => match read(body, asked.endpoint.settings.limits.max_http_body_bytes).await {
+                Ok(body) => post::post(asked, body).await,
                 Err(response) => *response,
             },
         }
     }
+}
+
+/// A request whose head has been looked at.
+pub(super) struct Asked {
+    pub(super) endpoint: StreamableHttp,
+    pub(super) server: Server,
+    /// The session that it names, if it belongs to whom the request comes from.
+    pub(super) session: Option<Arc<Session>>,
+    pub(super) parts: Parts,
+}
+
+impl Asked {
+    /// Whether it names a session, be there one or not.
+    pub(super) fn names_session(&self) -> bool {
+        self.parts.headers.contains_key(MCP_SESSION_ID)
+    }
+}
+
+/// The session that a request names, if it belongs to whom it comes from.
+fn find(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
+    let id = parts.headers.get(MCP_SESSION_ID)?.to_str().ok()?;
+    let principal = parts.extensions.get().map(Principal::as_str);
+    endpoint.state.sessions.find(id, principal)
 }
 
 /// What a transport knows of who sends a request.
@@ -253,11 +328,6 @@ pub(super) fn origin(parts: Parts) -> Origin {
         principal,
         request: Some(Arc::new(parts)),
     }
-}
-
-/// The response to what a rung refuses.
-pub(super) fn refused(refusal: &Refusal) -> Response<ResponseBody> {
-    refusal.response(None)
 }
 
 /// Reads the body of a request.
@@ -270,8 +340,7 @@ where
     match timeout(BODY_TIME, read).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let why = format!("the body is longer than {limit} bytes, which is the limit");
-            refuse(StatusCode::PAYLOAD_TOO_LARGE, &Error::invalid_request(why))
+            Err(Box::new(answer::refused(&Refusal::too_long(limit), None)))
         }
         Ok(Err(error)) => {
             tracing::debug!(%error, "the body of a request broke off");

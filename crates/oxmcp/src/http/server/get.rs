@@ -4,25 +4,34 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::{Response, StatusCode, request::Parts};
+use http::{Response, StatusCode};
 
 use crate::{
     Error,
     http::server::{
-        ResponseBody, StreamableHttp, answer,
-        ladder::{self, LAST_EVENT_ID, SESSION_ID},
-        legacy::{find, no_session},
+        ResponseBody, answer,
+        endpoint::Asked,
+        legacy::no_session,
         streams::{self, Opening, Purpose, REPLAYED, purpose, replayed},
     },
+    protocol::http_headers::names::LAST_EVENT_ID,
     store::{AnyEventStore, EventId, Replay},
 };
 
 /// Opens the stream of a session, or resumes one.
-pub(super) async fn get(endpoint: StreamableHttp, parts: Parts) -> Response<ResponseBody> {
-    if !parts.headers.contains_key(SESSION_ID) {
-        return answer::refuse(StatusCode::METHOD_NOT_ALLOWED, None, &ladder::no_stream());
+pub(super) async fn get(asked: Asked) -> Response<ResponseBody> {
+    if !asked.names_session() {
+        let why =
+            Error::invalid_request("GET gives the stream of the session that Mcp-Session-Id names");
+        return answer::refuse(StatusCode::METHOD_NOT_ALLOWED, None, &why);
     }
-    let Some(session) = find(&endpoint, &parts) else {
+    let Asked {
+        endpoint,
+        session,
+        parts,
+        ..
+    } = asked;
+    let Some(session) = session else {
         return no_session(None);
     };
     let limit = endpoint.settings.limits.max_http_streams;
@@ -74,16 +83,16 @@ pub(super) async fn get(endpoint: StreamableHttp, parts: Parts) -> Response<Resp
 }
 
 /// Ends a session.
-pub(super) async fn delete(endpoint: StreamableHttp, parts: Parts) -> Response<ResponseBody> {
-    if !parts.headers.contains_key(SESSION_ID) {
+pub(super) fn delete(asked: Asked) -> Response<ResponseBody> {
+    if !asked.names_session() {
         let why = Error::invalid_request("DELETE ends the session that Mcp-Session-Id names");
         return answer::refuse(StatusCode::BAD_REQUEST, None, &why);
     }
-    let Some(session) = find(&endpoint, &parts) else {
+    let Some(session) = asked.session else {
         return no_session(None);
     };
     // Nobody finds it from here on, though what runs may finish.
-    endpoint.state.sessions.remove(session.id());
+    asked.endpoint.state.sessions.remove(session.id());
     session.begin_close();
     answer::empty(StatusCode::NO_CONTENT)
 }

@@ -3,34 +3,38 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use http::{HeaderValue, Response, StatusCode, request::Parts};
+use http::{HeaderValue, Response, StatusCode};
 use tokio::{
     select,
     time::{Instant, sleep_until},
 };
 
 use crate::{
-    Error,
+    Error, ErrorCode,
     http::server::{
         ResponseBody, StreamableHttp, answer,
-        endpoint::origin,
+        endpoint::{Asked, origin},
         events::{KEEP_ALIVE, messages},
-        exchange::status,
-        ladder::SESSION_ID,
+        ladder::status_of_answer,
         session::{self, InUse, Session},
         streams::{self, Opening, Purpose},
     },
     jsonrpc::RequestId,
+    protocol::http_headers::names::MCP_SESSION_ID,
     session::{Connection, Reply},
 };
 
 /// Opens a session with what `initialize` makes of it.
 pub(super) async fn open(
-    endpoint: StreamableHttp,
-    server: crate::Server,
-    parts: Parts,
+    asked: Asked,
     take: impl FnOnce(&Arc<Connection>),
 ) -> Response<ResponseBody> {
+    let Asked {
+        endpoint,
+        server,
+        parts,
+        ..
+    } = asked;
     let limit = endpoint.settings.limits.max_http_sessions;
     let Some(entered) = endpoint.state.sessions.enter(limit) else {
         let why = Error::internal(format!(
@@ -55,41 +59,42 @@ pub(super) async fn open(
     let last = messages(&answered).last().unwrap_or_default().to_vec();
     if session.revision().is_none() {
         session.connection().end();
-        let status = status(session.peer().refused(), branch.failed_with());
-        return answer::json(status, last);
+        // A server without sessions names its revisions.
+        let refused = session
+            .peer()
+            .refused()
+            .filter(|code| *code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION);
+        return answer::json(refused.map_or(StatusCode::OK, status_of_answer), last);
     }
     session::begin(&endpoint, &session);
     let mut response = answer::json(StatusCode::OK, last);
     if let Ok(id) = HeaderValue::from_str(session.id()) {
-        response.headers_mut().insert(SESSION_ID, id);
+        response.headers_mut().insert(MCP_SESSION_ID, id);
     }
     response
 }
 
-/// The session that a request names, if it belongs to whom it comes from.
-pub(super) fn find(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
-    let id = parts.headers.get(SESSION_ID)?.to_str().ok()?;
-    let principal = parts.extensions.get::<super::Principal>();
-    let principal = principal.map(super::Principal::as_str);
-    endpoint.state.sessions.find(id, principal)
-}
-
 /// Answers what was posted in a session.
 pub(super) async fn post(
-    endpoint: StreamableHttp,
-    parts: Parts,
+    asked: Asked,
     id: Option<RequestId>,
     wants_answer: bool,
     take: impl FnOnce(&Arc<Connection>),
 ) -> Response<ResponseBody> {
-    if !parts.headers.contains_key(SESSION_ID) {
+    if !asked.names_session() {
         let why = Error::invalid_request(
             "this request belongs to a session, which Mcp-Session-Id must name: initialize opens one; a request of revision \
              2026-07-28 needs none, but says its revision in `_meta`",
         );
         return answer::refuse(StatusCode::BAD_REQUEST, id.as_ref(), &why);
     }
-    let Some(session) = find(&endpoint, &parts) else {
+    let Asked {
+        endpoint,
+        session,
+        parts,
+        ..
+    } = asked;
+    let Some(session) = session else {
         return no_session(id.as_ref());
     };
     let in_use = session.enter();

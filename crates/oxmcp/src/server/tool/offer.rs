@@ -64,7 +64,7 @@ impl Named for RegisteredTool {
 #[cfg(feature = "http-server")]
 impl Features {
     /// Which arguments of a tool headers repeat. `None` where there are none, and where there is no such tool.
-    #[cfg_attr(not(test), expect(dead_code, reason = "who asks comes next"))]
+    #[cfg(feature = "http-server")]
     pub(crate) fn param_headers(&self, tool: &str) -> Option<&ParamHeaders> {
         self.tools.find(tool)?.param_headers()
     }

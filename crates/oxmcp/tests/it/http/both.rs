@@ -1,9 +1,9 @@
 //! Our client and our endpoint, over TCP.
 
 use oxmcp::{
-    Client, RequestContext, Revision, Server, Tool,
+    Accept, Client, RequestContext, Revision, Server, Tool,
     http::{Endpoint, Serving, StreamableHttp},
-    protocol::{ElicitParams, ElicitResult, SubscriptionFilter},
+    protocol::{ElicitFormParams, SubscriptionFilter},
 };
 use serde_json::json;
 
@@ -50,7 +50,7 @@ async fn every_revision_is_spoken_under_one_url() {
             .on_progress(move |progress| sender.send(progress.progress).unwrap())
             .await
             .unwrap();
-        assert!(!done.is_error.unwrap_or_default());
+        assert!(!done.is_error);
         while let Ok(step) = steps.try_recv() {
             seen.push(step);
         }
@@ -82,12 +82,14 @@ async fn a_tool_asks_the_user_in_every_revision_that_can() {
         Ok::<_, oxmcp::ToolError>(format!("Hello, {name}!"))
     });
     let (_serving, url) = serve(&calculator().tool(greet)).await;
-    for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::LATEST] {
+    for revision in [
+        Revision::V2025_06_18,
+        Revision::V2025_11_25,
+        Revision::LATEST,
+    ] {
         let session = Client::new("both", "1")
             .revisions([revision])
-            .on_elicit(|_question: ElicitParams| async {
-                ElicitResult::accept(&json!({"name": "Ann"}))
-            })
+            .on_elicit(|_: ElicitFormParams| async { Accept(json!({"name": "Ann"})) })
             .connect(Endpoint::new(&url))
             .await
             .unwrap();

@@ -38,7 +38,7 @@ impl Source {
         self.code().map(|(_, line)| format!("{line}\n")).collect()
     }
 
-    /// The files of the modules below this one that are there for tests only.
+    /// The modules below this one that are there for tests only: paths without an ending.
     fn modules_of_tests(&self) -> impl Iterator<Item = String> {
         let (directory, _) = self.path.rsplit_once('/').unwrap();
         let lines = self.text.lines().zip(self.text.lines().skip(1));
@@ -46,7 +46,7 @@ impl Source {
             .filter(|(line, _)| *line == "#[cfg(test)]")
             .filter_map(move |(_, next)| {
                 let name = next.strip_prefix("mod ")?.strip_suffix(';')?;
-                Some(format!("{directory}/{name}.rs"))
+                Some(format!("{directory}/{name}"))
             })
     }
 
@@ -91,7 +91,11 @@ pub(super) fn library() -> Vec<Source> {
     let mut sources = files();
     sources.retain(|source| source.in_crate().is_some_and(|path| path.ends_with(".rs")));
     let tests: Vec<_> = sources.iter().flat_map(Source::modules_of_tests).collect();
-    sources.retain(|source| !tests.contains(&source.path));
+    let is_of = |source: &Source, module: &String| {
+        let rest = source.path.strip_prefix(module.as_str());
+        rest.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+    };
+    sources.retain(|source| !tests.iter().any(|module| is_of(source, module)));
     sources
 }
 

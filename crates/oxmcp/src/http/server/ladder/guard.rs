@@ -1,0 +1,140 @@
+//! Where requests may come from. A page in a browser can make requests to whatever its user can reach, under a name of its own
+//! for this machine: `Host` and `Origin` give it away.
+
+use http::{HeaderMap, HeaderName, header, request::Parts};
+
+use super::{
+    allowed::{Allowed, Authority, Origin},
+    refusal::Fault,
+    rungs::Verdict,
+};
+use crate::{Error, Limits, Result};
+
+/// What an endpoint lets in.
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    hosts: Allowed<Authority>,
+    origins: Allowed<Origin>,
+    /// The longest body, in bytes.
+    pub(crate) max_body_bytes: usize,
+}
+
+impl Default for Policy {
+    /// For a server on the user's own machine: nobody else may name it, and no page from elsewhere may talk to it.
+    fn default() -> Self {
+        Self {
+            hosts: Allowed::Loopback,
+            origins: Allowed::Loopback,
+            max_body_bytes: Limits::default().max_http_body_bytes,
+        }
+    }
+}
+
+impl Policy {
+    /// Replaces the hosts that the endpoint is reached by: each `name` or `name:port`, or `*` for any.
+    ///
+    /// # Errors
+    /// Which of them is no host.
+    pub(crate) fn set_hosts(
+        &mut self,
+        hosts: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Result<()> {
+        let wanted =
+            "a host, like \"example.com\", \"example.com:8080\", \"[::1]\", or \"*\" for any";
+        self.hosts = list(hosts, Authority::parse, wanted)?;
+        Ok(())
+    }
+
+    /// Replaces the origins from which pages may talk to the endpoint: each `scheme://host` or `scheme://host:port`, or `*` for
+    /// any. Pages of the host itself always may, where not any host will do.
+    ///
+    /// # Errors
+    /// Which of them is no origin.
+    pub(crate) fn set_origins(
+        &mut self,
+        origins: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Result<()> {
+        let wanted = "an origin, like \"https://example.com\" or \"http://localhost:3000\", or \"*\" for any";
+        self.origins = list(origins, Origin::parse, wanted)?;
+        Ok(())
+    }
+}
+
+fn list<T>(
+    entries: impl IntoIterator<Item = impl AsRef<str>>,
+    parse: fn(&str) -> Option<T>,
+    wanted: &str,
+) -> Result<Allowed<T>> {
+    let mut listed = Vec::new();
+    for entry in entries {
+        let entry = entry.as_ref();
+        if entry == "*" {
+            return Ok(Allowed::Any);
+        }
+        let parsed = parse(entry);
+        listed.push(parsed.ok_or_else(|| Error::misuse(format!("{entry:?} is not {wanted}")))?);
+    }
+    Ok(Allowed::Listed(listed))
+}
+
+/// The step [`Rung::Host`](super::Rung::Host).
+pub(super) fn host(policy: &Policy, parts: &Parts) -> Verdict {
+    let host = named_host(parts)?;
+    if policy.hosts.has(&host) {
+        return Ok(());
+    }
+    Err(
+        "the endpoint is not reached by the name in `Host`; whoever runs it can allow that name"
+            .into(),
+    )
+}
+
+/// The step [`Rung::Origin`](super::Rung::Origin). Who is no browser sends none.
+pub(super) fn origin(policy: &Policy, parts: &Parts) -> Verdict {
+    let Some(origin) = only(&parts.headers, &header::ORIGIN)? else {
+        return Ok(());
+    };
+    if policy.origins == Allowed::Any {
+        return Ok(());
+    }
+    let is_allowed = Origin::parse(origin).is_some_and(|origin| {
+        let is_own = policy.hosts != Allowed::Any;
+        let is_own = is_own && named_host(parts).is_ok_and(|host| origin.is_of(&host));
+        is_own || policy.origins.has(&origin)
+    });
+    if is_allowed {
+        return Ok(());
+    }
+    Err(
+        "pages of this `Origin` may not talk to the endpoint; whoever runs it can allow them"
+            .into(),
+    )
+}
+
+/// The host that the request names: in `Host`, or in what HTTP/2 has instead.
+fn named_host(parts: &Parts) -> Result<Authority, Fault> {
+    let header = only(&parts.headers, &header::HOST)?;
+    let target = parts.uri.authority().map(http::uri::Authority::as_str);
+    let host = match (header, target) {
+        (Some(header), Some(target)) if !header.eq_ignore_ascii_case(target) => {
+            return Err("`Host` and the URL of the request name different hosts".into());
+        }
+        (Some(host), _) | (None, Some(host)) => host,
+        (None, None) => return Err("the request must name its host in `Host`".into()),
+    };
+    Authority::parse(host).ok_or_else(|| "`Host` names no host".into())
+}
+
+/// The value of a header that may stand there once.
+fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Fault> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(format!("the header {name} stands there twice").into());
+    }
+    let value = value.to_str();
+    let value = value.map_err(|_| Fault::from(format!("the header {name} cannot be read")))?;
+    Ok(Some(value))
+}

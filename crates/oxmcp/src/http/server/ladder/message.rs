@@ -1,0 +1,299 @@
+//! What a message says of itself, and by which rules it is served.
+//!
+//! The body decides. A proxy can lose or add a header, and the header then gives that away: it is only held against the body.
+
+use http::HeaderMap;
+
+use super::{
+    mirrored::{is_repeated, text},
+    refusal::Fault,
+    rungs::Verdict,
+};
+use crate::{
+    Error, Revision,
+    extension::Extensions,
+    json::Text,
+    jsonrpc::{Envelope, Params},
+    protocol::{
+        Method, RequestMeta, RequestParams,
+        http_headers::names::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID},
+        method::{self, Initialize, REQUESTS_TO_SERVER},
+        unsupported_version,
+    },
+    server::Features,
+};
+
+/// What a server serves, as far as the ladder needs to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served<'a> {
+    pub(crate) revisions: &'a [Revision],
+    pub(crate) extensions: &'a Extensions,
+}
+
+impl<'a> Served<'a> {
+    /// What a server with these features serves.
+    pub(crate) fn by(features: &'a Features) -> Self {
+        Self {
+            revisions: &features.revisions,
+            extensions: &features.extensions,
+        }
+    }
+
+    /// Whether there are sessions.
+    pub(super) fn has_legacy(&self) -> bool {
+        self.revisions.iter().any(|it| !it.is_modern())
+    }
+
+    /// The modern revision of this name.
+    fn modern(&self, name: &str) -> Option<Revision> {
+        let revision = name.parse().ok();
+        revision.filter(|it: &Revision| it.is_modern() && self.revisions.contains(it))
+    }
+}
+
+/// By which rules a message is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admitted {
+    /// By those of this revision, without a session.
+    Modern(Revision),
+    /// By those of the session that it names, or that it opens.
+    Legacy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Request,
+    Notification,
+    Response,
+}
+
+/// What `MCP-Protocol-Version` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Header {
+    Absent,
+    Known(Revision),
+    Unknown(String),
+}
+
+/// A message, with the headers that came with it.
+pub(super) struct Message<'m> {
+    pub(super) served: &'m Served<'m>,
+    pub(super) headers: &'m HeaderMap,
+    pub(super) method: &'m str,
+    pub(super) params: &'m RequestParams<'m>,
+    kind: Kind,
+    header: Header,
+}
+
+impl<'m> Message<'m> {
+    pub(super) fn new(
+        served: &'m Served<'m>,
+        headers: &'m HeaderMap,
+        envelope: &'m Envelope<'_, RequestParams<'_>>,
+    ) -> Self {
+        let (kind, method, params) = match envelope {
+            Envelope::Request(it) => (Kind::Request, &*it.method, it.params),
+            Envelope::Notification(it) => (Kind::Notification, &*it.method, it.params),
+            Envelope::Response(_) => (Kind::Response, "", None),
+        };
+        let header = text(headers, MCP_PROTOCOL_VERSION).map_or(Header::Absent, |name| {
+            let known = name.parse();
+            known.map_or_else(|_| Header::Unknown(name.into_owned()), Header::Known)
+        });
+        Self {
+            served,
+            headers,
+            method,
+            params: params.unwrap_or(&RequestParams::UNREAD),
+            kind,
+            header,
+        }
+    }
+
+    fn meta(&self) -> &RequestMeta<'m> {
+        &self.params.meta
+    }
+
+    /// Whether the message itself says that it is modern.
+    fn claims(&self) -> bool {
+        match self.kind {
+            Kind::Request => self.meta().claims_modern(),
+            Kind::Notification => self.meta().version().is_some(),
+            Kind::Response => false,
+        }
+    }
+
+    /// Whether the message is to be judged by modern rules. `initialize` comes before the revision is known, so that no header
+    /// makes it modern; and where the header says that a request is modern, the request has to say so itself.
+    fn is_modern(&self) -> bool {
+        let by_header = matches!(self.header, Header::Known(revision) if revision.is_modern());
+        self.claims() || by_header && !self.opens_session()
+    }
+
+    fn opens_session(&self) -> bool {
+        self.kind == Kind::Request && self.method == Initialize::NAME && !self.claims()
+    }
+
+    pub(super) fn is_modern_request(&self) -> bool {
+        self.kind == Kind::Request && self.is_modern()
+    }
+
+    pub(super) fn is_modern_notification(&self) -> bool {
+        self.kind == Kind::Notification && self.is_modern()
+    }
+
+    /// The modern revision by whose rules it is judged.
+    fn revision(&self) -> Option<Revision> {
+        if !self.is_modern() {
+            return None;
+        }
+        match (self.meta().version(), &self.header) {
+            (Some(version), _) => self.served.modern(&version),
+            (None, Header::Known(revision)) => Some(*revision),
+            (None, _) => None,
+        }
+    }
+
+    /// By which rules the message is served, once it has come up the ladder.
+    pub(super) fn admitted(&self) -> Admitted {
+        self.revision().map_or(Admitted::Legacy, Admitted::Modern)
+    }
+
+    fn unsupported(&self, version: &str) -> Fault {
+        unsupported_version(self.served.revisions, version).into()
+    }
+}
+
+/// The step [`Rung::Shape`](super::Rung::Shape), as far as it does not show when a message is parsed. Modern servers ask
+/// nothing, so that nobody has an answer for them.
+pub(super) fn shape(message: &Message<'_>) -> Verdict {
+    if message.kind == Kind::Response && message.is_modern() {
+        return Err("modern clients send requests and notifications, and no responses".into());
+    }
+    Ok(())
+}
+
+/// The same step for a message within an array.
+pub(super) fn batched(message: &Message<'_>) -> Verdict {
+    if message.is_modern() || !message.served.has_legacy() {
+        return Err("a modern message is sent by itself, and not in an array".into());
+    }
+    Ok(())
+}
+
+/// The step [`Rung::Repeated`](super::Rung::Repeated).
+pub(super) fn repeated(message: &Message<'_>) -> Verdict {
+    const ROUTING: &[&str] = &[MCP_PROTOCOL_VERSION, MCP_SESSION_ID, MCP_METHOD, MCP_NAME];
+    let own = message.served.extensions.headers_of(message.method);
+    let mut names = ROUTING.iter().copied().chain(own.map(|(_, name)| name));
+    match names.find(|name| is_repeated(message.headers, name)) {
+        Some(name) => Err(format!("Header mismatch: {name} stands there twice").into()),
+        None => Ok(()),
+    }
+}
+
+/// The step [`Rung::Ambiguous`](super::Rung::Ambiguous).
+pub(super) fn ambiguous(message: &Message<'_>) -> Verdict {
+    message.params.check().map_err(Fault::from)
+}
+
+/// The step [`Rung::Agreement`](super::Rung::Agreement). No rule says which headers notifications have: what is there must
+/// be true.
+pub(super) fn agreement(message: &Message<'_>) -> Verdict {
+    let is_request = message.kind == Kind::Request;
+    let missing = || {
+        let what = message.meta().version();
+        let what = what.map_or_else(
+            || "and no legacy revision is served".to_owned(),
+            |version| format!("and the body says {version:?}"),
+        );
+        Err(format!("Header mismatch: MCP-Protocol-Version is missing, {what}").into())
+    };
+    match (message.meta().version(), &message.header) {
+        (Some(_), Header::Absent) if is_request => missing(),
+        (Some(version), Header::Known(header)) if *version != *header.as_str() => {
+            Err(disagreement(header.as_str(), &version))
+        }
+        (Some(version), Header::Unknown(header)) if *version != *header => {
+            Err(disagreement(header, &version))
+        }
+        (None, Header::Absent)
+            if is_request
+                && !message.claims()
+                && !message.opens_session()
+                && !message.served.has_legacy() =>
+        {
+            missing()
+        }
+        _ => Ok(()),
+    }
+}
+
+fn disagreement(header: &str, body: &str) -> Fault {
+    format!("Header mismatch: MCP-Protocol-Version says {header:?}, and the body says {body:?}")
+        .into()
+}
+
+/// The step [`Rung::Version`](super::Rung::Version).
+pub(super) fn version(message: &Message<'_>) -> Verdict {
+    if let Some(version) = message.meta().version() {
+        return match message.served.modern(&version) {
+            Some(_) => Ok(()),
+            None => Err(message.unsupported(&version)),
+        };
+    }
+    if message.opens_session() {
+        if message.served.has_legacy() {
+            return Ok(());
+        }
+        let asked = asked(message.params);
+        return Err(message.unsupported(asked.as_deref().unwrap_or_default()));
+    }
+    match &message.header {
+        Header::Unknown(name) => Err(message.unsupported(name)),
+        Header::Known(revision) if !message.served.revisions.contains(revision) => {
+            Err(message.unsupported(revision.as_str()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The revision that `initialize` asks for.
+fn asked(params: &RequestParams<'_>) -> Option<String> {
+    let mut members = params.whole.members();
+    let (_, version) = members.find(|(key, _)| key.is_str("protocolVersion"))?;
+    version.as_str().map(std::borrow::Cow::into_owned)
+}
+
+/// The step [`Rung::Envelope`](super::Rung::Envelope).
+pub(super) fn envelope(message: &Message<'_>) -> Verdict {
+    if !message.is_modern_request() {
+        return Ok(());
+    }
+    if !message.claims() {
+        return Err(message.meta().what_is_missing().into());
+    }
+    let classified = message.meta().classify(message.served.revisions);
+    classified.map(drop).map_err(Fault::from)
+}
+
+/// The step [`Rung::Method`](super::Rung::Method). In sessions whoever serves the request says what there is.
+pub(super) fn method(message: &Message<'_>) -> Verdict {
+    let Some(revision) = message.revision().filter(|_| message.kind == Kind::Request) else {
+        return Ok(());
+    };
+    let name = message.method;
+    if method::is_in(REQUESTS_TO_SERVER, name, revision)
+        || message.served.extensions.serves(name, revision)
+    {
+        return Ok(());
+    }
+    Err(Error::method_not_found(name).into())
+}
+
+/// The member of the params that is this text, where there is one of that name and no more.
+pub(super) fn member<'a>(params: &RequestParams<'a>, name: &str) -> Option<Text<'a>> {
+    let mut members = params.whole.members().filter(|(key, _)| key.is_str(name));
+    let (_, value) = members.next()?;
+    members.next().is_none().then_some(value)
+}

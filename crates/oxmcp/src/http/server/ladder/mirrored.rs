@@ -1,0 +1,108 @@
+//! Headers that repeat what the body says.
+
+use std::borrow::Cow;
+
+use http::HeaderMap;
+
+use super::{
+    message::{Message, member},
+    refusal::Fault,
+    rungs::Verdict,
+};
+use crate::{
+    json::Text,
+    protocol::{
+        RequestParams,
+        http_headers::{
+            Given, ParamHeaders, decode,
+            names::{MCP_METHOD, MCP_NAME},
+        },
+        method::{self, REQUESTS_TO_SERVER},
+    },
+};
+
+/// What stands under the name of a header.
+fn given<'h>(headers: &'h HeaderMap, name: &str) -> Given<'h> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Given::Nothing,
+        (Some(value), None) => Given::Value(value.as_bytes()),
+        (Some(_), Some(_)) => Given::Several,
+    }
+}
+
+pub(super) fn is_repeated(headers: &HeaderMap, name: &str) -> bool {
+    given(headers, name) == Given::Several
+}
+
+/// The value of a header that is never encoded.
+pub(super) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<Cow<'h, str>> {
+    let value = headers.get(name)?.as_bytes().trim_ascii();
+    Some(String::from_utf8_lossy(value))
+}
+
+/// The step [`Rung::MethodHeader`](super::Rung::MethodHeader).
+pub(super) fn method(message: &Message<'_>) -> Verdict {
+    let header = text(message.headers, MCP_METHOD);
+    let must = message.is_modern_request();
+    match header {
+        None if must => Err("Header mismatch: Mcp-Method is missing".into()),
+        Some(header) if (must || message.is_modern_notification()) && header != message.method => {
+            let body = message.method;
+            Err(
+                format!("Header mismatch: Mcp-Method says {header:?}, and the body says {body:?}")
+                    .into(),
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The step [`Rung::NameHeader`](super::Rung::NameHeader).
+pub(super) fn name(message: &Message<'_>) -> Verdict {
+    if !message.is_modern_request() {
+        return Ok(());
+    }
+    let row = method::find(REQUESTS_TO_SERVER, message.method);
+    let own = row
+        .and_then(|row| row.named)
+        .map(|member| (member, MCP_NAME));
+    let extensions = message.served.extensions.headers_of(message.method);
+    own.into_iter()
+        .chain(extensions)
+        .try_for_each(|(name, header)| {
+            let body = member(message.params, name).and_then(Text::as_str);
+            repeats(header, given(message.headers, header), body.as_deref())
+        })
+}
+
+/// Whether a header says what the body says. Where the body says nothing that can be read, whoever reads it will complain.
+fn repeats(header: &str, given: Given<'_>, body: Option<&str>) -> Verdict {
+    let mismatch = |what: &str| Err(Fault::from(format!("Header mismatch: {header} {what}")));
+    let value = match (given, body) {
+        (Given::Nothing, None) => return Ok(()),
+        (Given::Nothing, Some(_)) => return mismatch("is missing"),
+        (Given::Several, _) => return mismatch("stands there twice"),
+        (Given::Value(value), _) => value,
+    };
+    match (decode(value), body) {
+        (Err(why), _) => mismatch(&format!("cannot be read: {why}")),
+        (Ok(header), Some(body)) if header == body => Ok(()),
+        (Ok(header), Some(body)) => {
+            mismatch(&format!("says {header:?}, and the body says {body:?}"))
+        }
+        (Ok(header), None) => mismatch(&format!("says {header:?}, and the body says nothing")),
+    }
+}
+
+/// The step [`Rung::ParamHeaders`](super::Rung::ParamHeaders).
+pub(super) fn tool(
+    headers: &HeaderMap,
+    expected: &ParamHeaders,
+    params: Option<&RequestParams<'_>>,
+) -> Verdict {
+    let arguments = params.and_then(|params| params.arguments);
+    let arguments = arguments.unwrap_or(Text::EMPTY);
+    let checked = expected.check(arguments, |name| given(headers, name));
+    checked.map_err(|mismatch| mismatch.to_string().into())
+}

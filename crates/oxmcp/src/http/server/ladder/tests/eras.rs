@@ -1,0 +1,283 @@
+//! Which message is modern, which is legacy, and which is neither.
+
+use serde_json::{Value, json};
+
+use super::{
+    super::*,
+    request::{Sent, meta},
+};
+use crate::{
+    Extension, Revision,
+    extension::Extensions,
+    jsonrpc::{Envelope, Params},
+    protocol::{EmptyParams, EmptyResult, Method, RequestParams},
+    session::Side,
+};
+
+const MODERN: Admitted = Admitted::Modern(Revision::LATEST);
+
+fn request(method: &str, params: &Value) -> Sent {
+    Sent::post(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}))
+}
+
+fn initialize() -> Sent {
+    request("initialize", &json!({"protocolVersion": "2025-11-25"}))
+}
+
+#[test]
+fn messages_without_a_claim_are_of_a_session() {
+    let list = || request("tools/list", &json!({}));
+    let table = [
+        initialize(),
+        // The probes of the conformance suite.
+        initialize()
+            .with("mcp-protocol-version", "2025-11-25")
+            .with("mcp-method", "initialize"),
+        // Before there is a revision, the header cannot name it.
+        initialize().with("mcp-protocol-version", "2026-07-28"),
+        initialize().with("mcp-protocol-version", "2099-01-01"),
+        list(),
+        list().with("mcp-protocol-version", "2025-06-18"),
+        list().with("mcp-protocol-version", "2024-11-05"),
+        list()
+            .with("mcp-protocol-version", "2025-11-25")
+            .with("mcp-method", "other"),
+        request("no/such", &json!({"_meta": {"progressToken": 1}})),
+        Sent::post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})),
+        Sent::post(&json!({"jsonrpc": "2.0", "id": 1, "result": {}})),
+    ];
+    for sent in table {
+        assert_eq!(sent.climb().unwrap(), Admitted::Legacy, "{sent:?}");
+    }
+}
+
+#[test]
+fn modern_requests_say_so_themselves() {
+    let discover = || Sent::modern("server/discover", json!({}));
+    assert_eq!(discover().climb().unwrap(), MODERN);
+    let bare = || request("server/discover", &json!({})).with("mcp-method", "server/discover");
+    let refusal =
+        bare()
+            .with("mcp-protocol-version", "2026-07-28")
+            .fails(Rung::Envelope, 400, -32602);
+    for key in ["protocolVersion", "clientCapabilities"] {
+        assert!(refusal.error.message.contains(key));
+    }
+    for missing in ["protocolVersion", "clientCapabilities"] {
+        let mut meta = meta("2026-07-28");
+        let keys = meta.as_object_mut().unwrap();
+        keys.remove(&format!("io.modelcontextprotocol/{missing}"));
+        let sent = request("server/discover", &json!({"_meta": meta}));
+        let sent = sent.with("mcp-protocol-version", "2026-07-28");
+        let refusal = sent.fails(Rung::Envelope, 400, -32602);
+        assert!(refusal.error.message.contains(missing));
+    }
+}
+
+#[test]
+fn header_and_body_name_the_same_revision() {
+    let discover = || Sent::modern("server/discover", json!({}));
+    discover()
+        .without("mcp-protocol-version")
+        .fails(Rung::Agreement, 400, -32020);
+    for header in ["2025-11-25", "v999.0.0", "2026-07-28, 2026-07-28", ""] {
+        discover()
+            .with("mcp-protocol-version", header)
+            .fails(Rung::Agreement, 400, -32020);
+    }
+    let other = request("server/discover", &json!({"_meta": meta("v999.0.0")}));
+    other
+        .clone()
+        .with("mcp-protocol-version", "2026-07-28")
+        .fails(Rung::Agreement, 400, -32020);
+    let refusal = other
+        .with("mcp-protocol-version", "v999.0.0")
+        .fails(Rung::Version, 400, -32022);
+    let data: Value = serde_json::from_str(refusal.error.data.unwrap().get()).unwrap();
+    assert_eq!(data["requested"], "v999.0.0");
+    assert_eq!(data["supported"][0], "2026-07-28");
+    let legacy = request("tools/list", &json!({"_meta": meta("2025-11-25")}));
+    legacy
+        .with("mcp-protocol-version", "2025-11-25")
+        .fails(Rung::Version, 400, -32022);
+}
+
+#[test]
+fn a_session_names_a_revision_that_is_served() {
+    let list = || request("tools/list", &json!({}));
+    list()
+        .with("mcp-protocol-version", "2025-01-01")
+        .fails(Rung::Version, 400, -32022);
+    let only = [Revision::V2025_11_25, Revision::V2026_07_28];
+    let old = list().with("mcp-protocol-version", "2025-03-26");
+    let refusal = old.climb_with(&Policy::default(), &only).unwrap_err();
+    assert_eq!(refusal.rung, Rung::Version);
+    assert!(list().climb_with(&Policy::default(), &only).is_ok());
+}
+
+#[test]
+fn a_modern_server_names_its_revisions_to_legacy_clients() {
+    let climb = |sent: Sent| sent.climb_with(&Policy::default(), &[Revision::LATEST]);
+    let refusal = climb(initialize()).unwrap_err();
+    assert_eq!(refusal.rung, Rung::Version);
+    let data: Value = serde_json::from_str(refusal.error.data.unwrap().get()).unwrap();
+    assert_eq!(
+        data,
+        json!({"supported": ["2026-07-28"], "requested": "2025-11-25"})
+    );
+    let bare = climb(request("tools/list", &json!({}))).unwrap_err();
+    assert_eq!(bare.rung, Rung::Agreement);
+    let named = request("tools/list", &json!({})).with("mcp-protocol-version", "2025-11-25");
+    assert_eq!(climb(named).unwrap_err().rung, Rung::Version);
+    let mut get = Sent::post("");
+    get.verb = "GET";
+    let refusal = climb(get).unwrap_err();
+    assert_eq!((refusal.rung, refusal.allow), (Rung::Verb, Some("POST")));
+}
+
+#[test]
+fn methods_that_the_revision_lost_are_not_found() {
+    for method in [
+        "initialize",
+        "ping",
+        "logging/setLevel",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "unknown/method",
+    ] {
+        Sent::modern(method, json!({})).fails(Rung::Method, 404, -32601);
+    }
+}
+
+#[test]
+fn what_a_request_names_stands_in_its_header() {
+    let call = || Sent::modern("tools/call", json!({"name": "move"}));
+    let table = [
+        (call(), false),
+        (call().with("mcp-name", "move"), true),
+        (call().with("Mcp-Name", "  move  "), true),
+        (call().with("mcp-name", "=?base64?bW92ZQ==?="), true),
+        (call().with("mcp-name", "Move"), false),
+        (call().with("mcp-name", "=?base64?bW92ZQ?="), false),
+        (
+            Sent::modern("resources/read", json!({"uri": "file:///a%20b"}))
+                .with("mcp-name", "file:///a%20b"),
+            true,
+        ),
+        (
+            Sent::modern("prompts/get", json!({"name": "x"})).with("mcp-name", "y"),
+            false,
+        ),
+        // Who reads the params says what is wrong with them.
+        (Sent::modern("tools/call", json!({})), true),
+        (
+            Sent::modern("tools/call", json!({})).with("mcp-name", "move"),
+            false,
+        ),
+        (
+            Sent::modern("tools/list", json!({})).with("mcp-name", "x"),
+            true,
+        ),
+    ];
+    for (sent, fits) in table {
+        let rung = sent.climb().map_err(|refusal| refusal.rung);
+        let expected = if fits {
+            Ok(MODERN)
+        } else {
+            Err(Rung::NameHeader)
+        };
+        assert_eq!(rung, expected, "{sent:?}");
+    }
+    for method in ["TOOLS/LIST", "tools/call", ""] {
+        Sent::modern("tools/list", json!({}))
+            .with("mcp-method", method)
+            .fails(Rung::MethodHeader, 400, -32020);
+    }
+    Sent::modern("tools/list", json!({}))
+        .without("mcp-method")
+        .fails(Rung::MethodHeader, 400, -32020);
+}
+
+#[test]
+fn notifications_are_judged_by_what_they_say_and_else_by_the_header() {
+    let bare = || Sent::post(&json!({"jsonrpc": "2.0", "method": "notifications/x"}));
+    let claim = || {
+        let params = json!({"_meta": meta("2026-07-28")});
+        Sent::post(&json!({"jsonrpc": "2.0", "method": "notifications/x", "params": params}))
+    };
+    let header = |sent: Sent, version| sent.with("mcp-protocol-version", version);
+    assert_eq!(claim().climb().unwrap(), MODERN);
+    assert_eq!(header(claim(), "2026-07-28").climb().unwrap(), MODERN);
+    assert_eq!(header(bare(), "2026-07-28").climb().unwrap(), MODERN);
+    header(claim(), "2025-11-25").fails(Rung::Agreement, 400, -32020);
+    header(bare(), "2026-07-28")
+        .with("mcp-method", "notifications/y")
+        .fails(Rung::MethodHeader, 400, -32020);
+    let response = Sent::post(&json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
+    header(response, "2026-07-28").fails(Rung::Shape, 400, -32600);
+}
+
+#[test]
+fn batches_hold_no_modern_message() {
+    let extensions = Extensions::default();
+    let served = Served {
+        revisions: &Revision::ALL,
+        extensions: &extensions,
+    };
+    let batch = |sent: &[Sent], headers: &Sent| {
+        let mut params = vec![RequestParams::UNREAD; sent.len()];
+        let messages = sent.iter().zip(&mut params);
+        let messages: Vec<_> = messages
+            .map(|(sent, params)| Envelope::parse(sent.body.as_bytes(), params).unwrap())
+            .collect();
+        let headers = headers.parts().headers;
+        admit_batch(&served, &headers, messages.iter()).map_err(|refusal| {
+            (
+                refusal.rung,
+                refusal.status.as_u16(),
+                refusal.error.code.value(),
+            )
+        })
+    };
+    let legacy = request("tools/list", &json!({}));
+    let modern = Sent::modern("tools/list", json!({}));
+    let refused = Err((Rung::Shape, 400, -32600));
+    let both = [legacy.clone(), modern.clone()];
+    assert_eq!(batch(&both[..1], &legacy), Ok(()));
+    assert_eq!(batch(&both, &legacy), refused);
+    assert_eq!(batch(&both[..1], &modern), refused);
+}
+
+struct Wind;
+
+impl Method for Wind {
+    const NAME: &'static str = "com.example/clock/wind";
+    type Params = EmptyParams;
+    type Result = EmptyResult;
+}
+
+#[test]
+fn methods_and_headers_of_extensions_are_known() {
+    let clock = Extension::new("com.example/clock")
+        .method::<Wind, _>(Revision::LATEST.., || async { EmptyResult::default() })
+        .header::<Wind>("clockId", "Mcp-Name");
+    let mut extensions = Extensions::default();
+    extensions.add(clock, Side::Server).unwrap();
+    let served = Served {
+        revisions: &Revision::ALL,
+        extensions: &extensions,
+    };
+    let climb = |sent: &Sent| {
+        let mut params = RequestParams::UNREAD;
+        let envelope = Envelope::parse(sent.body.as_bytes(), &mut params).unwrap();
+        let admitted = admit(&served, &sent.parts().headers, &envelope);
+        admitted.map_err(|refusal| refusal.rung)
+    };
+    let wind = Sent::modern(Wind::NAME, json!({"clockId": "c-1"}));
+    assert_eq!(climb(&wind), Err(Rung::NameHeader));
+    assert_eq!(
+        climb(&wind.clone().with("mcp-name", "c-2")),
+        Err(Rung::NameHeader)
+    );
+    assert_eq!(climb(&wind.with("mcp-name", "c-1")), Ok(MODERN));
+}

@@ -1,0 +1,212 @@
+//! Where requests may come from, and what they must look like from outside.
+
+use super::{super::*, request::Sent};
+use crate::Revision;
+
+fn policy(hosts: &[&str], origins: &[&str]) -> Policy {
+    let mut policy = Policy::default();
+    policy.set_hosts(hosts).unwrap();
+    policy.set_origins(origins).unwrap();
+    policy
+}
+
+fn lets_in(policy: &Policy, host: &str, origin: Option<&str>) -> bool {
+    let mut sent = Sent::post("").with("host", host);
+    if let Some(origin) = origin {
+        sent.set("origin", origin);
+    }
+    guard(policy, &sent.parts()).is_ok()
+}
+
+#[test]
+fn attack_1_only_this_machine_may_name_a_server_by_default() {
+    let table = [
+        ("localhost", true),
+        ("LocalHost:8080", true),
+        ("127.0.0.1:3000", true),
+        ("127.8.7.6", true),
+        ("[::1]", true),
+        ("[::1]:8080", true),
+        ("[::ffff:127.0.0.1]:80", true),
+        ("evil.example", false),
+        ("localhost.evil.example", false),
+        ("127.0.0.1.evil.example", false),
+        ("evil.example:8080", false),
+        ("192.168.0.1", false),
+        ("0.0.0.0", false),
+        ("[::]", false),
+        ("[::2]:8080", false),
+        ("localhost:port", false),
+        ("localhost:", false),
+        ("localhost:99999", false),
+        ("user@localhost", false),
+        ("localhost/x", false),
+        ("[localhost]", false),
+        ("[::1", false),
+        ("", false),
+    ];
+    for (host, fits) in table {
+        assert_eq!(lets_in(&Policy::default(), host, None), fits, "{host}");
+    }
+}
+
+#[test]
+fn attack_1_only_pages_of_this_machine_may_talk_to_a_server_by_default() {
+    let table = [
+        ("http://localhost:6274", true),
+        ("https://127.0.0.1", true),
+        ("http://[::1]:8080", true),
+        ("http://evil.example", false),
+        ("http://localhost.evil.example", false),
+        ("null", false),
+        ("", false),
+        ("file://", false),
+        ("chrome-extension://localhost", false),
+        ("http://localhost http://evil.example", false),
+    ];
+    for (origin, fits) in table {
+        let found = lets_in(&Policy::default(), "localhost:1", Some(origin));
+        assert_eq!(found, fits, "{origin}");
+    }
+}
+
+#[test]
+fn a_deployment_lists_its_hosts_and_origins() {
+    let listed = policy(
+        &["mcp.example.com", "other.example:8443"],
+        &["https://app.example.com", "vscode-webview://abc"],
+    );
+    let table = [
+        ("mcp.example.com", None, true),
+        ("MCP.example.com:8080", None, true),
+        ("other.example:8443", None, true),
+        ("other.example", None, false),
+        ("localhost", None, false),
+        ("mcp.example.com", Some("https://app.example.com"), true),
+        ("mcp.example.com", Some("https://app.example.com:443"), true),
+        (
+            "mcp.example.com",
+            Some("https://app.example.com:8443"),
+            false,
+        ),
+        ("mcp.example.com", Some("http://app.example.com"), false),
+        ("mcp.example.com", Some("vscode-webview://abc"), true),
+        ("mcp.example.com", Some("http://localhost:3000"), false),
+        // The host's own pages.
+        ("mcp.example.com", Some("https://mcp.example.com"), true),
+        ("mcp.example.com:443", Some("https://mcp.example.com"), true),
+        ("mcp.example.com", Some("https://other.example:8443"), false),
+    ];
+    for (host, origin, fits) in table {
+        assert_eq!(lets_in(&listed, host, origin), fits, "{host} {origin:?}");
+    }
+}
+
+#[test]
+fn any_host_is_not_any_origin() {
+    let any = policy(&["*"], &[]);
+    assert!(lets_in(&any, "evil.example", None));
+    assert!(
+        !lets_in(&any, "evil.example", Some("http://evil.example")),
+        "the name that a page made up is no proof"
+    );
+    let open = policy(&["*"], &["*"]);
+    assert!(lets_in(&open, "evil.example", Some("null")));
+}
+
+#[test]
+fn what_is_no_host_or_origin_is_named() {
+    let mut policy = Policy::default();
+    let error = policy.set_hosts(["https://example.com"]).unwrap_err();
+    assert!(error.to_string().contains("\"https://example.com\""));
+    let error = policy.set_origins(["example.com"]).unwrap_err();
+    assert!(error.to_string().contains("\"example.com\""));
+}
+
+#[test]
+fn the_host_is_named_once() {
+    let host = |sent: &Sent, uri: &str| {
+        let mut parts = sent.parts();
+        parts.uri = uri.parse().unwrap();
+        guard(&Policy::default(), &parts).map_err(|refusal| refusal.rung)
+    };
+    let none = Sent::post("").without("host");
+    assert_eq!(host(&none, "/mcp"), Err(Rung::Host));
+    assert_eq!(host(&none, "http://localhost:1/mcp"), Ok(()), "HTTP/2");
+    assert_eq!(host(&none, "http://evil.example/mcp"), Err(Rung::Host));
+    let one = Sent::post("").with("host", "localhost:1");
+    assert_eq!(host(&one, "http://LOCALHOST:1/mcp"), Ok(()));
+    assert_eq!(host(&one, "http://localhost:2/mcp"), Err(Rung::Host));
+    for (name, rung) in [("host", Rung::Host), ("origin", Rung::Origin)] {
+        let mut two = one.clone();
+        let value = if name == "host" {
+            "localhost:1"
+        } else {
+            "http://localhost:1"
+        };
+        two.headers.retain(|(it, _)| it != name);
+        two.headers.push((name.into(), value.into()));
+        two.headers.push((name.into(), value.into()));
+        assert_eq!(host(&two, "/mcp"), Err(rung));
+    }
+}
+
+#[test]
+fn media_types_are_ranges_and_have_parameters() {
+    let extensions = crate::extension::Extensions::default();
+    let served = Served {
+        revisions: &Revision::ALL,
+        extensions: &extensions,
+    };
+    let rung = |sent: Sent| {
+        head(&Policy::default(), &served, &sent.parts())
+            .err()
+            .map(|refusal| refusal.rung)
+    };
+    for (accept, fits) in [
+        ("text/event-stream, application/json", true),
+        ("application/json;q=0.9,text/event-stream;q=0.1", true),
+        ("*/*", true),
+        ("application/*, text/*", true),
+        ("Application/JSON, TEXT/Event-Stream", true),
+        ("application/json", false),
+        ("text/event-stream", false),
+        ("application/json, text/event-stream;q=0", false),
+        ("application/jsonp, text/event-stream", false),
+        ("", false),
+    ] {
+        let sent = Sent::post("").with("accept", accept);
+        let expected = (!fits).then_some(Rung::Accept);
+        assert_eq!(rung(sent), expected, "{accept}");
+    }
+    for (kind, fits) in [
+        ("application/json", true),
+        ("Application/JSON; charset=UTF-8", true),
+        ("application/json;charset=\"utf-8\"", true),
+        ("application/json; charset=utf-16", false),
+        ("application/json-rpc", false),
+        ("text/plain", false),
+        ("application/json, text/plain", false),
+        ("", false),
+    ] {
+        let sent = Sent::post("").with("content-type", kind);
+        let expected = (!fits).then_some(Rung::ContentType);
+        assert_eq!(rung(sent), expected, "{kind}");
+    }
+    for (verb, accept, expected) in [
+        ("GET", "text/event-stream", None),
+        ("GET", "application/json", Some(Rung::Accept)),
+        ("DELETE", "", None),
+        ("OPTIONS", "*/*", Some(Rung::Verb)),
+    ] {
+        let mut sent = Sent::post("").without("content-type");
+        sent.verb = verb;
+        assert_eq!(rung(sent.with("accept", accept)), expected, "{verb}");
+    }
+    let bare = Sent::post("").without("accept");
+    assert_eq!(rung(bare), Some(Rung::Accept));
+    let exact = Sent::post("").with("content-length", "4194304");
+    assert_eq!(rung(exact), None);
+    let long = Sent::post("").with("content-length", "4194305");
+    assert_eq!(rung(long), Some(Rung::Length));
+}

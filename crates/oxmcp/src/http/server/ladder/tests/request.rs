@@ -1,0 +1,125 @@
+//! A request, as it is to be sent, and how far it comes.
+
+use http::{Request, request::Parts};
+use serde_json::{Value, json};
+
+use super::super::*;
+use crate::{
+    Revision,
+    extension::Extensions,
+    json::Text,
+    jsonrpc::{Envelope, Params},
+    protocol::{RequestParams, http_headers::ParamHeaders},
+};
+
+/// A request over HTTP.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) verb: &'static str,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: String,
+}
+
+impl Sent {
+    /// A POST to this machine, with what every client sends.
+    pub(super) fn post(body: &(impl ToString + ?Sized)) -> Self {
+        let mut sent = Self {
+            verb: "POST",
+            headers: Vec::new(),
+            body: body.to_string(),
+        };
+        sent.set("host", "localhost:8080");
+        sent.set("content-type", "application/json");
+        sent.set("accept", "application/json, text/event-stream");
+        sent
+    }
+
+    /// A modern request, with all that belongs to one.
+    pub(super) fn modern(method: &str, mut params: Value) -> Self {
+        params["_meta"] = meta("2026-07-28");
+        let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+        let sent = Self::post(&body).with("mcp-protocol-version", "2026-07-28");
+        sent.with("mcp-method", method)
+    }
+
+    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    pub(super) fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(it, _)| it != name);
+        self
+    }
+
+    /// Replaces a header.
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        self.headers.retain(|(it, _)| it != name);
+        self.headers.push((name.into(), value.into()));
+    }
+
+    pub(super) fn parts(&self) -> Parts {
+        let mut request = Request::builder().method(self.verb).uri("/mcp");
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    /// Climbs, at a server that serves these revisions and has a tool whose argument `region` has a header.
+    pub(super) fn climb_with(
+        &self,
+        policy: &Policy,
+        revisions: &[Revision],
+    ) -> Result<Admitted, Refusal> {
+        let extensions = Extensions::default();
+        let served = Served {
+            revisions,
+            extensions: &extensions,
+        };
+        let parts = self.parts();
+        guard(policy, &parts)?;
+        head(policy, &served, &parts)?;
+        let mut params = RequestParams::UNREAD;
+        let envelope = Envelope::parse(self.body.as_bytes(), &mut params);
+        let envelope = envelope.map_err(|malformed| Refusal::malformed(&malformed))?;
+        let admitted = admit(&served, &parts.headers, &envelope)?;
+        if let (Admitted::Modern(_), Envelope::Request(request)) = (admitted, &envelope) {
+            check_params(&parts.headers, &tool(), request.params)?;
+        }
+        Ok(admitted)
+    }
+
+    pub(super) fn climb(&self) -> Result<Admitted, Refusal> {
+        self.climb_with(&Policy::default(), &Revision::ALL)
+    }
+
+    /// Where it fails, with status and code.
+    #[track_caller]
+    pub(super) fn fails(&self, rung: Rung, status: u16, code: i64) -> Refusal {
+        let refusal = self.climb().unwrap_err();
+        assert_eq!(
+            (
+                refusal.rung,
+                refusal.status.as_u16(),
+                refusal.error.code.value()
+            ),
+            (rung, status, code),
+            "{self:?}: {}",
+            refusal.error.message
+        );
+        refusal
+    }
+}
+
+pub(super) fn meta(version: &str) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+fn tool() -> ParamHeaders {
+    let schema = r#"{"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}"#;
+    ParamHeaders::of(Text::checked(schema)).unwrap()
+}
