@@ -1,5 +1,4 @@
 use std::{
-    borrow::Cow,
     fmt,
     future::{Future, IntoFuture},
     mem,
@@ -7,28 +6,21 @@ use std::{
     time::Duration,
 };
 
-use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde_json::Value;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, Result, Revision,
     client::{
         CallOutcome, ClientSession,
-        cache::{CacheMode, Kind},
+        cache::Kind,
         decode::{decode, read},
         features::LONGEST_WAIT,
         manual::Earlier,
-        rounds::{Again, unknown_type},
+        ready::{Begun, Given, Params, Ready, check_type},
     },
     json::Text,
-    protocol::{
-        CallToolResult, ContentBlock, Meta, Method, Payload, ProgressParams, ResultType,
-        has_result_type,
-        method::{self, CallTool},
-        peek_result_type,
-    },
+    protocol::{Meta, Method, Payload, ProgressParams, ResultType, method, peek_result_type},
     session::CallOptions,
 };
 
@@ -66,37 +58,6 @@ pub struct Call<M: Method> {
     pub(super) options: CallOptions,
     /// What an earlier call that went on by hand has brought.
     pub(super) earlier: Option<Box<Earlier>>,
-}
-
-/// What a call carries. It is small, because calls are moved about.
-pub(super) enum Params<P> {
-    /// What the client may have an answer to already says how that is used; it stands here because it takes no room
-    /// here.
-    Typed(Box<P>, CacheMode),
-    /// A JSON object that fits every revision, without a `_meta`.
-    Written(Vec<u8>),
-}
-
-impl<P: Payload> Params<P> {
-    /// The params as a JSON object, in the revision that they were made to fit.
-    pub(super) fn to_json(&self) -> Result<Cow<'_, [u8]>> {
-        match self {
-            Self::Typed(params, _) => {
-                let json = serde_json::to_vec(params).map_err(|error| {
-                    Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
-                });
-                json.map(Cow::Owned)
-            }
-            Self::Written(params) => Ok(Cow::Borrowed(params)),
-        }
-    }
-}
-
-/// A call that can be made.
-pub(super) struct Ready<P> {
-    pub(super) session: ClientSession,
-    pub(super) params: Params<P>,
-    pub(super) options: CallOptions,
 }
 
 impl<M: Method> Call<M> {
@@ -166,15 +127,19 @@ impl<M: Method> Call<M> {
                 Ok(ref mut ready) => ready,
                 Err(error) => return Err(error),
             };
-            let (result, _) = ready.complete::<M>().await?;
+            let result = ready.complete::<M>().await?;
             read::<M>(&ready.session, &result)
         }
     }
 
-    /// Makes the call, and answers what the server asks before it gives the result. Returns the result as it is, and
-    /// whether it depends on the params alone: the server has asked nothing.
-    pub(super) async fn complete(self) -> Result<(Box<str>, bool)> {
-        self.ready()?.complete::<M>().await
+    /// Makes the call once, and returns what is needed to go on where the server asks for something first.
+    pub(super) async fn begin(self) -> Result<Begun<M::Params>> {
+        let mut ready = self.ready()?;
+        Ok(match ready.begin::<M>().await? {
+            Given::Complete(result) => Begun::Complete(result),
+            Given::Extended(result) => Begun::Extended(result),
+            Given::Asks(result) => Begun::Asks(Box::new(ready), result),
+        })
     }
 
     /// Makes the call once.
@@ -229,92 +194,6 @@ impl<M: Method> Call<M> {
     }
 }
 
-impl<P: Payload> Ready<P> {
-    /// Makes the call, and answers what the server asks, as [`Call::complete`] does.
-    async fn complete<M: Method<Params = P>>(&mut self) -> Result<(Box<str>, bool)> {
-        let result = self.exchange::<M>().await?;
-        if !self.session.revision().is_modern() {
-            return Ok((result, true));
-        }
-        match peek_result_type(Text::checked(&result)) {
-            ResultType::Complete => Ok((result, true)),
-            ResultType::InputRequired => {
-                // Few calls ever come here, and none needs room for it before.
-                let complete = Box::pin(self.go_on::<M>(result)).await?;
-                Ok((complete, false))
-            }
-            ResultType::Other => {
-                check_type::<M>(&self.session, &result)?;
-                Ok((result, false))
-            }
-        }
-    }
-
-    /// Answers what the server asks in `result`, until it asks no more.
-    async fn go_on<M: Method<Params = P>>(&mut self, result: Box<str>) -> Result<Box<str>> {
-        let session = &self.session;
-        if !method::is_in(method::MULTI_ROUND_TRIP, M::NAME, session.revision()) {
-            return Err(Error::decode(format!(
-                "{}: the server asks for input, which it must not do here",
-                M::NAME
-            )));
-        }
-        let again = Again::after(M::NAME, mem::take(&mut self.options));
-        let params = self.params.to_json()?;
-        let complete = again.until_complete(session, &params, result).await?;
-        check_type::<M>(session, &complete)?;
-        Ok(complete)
-    }
-
-    /// Makes the call; a tool's once more where the server found that its headers do not fit. The params and the options are
-    /// still there afterwards.
-    async fn exchange<M: Method<Params = P>>(&mut self) -> Result<Box<str>> {
-        let listed = self.session.peer().mirrored().listed();
-        match self.exchange_once::<M>().await {
-            Err(error)
-                if M::NAME == CallTool::NAME
-                    && self.session.peer().mirrored().is_mismatch(&error) =>
-            {
-                Box::pin(self.exchange_anew::<M>(error, listed)).await
-            }
-            answer => answer,
-        }
-    }
-
-    /// Makes the call once.
-    pub(super) async fn exchange_once<M: Method<Params = P>>(&mut self) -> Result<Box<str>> {
-        let connection = self.session.connection();
-        self.options.start = Some(Instant::now());
-        let answer = match &self.params {
-            Params::Typed(params, _) => {
-                let options = self.options.lend();
-                Box::pin(connection.call(M::NAME, &**params, options)).await
-            }
-            Params::Written(params) => {
-                let options = &mut self.options;
-                connection.call_written(M::NAME, params, options).await
-            }
-        };
-        answer.inspect_err(|error| self.session.peer().visits().begin_all(error))
-    }
-}
-
-/// Refuses a result of a type that is nobody's. One that an extension has added is taken where the client has the extension,
-/// and the method reads it.
-fn check_type<M: Method>(session: &ClientSession, result: &str) -> Result<()> {
-    let result = Text::checked(result);
-    if peek_result_type(result) != ResultType::Other {
-        return Ok(());
-    }
-    let features = session.client().features().clone();
-    let is_known = |name: &&&str| features.extensions.has_result_type(name);
-    let mut known = M::RESULT_TYPES.iter().filter(is_known);
-    if known.any(|name| has_result_type(result, name)) {
-        return Ok(());
-    }
-    Err(unknown_type(M::NAME))
-}
-
 /// What the session itself puts into the metadata must not stand there twice.
 fn check_meta(options: &CallOptions, revision: Revision) -> Result<()> {
     const ENVELOPE: [&str; 3] = [
@@ -333,71 +212,6 @@ fn check_meta(options: &CallOptions, revision: Revision) -> Result<()> {
             "the session sets {key:?} in the _meta of its requests by itself"
         ))),
         None => Ok(()),
-    }
-}
-
-impl Call<CallTool> {
-    /// Makes the call, and reads the structured content of the result as `T`.
-    ///
-    /// A server that speaks a revision without structured content says the same as text, which is read instead: as
-    /// JSON, or for a type that a string can stand for as it is.
-    ///
-    /// # Errors
-    /// Besides those of the call: [`Error::is_tool_error`], with the tool's own words, where the tool failed; and where
-    /// the result is not a `T`.
-    ///
-    /// # Cancel safety
-    /// As for the call itself.
-    pub async fn structured<T: DeserializeOwned>(self) -> Result<T> {
-        let wraps = !self.session.revision().is_modern();
-        structured(&self.send().await?, wraps)
-    }
-}
-
-fn structured<T: DeserializeOwned>(result: &CallToolResult, wraps: bool) -> Result<T> {
-    let texts = || result.content.iter().filter_map(ContentBlock::as_text);
-    if result.is_error {
-        let said = texts().collect::<Vec<_>>().join("\n");
-        return Err(Error::tool(if said.is_empty() {
-            "the tool failed and did not say why".into()
-        } else {
-            said
-        }));
-    }
-    let decoded = match (&result.structured_content, texts().next()) {
-        (Some(structured), _) => read_json(structured.get(), wraps),
-        (None, Some(text)) => read_text(text),
-        (None, None) => return Err(Error::decode("the tool returned no structured content")),
-    };
-    decoded.map_err(|error| {
-        Error::decode(format!(
-            "the tool's result is not of the type asked for: {error}"
-        ))
-        .with_source(error)
-    })
-}
-
-/// Reads text that stands for structured content. It need not be JSON: some tools write a word, and mean a string.
-fn read_text<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
-    serde_json::from_str(text).or_else(|error| {
-        T::deserialize(text.into_deserializer()).map_err(|_: serde_json::Error| error)
-    })
-}
-
-/// Reads structured content. Legacy revisions allow objects only, and there a value of another type stands in `result`: what
-/// has no other member is taken for such a value, where the type allows it.
-fn read_json<T: DeserializeOwned>(json: &str, wraps: bool) -> serde_json::Result<T> {
-    #[derive(serde::Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Wrapped<T> {
-        result: T,
-    }
-    let unwrapped = || serde_json::from_str(json).map(|Wrapped { result }| result);
-    let direct = || serde_json::from_str(json);
-    if wraps {
-        unwrapped().or_else(|_| direct())
-    } else {
-        direct().or_else(|error| unwrapped().map_err(|_| error))
     }
 }
 

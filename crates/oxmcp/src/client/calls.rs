@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{
     Error, Result,
-    client::{Call, ClientSession, Listen, Listing, cache::CacheMode, call::Params},
+    client::{Call, ClientSession, Listen, Listing, cache::CacheMode, ready::Params},
     json::write_string,
     protocol::{
         DiscoverResult, EmptyParams, GetPromptParams, LoggingLevel, Method, PaginatedParams,

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, ErrorCode, Result,
-    client::{ClientSession, cache::CacheMode, call::Ready},
+    client::{ClientSession, cache::CacheMode, ready::Ready},
     protocol::{ListToolsResult, Method, Payload, Tool},
     session::after,
     transport::Mirror,

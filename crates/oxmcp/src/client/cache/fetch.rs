@@ -15,7 +15,11 @@ use super::{
 };
 use crate::{
     Error, ErrorCode, Result,
-    client::{Call, call::Params, decode::read},
+    client::{
+        Call,
+        decode::read,
+        ready::{Begun, Params, Ready},
+    },
     protocol::{Method, Payload, method::Cacheable},
     session::after,
 };
@@ -65,12 +69,17 @@ impl<M: Method> Call<M> {
         if let Some(text) = used.then(|| cache.fresh(&ask)).flatten() {
             return read::<M>(&session, &text);
         }
-        let joins = used && self.session.peer().seat().joins(kind);
+        // A legacy server asks while it reads, and what is asked may lead to the same question.
+        let may_join = kind != Kind::Read || session.revision().is_modern();
+        let joins = used && may_join && session.peer().seat().joins(kind);
         let waiting = cache.enter(&ask, joins);
         let result = if joins {
             self.fetch_together(&waiting, &ask).await
         } else {
-            self.fetch(&waiting, kind).await.map(|(result, _)| result)
+            match self.fetch(&waiting, kind).await {
+                Ok(fetched) => fetched.finish().await,
+                Err(error) => Err(error),
+            }
         };
         let Err(error) = result else {
             return result;
@@ -112,14 +121,20 @@ impl<M: Method> Call<M> {
         Ok(question.map(|question| (*mode, peer.seat().ask(question))))
     }
 
-    /// Makes the call, and hands in the answer. Returns it as text, too, where it stays fresh for a while.
-    async fn fetch(
-        self,
-        waiting: &Waiting<'_>,
-        kind: Kind,
-    ) -> Result<(M::Result, Option<Arc<str>>)> {
+    /// Makes the call once, and hands in the answer.
+    async fn fetch(self, waiting: &Waiting<'_>, kind: Kind) -> Result<Fetched<M>> {
         let session = self.session.clone();
-        let (text, depends_on_params_alone) = self.complete().await?;
+        let seat = session.peer().seat();
+        let (text, depends_on_params_alone) = match self.begin().await? {
+            Begun::Complete(text) => (text, true),
+            Begun::Extended(text) => (text, false),
+            Begun::Asks(call, asked) => {
+                // Nobody waits while a person is asked, for he may need what the others want.
+                waiting.fail();
+                seat.note(kind, false);
+                return Ok(Fetched::Asks(call, asked));
+            }
+        };
         // What cannot be read is not kept.
         let result = read::<M>(&session, &text)?;
         let shared = if depends_on_params_alone {
@@ -128,8 +143,8 @@ impl<M: Method> Call<M> {
             waiting.fail();
             None
         };
-        session.peer().seat().note(kind, shared.is_some());
-        Ok((result, shared))
+        seat.note(kind, shared.is_some());
+        Ok(Fetched::Done(result, shared))
     }
 
     /// Makes the call, or waits for who asks the same. Who waits takes over from one who gives up.
@@ -147,8 +162,9 @@ impl<M: Method> Call<M> {
             };
             call.options.timeout = deadline.saturating_duration_since(Instant::now());
             match call.fetch(waiting, kind).await {
-                Ok((result, shared)) => {
-                    own = Some(Ok(result));
+                Ok(fetched) => {
+                    let shared = fetched.shared();
+                    own = Some(Ok(fetched));
                     Ok(shared)
                 }
                 // That was this caller's patience. The others' may last longer.
@@ -166,18 +182,46 @@ impl<M: Method> Call<M> {
             error = impatience(M::NAME, cancel, deadline, limit) => return Err(error),
         };
         match (own, shared, call) {
-            (Some(own), _, _) => own,
+            (Some(own), _, _) => own?.finish().await,
             (None, Some(text), _) => read::<M>(&session, &text),
             // The answer was for who asked alone.
             (None, None, Some(mut call)) => {
                 call.options.timeout = deadline.saturating_duration_since(Instant::now());
                 let waiting = waiting.again();
-                Ok(call.fetch(&waiting, kind).await?.0)
+                call.fetch(&waiting, kind).await?.finish().await
             }
             (None, None, None) => Err(Error::cancelled(format!(
                 "the call of {} was cancelled",
                 M::NAME
             ))),
+        }
+    }
+}
+
+/// What a call gives, made once.
+enum Fetched<M: Method> {
+    /// The result, and its text where it stays fresh for a while.
+    Done(M::Result, Option<Arc<str>>),
+    /// The server asks for something first.
+    Asks(Box<Ready<M::Params>>, Box<str>),
+}
+
+impl<M: Method> Fetched<M> {
+    fn shared(&self) -> Option<Arc<str>> {
+        match self {
+            Self::Done(_, shared) => shared.clone(),
+            Self::Asks(..) => None,
+        }
+    }
+
+    /// Answers what the server asks, if it does.
+    async fn finish(self) -> Result<M::Result> {
+        match self {
+            Self::Done(result, _) => Ok(result),
+            Self::Asks(mut call, asked) => {
+                let result = Box::pin(call.go_on::<M>(asked)).await?;
+                read::<M>(&call.session, &result)
+            }
         }
     }
 }
@@ -213,7 +257,9 @@ fn is_bad_cursor(error: &Error, ask: &Ask) -> bool {
 /// Whether asking failed by no fault of the question.
 fn is_failure(error: &Error) -> bool {
     let failed = error.is_protocol() && error.code() == ErrorCode::INTERNAL_ERROR;
-    failed || error.is_timeout() || error.is_closed()
+    // Over HTTP a server can also be busy, or be down behind something that is not.
+    let away = matches!(error.http_status(), Some(408 | 429 | 500..=599));
+    failed || away || error.is_network() || error.is_timeout() || error.is_closed()
 }
 
 #[cfg(test)]

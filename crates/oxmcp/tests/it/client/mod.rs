@@ -15,6 +15,7 @@ mod mirror;
 mod mirror_again;
 mod negotiation;
 mod patience;
+mod reading;
 mod restarts;
 mod roots;
 mod rounds;
@@ -51,14 +52,17 @@ pub(crate) fn client() -> Client {
 
 /// The next message, which must be of this method.
 pub(crate) async fn expect(peer: &mut ScriptedPeer, method: &str) -> Value {
-    // Longer than anything waits: a message that never comes must not hang the test.
-    let patience = Duration::from_secs(1_000_000);
-    let message = timeout(patience, peer.receive()).await;
-    let message = message
-        .unwrap_or_else(|_| panic!("no {method} came"))
-        .unwrap();
+    let message = soon(method, peer.receive()).await.unwrap();
     assert_eq!(message["method"], method, "{message}");
     message
+}
+
+/// Waits for what must come. What never comes must not hang the test.
+async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
+    // Longer than anything waits.
+    let patience = Duration::from_secs(1_000_000);
+    let came = timeout(patience, future).await;
+    came.unwrap_or_else(|_| panic!("no {what} came"))
 }
 
 async fn answer(peer: &mut ScriptedPeer, request: &Value, result: Value) {

@@ -12,7 +12,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::{answer, client, connecting, expect, refuse};
+use super::{answer, client, connecting, expect, refuse, soon};
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 const TOOLS: &str = "notifications/tools/list_changed";
@@ -226,9 +226,9 @@ async fn p5_handlers_are_called_after_an_interruption() {
     end(&mut peer, &id).await;
     let (id, again) = agree(&mut peer).await;
     assert_eq!(again, filter);
-    heard.recv().await.unwrap();
+    soon("call of the handler", heard.recv()).await.unwrap();
     tell(&mut peer, &id, TOOLS, json!({})).await;
-    heard.recv().await.unwrap();
+    soon("call of the handler", heard.recv()).await.unwrap();
     settle().await;
     assert!(heard.try_recv().is_err());
 }

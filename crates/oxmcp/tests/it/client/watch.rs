@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::{task::JoinHandle, time::timeout};
 
 use super::{
-    answer, client, connecting, expect, refuse,
+    answer, client, connecting, expect, refuse, soon,
     subscriptions::{
         SECOND, acknowledge, agree, end, listen, modern, quiet, resources, settle, tell,
     },
@@ -91,7 +91,7 @@ async fn p1_who_watches_hears_of_an_interruption_and_of_the_end() {
     let (mut peer, session) = modern(client()).await;
     let watch = watching(&session, "file:///a");
     let (id, _) = agree(&mut peer).await;
-    let mut watch = watch.await.unwrap().unwrap();
+    let mut watch = soon("watch", watch).await.unwrap().unwrap();
     end(&mut peer, &id).await;
     // Who comes meanwhile waits for the next answer.
     let other = watching(&session, "file:///b");
@@ -102,8 +102,8 @@ async fn p1_who_watches_hears_of_an_interruption_and_of_the_end() {
     );
     assert!(!other.is_finished());
     acknowledge(&mut peer, &id, filter).await;
-    let mut other = other.await.unwrap().unwrap();
-    assert_eq!(watch.next().await.unwrap().uri, "file:///a");
+    let mut other = soon("watch", other).await.unwrap().unwrap();
+    assert_eq!(soon("update", watch.next()).await.unwrap().uri, "file:///a");
     // A server that is asked again and agrees to less has ended the watch.
     end(&mut peer, &id).await;
     let (id, _) = listen(&mut peer).await;
@@ -113,15 +113,15 @@ async fn p1_who_watches_hears_of_an_interruption_and_of_the_end() {
         json!({"resourceSubscriptions": ["file:///b"]}),
     )
     .await;
-    assert_eq!(watch.next().await, None);
+    assert_eq!(soon("update", watch.next()).await, None);
     assert_eq!(watch.end(), Some(SubscriptionEnd::Remote));
-    assert_eq!(other.next().await.unwrap().uri, "file:///b");
+    assert_eq!(soon("update", other.next()).await.unwrap().uri, "file:///b");
     quiet(&mut peer, SECOND).await;
     drop(session);
     drop(watch);
     drop(peer);
     // It was an update, too, that nobody had taken.
-    while other.next().await.is_some() {}
+    while soon("update", other.next()).await.is_some() {}
     assert_eq!(other.end(), Some(SubscriptionEnd::Remote));
 }
 

@@ -1,0 +1,165 @@
+//! A call that is ready to be made, and how it is made.
+
+use std::{borrow::Cow, mem};
+
+use tokio::time::Instant;
+
+use crate::{
+    Error, Result,
+    client::{
+        ClientSession,
+        cache::CacheMode,
+        rounds::{Again, unknown_type},
+    },
+    json::Text,
+    protocol::{
+        Method, Payload, ResultType, has_result_type,
+        method::{self, CallTool},
+        peek_result_type,
+    },
+    session::CallOptions,
+};
+
+/// What a call carries. It is small, because calls are moved about.
+pub(super) enum Params<P> {
+    /// What the client may have an answer to already says how that is used; it stands here because it takes no room
+    /// here.
+    Typed(Box<P>, CacheMode),
+    /// A JSON object that fits every revision, without a `_meta`.
+    Written(Vec<u8>),
+}
+
+impl<P: Payload> Params<P> {
+    /// The params as a JSON object, in the revision that they were made to fit.
+    pub(super) fn to_json(&self) -> Result<Cow<'_, [u8]>> {
+        match self {
+            Self::Typed(params, _) => {
+                let json = serde_json::to_vec(params).map_err(|error| {
+                    Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
+                });
+                json.map(Cow::Owned)
+            }
+            Self::Written(params) => Ok(Cow::Borrowed(params)),
+        }
+    }
+}
+
+/// A call that can be made.
+pub(super) struct Ready<P> {
+    pub(super) session: ClientSession,
+    pub(super) params: Params<P>,
+    pub(super) options: CallOptions,
+}
+
+/// What a call gives, made once.
+pub(super) enum Given {
+    Complete(Box<str>),
+    /// It is of a type that an extension has added.
+    Extended(Box<str>),
+    /// The server asks for something first.
+    Asks(Box<str>),
+}
+
+/// A call that was made once, and its result.
+pub(super) enum Begun<P> {
+    /// It depends on the params alone.
+    Complete(Box<str>),
+    /// It is of a type that an extension has added.
+    Extended(Box<str>),
+    /// The server asks for something first: the call can go on.
+    Asks(Box<Ready<P>>, Box<str>),
+}
+
+impl<P: Payload> Ready<P> {
+    /// Makes the call, and answers what the server asks before it gives the result.
+    pub(super) async fn complete<M: Method<Params = P>>(&mut self) -> Result<Box<str>> {
+        match self.begin::<M>().await? {
+            Given::Complete(result) | Given::Extended(result) => Ok(result),
+            // Few calls ever come here, and none needs room for it before.
+            Given::Asks(result) => Box::pin(self.go_on::<M>(result)).await,
+        }
+    }
+
+    /// Makes the call once.
+    pub(super) async fn begin<M: Method<Params = P>>(&mut self) -> Result<Given> {
+        let result = self.exchange::<M>().await?;
+        if !self.session.revision().is_modern() {
+            return Ok(Given::Complete(result));
+        }
+        Ok(match peek_result_type(Text::checked(&result)) {
+            ResultType::Complete => Given::Complete(result),
+            ResultType::InputRequired => Given::Asks(result),
+            ResultType::Other => {
+                check_type::<M>(&self.session, &result)?;
+                Given::Extended(result)
+            }
+        })
+    }
+
+    /// Answers what the server asks in `result`, until it asks no more.
+    pub(super) async fn go_on<M: Method<Params = P>>(
+        &mut self,
+        result: Box<str>,
+    ) -> Result<Box<str>> {
+        let session = &self.session;
+        if !method::is_in(method::MULTI_ROUND_TRIP, M::NAME, session.revision()) {
+            return Err(Error::decode(format!(
+                "{}: the server asks for input, which it must not do here",
+                M::NAME
+            )));
+        }
+        let again = Again::after(M::NAME, mem::take(&mut self.options));
+        let params = self.params.to_json()?;
+        let complete = again.until_complete(session, &params, result).await?;
+        check_type::<M>(session, &complete)?;
+        Ok(complete)
+    }
+
+    /// Makes the call; a tool's once more where the server found that its headers do not fit. The params and the options are
+    /// still there afterwards.
+    pub(super) async fn exchange<M: Method<Params = P>>(&mut self) -> Result<Box<str>> {
+        let listed = self.session.peer().mirrored().listed();
+        match self.exchange_once::<M>().await {
+            Err(error)
+                if M::NAME == CallTool::NAME
+                    && self.session.peer().mirrored().is_mismatch(&error) =>
+            {
+                Box::pin(self.exchange_anew::<M>(error, listed)).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Makes the call once.
+    pub(super) async fn exchange_once<M: Method<Params = P>>(&mut self) -> Result<Box<str>> {
+        let connection = self.session.connection();
+        self.options.start = Some(Instant::now());
+        let answer = match &self.params {
+            Params::Typed(params, _) => {
+                let options = self.options.lend();
+                Box::pin(connection.call(M::NAME, &**params, options)).await
+            }
+            Params::Written(params) => {
+                let options = &mut self.options;
+                connection.call_written(M::NAME, params, options).await
+            }
+        };
+        answer.inspect_err(|error| self.session.peer().visits().begin_all(error))
+    }
+}
+
+/// Refuses a result of a type that is nobody's. One that an extension has added is taken where the client has the extension,
+/// and the method reads it.
+pub(super) fn check_type<M: Method>(session: &ClientSession, result: &str) -> Result<()> {
+    let result = Text::checked(result);
+    if peek_result_type(result) != ResultType::Other {
+        return Ok(());
+    }
+    let features = session.client().features().clone();
+    let is_known = |name: &&&str| features.extensions.has_result_type(name);
+    let mut known = M::RESULT_TYPES.iter().filter(is_known);
+    if known.any(|name| has_result_type(result, name)) {
+        return Ok(());
+    }
+    Err(unknown_type(M::NAME))
+}
