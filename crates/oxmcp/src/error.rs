@@ -1,5 +1,6 @@
 //! The one error type of the crate.
 
+mod copy;
 mod http;
 
 use std::{borrow::Cow, error::Error as StdError, fmt, io};

@@ -202,12 +202,12 @@ impl Follower {
     /// is still wanted then is asked for after a pause.
     async fn refused(&self, error: &Error, current: Option<&Stream>, backoff: &mut Backoff) {
         let updates = self.updates();
-        updates.refuse_new(&|| copy(error));
+        updates.refuse_new(&|| error.copy());
         if current.is_none() && !may_help(error) {
             tracing::warn!(%error, "the server does not say what changes; handlers of changes are not called");
             updates.want_lists(SubscriptionFilter::default());
             for uri in updates.wanted().resource_subscriptions {
-                updates.refuse(&uri, &|| copy(error));
+                updates.refuse(&uri, &|| error.copy());
             }
         }
         let wanted = updates.wanted();
@@ -254,7 +254,7 @@ impl Follower {
                         self.updates().acknowledge(uri);
                         held.insert(uri.clone());
                     }
-                    Err(error) => self.updates().refuse(uri, &|| copy(&error)),
+                    Err(error) => self.updates().refuse(uri, &|| error.copy()),
                 }
             }
         }
@@ -303,18 +303,5 @@ async fn ended(stream: Option<&Stream>) {
             stream.listener.ended().await;
         }
         None => pending().await,
-    }
-}
-
-/// An error for one more who has to know.
-fn copy(error: &Error) -> Error {
-    if error.is_protocol() {
-        return Error::protocol(error.code(), error.message().to_owned());
-    }
-    let message = error.message().to_owned();
-    if error.is_timeout() {
-        Error::timeout(message)
-    } else {
-        Error::closed(message)
     }
 }

@@ -10,10 +10,11 @@ use crate::{
     session::{CallOptions, Connection},
 };
 
-/// Pings the peer every `interval` for as long as the connection lives, and closes it when a ping fails.
-/// A peer that answers that it has no `ping` is alive, and is left alone from then on.
+/// Pings the peer every `interval` for as long as the connection lives, and closes it when a ping is not answered, or two in
+/// a row do not get through. A peer that answers that it has no `ping` is alive, and is left alone from then on.
 /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
 pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) {
+    let mut lost = false;
     loop {
         tokio::select! {
             () = sleep(interval) => {}
@@ -31,13 +32,16 @@ pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) 
         {
             Err(error) if error.code() == ErrorCode::METHOD_NOT_FOUND => return,
             Err(error) if error.is_closed() => return,
-            // Any other answer, be it an error, is a sign of life.
-            Ok(_) => {}
-            Err(error) if !error.is_timeout() => tracing::debug!(%error, "a ping failed"),
-            Err(error) => {
+            Err(error) if error.is_timeout() || error.is_network() && lost => {
                 tracing::warn!(%error, "the peer does not answer pings; closing the session");
                 return connection.break_off("the peer stopped answering pings");
             }
+            Err(error) => {
+                tracing::debug!(%error, "a ping failed");
+                // Networks have hiccups. Any other answer, be it an error, is a sign of life.
+                lost = error.is_network();
+            }
+            Ok(_) => lost = false,
         }
     }
 }

@@ -39,7 +39,8 @@ pub struct CacheOptions {
     /// nothing of it is kept.
     pub default_ttl: Duration,
     /// How long after its time an answer is still good enough where asking again fails: the session is gone, the server
-    /// takes too long, or it says that it has failed ([`ErrorCode::INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR)).
+    /// cannot be reached or takes too long, or it says that it has failed
+    /// ([`ErrorCode::INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR), or a status of HTTP from 500 on) or is busy.
     /// An answer that the server has said has changed is never used again. Default: 5 minutes; zero switches it off.
     pub stale_if_error: Duration,
 }

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use oxmcp::{ClientSession, Error, Result, Revision, testing::ScriptedPeer};
+use oxmcp::{CacheMode, ClientSession, Error, Result, Revision, testing::ScriptedPeer};
 use serde_json::json;
 use tokio::{task::JoinHandle, time::Instant};
 
 use super::{
     answer, client, discovered, expect, initialized, method_not_found,
+    mirror::{list, session_of, tool},
     negotiation::{legacy, unsupported},
     refuse,
     separately::connecting,
+    soon,
 };
 
 async fn failed(mut peer: ScriptedPeer, connecting: JoinHandle<Result<ClientSession>>) -> Error {
@@ -135,4 +137,62 @@ async fn w14_a_failure_leaves_the_verdict_as_it_is() {
     let probe = expect(&mut peer, "server/discover").await;
     answer(&mut peer, &probe, discovered(&["2026-07-28"])).await;
     assert_eq!(opening.await.unwrap().unwrap().revision(), Revision::LATEST);
+}
+
+#[tokio::test(start_paused = true)]
+async fn k11_pings_that_do_not_get_through_twice_end_the_session() {
+    let interval = Duration::from_secs(30);
+    let client = client()
+        .revisions([Revision::V2025_11_25])
+        .keep_alive(interval);
+    let (mut peer, way, connecting) = connecting(client, None).await;
+    open(&mut peer).await;
+    let session = connecting.await.unwrap().unwrap();
+    let lost = || Error::network("cut off");
+    for _ in 0..3 {
+        let ping = expect(&mut peer, "ping").await;
+        way.fail(&ping, lost()).await;
+        let ping = expect(&mut peer, "ping").await;
+        answer(&mut peer, &ping, json!({})).await;
+    }
+    for _ in 0..2 {
+        let ping = expect(&mut peer, "ping").await;
+        way.fail(&ping, lost()).await;
+    }
+    let error = soon("end of the session", session.wait())
+        .await
+        .unwrap_err();
+    assert!(error.message().contains("ping"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_old_answer_is_better_than_none_while_the_server_cannot_be_reached() {
+    let (mut peer, way, session) = session_of(&client()).await;
+    list(&mut peer, &session, &[tool("run", &json!("Region"))]).await;
+    tokio::time::advance(Duration::from_secs(61)).await;
+    let listed = tokio::spawn(session.tools().all());
+    let request = expect(&mut peer, "tools/list").await;
+    way.fail(&request, Error::unreachable("no such host")).await;
+    assert_eq!(listed.await.unwrap().unwrap().len(), 1);
+    let listed = tokio::spawn(session.tools().cache(CacheMode::Refresh).all());
+    let request = expect(&mut peer, "tools/list").await;
+    way.fail(&request, Error::unreachable("no such host")).await;
+    assert!(listed.await.unwrap().unwrap_err().is_network());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_watches_is_told_what_failed() {
+    let client = client().revisions([Revision::LATEST]);
+    let (mut peer, way, connecting) = connecting(client, None).await;
+    let probe = expect(&mut peer, "server/discover").await;
+    let mut found = discovered(&["2026-07-28"]);
+    found["capabilities"] = json!({"resources": {"subscribe": true}});
+    answer(&mut peer, &probe, found).await;
+    let session = connecting.await.unwrap().unwrap();
+    let watched = session.clone();
+    let watch = tokio::spawn(async move { watched.watch_resource("file:///a").await });
+    let request = expect(&mut peer, "subscriptions/listen").await;
+    way.fail(&request, Error::network("cut off")).await;
+    let error = soon("answer", watch).await.unwrap().unwrap_err();
+    assert!(error.is_network() && !error.is_closed(), "{error}");
 }
