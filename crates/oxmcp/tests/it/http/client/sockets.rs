@@ -1,1 +1,134 @@
-//! Real servers on real sockets.
+//! Real servers on real sockets: the HTTP client that is there where the user brings none.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use ::http::{StatusCode, header};
+use axum::{
+    Router,
+    body::Body,
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use bytes::Bytes;
+use futures_util::stream;
+use oxmcp::http::Endpoint;
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::peer::{discovered, modern, text};
+
+/// A listener that counts connections.
+struct Counting {
+    listener: TcpListener,
+    connections: Arc<AtomicUsize>,
+}
+
+impl axum::serve::Listener for Counting {
+    type Io = TcpStream;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (TcpStream, SocketAddr) {
+        let (stream, address) = self.listener.accept().await.unwrap();
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        (stream, address)
+    }
+
+    fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// Answers as the tool wants it.
+async fn serve(message: Bytes) -> Response {
+    let message: Value = serde_json::from_slice(&message).unwrap();
+    let answer = |result: Value| json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+    if message["method"] == "server/discover" {
+        return whole("application/json", answer(discovered()).to_string());
+    }
+    let answer = answer(text("3"));
+    match message["params"]["name"].as_str() {
+        Some("json") => whole("application/json", answer.to_string()),
+        Some("events") => events(vec![Ok(format!("data: {answer}\n\n").into())]),
+        Some("cut") => {
+            let failure = std::io::Error::other("cut");
+            events(vec![Ok("id: 1\n\n".into()), Err(failure)])
+        }
+        _ => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
+
+fn whole(form: &'static str, body: impl Into<Body>) -> Response {
+    ([(header::CONTENT_TYPE, form)], body.into()).into_response()
+}
+
+fn events(chunks: Vec<std::io::Result<Bytes>>) -> Response {
+    whole("text/event-stream", Body::from_stream(stream::iter(chunks)))
+}
+
+async fn start() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let connections = Arc::<AtomicUsize>::default();
+    let counting = Counting {
+        listener,
+        connections: Arc::clone(&connections),
+    };
+    let app = Router::new().route("/mcp", post(serve));
+    tokio::spawn(async move { axum::serve(counting, app).await });
+    (url, connections)
+}
+
+#[tokio::test]
+async fn answers_come_over_a_connection_that_is_used_again() {
+    let (url, connections) = start().await;
+    let session = modern().connect(Endpoint::new(url)).await.unwrap();
+    for tool in ["json", "events"].into_iter().cycle().take(20) {
+        let result = session.call_tool(tool, json!({})).await.unwrap();
+        assert_eq!(result.to_text(), "3");
+    }
+    assert_eq!(connections.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn what_goes_wrong_is_told_apart() {
+    let (url, _) = start().await;
+    let session = modern().connect(Endpoint::new(&url)).await.unwrap();
+    let error = session.call_tool("cut", json!({})).await.unwrap_err();
+    assert!(error.is_network(), "{error}");
+    let error = session.call_tool("none", json!({})).await.unwrap_err();
+    assert_eq!(error.http_status(), Some(503));
+    assert!(session.call_tool("json", json!({})).await.is_ok());
+    let elsewhere = modern()
+        .connect(Endpoint::new(url.replace("/mcp", "/")))
+        .await;
+    assert_eq!(elsewhere.unwrap_err().http_status(), Some(404));
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp?key=secret", listener.local_addr().unwrap());
+    drop(listener);
+    let error = modern().connect(Endpoint::new(&url)).await.unwrap_err();
+    assert!(error.is_network(), "{error}");
+    let text = error.to_string();
+    assert!(
+        text.contains("/mcp failed") && text.contains("refused"),
+        "{text}"
+    );
+    assert!(!text.contains("secret"), "{text}");
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_no_server_with_it() {
+    let (url, _) = start().await;
+    let url = url.replace("http://", "https://");
+    let error = modern().connect(Endpoint::new(url)).await.unwrap_err();
+    assert!(error.is_network(), "{error}");
+}
