@@ -202,7 +202,7 @@ impl Transport for Endpoint {
         link.mirror = self.mirror.clone();
         let link = Arc::new(link);
         if self.only_2024 {
-            link.open_2024().await?;
+            Box::pin(link.open_2024()).await?;
         }
         Ok(halves(engine, link))
     }

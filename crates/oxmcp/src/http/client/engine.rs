@@ -42,6 +42,10 @@ pub(super) struct Inlet {
 }
 
 impl Engine {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "calls are bounded by their callers, and all else by who begins it"
+    )]
     pub(super) fn new() -> (Self, Inlet) {
         let (begin, begun) = mpsc::unbounded_channel();
         let (sender, events) = mpsc::channel(QUEUED);

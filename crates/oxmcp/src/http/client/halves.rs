@@ -56,9 +56,9 @@ async fn run(engine: &Shared) {
     poll_fn(|cx| {
         let mut engine = engine.lock().unwrap_or_else(PoisonError::into_inner);
         engine.run(cx);
-        Poll::Pending
+        Poll::<()>::Pending
     })
-    .await
+    .await;
 }
 
 async fn next(engine: &Shared) -> Event {

@@ -41,7 +41,7 @@ impl Link {
             let missed = self.attempt(message, &Session::default()).await;
             return match missed {
                 Err(Missed::Failed(error)) if message.is("initialize") => {
-                    self.initialize_2024(message, error).await
+                    Box::pin(self.initialize_2024(message, error)).await
                 }
                 Err(Missed::Failed(error)) => Err(error),
                 Err(Missed::Lost { .. }) => Err(session_lost()),
@@ -57,7 +57,7 @@ impl Link {
             Err(Missed::Failed(error)) => return Err(error),
             Err(Missed::Lost { begun }) => begun,
         };
-        self.renew(session.generation).await?;
+        Box::pin(self.renew(session.generation)).await?;
         if message.kind == Kind::Response || message.is("notifications/cancelled") {
             // What it is about has gone with the session.
             return Ok(());
@@ -173,7 +173,7 @@ impl Link {
                         } else {
                             session
                         };
-                        self.resume(&mut stream, session).await?;
+                        Box::pin(self.resume(&mut stream, session)).await?;
                     }
                     Ended::Cut { why, .. } => return Err(cut(&why).into()),
                 }

@@ -19,7 +19,7 @@ async fn error_of(answer: impl FnOnce(Asked)) -> Error {
     result.unwrap_err()
 }
 
-fn refusal(id: Value, code: i64) -> Value {
+fn refusal(id: &Value, code: i64) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "no", "data": {"x": 1}}})
 }
 
@@ -28,7 +28,7 @@ async fn a_json_rpc_error_is_the_answer_whatever_the_status() {
     for status in [400, 401, 404, 500] {
         let error = error_of(|asked| {
             let id = asked.body()["id"].clone();
-            asked.json(status, refusal(id, -32020));
+            asked.json(status, refusal(&id, -32020));
         })
         .await;
         assert_eq!(error.code(), ErrorCode::HEADER_MISMATCH);
@@ -37,7 +37,7 @@ async fn a_json_rpc_error_is_the_answer_whatever_the_status() {
         assert_eq!(error.is_unauthorized(), status == 401);
     }
     // Who cannot read a request cannot name it.
-    let error = error_of(|asked| asked.json(400, refusal(Value::Null, -32700))).await;
+    let error = error_of(|asked| asked.json(400, refusal(&Value::Null, -32700))).await;
     assert_eq!(error.code(), ErrorCode::PARSE_ERROR);
 }
 

@@ -48,10 +48,10 @@ async fn requests_carry_their_revision_and_their_method() {
 #[tokio::test(start_paused = true)]
 async fn what_comes_before_the_answer_in_its_stream_is_heard_before_it() {
     let (mut peer, session) = discover().await;
-    let (sender, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, mut heard) = tokio::sync::mpsc::channel(8);
     let calling = async {
         let call = session.call_tool("add", json!({}));
-        let call = call.on_progress(move |progress| sender.send(progress.progress).unwrap());
+        let call = call.on_progress(move |progress| sender.try_send(progress.progress).unwrap());
         call.await.map(|result| result.to_text())
     };
     let (answer, chunks) = both(calling, async {
