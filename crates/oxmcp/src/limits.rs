@@ -70,7 +70,7 @@ pub struct Limits {
     pub max_batch: usize,
     /// How many connections an address that is served over HTTP takes at once; more wait until one has ended. Default: 4096,
     /// each some 16 KiB while nothing is asked, and a client that listens has one or two.
-    pub max_connections: usize,
+    pub max_http_connections: usize,
     /// How long running handlers may go on after the peer has closed its side or the session was closed.
     /// Default: 10 s, which is what clients commonly wait before they kill a server.
     pub drain: Duration,
@@ -102,7 +102,7 @@ impl Default for Limits {
             max_request_state: 64 << 10,
             max_mirrored_bytes: 1 << 20,
             max_batch: 128,
-            max_connections: 4096,
+            max_http_connections: 4096,
             drain: Duration::from_secs(10),
             cancel_grace: Duration::from_secs(1),
             max_rounds: 10,

@@ -3,6 +3,8 @@
 //! | | feature | |
 //! |---|---|---|
 //! | [`StreamableHttp`] | `http-server` | a server behind a URL: a tower service, or `serve(addr)` |
+//! | [`LegacySse`] | `http-server` | the same for clients that know no transport but that of 2024-11-05 |
+//! | [`SseTransport`] | `http-server` | one session of it, for those who route requests themselves |
 //! | [`Serving`] | `http-server` | an address that is served |
 //! | [`Principal`] | `http-server` | who makes a request, as the middleware in front has found out |
 //! | [`Endpoint`] | `http-client` | a URL to connect a client to |
@@ -17,4 +19,7 @@ mod server;
 #[cfg(feature = "http-client")]
 pub use client::{Endpoint, EndpointReader, EndpointWriter, HttpBody, HttpClient, Reconnect};
 #[cfg(feature = "http-server")]
-pub use server::{Principal, ResponseBody, Serving, StreamableHttp};
+pub use server::{
+    LegacySse, Principal, ResponseBody, Serving, SseInbox, SseReader, SseTransport, SseWriter,
+    StreamableHttp,
+};

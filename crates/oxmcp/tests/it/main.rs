@@ -20,6 +20,8 @@ mod send;
 mod server;
 mod session;
 #[cfg(feature = "http-server")]
+mod sse_2024;
+#[cfg(feature = "http-server")]
 mod store;
 mod support;
 mod tidy;

@@ -15,9 +15,11 @@ mod principal;
 mod serve;
 mod session;
 mod sessions;
+mod sse_2024;
 mod streams;
 
 pub use body::ResponseBody;
 pub use endpoint::StreamableHttp;
 pub use principal::Principal;
 pub use serve::Serving;
+pub use sse_2024::{LegacySse, SseInbox, SseReader, SseTransport, SseWriter};

@@ -97,7 +97,7 @@ pub(super) async fn supervise<L, S, B>(
     B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
 {
     let protocols = Protocols::new();
-    let mut connections = Connections::new(limits.max_connections);
+    let mut connections = Connections::new(limits.max_http_connections);
     let mut start = move |io: L::Io, connections: &mut Connections| {
         let (finish, finishing) = oneshot::channel();
         let connection = attend(io, service.clone(), protocols.clone(), finishing);

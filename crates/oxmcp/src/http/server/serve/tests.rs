@@ -99,7 +99,7 @@ async fn attack_5_a_panic_ends_its_connection_and_nothing_else() {
 #[tokio::test(start_paused = true)]
 async fn attack_7_connections_beyond_the_limit_wait_until_one_ends() {
     let limits = Limits {
-        max_connections: 2,
+        max_http_connections: 2,
         ..Limits::default()
     };
     let it = tested(limits);

@@ -1,0 +1,14 @@
+//! The transport of 2024-11-05: messages come by POST, and all that is answered goes into one stream of events, which the
+//! client got by GET.
+//!
+//! [`SseTransport`] is one session of it, for those who route requests themselves; [`LegacySse`] is a service for any number.
+
+mod guard;
+mod query;
+mod responses;
+mod service;
+mod sessions;
+mod transport;
+
+pub use service::LegacySse;
+pub use transport::{SseInbox, SseReader, SseTransport, SseWriter};

@@ -1,0 +1,351 @@
+//! A service for any number of sessions.
+
+use std::{
+    convert::Infallible,
+    error::Error as StdError,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use http_body::Body;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::{
+    net::{TcpListener, ToSocketAddrs},
+    time::timeout,
+};
+use tower_service::Service;
+
+use super::{
+    guard, query,
+    responses::{self, Refused, refuse},
+    sessions::{Sessions, new_id},
+    transport::SseTransport,
+};
+use crate::{
+    Limits, Result, Server, ServerSession,
+    http::server::{Principal, ResponseBody, Serving, serve::serve},
+    server::ServerPeer,
+    session::{Connection, Origin, drive},
+    transport::Transport,
+};
+
+/// How long a client may take to send its request: none needs a minute for 4 MiB.
+const BODY_TIME: Duration = Duration::from_secs(60);
+/// How much longer than [`Limits::drain`] the end may take: handlers are cancelled then, and have their grace.
+const CLOSE_GRACE: Duration = Duration::from_secs(2);
+
+/// The two endpoints of revision 2024-11-05 (HTTP with SSE), for clients that know no other transport.
+///
+/// A GET opens a session: it is answered by a stream of events that lasts as long as the session does, and that begins with
+/// the URI to post messages to. A POST to that URI is answered with 202, and what answers the message goes into the stream.
+/// Clients of later revisions that fall back to this transport are served their revision.
+///
+/// It is a [`tower_service::Service`], which mounts in axum, hyper and all that speaks tower; or it serves an address by
+/// itself. It is a cheap handle: clones are the same service. It does not look at paths: by default clients post to where they
+/// got the stream.
+///
+/// Who may come near it is decided by `Host` and `Origin`: nobody but programs on this machine, since a web page in
+/// somebody's browser reaches whatever listens on it. Sessions belong to the [`Principal`] that opened them.
+///
+/// ```
+/// use oxmcp::{JsonSchema, Server, Tool, http::LegacySse};
+///
+/// #[derive(serde::Deserialize, JsonSchema)]
+/// struct Pair { a: f64, b: f64 }
+///
+/// let server = Server::new("calculator", "1.0.0")
+///     .tool(Tool::new("add", "Add two numbers", |Pair { a, b }: Pair| async move { a + b }));
+/// let sse = LegacySse::new(move |_request| server.clone()).messages("/messages");
+/// let app = axum::Router::new()
+///     .route_service("/sse", sse.clone())
+///     .route_service("/messages", sse);
+/// # let _: axum::Router = app;
+/// ```
+///
+/// See [HTTP with SSE](https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse).
+#[derive(Clone)]
+pub struct LegacySse {
+    settings: Arc<Settings>,
+    sessions: Arc<Sessions>,
+}
+
+type Choose = Arc<dyn Fn(&Parts) -> Option<Server> + Send + Sync>;
+/// Whether a request may come near, by its head.
+type Guard = Arc<dyn Fn(&Parts) -> Result<(), Refused> + Send + Sync>;
+
+/// What was set before the first request came.
+#[derive(Clone)]
+struct Settings {
+    choose: Choose,
+    guard: Guard,
+    limits: Limits,
+    messages: String,
+}
+
+impl LegacySse {
+    /// A service whose sessions are served by what `choose` returns: a [`Server`], or with `None` nothing, which is answered
+    /// with 400. It is asked once for each session. Most return a clone of one server; one may look at the request to serve
+    /// another to each customer.
+    pub fn new<S: Into<Option<Server>>>(
+        choose: impl Fn(&Parts) -> S + Send + Sync + 'static,
+    ) -> Self {
+        Self::guarded(choose, guard::loopback)
+    }
+
+    /// The same with another rule for who may come near.
+    pub(crate) fn guarded<S: Into<Option<Server>>>(
+        choose: impl Fn(&Parts) -> S + Send + Sync + 'static,
+        guard: impl Fn(&Parts) -> Result<(), Box<Response<ResponseBody>>> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            settings: Arc::new(Settings {
+                choose: Arc::new(move |parts| choose(parts).into()),
+                guard: Arc::new(guard),
+                limits: Limits::default(),
+                messages: String::new(),
+            }),
+            sessions: Arc::default(),
+        }
+    }
+
+    /// Where clients post their messages, as a path or a URL from outside. By default, where they got the stream.
+    #[must_use]
+    pub fn messages(mut self, uri: impl Into<String>) -> Self {
+        self.set().messages = uri.into();
+        self
+    }
+
+    /// The bounds of the service: of bodies and of sessions. Those of what goes on in a session are the
+    /// [server's](Server::limits).
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.set().limits = limits;
+        self
+    }
+
+    fn set(&mut self) -> &mut Settings {
+        Arc::make_mut(&mut self.settings)
+    }
+
+    /// Serves an address, on every path of it, until the returned handle is closed or dropped.
+    ///
+    /// ```no_run
+    /// use oxmcp::{Server, http::LegacySse};
+    ///
+    /// # async fn run(server: Server) -> oxmcp::Result<()> {
+    /// let serving = LegacySse::from(server).serve("127.0.0.1:8080").await?;
+    /// println!("http://{}/sse", serving.local_addr());
+    /// serving.await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Where it is not possible to listen on the address.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, nothing stays behind.
+    pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<Serving> {
+        let listener = TcpListener::bind(address).await?;
+        let service = self.clone();
+        let on_close = async move { service.close().await };
+        Ok(serve(
+            listener,
+            self.clone(),
+            &self.settings.limits,
+            on_close,
+        )?)
+    }
+
+    /// Opens no more sessions, and closes those that are open: what runs may finish within [`Limits::drain`], and streams
+    /// end. It may be called again, and by several at once.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, sessions go on closing, and no more are opened.
+    pub async fn close(&self) {
+        let closing = self.sessions.close();
+        let closed = join_all(closing.iter().map(ServerSession::close));
+        let bound = self.settings.limits.drain.saturating_add(CLOSE_GRACE);
+        if timeout(bound, closed).await.is_err() {
+            tracing::warn!("a service was closed while sessions of it still ran");
+        }
+    }
+
+    async fn respond<B>(self, request: Request<B>) -> Result<Response<ResponseBody>, Refused>
+    where
+        B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
+    {
+        let (parts, body) = request.into_parts();
+        (self.settings.guard)(&parts)?;
+        match parts.method {
+            Method::GET => self.open(parts).await,
+            Method::POST => self.post(&parts, body).await,
+            _ => Err(not_allowed()),
+        }
+    }
+
+    /// Hands a message to its session.
+    async fn post<B>(&self, parts: &Parts, body: B) -> Result<Response<ResponseBody>, Refused>
+    where
+        B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
+    {
+        let session = query::session(parts.uri.query())?;
+        let principal = parts.extensions.get::<Principal>();
+        let inbox = self.sessions.find(session, principal);
+        let inbox = inbox.ok_or_else(responses::unknown)?;
+        query::is_json(&parts.headers)?;
+        let message = read(body, self.settings.limits.max_http_body_bytes).await?;
+        if message.trim_ascii().is_empty() {
+            return Err(refuse(
+                StatusCode::BAD_REQUEST,
+                "there is no message in the body",
+            ));
+        }
+        match inbox.post(message).await {
+            Ok(()) => Ok(responses::accepted()),
+            Err(_) => Err(responses::unknown()),
+        }
+    }
+
+    /// Opens a session.
+    async fn open(&self, parts: Parts) -> Result<Response<ResponseBody>, Refused> {
+        if self.sessions.is_closing() {
+            return Err(closing());
+        }
+        let Some(place) = self.sessions.enter(self.settings.limits.max_http_sessions) else {
+            return Err(refuse(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "there are too many sessions; try another time",
+            ));
+        };
+        let server = (self.settings.choose)(&parts).ok_or_else(|| {
+            refuse(
+                StatusCode::BAD_REQUEST,
+                "nothing is served here for this request",
+            )
+        })?;
+        let id = new_id().map_err(|error| failed(&error))?;
+        let endpoint = query::endpoint(&self.settings.messages, &id);
+        let (transport, inbox, response) = SseTransport::open(&endpoint);
+        let principal = parts.extensions.get::<Principal>().cloned();
+        let session = connect(&server, transport, parts).await;
+        let session = session.map_err(|error| failed(&error))?;
+        if self.sessions.keep(&id, inbox, &session, principal, place) {
+            Ok(response)
+        } else {
+            Err(closing())
+        }
+    }
+}
+
+/// Connects a session, whose handlers know by which request it was opened.
+async fn connect(
+    server: &Server,
+    mut transport: SseTransport,
+    parts: Parts,
+) -> Result<ServerSession> {
+    server.check()?;
+    let limits = server.features().limits.clone();
+    let (read, write) = transport.connect(&limits).await?;
+    let principal = parts.extensions.get::<Principal>();
+    let origin = Origin {
+        principal: principal.map(|it| it.as_str().into()),
+        request: Some(Arc::new(parts)),
+    };
+    let peer = ServerPeer::new(server.clone());
+    let connection = Connection::undriven(Arc::clone(&peer) as _, limits, origin);
+    let session = ServerSession::new(Arc::clone(&connection), peer);
+    server.remember(&session);
+    tokio::spawn(drive(connection, read, write));
+    Ok(session)
+}
+
+fn not_allowed() -> Refused {
+    let mut refused = refuse(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "GET opens a stream of events, and POST sends a message to its session",
+    );
+    let allowed = HeaderValue::from_static("GET, POST");
+    refused.headers_mut().insert(header::ALLOW, allowed);
+    refused
+}
+
+fn closing() -> Refused {
+    refuse(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the service is being closed; try another time",
+    )
+}
+
+/// What went wrong on this side is told to its log.
+fn failed(error: &crate::Error) -> Refused {
+    tracing::error!(%error, "no session can be opened");
+    refuse(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "the server failed; its log says how",
+    )
+}
+
+/// Reads the body of a request.
+async fn read<B>(body: B, limit: usize) -> Result<Bytes, Refused>
+where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
+{
+    let read = Box::pin(Limited::new(body, limit).collect());
+    match timeout(BODY_TIME, read).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(refuse(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the body is longer than {limit} bytes, which is the limit"),
+        )),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "the body of a request broke off");
+            Err(refuse(StatusCode::BAD_REQUEST, "the body broke off"))
+        }
+        Err(_) => Err(refuse(
+            StatusCode::REQUEST_TIMEOUT,
+            "the body took longer than a minute to arrive",
+        )),
+    }
+}
+
+impl<B> Service<Request<B>> for LegacySse
+where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
+{
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.respond(request).await.unwrap_or_else(|it| *it)) })
+    }
+}
+
+impl From<Server> for LegacySse {
+    /// A service for one server.
+    fn from(server: Server) -> Self {
+        Self::new(move |_| server.clone())
+    }
+}
+
+impl fmt::Debug for LegacySse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LegacySse")
+            .field("sessions", &self.sessions.count())
+            .field("closing", &self.sessions.is_closing())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,128 @@
+//! The sessions of a service, by id.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use data_encoding::HEXLOWER;
+
+use super::transport::SseInbox;
+use crate::{Error, Result, ServerSession, http::server::Principal};
+
+/// The sessions of a service, by id.
+#[derive(Default)]
+pub(super) struct Sessions {
+    table: RwLock<Table>,
+    /// How many there are, those included that are just being opened.
+    count: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Table {
+    open: HashMap<Box<str>, Open>,
+    closing: bool,
+}
+
+/// A session that is open.
+struct Open {
+    inbox: SseInbox,
+    session: ServerSession,
+    /// Who opened it, and alone may post to it.
+    principal: Option<Principal>,
+}
+
+/// Room for one session, until it is dropped.
+pub(super) struct Place(Arc<Sessions>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Sessions {
+    /// Makes room for one more. `None` where there are as many as that.
+    pub(super) fn enter(self: &Arc<Self>, max: usize) -> Option<Place> {
+        let before = self.count.fetch_add(1, Ordering::Relaxed);
+        let place = Place(Arc::clone(self));
+        (before < max).then_some(place)
+    }
+
+    /// Keeps a session until it ends. Returns false where all are being closed.
+    pub(super) fn keep(
+        self: &Arc<Self>,
+        id: &str,
+        inbox: SseInbox,
+        session: &ServerSession,
+        principal: Option<Principal>,
+        place: Place,
+    ) -> bool {
+        let open = Open {
+            inbox,
+            session: session.clone(),
+            principal,
+        };
+        let mut table = self.write();
+        if table.closing {
+            return false;
+        }
+        table.open.insert(id.into(), open);
+        drop(table);
+        let (sessions, session, id) = (Arc::clone(self), session.clone(), id.to_owned());
+        tokio::spawn(async move {
+            if let Err(error) = session.wait().await {
+                tracing::debug!(%error, "a session over SSE broke");
+            }
+            sessions.write().open.remove(&*id);
+            drop(place);
+        });
+        true
+    }
+
+    /// Where to hand what is posted to a session. `None` for whoever it does not belong to, as if there were none.
+    pub(super) fn find(&self, id: &str, principal: Option<&Principal>) -> Option<SseInbox> {
+        let table = self.read();
+        let open = table.open.get(id)?;
+        (open.principal.as_ref() == principal).then(|| open.inbox.clone())
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.read().closing
+    }
+
+    /// Takes no more sessions, and returns those that are open.
+    pub(super) fn close(&self) -> Vec<ServerSession> {
+        let mut table = self.write();
+        table.closing = true;
+        table
+            .open
+            .values()
+            .map(|open| open.session.clone())
+            .collect()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Table> {
+        // Nothing in here calls a user's code that could panic.
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Table> {
+        self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An id that nobody can guess.
+pub(super) fn new_id() -> Result<String> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random)
+        .map_err(|error| Error::internal(format!("there is no randomness: {error}")))?;
+    Ok(HEXLOWER.encode(&random))
+}

@@ -1,0 +1,243 @@
+//! One session.
+
+use std::{fmt, time::Duration};
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::Response;
+use tokio::{select, sync::mpsc, time::timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::responses;
+use crate::{
+    Error, Limits, Result,
+    codec::sse::{Outgoing, write_comment},
+    http::server::ResponseBody,
+    transport::{Frame, Messages, ReadHalf, Transport, WriteHalf},
+};
+
+/// How long a stream is silent at most: proxies commonly end those that are silent for 30 to 60 s, and what is written finds
+/// out whether the client is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// How many messages may wait to be taken, each way. Then whoever brings one waits.
+const WAITING: usize = 1;
+
+/// One session of the transport of revision 2024-11-05 (HTTP with SSE), for those who route requests themselves; others use
+/// [`LegacySse`](super::LegacySse).
+///
+/// What the server sends goes into the stream of events that answers the client's GET; what the client sends comes by POST,
+/// and is handed to the [`SseInbox`]. The session ends when the client closes the stream, and closing the session ends the
+/// stream. It connects once.
+///
+/// ```
+/// use oxmcp::{Server, http::SseTransport};
+///
+/// # async fn example(server: Server) -> oxmcp::Result<()> {
+/// // A client has asked for a stream. It will post its messages to this URI, which names the session.
+/// let (transport, inbox, response) = SseTransport::open("/messages?sessionId=7");
+/// let session = server.connect(transport).await?;
+/// // Answer the GET with `response`. For each POST whose URI names the session, answer 202 once this returns:
+/// inbox.post(r#"{"jsonrpc": "2.0", "id": 1, "method": "ping"}"#).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// See [HTTP with SSE](https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse).
+pub struct SseTransport(Option<(SseReader, SseWriter)>);
+
+impl SseTransport {
+    /// A session whose client is told to post its messages to `endpoint`, a URI that may be relative to that of the stream.
+    /// Whoever knows the URI can post: it must hold what cannot be guessed, and be checked as all requests are.
+    ///
+    /// Returns what to connect to a server, where to hand what the client posts, and the response to its GET.
+    #[must_use]
+    pub fn open(endpoint: &str) -> (Self, SseInbox, Response<ResponseBody>) {
+        let (inbox, posts) = mpsc::channel(WAITING);
+        let (writer, events) = mpsc::channel(WAITING);
+        let gone = CancellationToken::new();
+        let stream = Events {
+            first: Some(event("endpoint", endpoint.as_bytes())),
+            events,
+            _gone: gone.clone().drop_guard(),
+        };
+        let reader = SseReader {
+            posts,
+            gone,
+            current: Bytes::new(),
+            max_message_bytes: 0,
+        };
+        let body = ResponseBody::stream(stream::unfold(stream, Events::next));
+        (
+            Self(Some((reader, SseWriter(Some(writer))))),
+            SseInbox(inbox),
+            responses::events(body),
+        )
+    }
+}
+
+impl Transport for SseTransport {
+    type Read = SseReader;
+    type Write = SseWriter;
+
+    async fn connect(&mut self, limits: &Limits) -> Result<(SseReader, SseWriter)> {
+        let (mut reader, writer) = self.0.take().ok_or_else(|| {
+            Error::misuse("this session was connected before: open one for each stream")
+        })?;
+        reader.max_message_bytes = limits.max_message_bytes;
+        Ok((reader, writer))
+    }
+
+    fn name(&self) -> String {
+        "the client".into()
+    }
+}
+
+impl fmt::Debug for SseTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SseTransport")
+            .field("connected", &self.0.is_none())
+            .finish()
+    }
+}
+
+/// Takes what the client of one session posts; made by [`SseTransport::open`]. When the last clone is dropped, the session
+/// knows that nothing will come any more, and ends.
+#[derive(Clone)]
+pub struct SseInbox(mpsc::Sender<Bytes>);
+
+impl SseInbox {
+    /// Hands a message to the session, and waits until there is room for it. The POST that brought it is then answered with
+    /// 202; what answers the message goes into the stream.
+    ///
+    /// # Errors
+    /// Where the session has ended: the POST is answered with 404.
+    ///
+    /// # Cancel safety
+    /// Dropped before it returns, the message is not handed over.
+    pub async fn post(&self, message: impl Into<Bytes> + Send) -> Result<()> {
+        let posted = self.0.send(message.into()).await;
+        posted.map_err(|_| Error::closed("the session has ended"))
+    }
+}
+
+impl fmt::Debug for SseInbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SseInbox")
+            .field("open", &!self.0.is_closed())
+            .finish()
+    }
+}
+
+/// Reads what the client of an [`SseTransport`] posts.
+pub struct SseReader {
+    posts: mpsc::Receiver<Bytes>,
+    /// Set when the client closes its stream.
+    gone: CancellationToken,
+    current: Bytes,
+    max_message_bytes: usize,
+}
+
+impl ReadHalf for SseReader {
+    async fn read(&mut self) -> Result<Option<Frame<'_>>> {
+        let post = select! {
+            // What was posted before the client went is taken, as it is where a pipe ends.
+            biased;
+            post = self.posts.recv() => post,
+            () = self.gone.cancelled() => None,
+        };
+        let Some(post) = post else {
+            return Ok(None);
+        };
+        self.current = post;
+        Ok(Some(if self.current.len() > self.max_message_bytes {
+            Frame::TooLong
+        } else {
+            Frame::Message(&self.current)
+        }))
+    }
+
+    fn is_drained(&self) -> bool {
+        self.posts.is_empty()
+    }
+}
+
+impl fmt::Debug for SseReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SseReader")
+            .field("gone", &self.gone.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Writes to the stream of an [`SseTransport`].
+pub struct SseWriter(Option<mpsc::Sender<Bytes>>);
+
+impl WriteHalf for SseWriter {
+    async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
+        let closed = || Error::closed("the client has closed its stream of events");
+        let Some(writer) = &self.0 else {
+            return Err(closed());
+        };
+        let mut events = Vec::new();
+        for message in messages {
+            write_event(&mut events, "message", message);
+        }
+        // While the client does not read, this waits, and the session takes nothing more from it.
+        writer.send(events.into()).await.map_err(|_| closed())
+    }
+
+    async fn close(&mut self) -> Result<()> {
+        self.0 = None;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for SseWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SseWriter")
+            .field("open", &self.0.is_some())
+            .finish()
+    }
+}
+
+fn event(name: &str, data: &[u8]) -> Bytes {
+    let mut event = Vec::new();
+    write_event(&mut event, name, data);
+    event.into()
+}
+
+fn write_event(out: &mut Vec<u8>, name: &str, data: &[u8]) {
+    let event = Outgoing {
+        name: Some(name),
+        data,
+        ..Outgoing::default()
+    };
+    event.write(out);
+}
+
+/// What is in the stream.
+struct Events {
+    /// Where to post.
+    first: Option<Bytes>,
+    events: mpsc::Receiver<Bytes>,
+    /// Tells the session when the client drops the stream.
+    _gone: DropGuard,
+}
+
+impl Events {
+    async fn next(mut self) -> Option<(Bytes, Self)> {
+        if let Some(first) = self.first.take() {
+            return Some((first, self));
+        }
+        let next = match timeout(KEEP_ALIVE, self.events.recv()).await {
+            Ok(next) => next?,
+            Err(_) => {
+                let mut comment = Vec::new();
+                write_comment(&mut comment, "keep-alive");
+                comment.into()
+            }
+        };
+        Some((next, self))
+    }
+}
