@@ -9,7 +9,7 @@ mod id;
 mod write;
 
 pub use code::ErrorCode;
-pub(crate) use envelope::{Envelope, Malformed, Params, RawNotification, RawRequest, RawResponse};
+pub(crate) use envelope::{Envelope, Malformed, Params, RawNotification, RawResponse};
 pub use error_object::ErrorObject;
 pub use id::RequestId;
 pub(crate) use write::{ExtraMeta, write_error, write_notification, write_request, write_response};

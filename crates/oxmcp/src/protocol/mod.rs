@@ -30,7 +30,6 @@ mod elicit_schema;
 mod elicit_select;
 mod elicitation;
 mod errors;
-#[cfg_attr(not(test), expect(unused_imports, reason = "as above"))]
 pub(crate) mod http_headers;
 mod json;
 mod lifecycle;

@@ -4,7 +4,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
 use crate::{
     Error, ErrorObject,
-    http::server::{ResponseBody, ladder::Refusal},
+    http::server::ResponseBody,
     jsonrpc::{RequestId, write_error},
 };
 
@@ -45,20 +45,6 @@ pub(super) fn refuse(
     why: &Error,
 ) -> Response<ResponseBody> {
     error(status, id, &ErrorObject::from(why))
-}
-
-/// What a step of the ladder refuses.
-pub(super) fn refused(refusal: &Refusal, id: Option<&RequestId>) -> Response<ResponseBody> {
-    let Refusal {
-        rung, error: why, ..
-    } = refusal;
-    tracing::debug!(?rung, must = rung.must(), why = %why.message, "a request was refused");
-    let mut response = error(refusal.status, id, why);
-    if let Some(allow) = refusal.allow {
-        let allow = HeaderValue::from_static(allow);
-        response.headers_mut().insert(header::ALLOW, allow);
-    }
-    response
 }
 
 /// Events.

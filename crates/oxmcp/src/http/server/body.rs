@@ -1,15 +1,28 @@
-//! The body of every response.
+//! The bodies of requests and of responses.
 
 use std::{
     convert::Infallible,
+    error::Error as StdError,
     fmt, mem,
     pin::Pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use futures_core::Stream;
+use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::time::timeout;
+
+use crate::{
+    Error,
+    http::server::{answer, ladder::Refusal},
+};
+
+/// How long a client may take to send its request: none needs a minute for 4 MiB.
+const BODY_TIME: Duration = Duration::from_secs(60);
 
 /// The body of a response: bytes that are all there, or a stream of events that lasts.
 ///
@@ -53,6 +66,33 @@ impl ResponseBody {
     /// A body that goes on until the stream ends. Each item is written as soon as it is there.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self(Kind::Stream(Box::pin(stream)))
+    }
+}
+
+/// Reads the body of a request.
+///
+/// # Errors
+/// How the request is refused.
+pub(super) async fn read<B>(body: B, limit: usize) -> Result<Bytes, Box<Response<ResponseBody>>>
+where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
+{
+    let refuse = |status, why: &Error| Err(Box::new(answer::refuse(status, None, why)));
+    let read = Box::pin(Limited::new(body, limit).collect());
+    match timeout(BODY_TIME, read).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err(Box::new(Refusal::too_long(limit).response(None)))
+        }
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "the body of a request broke off");
+            let why = Error::invalid_request("the body broke off");
+            refuse(StatusCode::BAD_REQUEST, &why)
+        }
+        Err(_) => {
+            let why = Error::timeout("the body took longer than a minute to arrive");
+            refuse(StatusCode::REQUEST_TIMEOUT, &why)
+        }
     }
 }
 
@@ -109,7 +149,6 @@ impl fmt::Debug for ResponseBody {
 #[cfg(test)]
 mod tests {
     use futures_util::{FutureExt, stream};
-    use http_body_util::BodyExt;
 
     use super::*;
 

@@ -11,10 +11,8 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, request::Parts};
 use http_body::Body;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::{
     net::{TcpListener, ToSocketAddrs},
     time::timeout,
@@ -24,21 +22,18 @@ use tower_service::Service;
 use crate::{
     Error, Limits, Result, Server,
     http::server::{
-        Principal, ResponseBody, answer, get,
-        ladder::{self, Policy, Refusal, Served},
+        Principal, ResponseBody, answer, body, get,
+        ladder::{self, Policy, SESSION_ID},
         open::Open,
         post,
         serve::{Serving, serve},
         session::Session,
         sessions::Sessions,
     },
-    protocol::http_headers::names::MCP_SESSION_ID,
     session::{CancelSignal, Origin},
     store::{AnyEventStore, EventStore, MemoryEventStore},
 };
 
-/// How long a client may take to send its request: none needs a minute for 4 MiB.
-const BODY_TIME: Duration = Duration::from_secs(60);
 /// How much longer than [`Limits::drain`] the end may take: handlers are cancelled then, and have their grace.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
@@ -86,8 +81,6 @@ pub(super) struct Settings {
     pub(super) policy: Policy,
     pub(super) limits: Limits,
     pub(super) events: Option<Arc<dyn AnyEventStore>>,
-    /// What was wrong with them first.
-    problem: Option<Arc<Error>>,
 }
 
 /// What goes on.
@@ -116,7 +109,6 @@ impl StreamableHttp {
                 policy: Policy::default(),
                 limits: Limits::default(),
                 events: Some(Arc::new(MemoryEventStore::new())),
-                problem: None,
             }),
             state: Arc::default(),
         }
@@ -126,9 +118,7 @@ impl StreamableHttp {
     /// [server's](Server::limits).
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        let settings = self.set();
-        settings.policy.max_body_bytes = limits.max_http_body_bytes;
-        settings.limits = limits;
+        self.set().limits = limits;
         self
     }
 
@@ -136,18 +126,16 @@ impl StreamableHttp {
     /// `example.com:8443`, or `*` for any, where what is in front of the endpoint has checked them. Requests with another `Host`
     /// are refused with 403.
     #[must_use]
-    pub fn allowed_hosts(mut self, hosts: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
-        let set = self.set().policy.set_hosts(hosts);
-        self.note(set);
+    pub fn allowed_hosts(mut self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.set().policy.allow_hosts(hosts);
         self
     }
 
     /// The origins of the web pages that may use the endpoint, in place of those on this machine: `https://example.com`, or `*`
     /// for any. Requests with another `Origin` are refused with 403; those without one come from no web page.
     #[must_use]
-    pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
-        let set = self.set().policy.set_origins(origins);
-        self.note(set);
+    pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.set().policy.allow_origins(origins);
         self
     }
 
@@ -168,13 +156,6 @@ impl StreamableHttp {
 
     fn set(&mut self) -> &mut Settings {
         Arc::make_mut(&mut self.settings)
-    }
-
-    /// Notes what was wrong with a setting, for whoever comes to be served. The first thing counts.
-    fn note(&mut self, set: Result<()>) {
-        if let Err(error) = set {
-            self.set().problem.get_or_insert_with(|| Arc::new(error));
-        }
     }
 
     /// Serves an address by itself, over HTTP/1 and HTTP/2, whatever the path: for those without a web framework. What comes
@@ -200,9 +181,7 @@ impl StreamableHttp {
         let failed = |error: std::io::Error| {
             Error::closed(format!("the address cannot be listened on: {error}")).with_source(error)
         };
-        if let Some(problem) = &self.settings.problem {
-            return Err(Error::misuse(problem.message().to_owned()));
-        }
+        self.settings.policy.check()?;
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let endpoint = self.clone();
         let close = async move { endpoint.close().await };
@@ -234,14 +213,8 @@ impl StreamableHttp {
             let why = Error::invalid_request("nothing is served here for this request");
             return refuse(StatusCode::BAD_REQUEST, &why);
         };
-        let problem = self
-            .settings
-            .problem
-            .as_deref()
-            .map(|it| it.message().to_owned());
-        let problem = problem.or_else(|| Some(server.check().err()?.message().to_owned()));
-        if let Some(problem) = problem {
-            tracing::error!(%problem, "the server or its endpoint was put together wrongly");
+        if let Err(error) = self.settings.policy.check().and_then(|()| server.check()) {
+            tracing::error!(%error, "the server or its endpoint was put together wrongly");
             let why = Error::internal("the server was put together wrongly; its log says how");
             return refuse(StatusCode::INTERNAL_SERVER_ERROR, &why);
         }
@@ -265,9 +238,9 @@ impl StreamableHttp {
         B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
     {
         let (parts, body) = request.into_parts();
-        let policy = &self.settings.policy;
-        if let Err(refusal) = ladder::guard(policy, &parts) {
-            return answer::refused(&refusal, None);
+        let limit = self.settings.limits.max_http_body_bytes;
+        if let Err(refusal) = ladder::head(&self.settings.policy, limit, &parts) {
+            return refusal.response(None);
         }
         if self.state.closing.is_set() {
             let why = Error::internal("the endpoint is being closed; try another time");
@@ -278,9 +251,6 @@ impl StreamableHttp {
             Ok(server) => server,
             Err(response) => return *response,
         };
-        if let Err(refusal) = ladder::head(policy, &Served::by(&server.features()), &parts) {
-            return answer::refused(&refusal, None);
-        }
         let asked = Asked {
             endpoint: self,
             server,
@@ -290,7 +260,7 @@ impl StreamableHttp {
         match asked.parts.method {
             Method::GET => get::get(asked).await,
             Method::DELETE => get::delete(asked),
-            _ => match read(body, asked.endpoint.settings.limits.max_http_body_bytes).await {
+            _ => match body::read(body, limit).await {
                 Ok(body) => post::post(asked, body).await,
                 Err(response) => *response,
             },
@@ -310,13 +280,13 @@ pub(super) struct Asked {
 impl Asked {
     /// Whether it names a session, be there one or not.
     pub(super) fn names_session(&self) -> bool {
-        self.parts.headers.contains_key(MCP_SESSION_ID)
+        self.parts.headers.contains_key(SESSION_ID)
     }
 }
 
 /// The session that a request names, if it belongs to whom it comes from.
 fn find(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
-    let id = parts.headers.get(MCP_SESSION_ID)?.to_str().ok()?;
+    let id = parts.headers.get(SESSION_ID)?.to_str().ok()?;
     let principal = parts.extensions.get().map(Principal::as_str);
     endpoint.state.sessions.find(id, principal)
 }
@@ -327,30 +297,6 @@ pub(super) fn origin(parts: Parts) -> Origin {
     Origin {
         principal,
         request: Some(Arc::new(parts)),
-    }
-}
-
-/// Reads the body of a request.
-async fn read<B>(body: B, limit: usize) -> Result<Bytes, Box<Response<ResponseBody>>>
-where
-    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
-{
-    let refuse = |status, why: &Error| Err(Box::new(answer::refuse(status, None, why)));
-    let read = Box::pin(Limited::new(body, limit).collect());
-    match timeout(BODY_TIME, read).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(Box::new(answer::refused(&Refusal::too_long(limit), None)))
-        }
-        Ok(Err(error)) => {
-            tracing::debug!(%error, "the body of a request broke off");
-            let why = Error::invalid_request("the body broke off");
-            refuse(StatusCode::BAD_REQUEST, &why)
-        }
-        Err(_) => {
-            let why = Error::timeout("the body took longer than a minute to arrive");
-            refuse(StatusCode::REQUEST_TIMEOUT, &why)
-        }
     }
 }
 

@@ -16,7 +16,6 @@ use crate::{
         ResponseBody, answer,
         endpoint::State,
         events::{COMMENT, KEEP_ALIVE, encode, messages},
-        ladder::status_of_answer,
         open::Entered,
     },
     server::ServerPeer,
@@ -121,10 +120,12 @@ impl Exchange {
     /// The status of an answer that is alone. What a handler says is no matter of HTTP, but for a capability that is missing:
     /// the specification wants 400 for it, whoever finds out.
     fn status(&self) -> StatusCode {
-        let missing = ErrorCode::MISSING_CLIENT_CAPABILITY;
-        let missing = self.connection.failed_with().filter(|it| *it == missing);
-        let refused = self.peer.refused().or(missing);
-        refused.map_or(StatusCode::OK, status_of_answer)
+        match (self.peer.refused(), self.connection.failed_with()) {
+            (_, Some(ErrorCode::MISSING_CLIENT_CAPABILITY))
+            | (Some(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION), _) => StatusCode::BAD_REQUEST,
+            (Some(ErrorCode::METHOD_NOT_FOUND), _) => StatusCode::NOT_FOUND,
+            _ => StatusCode::OK,
+        }
     }
 }
 

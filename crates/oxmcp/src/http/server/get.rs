@@ -11,19 +11,17 @@ use crate::{
     http::server::{
         ResponseBody, answer,
         endpoint::Asked,
+        ladder::{LAST_EVENT_ID, Refusal},
         legacy::no_session,
         streams::{self, Opening, Purpose, REPLAYED, purpose, replayed},
     },
-    protocol::http_headers::names::LAST_EVENT_ID,
     store::{AnyEventStore, EventId, Replay},
 };
 
 /// Opens the stream of a session, or resumes one.
 pub(super) async fn get(asked: Asked) -> Response<ResponseBody> {
     if !asked.names_session() {
-        let why =
-            Error::invalid_request("GET gives the stream of the session that Mcp-Session-Id names");
-        return answer::refuse(StatusCode::METHOD_NOT_ALLOWED, None, &why);
+        return Refusal::no_stream().response(None);
     }
     let Asked {
         endpoint,

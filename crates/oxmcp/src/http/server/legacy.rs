@@ -10,17 +10,16 @@ use tokio::{
 };
 
 use crate::{
-    Error, ErrorCode,
+    Error,
     http::server::{
         ResponseBody, StreamableHttp, answer,
         endpoint::{Asked, origin},
         events::{KEEP_ALIVE, messages},
-        ladder::status_of_answer,
+        ladder::SESSION_ID,
         session::{self, InUse, Session},
         streams::{self, Opening, Purpose},
     },
     jsonrpc::RequestId,
-    protocol::http_headers::names::MCP_SESSION_ID,
     session::{Connection, Reply},
 };
 
@@ -59,17 +58,12 @@ pub(super) async fn open(
     let last = messages(&answered).last().unwrap_or_default().to_vec();
     if session.revision().is_none() {
         session.connection().end();
-        // A server without sessions names its revisions.
-        let refused = session
-            .peer()
-            .refused()
-            .filter(|code| *code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION);
-        return answer::json(refused.map_or(StatusCode::OK, status_of_answer), last);
+        return answer::json(StatusCode::OK, last);
     }
     session::begin(&endpoint, &session);
     let mut response = answer::json(StatusCode::OK, last);
     if let Ok(id) = HeaderValue::from_str(session.id()) {
-        response.headers_mut().insert(MCP_SESSION_ID, id);
+        response.headers_mut().insert(SESSION_ID, id);
     }
     response
 }

@@ -16,7 +16,7 @@ mod server;
 mod tests;
 
 #[cfg(any(feature = "http-server", test))]
-pub(crate) use decode::{Unreadable, decode};
+pub(crate) use decode::decode;
 pub(crate) use encode::encode;
 pub(crate) use params::{Mismatch, ParamHeaders};
 #[cfg(any(feature = "http-server", test))]

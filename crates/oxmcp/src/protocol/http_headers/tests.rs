@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::*;
+use super::{decode::Unreadable, *};
 use crate::json::Text;
 
 fn headers(schema: &Value) -> Result<ParamHeaders, String> {

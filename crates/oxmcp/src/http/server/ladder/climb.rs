@@ -10,28 +10,41 @@ use super::{
     rungs::{Check, RUNGS, Rung},
 };
 use crate::{
-    jsonrpc::Envelope,
-    protocol::{RequestParams, http_headers::ParamHeaders},
+    Revision,
+    extension::Extensions,
+    json::Cursor,
+    jsonrpc::{Envelope, Params},
+    protocol::{Method, RequestParams, method::CallTool},
+    server::Features,
 };
 
-/// Whether a request may come from where it comes from. For every endpoint, and every method of HTTP.
+/// Whether a request may come from where it comes from. For endpoints that have the other steps not, or otherwise.
 ///
 /// # Errors
 /// How it is refused.
-pub(crate) fn guard(policy: &Policy, parts: &Parts) -> Result<(), Refusal> {
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the endpoints of 2024-11-05 come next")
+)]
+pub(in crate::http::server) fn guard(policy: &Policy, parts: &Parts) -> Result<(), Refusal> {
     climb(|check| match check {
         Check::Guard(check) => check(policy, parts),
         _ => Ok(()),
     })
 }
 
-/// Whether the body of a request is worth reading.
+/// Whether a request may come from where it comes from, and its body, of at most `limit` bytes, is worth reading.
 ///
 /// # Errors
 /// How it is refused.
-pub(crate) fn head(policy: &Policy, served: &Served<'_>, parts: &Parts) -> Result<(), Refusal> {
+pub(in crate::http::server) fn head(
+    policy: &Policy,
+    limit: usize,
+    parts: &Parts,
+) -> Result<(), Refusal> {
     climb(|check| match check {
-        Check::Head(check) => check(policy, served, parts),
+        Check::Guard(check) => check(policy, parts),
+        Check::Head(check) => check(limit, parts),
         _ => Ok(()),
     })
 }
@@ -39,47 +52,59 @@ pub(crate) fn head(policy: &Policy, served: &Served<'_>, parts: &Parts) -> Resul
 /// By which rules a message is to be served, if it is.
 ///
 /// # Errors
-/// How it is refused.
-pub(crate) fn admit(
-    served: &Served<'_>,
+/// How it is refused. The id is the caller's to echo.
+pub(in crate::http::server) fn message(
+    features: &Features,
     headers: &HeaderMap,
     envelope: &Envelope<'_, RequestParams<'_>>,
 ) -> Result<Admitted, Refusal> {
-    let message = Message::new(served, headers, envelope);
+    let served = Served {
+        revisions: &features.revisions,
+        extensions: &features.extensions,
+    };
+    let message = Message::new(&served, headers, envelope);
     climb(|check| match check {
         Check::Message(check) => check(&message),
+        Check::Tool if message.is_modern_request() && message.method == CallTool::NAME => {
+            let name = message.params.name.and_then(|name| name.as_str());
+            let expected = name.and_then(|name| features.param_headers(&name));
+            expected.map_or(Ok(()), |expected| tool(headers, expected, message.params))
+        }
         _ => Ok(()),
     })?;
     Ok(message.admitted())
 }
 
-/// Whether an array of messages may be read one by one: it may in a session of 2025-03-26, which is the caller's to see.
+/// Whether an array of messages may be taken, which it is in sessions of 2025-03-26: that is the session's to see. Elements
+/// that are no messages are, too.
 ///
 /// # Errors
-/// How it is refused: where a header or one of the messages is modern.
-pub(crate) fn admit_batch<'m, 'p: 'm>(
-    served: &Served<'_>,
-    headers: &HeaderMap,
-    mut messages: impl Iterator<Item = &'m Envelope<'p, RequestParams<'p>>>,
-) -> Result<(), Refusal> {
-    messages
-        .try_for_each(|envelope| batched(&Message::new(served, headers, envelope)))
-        .map_err(|fault| Refusal::new(Rung::Shape, fault))
-}
-
-/// Whether the headers of a call of a tool repeat its arguments. Only modern calls do.
-///
-/// # Errors
-/// How it is refused.
-pub(crate) fn check_params(
-    headers: &HeaderMap,
-    expected: &ParamHeaders,
-    params: Option<&RequestParams<'_>>,
-) -> Result<(), Refusal> {
-    climb(|check| match check {
-        Check::Tool => tool(headers, expected, params),
-        _ => Ok(()),
-    })
+/// How it is refused: where it is no array, or a header or one of the messages is modern.
+pub(in crate::http::server) fn batch(headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
+    let served = Served {
+        revisions: &Revision::ALL,
+        extensions: &Extensions::default(),
+    };
+    let mut verdict = Ok(());
+    let text = str::from_utf8(body).unwrap_or_default();
+    let mut cursor = Cursor::new(text);
+    let array = cursor.items(|cursor| {
+        let element = cursor.value()?;
+        let mut params = RequestParams::UNREAD;
+        if let Ok(envelope) = Envelope::parse_str(element.get(), &mut params)
+            && verdict.is_ok()
+        {
+            verdict = batched(&Message::new(&served, headers, &envelope));
+        }
+        Ok(())
+    });
+    if array.is_err() {
+        return Err(Refusal::new(
+            Rung::Json,
+            "not JSON, though it begins as an array".into(),
+        ));
+    }
+    verdict.map_err(|fault| Refusal::new(Rung::Shape, fault))
 }
 
 /// Takes all steps, each by `step`, up to the first that fails.

@@ -8,76 +8,82 @@ use super::{
     refusal::Fault,
     rungs::Verdict,
 };
-use crate::{Error, Limits, Result};
+use crate::{Error, Result};
 
-/// What an endpoint lets in.
-#[derive(Clone, Debug)]
-pub(crate) struct Policy {
+/// Who may come near an endpoint. By default that is a server on its user's own machine: nobody else names it, and no page
+/// from elsewhere talks to it.
+#[derive(Clone, Debug, Default)]
+pub(in crate::http::server) struct Policy {
     hosts: Allowed<Authority>,
     origins: Allowed<Origin>,
-    /// The longest body, in bytes.
-    pub(crate) max_body_bytes: usize,
-}
-
-impl Default for Policy {
-    /// For a server on the user's own machine: nobody else may name it, and no page from elsewhere may talk to it.
-    fn default() -> Self {
-        Self {
-            hosts: Allowed::Loopback,
-            origins: Allowed::Loopback,
-            max_body_bytes: Limits::default().max_http_body_bytes,
-        }
-    }
+    /// The first thing that is wrong with what was said.
+    problem: Option<String>,
 }
 
 impl Policy {
     /// Replaces the hosts that the endpoint is reached by: each `name` or `name:port`, or `*` for any.
-    ///
-    /// # Errors
-    /// Which of them is no host.
-    pub(crate) fn set_hosts(
+    pub(in crate::http::server) fn allow_hosts(
         &mut self,
-        hosts: impl IntoIterator<Item = impl AsRef<str>>,
-    ) -> Result<()> {
-        let wanted =
-            "a host, like \"example.com\", \"example.com:8080\", \"[::1]\", or \"*\" for any";
-        self.hosts = list(hosts, Authority::parse, wanted)?;
-        Ok(())
+        hosts: impl IntoIterator<Item = impl Into<String>>,
+    ) {
+        let hosts = list(hosts, Authority::parse);
+        self.hosts = self.settle(
+            hosts,
+            "a host, like \"example.com\", \"example.com:8080\", \"[::1]\", or \"*\" for any",
+        );
     }
 
     /// Replaces the origins from which pages may talk to the endpoint: each `scheme://host` or `scheme://host:port`, or `*` for
     /// any. Pages of the host itself always may, where not any host will do.
+    pub(in crate::http::server) fn allow_origins(
+        &mut self,
+        origins: impl IntoIterator<Item = impl Into<String>>,
+    ) {
+        let origins = list(origins, Origin::parse);
+        self.origins = self.settle(
+            origins,
+            "an origin, like \"https://example.com\" or \"http://localhost:3000\", or \"*\" for any",
+        );
+    }
+
+    /// Says what is wrong with what was allowed.
     ///
     /// # Errors
-    /// Which of them is no origin.
-    pub(crate) fn set_origins(
-        &mut self,
-        origins: impl IntoIterator<Item = impl AsRef<str>>,
-    ) -> Result<()> {
-        let wanted = "an origin, like \"https://example.com\" or \"http://localhost:3000\", or \"*\" for any";
-        self.origins = list(origins, Origin::parse, wanted)?;
-        Ok(())
+    /// Where something is. Then nobody should be let in: what was meant is not known.
+    pub(in crate::http::server) fn check(&self) -> Result<()> {
+        match &self.problem {
+            Some(problem) => Err(Error::misuse(problem.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes what cannot be read, and then allows nothing.
+    fn settle<T>(&mut self, listed: Result<Allowed<T>, String>, wanted: &str) -> Allowed<T> {
+        listed.unwrap_or_else(|entry| {
+            let problem = format!("{entry:?} is not {wanted}");
+            self.problem.get_or_insert(problem);
+            Allowed::Listed(Vec::new())
+        })
     }
 }
 
+/// Those that are allowed, or the first that cannot be read.
 fn list<T>(
-    entries: impl IntoIterator<Item = impl AsRef<str>>,
+    entries: impl IntoIterator<Item = impl Into<String>>,
     parse: fn(&str) -> Option<T>,
-    wanted: &str,
-) -> Result<Allowed<T>> {
+) -> Result<Allowed<T>, String> {
     let mut listed = Vec::new();
     for entry in entries {
-        let entry = entry.as_ref();
+        let entry = entry.into();
         if entry == "*" {
             return Ok(Allowed::Any);
         }
-        let parsed = parse(entry);
-        listed.push(parsed.ok_or_else(|| Error::misuse(format!("{entry:?} is not {wanted}")))?);
+        listed.push(parse(&entry).ok_or(entry)?);
     }
     Ok(Allowed::Listed(listed))
 }
 
-/// The step [`Rung::Host`](super::Rung::Host).
+/// The step [`Rung::Host`](super::rungs::Rung::Host).
 pub(super) fn host(policy: &Policy, parts: &Parts) -> Verdict {
     let host = named_host(parts)?;
     if policy.hosts.has(&host) {
@@ -89,7 +95,7 @@ pub(super) fn host(policy: &Policy, parts: &Parts) -> Verdict {
     )
 }
 
-/// The step [`Rung::Origin`](super::Rung::Origin). Who is no browser sends none.
+/// The step [`Rung::Origin`](super::rungs::Rung::Origin). Who is no browser sends none.
 pub(super) fn origin(policy: &Policy, parts: &Parts) -> Verdict {
     let Some(origin) = only(&parts.headers, &header::ORIGIN)? else {
         return Ok(());

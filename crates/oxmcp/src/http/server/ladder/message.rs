@@ -20,27 +20,18 @@ use crate::{
         method::{self, Initialize, REQUESTS_TO_SERVER},
         unsupported_version,
     },
-    server::Features,
 };
 
 /// What a server serves, as far as the ladder needs to know.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Served<'a> {
-    pub(crate) revisions: &'a [Revision],
-    pub(crate) extensions: &'a Extensions,
+pub(super) struct Served<'a> {
+    pub(super) revisions: &'a [Revision],
+    pub(super) extensions: &'a Extensions,
 }
 
-impl<'a> Served<'a> {
-    /// What a server with these features serves.
-    pub(crate) fn by(features: &'a Features) -> Self {
-        Self {
-            revisions: &features.revisions,
-            extensions: &features.extensions,
-        }
-    }
-
+impl Served<'_> {
     /// Whether there are sessions.
-    pub(super) fn has_legacy(&self) -> bool {
+    fn has_legacy(&self) -> bool {
         self.revisions.iter().any(|it| !it.is_modern())
     }
 
@@ -53,7 +44,7 @@ impl<'a> Served<'a> {
 
 /// By which rules a message is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Admitted {
+pub(in crate::http::server) enum Admitted {
     /// By those of this revision, without a session.
     Modern(Revision),
     /// By those of the session that it names, or that it opens.
@@ -164,7 +155,7 @@ impl<'m> Message<'m> {
     }
 }
 
-/// The step [`Rung::Shape`](super::Rung::Shape), as far as it does not show when a message is parsed. Modern servers ask
+/// The step [`Rung::Shape`](super::rungs::Rung::Shape), as far as it does not show when a message is parsed. Modern servers ask
 /// nothing, so that nobody has an answer for them.
 pub(super) fn shape(message: &Message<'_>) -> Verdict {
     if message.kind == Kind::Response && message.is_modern() {
@@ -175,13 +166,13 @@ pub(super) fn shape(message: &Message<'_>) -> Verdict {
 
 /// The same step for a message within an array.
 pub(super) fn batched(message: &Message<'_>) -> Verdict {
-    if message.is_modern() || !message.served.has_legacy() {
+    if message.is_modern() {
         return Err("a modern message is sent by itself, and not in an array".into());
     }
     Ok(())
 }
 
-/// The step [`Rung::Repeated`](super::Rung::Repeated).
+/// The step [`Rung::Repeated`](super::rungs::Rung::Repeated).
 pub(super) fn repeated(message: &Message<'_>) -> Verdict {
     const ROUTING: &[&str] = &[MCP_PROTOCOL_VERSION, MCP_SESSION_ID, MCP_METHOD, MCP_NAME];
     let own = message.served.extensions.headers_of(message.method);
@@ -192,12 +183,12 @@ pub(super) fn repeated(message: &Message<'_>) -> Verdict {
     }
 }
 
-/// The step [`Rung::Ambiguous`](super::Rung::Ambiguous).
+/// The step [`Rung::Ambiguous`](super::rungs::Rung::Ambiguous).
 pub(super) fn ambiguous(message: &Message<'_>) -> Verdict {
     message.params.check().map_err(Fault::from)
 }
 
-/// The step [`Rung::Agreement`](super::Rung::Agreement). No rule says which headers notifications have: what is there must
+/// The step [`Rung::Agreement`](super::rungs::Rung::Agreement). No rule says which headers notifications have: what is there must
 /// be true.
 pub(super) fn agreement(message: &Message<'_>) -> Verdict {
     let is_request = message.kind == Kind::Request;
@@ -234,7 +225,7 @@ fn disagreement(header: &str, body: &str) -> Fault {
         .into()
 }
 
-/// The step [`Rung::Version`](super::Rung::Version).
+/// The step [`Rung::Version`](super::rungs::Rung::Version).
 pub(super) fn version(message: &Message<'_>) -> Verdict {
     if let Some(version) = message.meta().version() {
         return match message.served.modern(&version) {
@@ -265,7 +256,7 @@ fn asked(params: &RequestParams<'_>) -> Option<String> {
     version.as_str().map(std::borrow::Cow::into_owned)
 }
 
-/// The step [`Rung::Envelope`](super::Rung::Envelope).
+/// The step [`Rung::Envelope`](super::rungs::Rung::Envelope).
 pub(super) fn envelope(message: &Message<'_>) -> Verdict {
     if !message.is_modern_request() {
         return Ok(());
@@ -277,7 +268,7 @@ pub(super) fn envelope(message: &Message<'_>) -> Verdict {
     classified.map(drop).map_err(Fault::from)
 }
 
-/// The step [`Rung::Method`](super::Rung::Method). In sessions whoever serves the request says what there is.
+/// The step [`Rung::Method`](super::rungs::Rung::Method). In sessions whoever serves the request says what there is.
 pub(super) fn method(message: &Message<'_>) -> Verdict {
     let Some(revision) = message.revision().filter(|_| message.kind == Kind::Request) else {
         return Ok(());

@@ -41,7 +41,7 @@ pub(super) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<Cow<'h, str
     Some(String::from_utf8_lossy(value))
 }
 
-/// The step [`Rung::MethodHeader`](super::Rung::MethodHeader).
+/// The step [`Rung::MethodHeader`](super::rungs::Rung::MethodHeader).
 pub(super) fn method(message: &Message<'_>) -> Verdict {
     let header = text(message.headers, MCP_METHOD);
     let must = message.is_modern_request();
@@ -58,7 +58,7 @@ pub(super) fn method(message: &Message<'_>) -> Verdict {
     }
 }
 
-/// The step [`Rung::NameHeader`](super::Rung::NameHeader).
+/// The step [`Rung::NameHeader`](super::rungs::Rung::NameHeader).
 pub(super) fn name(message: &Message<'_>) -> Verdict {
     if !message.is_modern_request() {
         return Ok(());
@@ -95,14 +95,13 @@ fn repeats(header: &str, given: Given<'_>, body: Option<&str>) -> Verdict {
     }
 }
 
-/// The step [`Rung::ParamHeaders`](super::Rung::ParamHeaders).
+/// The step [`Rung::ParamHeaders`](super::rungs::Rung::ParamHeaders).
 pub(super) fn tool(
     headers: &HeaderMap,
     expected: &ParamHeaders,
-    params: Option<&RequestParams<'_>>,
+    params: &RequestParams<'_>,
 ) -> Verdict {
-    let arguments = params.and_then(|params| params.arguments);
-    let arguments = arguments.unwrap_or(Text::EMPTY);
+    let arguments = params.arguments.unwrap_or(Text::EMPTY);
     let checked = expected.check(arguments, |name| given(headers, name));
     checked.map_err(|mismatch| mismatch.to_string().into())
 }

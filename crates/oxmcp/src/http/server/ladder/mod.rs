@@ -9,14 +9,21 @@ mod head;
 mod media;
 mod message;
 mod mirrored;
+mod names;
 mod refusal;
 mod rungs;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use climb::{admit, admit_batch, check_params, guard, head};
-pub(crate) use guard::Policy;
-pub(crate) use message::{Admitted, Served};
-pub(crate) use refusal::{Refusal, status_of_answer};
+#[cfg_attr(
+    not(test),
+    expect(unused_imports, reason = "the endpoints of 2024-11-05 come next")
+)]
+pub(super) use climb::guard;
+pub(super) use climb::{batch, head, message};
+pub(super) use guard::Policy;
+pub(super) use message::Admitted;
+pub(super) use names::{LAST_EVENT_ID, SESSION_ID};
+pub(super) use refusal::Refusal;
 #[cfg(test)]
-pub(crate) use rungs::{RUNGS, Rung};
+pub(super) use rungs::Rung;

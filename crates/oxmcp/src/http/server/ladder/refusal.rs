@@ -1,12 +1,13 @@
 //! How a request is refused.
 
-use http::StatusCode;
+use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::value::RawValue;
 
 use super::rungs::Rung;
 use crate::{
     Error, ErrorCode,
-    jsonrpc::{ErrorObject, Malformed},
+    http::server::{ResponseBody, answer},
+    jsonrpc::{ErrorObject, Malformed, RequestId},
 };
 
 /// What is wrong, before the table says what that means.
@@ -53,14 +54,14 @@ impl From<Error> for Fault {
 
 /// A request that is not served, and what its sender is told.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(in crate::http::server) struct Refusal {
     /// Where it failed.
-    pub(crate) rung: Rung,
-    pub(crate) status: StatusCode,
+    pub(super) rung: Rung,
+    pub(super) status: StatusCode,
     /// The error for the body. Its sender's id belongs to it, where there is one.
-    pub(crate) error: ErrorObject,
+    pub(super) error: ErrorObject,
     /// What the header `Allow` says.
-    pub(crate) allow: Option<&'static str>,
+    pub(super) allow: Option<&'static str>,
 }
 
 impl Refusal {
@@ -77,39 +78,43 @@ impl Refusal {
     }
 
     /// The body turned out to be longer than allowed while it was read.
-    pub(crate) fn too_long(limit: usize) -> Self {
+    pub(in crate::http::server) fn too_long(limit: usize) -> Self {
         let message = format!("the body is longer than {limit} bytes, which is the limit");
         Self::new(Rung::Length, message.into())
     }
 
-    /// The body, or an element of a batch, is no message. The id, where it could be read, is the caller's to echo.
-    pub(crate) fn malformed(malformed: &Malformed) -> Self {
+    /// Who has no session cannot listen: modern servers, too, have no GET.
+    pub(in crate::http::server) fn no_stream() -> Self {
+        let fault = Fault::from("GET is for the streams of sessions, and no session is named");
+        Self::new(Rung::Verb, fault.with_allow("POST"))
+    }
+
+    /// The body is no message. The id, where it could be read, is the caller's to echo.
+    pub(in crate::http::server) fn malformed(malformed: &Malformed) -> Self {
         let rung = match malformed.error.code {
             ErrorCode::PARSE_ERROR => Rung::Json,
             _ => Rung::Shape,
         };
         Self::new(rung, malformed.error.message.clone().into())
     }
-}
 
-/// The status of a modern answer that is an error, by its code, where whoever serves a request refuses it: the same that the
-/// ladder has for these. Any other is an answer like all others, and so is every error in a session.
-const ANSWERS: &[(ErrorCode, StatusCode)] = &[
-    (ErrorCode::METHOD_NOT_FOUND, StatusCode::NOT_FOUND),
-    (
-        ErrorCode::MISSING_CLIENT_CAPABILITY,
-        StatusCode::BAD_REQUEST,
-    ),
-    (ErrorCode::HEADER_MISMATCH, StatusCode::BAD_REQUEST),
-    (
-        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
-        StatusCode::BAD_REQUEST,
-    ),
-];
-
-/// The status of an answer to a modern request that came from behind the ladder.
-pub(crate) fn status_of_answer(code: ErrorCode) -> StatusCode {
-    let mut answers = ANSWERS.iter();
-    let answer = answers.find(|(known, _)| *known == code);
-    answer.map_or(StatusCode::OK, |(_, status)| *status)
+    /// What the sender is told.
+    pub(in crate::http::server) fn response(
+        &self,
+        id: Option<&RequestId>,
+    ) -> Response<ResponseBody> {
+        let Self { rung, error, .. } = self;
+        tracing::debug!(
+            ?rung,
+            must = rung.row().must,
+            error = error.message,
+            "a request was refused"
+        );
+        let mut response = answer::error(self.status, id, error);
+        if let Some(allow) = self.allow {
+            let allow = HeaderValue::from_static(allow);
+            response.headers_mut().insert(header::ALLOW, allow);
+        }
+        response
+    }
 }

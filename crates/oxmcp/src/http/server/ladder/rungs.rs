@@ -5,7 +5,7 @@ use http::{StatusCode, request::Parts};
 use super::{
     guard::{self, Policy},
     head,
-    message::{self, Message, Served},
+    message::{self, Message},
     mirrored,
     refusal::Fault,
 };
@@ -13,7 +13,7 @@ use crate::ErrorCode;
 
 /// A step of the ladder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Rung {
+pub(in crate::http::server) enum Rung {
     Host,
     Origin,
     Verb,
@@ -35,12 +35,12 @@ pub(crate) enum Rung {
 
 /// What a step checks, and how who fails there is refused.
 #[derive(Debug)]
-pub(crate) struct Row {
-    pub(crate) rung: Rung,
+pub(super) struct Row {
+    pub(super) rung: Rung,
     /// What must hold.
-    pub(crate) must: &'static str,
-    pub(crate) status: StatusCode,
-    pub(crate) code: ErrorCode,
+    pub(super) must: &'static str,
+    pub(super) status: StatusCode,
+    pub(super) code: ErrorCode,
     pub(super) check: Check,
 }
 
@@ -51,8 +51,8 @@ pub(super) type Verdict = Result<(), Fault>;
 pub(super) enum Check {
     /// Where a request comes from: for every endpoint and every method of HTTP.
     Guard(fn(&Policy, &Parts) -> Verdict),
-    /// What the request is, before its body is read.
-    Head(fn(&Policy, &Served<'_>, &Parts) -> Verdict),
+    /// What the request is, before its body is read. The body may have so many bytes.
+    Head(fn(usize, &Parts) -> Verdict),
     /// What the body is, which shows when it is parsed.
     Body,
     /// What the message says, and whether the headers say the same.
@@ -62,7 +62,7 @@ pub(super) enum Check {
 }
 
 /// All steps. This is the order in which they are taken, since whoever climbs goes over this table.
-pub(crate) const RUNGS: &[Row] = &[
+pub(super) const RUNGS: &[Row] = &[
     Row {
         rung: Rung::Host,
         must: "`Host` is one of those that the endpoint is reached by",
@@ -186,11 +186,6 @@ pub(crate) const RUNGS: &[Row] = &[
 
 impl Rung {
     /// What is known of the step.
-    /// What it asks for, in words.
-    pub(crate) fn must(self) -> &'static str {
-        self.row().must
-    }
-
     pub(super) fn row(self) -> &'static Row {
         let mut rows = RUNGS.iter();
         rows.find(|row| row.rung == self)

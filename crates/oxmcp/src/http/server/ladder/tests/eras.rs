@@ -4,14 +4,11 @@ use serde_json::{Value, json};
 
 use super::{
     super::*,
-    request::{Sent, meta},
+    request::{Sent, meta, server},
 };
 use crate::{
     Extension, Revision,
-    extension::Extensions,
-    jsonrpc::{Envelope, Params},
-    protocol::{EmptyParams, EmptyResult, Method, RequestParams},
-    session::Side,
+    protocol::{EmptyParams, EmptyResult, Method},
 };
 
 const MODERN: Admitted = Admitted::Modern(Revision::LATEST);
@@ -108,16 +105,16 @@ fn a_session_names_a_revision_that_is_served() {
     list()
         .with("mcp-protocol-version", "2025-01-01")
         .fails(Rung::Version, 400, -32022);
-    let only = [Revision::V2025_11_25, Revision::V2026_07_28];
+    let new = server().revisions([Revision::LATEST_LEGACY, Revision::LATEST]);
     let old = list().with("mcp-protocol-version", "2025-03-26");
-    let refusal = old.climb_with(&Policy::default(), &only).unwrap_err();
-    assert_eq!(refusal.rung, Rung::Version);
-    assert!(list().climb_with(&Policy::default(), &only).is_ok());
+    assert_eq!(old.climb_at(&new).unwrap_err().rung, Rung::Version);
+    assert!(list().climb_at(&new).is_ok());
 }
 
 #[test]
 fn a_modern_server_names_its_revisions_to_legacy_clients() {
-    let climb = |sent: Sent| sent.climb_with(&Policy::default(), &[Revision::LATEST]);
+    let modern = server().revisions([Revision::LATEST]);
+    let climb = |sent: Sent| sent.climb_at(&modern);
     let refusal = climb(initialize()).unwrap_err();
     assert_eq!(refusal.rung, Rung::Version);
     let data: Value = serde_json::from_str(refusal.error.data.unwrap().get()).unwrap();
@@ -129,10 +126,6 @@ fn a_modern_server_names_its_revisions_to_legacy_clients() {
     assert_eq!(bare.rung, Rung::Agreement);
     let named = request("tools/list", &json!({})).with("mcp-protocol-version", "2025-11-25");
     assert_eq!(climb(named).unwrap_err().rung, Rung::Version);
-    let mut get = Sent::post("");
-    get.verb = "GET";
-    let refusal = climb(get).unwrap_err();
-    assert_eq!((refusal.rung, refusal.allow), (Rung::Verb, Some("POST")));
 }
 
 #[test]
@@ -219,19 +212,10 @@ fn notifications_are_judged_by_what_they_say_and_else_by_the_header() {
 
 #[test]
 fn batches_hold_no_modern_message() {
-    let extensions = Extensions::default();
-    let served = Served {
-        revisions: &Revision::ALL,
-        extensions: &extensions,
-    };
-    let batch = |sent: &[Sent], headers: &Sent| {
-        let mut params = vec![RequestParams::UNREAD; sent.len()];
-        let messages = sent.iter().zip(&mut params);
-        let messages: Vec<_> = messages
-            .map(|(sent, params)| Envelope::parse(sent.body.as_bytes(), params).unwrap())
-            .collect();
-        let headers = headers.parts().headers;
-        admit_batch(&served, &headers, messages.iter()).map_err(|refusal| {
+    let array = |sent: &[Sent], headers: &Sent| {
+        let bodies: Vec<&str> = sent.iter().map(|sent| &*sent.body).collect();
+        let body = format!(" [{}] ", bodies.join(" , "));
+        batch(&headers.parts().headers, body.as_bytes()).map_err(|refusal| {
             (
                 refusal.rung,
                 refusal.status.as_u16(),
@@ -243,9 +227,23 @@ fn batches_hold_no_modern_message() {
     let modern = Sent::modern("tools/list", json!({}));
     let refused = Err((Rung::Shape, 400, -32600));
     let both = [legacy.clone(), modern.clone()];
-    assert_eq!(batch(&both[..1], &legacy), Ok(()));
-    assert_eq!(batch(&both, &legacy), refused);
-    assert_eq!(batch(&both[..1], &modern), refused);
+    assert_eq!(array(&both[..1], &legacy), Ok(()));
+    assert_eq!(array(&both, &legacy), refused);
+    assert_eq!(array(&both[..1], &modern), refused);
+    assert_eq!(
+        array(&[], &legacy),
+        Ok(()),
+        "the session says what a batch is"
+    );
+    assert_eq!(array(&[Sent::post("7")], &legacy), Ok(()));
+    let headers = legacy.parts().headers;
+    for body in [&b"["[..], b"[1,", b"[\xff]"] {
+        let refusal = batch(&headers, body).unwrap_err();
+        assert_eq!(
+            (refusal.rung, refusal.error.code.value()),
+            (Rung::Json, -32700)
+        );
+    }
 }
 
 struct Wind;
@@ -261,18 +259,8 @@ fn methods_and_headers_of_extensions_are_known() {
     let clock = Extension::new("com.example/clock")
         .method::<Wind, _>(Revision::LATEST.., || async { EmptyResult::default() })
         .header::<Wind>("clockId", "Mcp-Name");
-    let mut extensions = Extensions::default();
-    extensions.add(clock, Side::Server).unwrap();
-    let served = Served {
-        revisions: &Revision::ALL,
-        extensions: &extensions,
-    };
-    let climb = |sent: &Sent| {
-        let mut params = RequestParams::UNREAD;
-        let envelope = Envelope::parse(sent.body.as_bytes(), &mut params).unwrap();
-        let admitted = admit(&served, &sent.parts().headers, &envelope);
-        admitted.map_err(|refusal| refusal.rung)
-    };
+    let server = server().extension(clock);
+    let climb = |sent: &Sent| sent.climb_at(&server).map_err(|refusal| refusal.rung);
     let wind = Sent::modern(Wind::NAME, json!({"clockId": "c-1"}));
     assert_eq!(climb(&wind), Err(Rung::NameHeader));
     assert_eq!(

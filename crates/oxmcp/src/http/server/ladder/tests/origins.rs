@@ -1,12 +1,15 @@
 //! Where requests may come from, and what they must look like from outside.
 
-use super::{super::*, request::Sent};
-use crate::Revision;
+use super::{
+    super::*,
+    request::{LIMIT, Sent},
+};
 
 fn policy(hosts: &[&str], origins: &[&str]) -> Policy {
     let mut policy = Policy::default();
-    policy.set_hosts(hosts).unwrap();
-    policy.set_origins(origins).unwrap();
+    policy.allow_hosts(hosts.iter().copied());
+    policy.allow_origins(origins.iter().copied());
+    policy.check().unwrap();
     policy
 }
 
@@ -117,10 +120,17 @@ fn any_host_is_not_any_origin() {
 #[test]
 fn what_is_no_host_or_origin_is_named() {
     let mut policy = Policy::default();
-    let error = policy.set_hosts(["https://example.com"]).unwrap_err();
-    assert!(error.to_string().contains("\"https://example.com\""));
-    let error = policy.set_origins(["example.com"]).unwrap_err();
-    assert!(error.to_string().contains("\"example.com\""));
+    policy.allow_hosts(["localhost", "https://example.com"]);
+    let error = policy.check().unwrap_err().to_string();
+    assert!(error.contains("\"https://example.com\""), "{error}");
+    assert!(
+        !lets_in(&policy, "localhost", None),
+        "nothing is allowed by half"
+    );
+    let mut policy = Policy::default();
+    policy.allow_origins(["example.com"]);
+    let error = policy.check().unwrap_err().to_string();
+    assert!(error.contains("\"example.com\""), "{error}");
 }
 
 #[test]
@@ -153,13 +163,8 @@ fn the_host_is_named_once() {
 
 #[test]
 fn media_types_are_ranges_and_have_parameters() {
-    let extensions = crate::extension::Extensions::default();
-    let served = Served {
-        revisions: &Revision::ALL,
-        extensions: &extensions,
-    };
     let rung = |sent: Sent| {
-        head(&Policy::default(), &served, &sent.parts())
+        head(&Policy::default(), LIMIT, &sent.parts())
             .err()
             .map(|refusal| refusal.rung)
     };

@@ -5,12 +5,13 @@ use serde_json::{Value, json};
 
 use super::super::*;
 use crate::{
-    Revision,
-    extension::Extensions,
-    json::Text,
+    Server, Tool,
     jsonrpc::{Envelope, Params},
-    protocol::{RequestParams, http_headers::ParamHeaders},
+    protocol::RequestParams,
 };
+
+/// The longest body.
+pub(super) const LIMIT: usize = 4 << 20;
 
 /// A request over HTTP.
 #[derive(Clone, Debug)]
@@ -66,32 +67,18 @@ impl Sent {
         request.body(()).unwrap().into_parts().0
     }
 
-    /// Climbs, at a server that serves these revisions and has a tool whose argument `region` has a header.
-    pub(super) fn climb_with(
-        &self,
-        policy: &Policy,
-        revisions: &[Revision],
-    ) -> Result<Admitted, Refusal> {
-        let extensions = Extensions::default();
-        let served = Served {
-            revisions,
-            extensions: &extensions,
-        };
+    /// Climbs, at the endpoint of a server.
+    pub(super) fn climb_at(&self, server: &Server) -> Result<Admitted, Refusal> {
         let parts = self.parts();
-        guard(policy, &parts)?;
-        head(policy, &served, &parts)?;
+        head(&Policy::default(), LIMIT, &parts)?;
         let mut params = RequestParams::UNREAD;
         let envelope = Envelope::parse(self.body.as_bytes(), &mut params);
         let envelope = envelope.map_err(|malformed| Refusal::malformed(&malformed))?;
-        let admitted = admit(&served, &parts.headers, &envelope)?;
-        if let (Admitted::Modern(_), Envelope::Request(request)) = (admitted, &envelope) {
-            check_params(&parts.headers, &tool(), request.params)?;
-        }
-        Ok(admitted)
+        message(&server.features(), &parts.headers, &envelope)
     }
 
     pub(super) fn climb(&self) -> Result<Admitted, Refusal> {
-        self.climb_with(&Policy::default(), &Revision::ALL)
+        self.climb_at(&server())
     }
 
     /// Where it fails, with status and code.
@@ -119,7 +106,10 @@ pub(super) fn meta(version: &str) -> Value {
     })
 }
 
-fn tool() -> ParamHeaders {
-    let schema = r#"{"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}"#;
-    ParamHeaders::of(Text::checked(schema)).unwrap()
+/// It serves every revision, and has a tool whose argument `region` has a header.
+pub(super) fn server() -> Server {
+    let region = json!({"type": "string", "x-mcp-header": "Region"});
+    let schema = json!({"type": "object", "properties": {"region": region}});
+    let tool = Tool::dynamic("move", "Move it", schema, |_, _| async { Ok("moved") });
+    Server::new("mover", "1.0.0").tool(tool)
 }
