@@ -4,6 +4,7 @@
 //! [`SseTransport`] is one session of it, for those who route requests themselves; [`LegacySse`] is a service for any number.
 
 mod guard;
+mod intake;
 mod query;
 mod responses;
 mod service;

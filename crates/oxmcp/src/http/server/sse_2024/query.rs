@@ -1,6 +1,6 @@
-//! What requests say, apart from their bodies.
+//! How messages name their session.
 
-use http::{HeaderMap, StatusCode, header};
+use http::StatusCode;
 
 use super::responses::{Refused, refuse};
 
@@ -32,27 +32,8 @@ pub(super) fn session(query: Option<&str>) -> Result<&str, Refused> {
     }
 }
 
-/// Messages are JSON. Browsers send nothing that calls itself so to another site without asking it before.
-pub(super) fn is_json(headers: &HeaderMap) -> Result<(), Refused> {
-    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
-    let only = match (types.next(), types.next()) {
-        (Some(only), None) => only.to_str().unwrap_or_default(),
-        _ => "",
-    };
-    let essence = only.split(';').next().unwrap_or_default().trim();
-    if essence.eq_ignore_ascii_case("application/json") {
-        return Ok(());
-    }
-    Err(refuse(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "the Content-Type must be application/json",
-    ))
-}
-
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
 
     #[test]
@@ -76,33 +57,6 @@ mod tests {
         for query in wrong.into_iter().chain(twice) {
             let status = session(query).unwrap_err().status();
             assert_eq!(status, StatusCode::BAD_REQUEST, "{query:?}");
-        }
-    }
-
-    #[test]
-    fn attack_2_only_json_is_taken() {
-        let headers = |types: &[&'static str]| {
-            let mut headers = HeaderMap::new();
-            for it in types {
-                headers.append(header::CONTENT_TYPE, HeaderValue::from_static(it));
-            }
-            headers
-        };
-        for right in ["application/json", "Application/JSON ; charset=utf-8"] {
-            assert!(is_json(&headers(&[right])).is_ok(), "{right}");
-        }
-        let wrong: [&[_]; 7] = [
-            &[],
-            &[""],
-            &["text/plain"],
-            &["text/plain; application/json"],
-            &["application/jsonp"],
-            &["application/x-www-form-urlencoded"],
-            &["application/json", "application/json"],
-        ];
-        for types in wrong {
-            let status = is_json(&headers(types)).unwrap_err().status();
-            assert_eq!(status, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{types:?}");
         }
     }
 }

@@ -11,11 +11,9 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use futures_util::future::join_all;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body::Body;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::{
     net::{TcpListener, ToSocketAddrs},
     time::timeout,
@@ -23,9 +21,9 @@ use tokio::{
 use tower_service::Service;
 
 use super::{
-    guard, query,
+    guard, intake, query,
     responses::{self, Refused, refuse},
-    sessions::{Sessions, new_id},
+    sessions::{Open, Sessions, new_id},
     transport::SseTransport,
 };
 use crate::{
@@ -36,8 +34,6 @@ use crate::{
     transport::Transport,
 };
 
-/// How long a client may take to send its request: none needs a minute for 4 MiB.
-const BODY_TIME: Duration = Duration::from_secs(60);
 /// How much longer than [`Limits::drain`] the end may take: handlers are cancelled then, and have their grace.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
@@ -200,8 +196,8 @@ impl LegacySse {
         let principal = parts.extensions.get::<Principal>();
         let inbox = self.sessions.find(session, principal);
         let inbox = inbox.ok_or_else(responses::unknown)?;
-        query::is_json(&parts.headers)?;
-        let message = read(body, self.settings.limits.max_http_body_bytes).await?;
+        intake::is_json(&parts.headers)?;
+        let message = intake::read(body, self.settings.limits.max_http_body_bytes).await?;
         if message.trim_ascii().is_empty() {
             return Err(refuse(
                 StatusCode::BAD_REQUEST,
@@ -237,7 +233,12 @@ impl LegacySse {
         let principal = parts.extensions.get::<Principal>().cloned();
         let session = connect(&server, transport, parts).await;
         let session = session.map_err(|error| failed(&error))?;
-        if self.sessions.keep(&id, inbox, &session, principal, place) {
+        let open = Open {
+            inbox,
+            session,
+            principal,
+        };
+        if self.sessions.keep(&id, open, place) {
             Ok(response)
         } else {
             Err(closing())
@@ -291,29 +292,6 @@ fn failed(error: &crate::Error) -> Refused {
         StatusCode::INTERNAL_SERVER_ERROR,
         "the server failed; its log says how",
     )
-}
-
-/// Reads the body of a request.
-async fn read<B>(body: B, limit: usize) -> Result<Bytes, Refused>
-where
-    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
-{
-    let read = Box::pin(Limited::new(body, limit).collect());
-    match timeout(BODY_TIME, read).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(refuse(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the body is longer than {limit} bytes, which is the limit"),
-        )),
-        Ok(Err(error)) => {
-            tracing::debug!(%error, "the body of a request broke off");
-            Err(refuse(StatusCode::BAD_REQUEST, "the body broke off"))
-        }
-        Err(_) => Err(refuse(
-            StatusCode::REQUEST_TIMEOUT,
-            "the body took longer than a minute to arrive",
-        )),
-    }
 }
 
 impl<B> Service<Request<B>> for LegacySse

@@ -28,11 +28,11 @@ struct Table {
 }
 
 /// A session that is open.
-struct Open {
-    inbox: SseInbox,
-    session: ServerSession,
+pub(super) struct Open {
+    pub(super) inbox: SseInbox,
+    pub(super) session: ServerSession,
     /// Who opened it, and alone may post to it.
-    principal: Option<Principal>,
+    pub(super) principal: Option<Principal>,
 }
 
 /// Room for one session, until it is dropped.
@@ -53,26 +53,15 @@ impl Sessions {
     }
 
     /// Keeps a session until it ends. Returns false where all are being closed.
-    pub(super) fn keep(
-        self: &Arc<Self>,
-        id: &str,
-        inbox: SseInbox,
-        session: &ServerSession,
-        principal: Option<Principal>,
-        place: Place,
-    ) -> bool {
-        let open = Open {
-            inbox,
-            session: session.clone(),
-            principal,
-        };
+    pub(super) fn keep(self: &Arc<Self>, id: &str, open: Open, place: Place) -> bool {
+        let session = open.session.clone();
         let mut table = self.write();
         if table.closing {
             return false;
         }
         table.open.insert(id.into(), open);
         drop(table);
-        let (sessions, session, id) = (Arc::clone(self), session.clone(), id.to_owned());
+        let (sessions, id) = (Arc::clone(self), id.to_owned());
         tokio::spawn(async move {
             if let Err(error) = session.wait().await {
                 tracing::debug!(%error, "a session over SSE broke");
