@@ -28,10 +28,10 @@ async fn a_json_rpc_error_is_the_answer_whatever_the_status() {
     for status in [400, 401, 404, 500] {
         let error = error_of(|asked| {
             let id = asked.body()["id"].clone();
-            asked.json(status, refusal(&id, -32020));
+            asked.json(status, refusal(&id, -32602));
         })
         .await;
-        assert_eq!(error.code(), ErrorCode::HEADER_MISMATCH);
+        assert_eq!(error.code(), ErrorCode::INVALID_PARAMS);
         assert_eq!(error.http_status(), Some(status));
         assert_eq!(error.data().unwrap().get(), r#"{"x":1}"#);
         assert_eq!(error.is_unauthorized(), status == 401);

@@ -63,12 +63,10 @@ async fn what_comes_before_the_answer_in_its_stream_is_heard_before_it() {
         let progress =
             json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
         // Events do not end where chunks do.
-        let (one, other) = (
-            format!(": alive\n\ndata: {progress}\r\n\r\ndata: {answer}\n\n"),
-            40,
-        );
-        chunks.raw(one[..other].to_owned());
-        chunks.raw(one[other..].to_owned());
+        let events = format!(": alive\n\ndata: {progress}\r\n\r\ndata: {answer}\n\n");
+        let (one, other) = events.split_at(40);
+        chunks.raw(one.to_owned());
+        chunks.raw(other.to_owned());
         chunks
     })
     .await;

@@ -21,7 +21,7 @@ use oxmcp::http::Endpoint;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::peer::{discovered, modern, text};
+use super::peer::{client, discovered, modern, text};
 
 /// A listener that counts connections.
 struct Counting {
@@ -104,10 +104,11 @@ async fn what_goes_wrong_is_told_apart() {
     let error = session.call_tool("none", json!({})).await.unwrap_err();
     assert_eq!(error.http_status(), Some(503));
     assert!(session.call_tool("json", json!({})).await.is_ok());
-    let elsewhere = modern()
+    let elsewhere = client()
         .connect(Endpoint::new(url.replace("/mcp", "/")))
         .await;
-    assert_eq!(elsewhere.unwrap_err().http_status(), Some(404));
+    let error = elsewhere.unwrap_err();
+    assert_eq!(error.http_status(), Some(404), "{error}");
 }
 
 #[tokio::test]

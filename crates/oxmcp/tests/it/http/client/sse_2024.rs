@@ -133,7 +133,7 @@ async fn a_modern_refusal_is_not_asked_for_a_stream() {
         })
         .await;
         let error = session.unwrap_err();
-        assert_eq!(error.http_status(), Some(status));
+        assert_eq!(error.code().value(), code);
         assert!(peer.is_quiet(), "{status} {code}");
     }
 }
