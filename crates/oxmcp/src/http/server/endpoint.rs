@@ -20,7 +20,7 @@ use tokio::{
 use tower_service::Service;
 
 use crate::{
-    Error, Limits, Result, Server,
+    Error, Limits, Result, Revision, Server,
     http::server::{
         Principal, ResponseBody, answer, body, get,
         ladder::{self, Policy, SESSION_ID},
@@ -29,7 +29,9 @@ use crate::{
         serve::{Serving, serve},
         session::Session,
         sessions::Sessions,
+        sse_2024::{Choose, LegacySse, SseSessions, is_message},
     },
+    protocol::http_headers::names::MCP_PROTOCOL_VERSION,
     session::{CancelSignal, Origin},
     store::{AnyEventStore, EventStore, MemoryEventStore},
 };
@@ -47,6 +49,7 @@ const CLOSE_GRACE: Duration = Duration::from_secs(2);
 /// - `initialize` opens a session, which lasts until the client ends it, is idle for too long, or the endpoint closes. What a
 ///   handler sends goes into the stream of its request, everything else into the stream that the client gets by GET.
 ///   Streams that break are resumed.
+/// - A GET without a session opens one of the transport of 2024-11-05, as [`LegacySse`] does at an address of its own.
 ///
 /// Who may come near it is decided by `Host` and `Origin`: by default nobody but programs on this machine, since a web page
 /// in somebody's browser reaches whatever listens on it. See [`allowed_hosts`](Self::allowed_hosts) for deployment.
@@ -72,8 +75,6 @@ pub struct StreamableHttp {
     pub(super) state: Arc<State>,
 }
 
-type Choose = Arc<dyn Fn(&Parts) -> Option<Server> + Send + Sync>;
-
 /// What was set before the first request came.
 #[derive(Clone)]
 pub(super) struct Settings {
@@ -87,6 +88,8 @@ pub(super) struct Settings {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) sessions: Sessions,
+    /// Those of clients that know no transport but that of 2024-11-05.
+    sse: Arc<SseSessions>,
     /// The streams that clients got by GET.
     pub(super) streams: Arc<Open>,
     /// The requests that are being answered.
@@ -197,6 +200,7 @@ impl StreamableHttp {
         self.state.closing.set();
         self.state.sessions.close_all();
         let ended = async {
+            self.sse().close().await;
             self.state.sessions.all_gone().await;
             self.state.open.none().await;
         };
@@ -204,6 +208,17 @@ impl StreamableHttp {
         if timeout(bound, ended).await.is_err() {
             tracing::warn!("an endpoint was closed while something in it still ran");
         }
+    }
+
+    /// The same for clients that know no transport but that of 2024-11-05.
+    fn sse(&self) -> LegacySse {
+        let Settings {
+            choose,
+            policy,
+            limits,
+            ..
+        } = &*self.settings;
+        LegacySse::within(choose, policy, limits, &self.state.sse)
     }
 
     /// The server for a request that is not of a session.
@@ -237,6 +252,10 @@ impl StreamableHttp {
     where
         B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
     {
+        if is_2024(&request) {
+            let response = self.sse().respond(request).await;
+            return response.unwrap_or_else(|refused| *refused);
+        }
         let (parts, body) = request.into_parts();
         let limit = self.settings.limits.max_http_body_bytes;
         if let Err(refusal) = ladder::head(&self.settings.policy, limit, &parts) {
@@ -289,6 +308,22 @@ fn find(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
     let id = parts.headers.get(SESSION_ID)?.to_str().ok()?;
     let principal = parts.extensions.get().map(Principal::as_str);
     endpoint.state.sessions.find(id, principal)
+}
+
+/// Whether a request is of the transport of 2024-11-05: a GET that names no session opens one, and a POST names it in its URI.
+fn is_2024<B>(request: &Request<B>) -> bool {
+    let headers = request.headers();
+    match *request.method() {
+        Method::GET => {
+            let version = headers.get(MCP_PROTOCOL_VERSION);
+            let version = version.and_then(|version| version.to_str().ok()?.parse().ok());
+            !headers.contains_key(SESSION_ID)
+                && !version.is_some_and(Revision::is_modern)
+                && ladder::accepts(headers, "text", "event-stream")
+        }
+        Method::POST => is_message(request.uri().query()),
+        _ => false,
+    }
 }
 
 /// What a transport knows of who sends a request.

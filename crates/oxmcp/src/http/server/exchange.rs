@@ -120,12 +120,17 @@ impl Exchange {
     /// The status of an answer that is alone. What a handler says is no matter of HTTP, but for a capability that is missing:
     /// the specification wants 400 for it, whoever finds out.
     fn status(&self) -> StatusCode {
-        match (self.peer.refused(), self.connection.failed_with()) {
-            (_, Some(ErrorCode::MISSING_CLIENT_CAPABILITY))
-            | (Some(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION), _) => StatusCode::BAD_REQUEST,
-            (Some(ErrorCode::METHOD_NOT_FOUND), _) => StatusCode::NOT_FOUND,
-            _ => StatusCode::OK,
-        }
+        status(self.peer.refused(), self.connection.failed_with())
+    }
+}
+
+/// By the code of an error that no handler was asked about, and of one that answers.
+pub(super) fn status(refused: Option<ErrorCode>, failed: Option<ErrorCode>) -> StatusCode {
+    match (refused, failed) {
+        (_, Some(ErrorCode::MISSING_CLIENT_CAPABILITY))
+        | (Some(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION), _) => StatusCode::BAD_REQUEST,
+        (Some(ErrorCode::METHOD_NOT_FOUND), _) => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
     }
 }
 

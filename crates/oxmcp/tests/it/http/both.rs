@@ -125,3 +125,17 @@ async fn what_changes_is_told_in_both_eras() {
     legacy.close().await.unwrap();
     modern.close().await.unwrap();
 }
+
+#[tokio::test]
+async fn d7_the_transport_of_2024_11_05_is_there_under_the_same_url() {
+    let (_serving, url) = serve(&calculator().tool(steps())).await;
+    let session = Client::new("both", "1")
+        .revisions([Revision::V2024_11_05])
+        .connect(Endpoint::sse_2024(&url))
+        .await
+        .unwrap();
+    assert_eq!(session.revision(), Revision::V2024_11_05);
+    let sum = session.call_tool("add", json!({"a": 1, "b": 2})).await;
+    assert!(!sum.unwrap().is_error);
+    session.close().await.unwrap();
+}

@@ -35,6 +35,25 @@ async fn attack_1_and_2_hosts_and_origins_are_checked_on_every_endpoint() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn attack_1_and_2_hosts_and_origins_can_be_others() {
+    let service = service(calculator())
+        .allowed_hosts(["example.com"])
+        .allowed_origins(["https://app.example.com"]);
+    let of = |host, origin| {
+        let request = Request::builder().uri("/sse").header("host", host);
+        request.header("origin", origin)
+    };
+    let page = "https://app.example.com";
+    assert_eq!(status(&service, of("example.com", page), "").await, 200);
+    assert_eq!(status(&service, of("localhost", page), "").await, 403);
+    let other = of("example.com", "https://evil.example");
+    assert_eq!(status(&service, other, "").await, 403);
+    let wrong = service.allowed_hosts(["not a host"]);
+    assert_eq!(status(&wrong, of("example.com", page), "").await, 500);
+    assert!(wrong.serve("127.0.0.1:0").await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
 async fn attack_2_bodies_that_a_page_can_send_are_refused() {
     let client = Client::opened(&service(calculator())).await;
     for kind in ["text/plain", "application/x-www-form-urlencoded"] {

@@ -22,10 +22,6 @@ use crate::{
 ///
 /// # Errors
 /// How it is refused.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the endpoints of 2024-11-05 come next")
-)]
 pub(in crate::http::server) fn guard(policy: &Policy, parts: &Parts) -> Result<(), Refusal> {
     climb(|check| match check {
         Check::Guard(check) => check(policy, parts),

@@ -44,7 +44,7 @@ impl<'a> Media<'a> {
 }
 
 /// Whether the body of a request is JSON, by what it says of itself.
-pub(super) fn is_json(headers: &HeaderMap) -> bool {
+pub(in crate::http::server) fn is_json(headers: &HeaderMap) -> bool {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
     let (Some(value), None) = (types.next(), types.next()) else {
         return false;
@@ -59,7 +59,7 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// Whether the client takes answers of a type, like `text/event-stream`.
-pub(super) fn accepts(headers: &HeaderMap, kind: &str, subkind: &str) -> bool {
+pub(in crate::http::server) fn accepts(headers: &HeaderMap, kind: &str, subkind: &str) -> bool {
     let values = headers.get_all(header::ACCEPT).iter();
     let values = values.filter_map(|value| value.to_str().ok());
     let mut ranges = values

@@ -15,13 +15,10 @@ mod rungs;
 #[cfg(test)]
 mod tests;
 
-#[cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "the endpoints of 2024-11-05 come next")
-)]
 pub(super) use climb::guard;
 pub(super) use climb::{batch, head, message};
 pub(super) use guard::Policy;
+pub(super) use media::{accepts, is_json};
 pub(super) use message::Admitted;
 pub(super) use names::{LAST_EVENT_ID, SESSION_ID};
 pub(super) use refusal::Refusal;

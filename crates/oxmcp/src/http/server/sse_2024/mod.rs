@@ -3,13 +3,14 @@
 //!
 //! [`SseTransport`] is one session of it, for those who route requests themselves; [`LegacySse`] is a service for any number.
 
-mod guard;
-mod intake;
 mod query;
 mod responses;
 mod service;
 mod sessions;
 mod transport;
 
+pub(super) use query::is_message;
+pub(super) use service::Choose;
 pub use service::LegacySse;
+pub(super) use sessions::Sessions as SseSessions;
 pub use transport::{SseInbox, SseReader, SseTransport, SseWriter};

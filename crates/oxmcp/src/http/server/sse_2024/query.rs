@@ -13,6 +13,11 @@ pub(super) fn endpoint(messages: &str, session: &str) -> String {
     format!("{messages}{joint}{SESSION_ID}={session}")
 }
 
+/// Whether the query of a URI names a session.
+pub(in crate::http::server) fn is_message(query: Option<&str>) -> bool {
+    session(query).is_ok()
+}
+
 /// The session that the query of a URI names.
 pub(super) fn session(query: Option<&str>) -> Result<&str, Refused> {
     let mut named = query.unwrap_or_default().split('&').filter_map(|pair| {

@@ -21,14 +21,18 @@ use tokio::{
 use tower_service::Service;
 
 use super::{
-    guard, intake, query,
+    query,
     responses::{self, Refused, refuse},
     sessions::{Open, Sessions, new_id},
     transport::SseTransport,
 };
 use crate::{
     Limits, Result, Server, ServerSession,
-    http::server::{Principal, ResponseBody, Serving, serve::serve},
+    http::server::{
+        Principal, ResponseBody, Serving, body,
+        ladder::{self, Policy},
+        serve::serve,
+    },
     server::ServerPeer,
     session::{Connection, Origin, drive},
     transport::Transport,
@@ -72,15 +76,13 @@ pub struct LegacySse {
     sessions: Arc<Sessions>,
 }
 
-type Choose = Arc<dyn Fn(&Parts) -> Option<Server> + Send + Sync>;
-/// Whether a request may come near, by its head.
-type Guard = Arc<dyn Fn(&Parts) -> Result<(), Refused> + Send + Sync>;
+pub(in crate::http::server) type Choose = Arc<dyn Fn(&Parts) -> Option<Server> + Send + Sync>;
 
 /// What was set before the first request came.
 #[derive(Clone)]
 struct Settings {
     choose: Choose,
-    guard: Guard,
+    policy: Policy,
     limits: Limits,
     messages: String,
 }
@@ -92,23 +94,49 @@ impl LegacySse {
     pub fn new<S: Into<Option<Server>>>(
         choose: impl Fn(&Parts) -> S + Send + Sync + 'static,
     ) -> Self {
-        Self::guarded(choose, guard::loopback)
-    }
-
-    /// The same with another rule for who may come near.
-    pub(crate) fn guarded<S: Into<Option<Server>>>(
-        choose: impl Fn(&Parts) -> S + Send + Sync + 'static,
-        guard: impl Fn(&Parts) -> Result<(), Box<Response<ResponseBody>>> + Send + Sync + 'static,
-    ) -> Self {
         Self {
             settings: Arc::new(Settings {
                 choose: Arc::new(move |parts| choose(parts).into()),
-                guard: Arc::new(guard),
+                policy: Policy::default(),
                 limits: Limits::default(),
                 messages: String::new(),
             }),
             sessions: Arc::default(),
         }
+    }
+
+    /// The part of another endpoint that has this transport, too.
+    pub(in crate::http::server) fn within(
+        choose: &Choose,
+        policy: &Policy,
+        limits: &Limits,
+        sessions: &Arc<Sessions>,
+    ) -> Self {
+        Self {
+            settings: Arc::new(Settings {
+                choose: Arc::clone(choose),
+                policy: policy.clone(),
+                limits: limits.clone(),
+                messages: String::new(),
+            }),
+            sessions: Arc::clone(sessions),
+        }
+    }
+
+    /// The hosts under which clients may reach the service, in place of the loopback ones. See
+    /// [`StreamableHttp::allowed_hosts`](crate::http::StreamableHttp::allowed_hosts).
+    #[must_use]
+    pub fn allowed_hosts(mut self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.set().policy.allow_hosts(hosts);
+        self
+    }
+
+    /// The origins of the web pages that may use the service, in place of those on this machine. See
+    /// [`StreamableHttp::allowed_origins`](crate::http::StreamableHttp::allowed_origins).
+    #[must_use]
+    pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.set().policy.allow_origins(origins);
+        self
     }
 
     /// Where clients post their messages, as a path or a URL from outside. By default, where they got the stream.
@@ -144,11 +172,12 @@ impl LegacySse {
     /// ```
     ///
     /// # Errors
-    /// Where it is not possible to listen on the address.
+    /// Where it is not possible to listen on the address, or a setting is wrong.
     ///
     /// # Cancel safety
     /// When the future is dropped, nothing stays behind.
     pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<Serving> {
+        self.settings.policy.check()?;
         let listener = TcpListener::bind(address).await?;
         let service = self.clone();
         let on_close = async move { service.close().await };
@@ -174,12 +203,16 @@ impl LegacySse {
         }
     }
 
-    async fn respond<B>(self, request: Request<B>) -> Result<Response<ResponseBody>, Refused>
+    pub(in crate::http::server) async fn respond<B>(
+        self,
+        request: Request<B>,
+    ) -> Result<Response<ResponseBody>, Refused>
     where
         B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
     {
         let (parts, body) = request.into_parts();
-        (self.settings.guard)(&parts)?;
+        ladder::guard(&self.settings.policy, &parts)
+            .map_err(|refusal| Box::new(refusal.response(None)))?;
         match parts.method {
             Method::GET => self.open(parts).await,
             Method::POST => self.post(&parts, body).await,
@@ -196,8 +229,13 @@ impl LegacySse {
         let principal = parts.extensions.get::<Principal>();
         let inbox = self.sessions.find(session, principal);
         let inbox = inbox.ok_or_else(responses::unknown)?;
-        intake::is_json(&parts.headers)?;
-        let message = intake::read(body, self.settings.limits.max_http_body_bytes).await?;
+        if !ladder::is_json(&parts.headers) {
+            return Err(refuse(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "the Content-Type must be application/json",
+            ));
+        }
+        let message = body::read(body, self.settings.limits.max_http_body_bytes).await?;
         if message.trim_ascii().is_empty() {
             return Err(refuse(
                 StatusCode::BAD_REQUEST,
@@ -227,6 +265,10 @@ impl LegacySse {
                 "nothing is served here for this request",
             )
         })?;
+        let revisions = &server.features().revisions;
+        if revisions.iter().all(|revision| revision.is_modern()) {
+            return Err(Box::new(ladder::Refusal::no_stream().response(None)));
+        }
         let id = new_id().map_err(|error| failed(&error))?;
         let endpoint = query::endpoint(&self.settings.messages, &id);
         let (transport, inbox, response) = SseTransport::open(&endpoint);

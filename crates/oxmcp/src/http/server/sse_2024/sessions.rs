@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     sync::{
         Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
         atomic::{AtomicUsize, Ordering},
@@ -15,7 +16,7 @@ use crate::{Error, Result, ServerSession, http::server::Principal};
 
 /// The sessions of a service, by id.
 #[derive(Default)]
-pub(super) struct Sessions {
+pub(in crate::http::server) struct Sessions {
     table: RwLock<Table>,
     /// How many there are, those included that are just being opened.
     count: AtomicUsize,
@@ -114,4 +115,12 @@ pub(super) fn new_id() -> Result<String> {
     getrandom::fill(&mut random)
         .map_err(|error| Error::internal(format!("there is no randomness: {error}")))?;
     Ok(HEXLOWER.encode(&random))
+}
+
+impl fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sessions")
+            .field("open", &self.count())
+            .finish_non_exhaustive()
+    }
 }
