@@ -1,6 +1,8 @@
 //! What a server refuses, and how a caller sees it.
 
-use oxmcp::{Error, ErrorCode, Limits, http::Endpoint};
+use std::sync::{Arc, Mutex};
+
+use oxmcp::{Error, ErrorCode, Limits, http::Endpoint, transport::Logging};
 use serde_json::{Value, json};
 
 use super::peer::{Asked, Peer, both, discover, discovered, modern, text};
@@ -141,4 +143,20 @@ async fn what_is_wrong_with_an_endpoint_is_said_when_a_client_connects() {
         assert!(error.message().contains(what), "{error}");
         assert!(!error.message().contains("cret"), "{error}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_log_shows_calls_that_fail() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let lines = Arc::<Mutex<Vec<String>>>::default();
+    let log = Arc::clone(&lines);
+    let logging = Logging::with(endpoint, move |line| log.lock().unwrap().push(line.to_owned()));
+    let client = modern();
+    let (session, ()) = both(client.connect(logging), async {
+        peer.next().await.status(503);
+    })
+    .await;
+    assert_eq!(session.unwrap_err().http_status(), Some(503));
+    let failed = "<- (request 1 failed: the server answered 503 Service Unavailable)";
+    assert_eq!(lines.lock().unwrap().last().unwrap(), failed);
 }
