@@ -69,30 +69,32 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    /// Asks `server/discover`.
+    /// Asks `server/discover`, and once more where the server names a revision to ask in, and no more than that.
     pub(super) async fn discover(&self, first: Revision) -> Result<Found> {
         let mut asked = first;
-        // Once more with a revision that the server itself has named, and no more than that.
-        for _ in 0..2 {
+        let mut again = true;
+        loop {
             let (meta, _) = self.peer.envelope(asked);
             let result = self.call::<Discover>(EmptyParams::default(), meta).await;
             let verdict = match &result {
                 Ok(found) => on_discovered(&found.supported_versions, self.revisions),
-                Err(error) => on_error(error, asked, self.revisions),
+                Err(error) => on_error(error, self.revisions),
             };
             match (verdict, result) {
                 (Verdict::Modern(revision), Ok(found)) => {
                     return Ok(Found::Modern(Box::new(self.modern(revision, found))));
                 }
-                (Verdict::AskAgain(revision) | Verdict::Modern(revision), _) => asked = revision,
+                (Verdict::AskAgain(revision), _) if again => {
+                    asked = revision;
+                    again = false;
+                }
                 (Verdict::Legacy, result) => return Ok(Found::Legacy(result.err())),
-                (Verdict::Surface, Err(error)) => return Err(error),
-                (Verdict::Surface, Ok(found)) => {
+                (_, Err(error)) => return Err(error),
+                (_, Ok(found)) => {
                     return Err(self.nothing_in_common(&found.supported_versions.join(", ")));
                 }
             }
         }
-        Err(self.nothing_in_common("a revision that it then refuses"))
     }
 
     fn modern(&self, revision: Revision, found: DiscoverResult) -> Negotiated {

@@ -80,7 +80,10 @@ fn explained(error: Error, transport: &impl Transport) -> Error {
     let says = error.message();
     if error.is_timeout() {
         return match transport.diagnosis() {
-            Some(known) => Error::timeout(format!("{says}\n{known}")).with_source(error),
+            Some(known) => {
+                let said = format!("{says}\n{known}");
+                error.saying(said)
+            }
             None => error,
         };
     }
@@ -92,12 +95,7 @@ fn explained(error: Error, transport: &impl Transport) -> Error {
         "{says}\nthe server is modern, and misses headers that were sent: is there a proxy that drops or changes those that \
          begin with Mcp-?"
     );
-    let explained = Error::protocol(error.code(), said);
-    match error.data() {
-        Some(data) => explained.with_data(data),
-        None => explained,
-    }
-    .with_source(error)
+    error.saying(said)
 }
 
 impl Attempt<'_> {
@@ -145,7 +143,7 @@ impl Attempt<'_> {
              `Client::revisions([Revision::{legacy:?}])`",
             error.message()
         );
-        Error::timeout(said).with_source(error)
+        error.saying(said)
     }
 
     /// Asks the server what it speaks. One that stays silent is asked to `initialize` as well, and the first answer that

@@ -1,4 +1,6 @@
-//! One error for several who wait for the same.
+//! One error for several who wait for the same, and in other words.
+
+use std::borrow::Cow;
 
 use super::{Error, Inner};
 
@@ -12,5 +14,12 @@ impl Error {
             http_status: self.0.http_status,
             source: None,
         }))
+    }
+
+    /// The same error in words that say more. This one is its cause.
+    pub(crate) fn saying(self, message: impl Into<Cow<'static, str>>) -> Self {
+        let mut other = self.copy();
+        other.0.message = message.into();
+        other.with_source(self)
     }
 }

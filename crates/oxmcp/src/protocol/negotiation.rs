@@ -12,7 +12,7 @@ use crate::{Error, ErrorCode, Revision};
 pub(crate) enum Verdict {
     /// The server is modern, and this is the revision to speak.
     Modern(Revision),
-    /// The server is modern but not in the revision that was asked for: ask again in this one.
+    /// The server is modern but has refused the revision that was asked for: ask again in this one, once.
     AskAgain(Revision),
     /// The server is legacy: open a session with `initialize`.
     Legacy,
@@ -33,7 +33,7 @@ pub(crate) fn on_discovered(theirs: &[String], ours: &[Revision]) -> Verdict {
 /// credentials, a broken connection or server) is surfaced; an error that only modern servers know means modern; any other
 /// answer means legacy, and so does one that makes no sense: some servers have an empty result for whatever they do not
 /// know.
-pub(crate) fn on_error(error: &Error, asked: Revision, ours: &[Revision]) -> Verdict {
+pub(crate) fn on_error(error: &Error, ours: &[Revision]) -> Verdict {
     if !is_answer(error) {
         return Verdict::Surface;
     }
@@ -41,7 +41,7 @@ pub(crate) fn on_error(error: &Error, asked: Revision, ours: &[Revision]) -> Ver
         return Verdict::Legacy;
     }
     match error.code() {
-        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => on_discovered_by_error(error, asked, ours),
+        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => on_discovered_by_error(error, ours),
         ErrorCode::HEADER_MISMATCH | ErrorCode::MISSING_CLIENT_CAPABILITY => Verdict::Surface,
         _ => Verdict::Legacy,
     }
@@ -78,13 +78,12 @@ fn supported_versions(error: &Error) -> Option<Vec<String>> {
     Some(data.supported)
 }
 
-fn on_discovered_by_error(error: &Error, asked: Revision, ours: &[Revision]) -> Verdict {
+fn on_discovered_by_error(error: &Error, ours: &[Revision]) -> Verdict {
     let Some(supported) = supported_versions(error) else {
         return Verdict::Surface;
     };
     match on_discovered(&supported, ours) {
-        // It has just refused this one: to ask again would go on for ever.
-        Verdict::Modern(revision) if revision == asked => Verdict::Surface,
+        // Be it the one that it has just refused: that is odd, and another node of the server may take it.
         Verdict::Modern(revision) => Verdict::AskAgain(revision),
         other => other,
     }
@@ -158,17 +157,17 @@ mod tests {
             (Error::protocol(-32022, "no data"), Verdict::Surface),
             (unsupported(&["2025-11-25", "2024-11-05"]), Verdict::Legacy),
             (unsupported(&["2099-01-01"]), Verdict::Surface),
-            (unsupported(&["2026-07-28"]), Verdict::Surface),
+            (unsupported(&["2026-07-28"]), Verdict::AskAgain(LATEST)),
             (Error::timeout("slow"), Verdict::Surface),
             (Error::closed("gone"), Verdict::Surface),
             (Error::decode("no supportedVersions"), Verdict::Legacy),
         ];
         for (error, verdict) in table {
-            assert_eq!(on_error(&error, LATEST, &ALL), verdict, "{error}");
+            assert_eq!(on_error(&error, &ALL), verdict, "{error}");
         }
     }
 
-    /// Errors of every kind, with what they mean to a client that asked in a revision that none of them names.
+    /// Errors of every kind, with what they mean.
     fn of_every_kind(status: u16) -> [(Error, Verdict); 8] {
         [
             (Error::closed("no JSON-RPC"), Verdict::Legacy),
@@ -185,12 +184,11 @@ mod tests {
 
     #[test]
     fn w14_a_status_of_http_tells_the_era_or_nothing() {
-        let asked = Revision::LATEST_LEGACY;
         for status in [
             301, 302, 307, 308, 401, 402, 403, 407, 408, 425, 429, 500, 502, 503, 504, 599,
         ] {
             for (error, _) in of_every_kind(status) {
-                let verdict = on_error(&error, asked, &ALL);
+                let verdict = on_error(&error, &ALL);
                 assert_eq!(verdict, Verdict::Surface, "{status} {error}");
                 assert!(!is_answer(&error), "{status} {error}");
             }
@@ -199,7 +197,7 @@ mod tests {
             200, 202, 204, 400, 404, 405, 406, 409, 410, 411, 413, 415, 421, 422, 426,
         ] {
             for (error, verdict) in of_every_kind(status) {
-                assert_eq!(on_error(&error, asked, &ALL), verdict, "{status} {error}");
+                assert_eq!(on_error(&error, &ALL), verdict, "{status} {error}");
                 assert!(is_answer(&error), "{status} {error}");
             }
         }
@@ -214,7 +212,7 @@ mod tests {
             Error::network("cut off"),
         ] {
             assert!(!is_answer(&error), "{error}");
-            assert_eq!(on_error(&error, LATEST, &ALL), Verdict::Surface, "{error}");
+            assert_eq!(on_error(&error, &ALL), Verdict::Surface, "{error}");
         }
     }
 }
