@@ -1,7 +1,9 @@
 //! The client's side of HTTP.
 
+mod eras;
 mod errors;
 mod legacy;
+mod mirror;
 mod modern;
 mod peer;
 mod renewal;
