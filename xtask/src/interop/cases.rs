@@ -135,6 +135,9 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("sse-python-2-client", "2025-11-25", Python2, PY2, "legacy").over(Sse),
 ];
 
+/// As if nothing newer had been invented.
+const LEGACY: &[&str] = &["--revision", "2025-11-25"];
+
 /// What every server with the tools of `interop-server` is asked.
 #[rustfmt::skip]
 const CALCULATOR: &[&str] = &[
@@ -242,7 +245,8 @@ const EVERYTHING_SERVER: &str =
 const FILESYSTEM_SERVER: &str =
     "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js";
 
-/// Servers of the first two revisions cannot ask the user; those of the Python SDK 1.x take no subscriptions and no log level.
+/// Servers of the first two revisions cannot ask the user; legacy ones of the Python SDKs take no subscriptions or no log level;
+/// and a legacy one of the TypeScript SDK 2.x has no sessions, in which it could ask.
 #[rustfmt::skip]
 pub(crate) const SERVERS: &[Server] = &[
     server("typescript-1.9-server", "2024-11-05", Node, &[TS1_SERVER, "sdk-2024-11-05"], &[CALCULATOR, FEATURES, NEWS]),
@@ -259,11 +263,13 @@ pub(crate) const SERVERS: &[Server] = &[
     server("http-typescript-2-server", "2026-07-28", Node, &[TS2_SERVER, "http", "{port}"], &[CALCULATOR, GROWING, FEATURES, NEWS, QUESTIONS]).over(Http),
     server("http-python-1-server", "2025-11-25", Python1, &[PY1_SERVER, "streamable-http", "{port}"], &[CALCULATOR, FEATURES, QUESTIONS]).over(Http),
     server("http-python-2-server", "2026-07-28", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Http),
+    server("http-typescript-2-server-legacy", "2025-11-25", Node, &[TS2_SERVER, "http", "{port}"], &[LEGACY, CALCULATOR]).over(Http),
+    server("http-python-2-server-legacy", "2025-11-25", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[LEGACY, CALCULATOR, FEATURES, QUESTIONS]).over(Http),
     server("http-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "streamableHttp"], &[EVERYTHING]).over(Http),
     server("sse-typescript-1.9-server", "2024-11-05", Node, &[TS1_SERVER, "sdk-2024-11-05", "sse", "{port}"], &[CALCULATOR, FEATURES, NEWS]).over(Sse),
     server("sse-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "sse", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Sse),
     server("sse-python-1-server", "2025-11-25", Python1, &[PY1_SERVER, "sse", "{port}"], &[CALCULATOR, FEATURES, QUESTIONS]).over(Sse),
-    server("sse-python-2-server", "2025-11-25", Python2, &[PY2_SERVER, "sse", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Sse),
+    server("sse-python-2-server", "2025-11-25", Python2, &[PY2_SERVER, "sse", "{port}"], &[CALCULATOR, FEATURES, QUESTIONS]).over(Sse),
     server("sse-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "sse"], &[EVERYTHING]).over(Sse),
     server("server-filesystem", "2025-11-25", Node, &[FILESYSTEM_SERVER, "."], &[FILESYSTEM]),
 ];

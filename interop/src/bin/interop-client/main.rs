@@ -1,4 +1,5 @@
-//! The client that starts servers of others: `interop-client TASK... -- COMMAND ARGS...`.
+//! The client that talks to servers of others: `interop-client TASK... -- COMMAND ARGS...` starts one, and
+//! `interop-client TASK... -- http URL` reaches one that runs.
 //!
 //! Tasks are done in order, and the first that does not go as it says ends the program with status 1:
 //!
@@ -19,6 +20,8 @@
 //! | `--complete NAME ARG VALUE TEXT` | the argument of a prompt, or of a template, is completed to the text    |
 //! | `--updated URI TOOL ARGS`        | the call succeeds, and the resource that is watched has changed         |
 //!
+//! `--revision REVISION`, before the tasks, keeps the client from speaking any other.
+//!
 //! ARGS are a JSON object, ANSWERS a JSON array. The client's model repeats what it is asked, and it has one root. In the end it
 //! prints one line of JSON.
 #![expect(
@@ -32,7 +35,7 @@ mod task;
 
 use std::{env, process::ExitCode};
 
-use oxmcp::Command;
+use oxmcp::{Command, Revision, http::Endpoint};
 use serde_json::{Value, json};
 
 use person::Person;
@@ -57,13 +60,27 @@ async fn main() -> ExitCode {
 
 async fn run(mut args: impl Iterator<Item = String>) -> Outcome<Value> {
     let mut tasks = Vec::new();
+    let mut revisions = Revision::ALL.to_vec();
     while let Some(flag) = args.next().filter(|flag| flag != "--") {
+        if flag == "--revision" {
+            revisions = vec![args.next().ok_or("no revision")?.parse()?];
+            continue;
+        }
         tasks.push(Task::parse(&flag, &mut args)?);
     }
-    let command = Command::new(args.next().ok_or("there is no command after `--`")?).args(args);
+    let command = args.next().ok_or("there is no command after `--`")?;
 
     let person = Person::default();
-    let session = person.client().connect(command).await?;
+    let client = person.client().revisions(revisions);
+    let session = match (&*command, args.next()) {
+        // Which of the two it is, the client finds out by itself.
+        ("http" | "sse", Some(url)) => client.connect(Endpoint::new(url)).await?,
+        (_, first) => {
+            client
+                .connect(Command::new(command).args(first).args(args))
+                .await?
+        }
+    };
     for task in &tasks {
         task.run(&session, &person)
             .await

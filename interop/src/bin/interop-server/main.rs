@@ -1,12 +1,15 @@
-//! The server that clients of others start: `interop-server`, over stdio.
+//! The server that clients of others talk to: `interop-server` over stdio, and `interop-server http ADDRESS` over HTTP.
 
 mod features;
 
-use std::time::Duration;
+use std::{env, io, sync::Arc, thread, time::Duration};
 
-use oxmcp::{JsonSchema, RequestContext, Server, Tool, ToolError, stdio};
+use oxmcp::{JsonSchema, RequestContext, Server, Tool, ToolError, http::StreamableHttp, stdio};
 use serde::Deserialize;
-use tokio::time::sleep;
+use tokio::{
+    sync::{Notify, oneshot},
+    time::sleep,
+};
 
 #[derive(Deserialize, JsonSchema)]
 struct Pair {
@@ -51,6 +54,13 @@ async fn slow(cx: RequestContext, Steps { steps }: Steps) -> String {
     "done".to_owned()
 }
 
+/// It says that it has begun, and then waits for the tool `go`: who does not hear of the beginning in time waits for ever.
+async fn wait(cx: RequestContext, go: Arc<Notify>) -> &'static str {
+    cx.progress(1.0).total(2.0).await;
+    go.notified().await;
+    "waited"
+}
+
 async fn panic(Nothing {}: Nothing) -> String {
     panic!("a tool that panics on purpose")
 }
@@ -81,5 +91,43 @@ async fn main() -> oxmcp::Result<()> {
     server.add_tools([Tool::new("grow", "Add a tool", move || {
         grow(growing.clone())
     })])?;
-    features::offer(server)?.run(stdio()).await
+    let server = waiting(features::offer(server)?)?;
+    let args: Vec<String> = env::args().skip(1).collect();
+    match args.as_slice() {
+        [] => server.run(stdio()).await,
+        [http, address] if http == "http" => serve(server, address).await,
+        _ => Err(oxmcp::Error::internal(
+            "usage: interop-server [http ADDRESS]",
+        )),
+    }
+}
+
+fn waiting(server: Server) -> oxmcp::Result<Server> {
+    let go = Arc::new(Notify::new());
+    let waiting = Arc::clone(&go);
+    server.add_tools([
+        Tool::new(
+            "wait",
+            "Wait for the tool `go`",
+            move |cx: RequestContext| wait(cx, Arc::clone(&waiting)),
+        ),
+        Tool::new("go", "Let the tool `wait` go on", move || {
+            go.notify_one();
+            async { "gone" }
+        }),
+    ])?;
+    Ok(server)
+}
+
+/// Serves until standard input ends.
+async fn serve(server: Server, address: &str) -> oxmcp::Result<()> {
+    let (end, ended) = oneshot::channel();
+    thread::spawn(move || {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        end.send(())
+    });
+    let serving = StreamableHttp::from(server).serve(address).await?;
+    let _ = ended.await;
+    serving.close().await;
+    Ok(())
 }
