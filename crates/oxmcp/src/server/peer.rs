@@ -105,6 +105,12 @@ impl ServerPeer {
         self.subscribed.contains(uri) || self.listens.watch(uri)
     }
 
+    /// The resources that the session that `initialize` opened watches.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn subscribed_uris(&self) -> Vec<String> {
+        self.subscribed.uris()
+    }
+
     pub(super) fn subscribed(&self) -> &Subscribed {
         &self.subscribed
     }

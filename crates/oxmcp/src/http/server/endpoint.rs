@@ -26,6 +26,7 @@ use crate::{
         ladder::{self, Policy, SESSION_ID},
         open::Open,
         post,
+        restore::restore,
         serve::{Serving, serve},
         session::Session,
         sessions::Sessions,
@@ -33,7 +34,7 @@ use crate::{
     },
     protocol::http_headers::names::MCP_PROTOCOL_VERSION,
     session::{CancelSignal, Origin},
-    store::{AnyEventStore, EventStore, MemoryEventStore},
+    store::{AnyEventStore, AnySessionStore, EventStore, MemoryEventStore, SessionStore},
 };
 
 /// How much longer than [`Limits::drain`] the end may take: handlers are cancelled then, and have their grace.
@@ -82,6 +83,7 @@ pub(super) struct Settings {
     pub(super) policy: Policy,
     pub(super) limits: Limits,
     pub(super) events: Option<Arc<dyn AnyEventStore>>,
+    pub(super) sessions: Option<Arc<dyn AnySessionStore>>,
 }
 
 /// What goes on.
@@ -112,6 +114,7 @@ impl StreamableHttp {
                 policy: Policy::default(),
                 limits: Limits::default(),
                 events: Some(Arc::new(MemoryEventStore::new())),
+                sessions: None,
             }),
             state: Arc::default(),
         }
@@ -154,6 +157,15 @@ impl StreamableHttp {
     #[must_use]
     pub fn without_event_store(mut self) -> Self {
         self.set().events = None;
+        self
+    }
+
+    /// Where is kept what sessions are made of, so that other nodes can go on with them, and this one after a restart: with a
+    /// store of events that they share, too, a client notices nothing. By default that is nowhere, and sessions end with the
+    /// endpoint.
+    #[must_use]
+    pub fn session_store(mut self, store: impl SessionStore) -> Self {
+        self.set().sessions = Some(Arc::new(store));
         self
     }
 
@@ -265,7 +277,10 @@ impl StreamableHttp {
             let why = Error::internal("the endpoint is being closed; try another time");
             return answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why);
         }
-        let session = find(&self, &parts);
+        let session = match find(&self, &parts) {
+            Some(session) => Some(session),
+            None => restore(&self, &parts).await,
+        };
         let server = match self.server(&parts, session.as_ref()) {
             Ok(server) => server,
             Err(response) => return *response,
@@ -278,7 +293,7 @@ impl StreamableHttp {
         };
         match asked.parts.method {
             Method::GET => get::get(asked).await,
-            Method::DELETE => get::delete(asked),
+            Method::DELETE => get::delete(asked).await,
             _ => match body::read(body, limit).await {
                 Ok(body) => post::post(asked, body).await,
                 Err(response) => *response,

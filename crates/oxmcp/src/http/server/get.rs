@@ -13,6 +13,7 @@ use crate::{
         endpoint::Asked,
         ladder::{LAST_EVENT_ID, Refusal},
         legacy::no_session,
+        session::log,
         streams::{self, Opening, Purpose, REPLAYED, purpose, replayed},
     },
     store::{AnyEventStore, EventId, Replay},
@@ -81,7 +82,7 @@ pub(super) async fn get(asked: Asked) -> Response<ResponseBody> {
 }
 
 /// Ends a session.
-pub(super) fn delete(asked: Asked) -> Response<ResponseBody> {
+pub(super) async fn delete(asked: Asked) -> Response<ResponseBody> {
     if !asked.names_session() {
         let why = Error::invalid_request("DELETE ends the session that Mcp-Session-Id names");
         return answer::refuse(StatusCode::BAD_REQUEST, None, &why);
@@ -90,6 +91,9 @@ pub(super) fn delete(asked: Asked) -> Response<ResponseBody> {
         return no_session(None);
     };
     // Nobody finds it from here on, though what runs may finish.
+    if let Some(store) = &asked.endpoint.settings.sessions {
+        log(store.remove(session.id()).await);
+    }
     asked.endpoint.state.sessions.remove(session.id());
     session.begin_close();
     answer::empty(StatusCode::NO_CONTENT)

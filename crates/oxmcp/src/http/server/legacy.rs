@@ -16,6 +16,7 @@ use crate::{
         endpoint::{Asked, origin},
         events::{KEEP_ALIVE, messages},
         ladder::SESSION_ID,
+        restore,
         session::{self, InUse, Session},
         streams::{self, Opening, Purpose},
     },
@@ -26,6 +27,7 @@ use crate::{
 /// Opens a session with what `initialize` makes of it.
 pub(super) async fn open(
     asked: Asked,
+    initialize: &str,
     take: impl FnOnce(&Arc<Connection>),
 ) -> Response<ResponseBody> {
     let Asked {
@@ -42,10 +44,16 @@ pub(super) async fn open(
         return answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why);
     };
     let origin = origin(parts);
-    let session = match Session::new(server, &origin, entered) {
-        Ok(session) => session,
+    let id = match session::new_id() {
+        Ok(id) => id,
         Err(why) => return answer::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why),
     };
+    let session = Session::new(server, id, &origin, entered);
+    if endpoint.settings.sessions.is_some()
+        && let Some(params) = restore::raw(initialize)
+    {
+        session.keep_initialize(params);
+    }
     let branch = session.branch(origin);
     take(&branch);
     let mut line = Vec::new();
@@ -60,7 +68,8 @@ pub(super) async fn open(
         session.connection().end();
         return answer::json(StatusCode::OK, last);
     }
-    session::begin(&endpoint, &session);
+    let session = session::begin(&endpoint, session);
+    restore::save(&endpoint, &session).await;
     let mut response = answer::json(StatusCode::OK, last);
     if let Ok(id) = HeaderValue::from_str(session.id()) {
         response.headers_mut().insert(SESSION_ID, id);
@@ -72,7 +81,7 @@ pub(super) async fn open(
 pub(super) async fn post(
     asked: Asked,
     id: Option<RequestId>,
-    wants_answer: bool,
+    posted: Posted,
     take: impl FnOnce(&Arc<Connection>),
 ) -> Response<ResponseBody> {
     if !asked.names_session() {
@@ -94,15 +103,28 @@ pub(super) async fn post(
     let in_use = session.enter();
     let branch = session.branch(origin(parts));
     take(&branch);
-    if !wants_answer {
-        return answer::empty(StatusCode::ACCEPTED);
-    }
-    let waiting = Waiting {
-        session,
-        branch: Some(branch),
-        _in_use: in_use,
+    let response = if posted.is_answered {
+        let waiting = Waiting {
+            session: Arc::clone(&session),
+            branch: Some(branch),
+            _in_use: in_use,
+        };
+        waiting.answer(&endpoint).await
+    } else {
+        answer::empty(StatusCode::ACCEPTED)
     };
-    waiting.answer(endpoint).await
+    if posted.changes_session {
+        restore::save(&endpoint, &session).await;
+    }
+    response
+}
+
+/// What was posted.
+#[derive(Clone, Copy)]
+pub(super) struct Posted {
+    pub(super) is_answered: bool,
+    /// Whether what is kept of the session is another afterwards.
+    pub(super) changes_session: bool,
 }
 
 /// What a client is told that names no session, or one that is none of its own.
@@ -122,7 +144,7 @@ struct Waiting {
 
 impl Waiting {
     /// The response: one message where there is one, a stream where there are more, or may be.
-    async fn answer(mut self, endpoint: StreamableHttp) -> Response<ResponseBody> {
+    async fn answer(mut self, endpoint: &StreamableHttp) -> Response<ResponseBody> {
         let mut taken = Vec::new();
         let Some(branch) = self.branch.clone() else {
             return answer::empty(StatusCode::ACCEPTED);

@@ -12,6 +12,7 @@ mod legacy;
 mod open;
 mod post;
 mod principal;
+mod restore;
 mod serve;
 mod session;
 mod sessions;

@@ -11,7 +11,8 @@ use crate::{
         endpoint::{Asked, origin},
         exchange::Exchange,
         ladder::{self, Admitted, Refusal},
-        legacy,
+        legacy::{self, Posted},
+        restore,
     },
     jsonrpc::{Envelope, Params, RequestId},
     protocol::{Method, RequestParams, method::Initialize},
@@ -35,20 +36,28 @@ pub(super) async fn post(asked: Asked, body: Bytes) -> Response<ResponseBody> {
         }
     };
     let features = asked.server.features().clone();
+    let id = id_of(&message).cloned();
     let admitted = ladder::message(&features, &asked.parts.headers, &message);
     match admitted {
-        Err(refusal) => refusal.response(id_of(&message)),
+        Err(refusal) => refusal.response(id.as_ref()),
         Ok(Admitted::Modern(_)) => modern(asked, message).await,
         Ok(Admitted::Legacy) => {
-            let is_request = matches!(message, Envelope::Request(_));
-            let id = id_of(&message).cloned();
-            if !asked.names_session() && opens_session(&message) {
-                return legacy::open(asked, |connection| connection.take_envelope(message)).await;
+            let (method, params) = match &message {
+                Envelope::Request(it) => (&*it.method, it.params),
+                Envelope::Notification(it) => (&*it.method, it.params),
+                Envelope::Response(_) => ("", None),
+            };
+            let opens = !asked.names_session() && method == Initialize::NAME;
+            let posted = Posted {
+                is_answered: id.is_some(),
+                changes_session: restore::changes(method),
+            };
+            let params = params.map_or("", |it| it.whole.get());
+            let take = |connection: &Arc<Connection>| connection.take_envelope(message);
+            if opens {
+                return legacy::open(asked, params, take).await;
             }
-            legacy::post(asked, id, is_request, |connection| {
-                connection.take_envelope(message);
-            })
-            .await
+            legacy::post(asked, id, posted, take).await
         }
     }
 }
@@ -84,14 +93,14 @@ async fn batch(asked: Asked, body: Bytes) -> Response<ResponseBody> {
     if let Err(refusal) = ladder::batch(&asked.parts.headers, &body) {
         return refusal.response(None);
     }
-    legacy::post(asked, None, true, |connection| {
+    let posted = Posted {
+        is_answered: true,
+        changes_session: true,
+    };
+    legacy::post(asked, None, posted, |connection| {
         connection.take(Frame::Message(&body));
     })
     .await
-}
-
-fn opens_session(message: &Message<'_>) -> bool {
-    matches!(message, Envelope::Request(request) if request.method == Initialize::NAME)
 }
 
 fn id_of<'m>(message: &'m Message<'_>) -> Option<&'m RequestId> {

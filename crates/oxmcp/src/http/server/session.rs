@@ -3,12 +3,13 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
 };
 
+use serde_json::value::RawValue;
 use tokio::{
     select,
     time::{Instant, sleep_until, timeout},
@@ -29,6 +30,8 @@ const MAX_WAITING: usize = 64 << 10;
 pub(super) struct Session {
     id: Box<str>,
     principal: Option<Arc<str>>,
+    /// What it was opened with, where it is kept.
+    initialize: OnceLock<Box<RawValue>>,
     connection: Arc<Connection>,
     peer: Arc<ServerPeer>,
     pub(super) streams: Streams,
@@ -45,7 +48,12 @@ struct Activity {
 
 impl Session {
     /// A session that `initialize` may open, for whom the request comes from.
-    pub(super) fn new(server: Server, origin: &Origin, entered: Entered) -> Result<Arc<Self>> {
+    pub(super) fn new(
+        server: Server,
+        id: Box<str>,
+        origin: &Origin,
+        entered: Entered,
+    ) -> Arc<Self> {
         let limits = server.features().limits.clone();
         let limits = Limits {
             max_unsent_bytes: limits.max_unsent_bytes.min(MAX_WAITING),
@@ -53,9 +61,10 @@ impl Session {
         };
         let peer = ServerPeer::new(server);
         let connection = Connection::new(Arc::clone(&peer) as _, limits);
-        Ok(Arc::new(Self {
-            id: new_id()?,
+        Arc::new(Self {
+            id,
             principal: origin.principal.clone(),
+            initialize: OnceLock::new(),
             connection,
             peer,
             streams: Streams::default(),
@@ -64,7 +73,7 @@ impl Session {
                 last: Instant::now(),
             }),
             _entered: entered,
-        }))
+        })
     }
 
     pub(super) fn id(&self) -> &str {
@@ -73,6 +82,29 @@ impl Session {
 
     pub(super) fn connection(&self) -> &Arc<Connection> {
         &self.connection
+    }
+
+    pub(super) fn principal(&self) -> Option<&str> {
+        self.principal.as_deref()
+    }
+
+    /// What a transport knows of who opened it.
+    pub(super) fn origin(&self) -> Origin {
+        Origin {
+            principal: self.principal.clone(),
+            request: None,
+        }
+    }
+
+    /// What it was opened with, where it is kept.
+    pub(super) fn initialize(&self) -> Option<&RawValue> {
+        self.initialize.get().map(|params| &**params)
+    }
+
+    /// Keeps what it is opened with.
+    pub(super) fn keep_initialize(&self, params: Box<RawValue>) {
+        // It is opened once.
+        let _ = self.initialize.set(params);
     }
 
     /// Whether it belongs to whom a request comes from.
@@ -118,12 +150,20 @@ impl Session {
     }
 }
 
-/// Puts a session that was opened in its place, and sees it to its end.
-pub(super) fn begin(endpoint: &StreamableHttp, session: &Arc<Session>) {
+/// Puts a session that was opened in its place, and sees it to its end. Where there is one already that somebody has made
+/// meanwhile, that is the one.
+pub(super) fn begin(endpoint: &StreamableHttp, session: Arc<Session>) -> Arc<Session> {
+    if let Err(other) = endpoint.state.sessions.insert(&session) {
+        session.connection.end();
+        return other;
+    }
     let handle = ServerSession::new(Arc::clone(&session.connection), Arc::clone(&session.peer));
     session.peer.server().remember(&handle);
-    endpoint.state.sessions.insert(Arc::clone(session));
-    tokio::spawn(last(endpoint.clone(), Arc::clone(session)));
+    tokio::spawn(last(endpoint.clone(), Arc::clone(&session)));
+    if endpoint.state.closing.is_set() {
+        session.begin_close();
+    }
+    session
 }
 
 /// Waits until the session has to end, and ends it: what runs may finish within a bound.
@@ -145,6 +185,11 @@ async fn last(endpoint: StreamableHttp, session: Arc<Session>) {
             break;
         }
     }
+    // Another node may go on with what is only idle here, or was when this one was closed.
+    let is_over = connection.is_closing() && !endpoint.state.closing.is_set();
+    if is_over && let Some(store) = &endpoint.settings.sessions {
+        log(store.remove(session.id()).await);
+    }
     endpoint.state.sessions.remove(session.id());
     let limit = connection.limits.drain;
     connection.in_flight().drain();
@@ -152,7 +197,9 @@ async fn last(endpoint: StreamableHttp, session: Arc<Session>) {
     let _ = timeout(limit, connection.in_flight().settled()).await;
     connection.lane().flush(limit).await;
     connection.end();
-    if let Some(store) = &endpoint.settings.events {
+    if let Some(store) = &endpoint.settings.events
+        && (is_over || endpoint.settings.sessions.is_none())
+    {
         log(store.forget(session.id()).await);
     }
 }
@@ -165,7 +212,7 @@ pub(super) fn log(done: Result<()>) {
 }
 
 /// 128 random bits.
-fn new_id() -> Result<Box<str>> {
+pub(super) fn new_id() -> Result<Box<str>> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
         .map_err(|error| Error::internal(format!("there is no randomness: {error}")))?;

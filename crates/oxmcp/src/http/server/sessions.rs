@@ -1,7 +1,7 @@
 //! The sessions of an endpoint, by id.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     fmt,
     hash::{BuildHasher, RandomState},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -31,9 +31,18 @@ impl Sessions {
         self.open.enter_below(limit)
     }
 
-    pub(super) fn insert(&self, session: Arc<Session>) {
-        let id = session.id().into();
-        self.part(session.id()).insert(id, session);
+    /// Puts a session where it is found.
+    ///
+    /// # Errors
+    /// The one that is there already.
+    pub(super) fn insert(&self, session: &Arc<Session>) -> Result<(), Arc<Session>> {
+        match self.part(session.id()).entry(session.id().into()) {
+            Entry::Occupied(there) => Err(Arc::clone(there.get())),
+            Entry::Vacant(place) => {
+                place.insert(Arc::clone(session));
+                Ok(())
+            }
+        }
     }
 
     /// The session of this id. `None` for whoever it does not belong to, as if there were none.

@@ -34,7 +34,7 @@ impl LogGate {
         self.lock().level = Some(level);
     }
 
-    pub(super) fn level(&self) -> Option<LoggingLevel> {
+    pub(crate) fn level(&self) -> Option<LoggingLevel> {
         self.lock().level
     }
 

@@ -49,6 +49,13 @@ impl Subscribed {
         self.lock().watched.contains_key(uri)
     }
 
+    /// All that are watched.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn uris(&self) -> Vec<String> {
+        let state = self.lock();
+        state.watched.keys().map(|uri| uri.to_string()).collect()
+    }
+
     /// Which of these are watched.
     pub(crate) fn of(&self, topics: &Topics) -> BTreeSet<Arc<str>> {
         let state = self.lock();

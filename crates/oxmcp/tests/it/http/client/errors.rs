@@ -150,7 +150,9 @@ async fn a_log_shows_calls_that_fail() {
     let (mut peer, endpoint) = Peer::endpoint();
     let lines = Arc::<Mutex<Vec<String>>>::default();
     let log = Arc::clone(&lines);
-    let logging = Logging::with(endpoint, move |line| log.lock().unwrap().push(line.to_owned()));
+    let logging = Logging::with(endpoint, move |line| {
+        log.lock().unwrap().push(line.to_owned())
+    });
     let client = modern();
     let (session, ()) = both(client.connect(logging), async {
         peer.next().await.status(503);

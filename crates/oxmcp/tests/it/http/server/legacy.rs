@@ -13,12 +13,12 @@ use tokio::sync::Notify;
 use super::peer::{Event, Events, LEGACY, Session, builder, header, initialize, json, send};
 use crate::support::{calculator, idle, request};
 
-fn endpoint(server: &Server) -> StreamableHttp {
+pub(super) fn endpoint(server: &Server) -> StreamableHttp {
     StreamableHttp::from(server.clone())
 }
 
 /// A tool that says that it runs, and waits to be released.
-fn steps(release: &Arc<Notify>) -> Tool {
+pub(super) fn steps(release: &Arc<Notify>) -> Tool {
     let release = Arc::clone(release);
     Tool::new("steps", "Report and wait", move |cx: RequestContext| {
         let release = Arc::clone(&release);
@@ -32,7 +32,7 @@ fn steps(release: &Arc<Notify>) -> Tool {
     })
 }
 
-fn call_steps(id: i64) -> Value {
+pub(super) fn call_steps(id: i64) -> Value {
     let params = json!({"name": "steps", "arguments": {}, "_meta": {"progressToken": "t"}});
     request(id, "tools/call", params)
 }

@@ -2,4 +2,5 @@
 
 mod legacy;
 mod modern;
+mod nodes;
 mod peer;

@@ -1,0 +1,120 @@
+//! Sessions that were opened elsewhere, or before a restart: what is kept of one is what its client has said, and it is
+//! made again by saying it again.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use serde::Serialize;
+use serde_json::{json, value::RawValue};
+
+use crate::{
+    http::server::{
+        Principal, StreamableHttp,
+        endpoint::origin,
+        ladder::SESSION_ID,
+        session::{self, Session, log},
+    },
+    protocol::{
+        Method,
+        method::{Initialize, SetLevel, Subscribe, Unsubscribe},
+    },
+    session::Reply,
+    store::SessionRecord,
+    transport::Frame,
+};
+
+/// Whether what is kept of a session is another after this.
+pub(super) fn changes(method: &str) -> bool {
+    let methods = [SetLevel::NAME, Subscribe::NAME, Unsubscribe::NAME];
+    methods.contains(&method) || method == "notifications/initialized"
+}
+
+/// Keeps what a session is made of now.
+pub(super) async fn save(endpoint: &StreamableHttp, session: &Session) {
+    let (Some(store), Some(initialize)) = (&endpoint.settings.sessions, session.initialize())
+    else {
+        return;
+    };
+    let Some(revision) = session.revision() else {
+        return;
+    };
+    let peer = session.peer();
+    let mut record = SessionRecord::new(initialize.to_owned(), revision);
+    record.principal = session.principal().map(str::to_owned);
+    record.initialized = peer.callers().ready().is_some();
+    record.log_level = peer.log_gate().level();
+    record.subscribed = peer.subscribed_uris();
+    log(store.save(session.id(), record).await);
+}
+
+/// Makes the session that a request names, if it is kept for whom the request comes from.
+pub(super) async fn restore(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
+    let store = endpoint.settings.sessions.as_ref()?;
+    let id = parts.headers.get(SESSION_ID)?.to_str().ok()?;
+    let record = match store.load(id).await {
+        Ok(record) => record?,
+        Err(error) => {
+            log(Err(error));
+            return None;
+        }
+    };
+    let principal = parts.extensions.get().map(Principal::as_str);
+    if record.principal.as_deref() != principal {
+        return None;
+    }
+    let server = endpoint.choose(parts).ok()?;
+    let limit = endpoint.settings.limits.max_http_sessions;
+    let entered = endpoint.state.sessions.enter(limit)?;
+    let origin = origin(parts.clone());
+    let session = Session::new(server, id.into(), &origin, entered);
+    session.keep_initialize(record.initialize.clone());
+    say(&session, Initialize::NAME, &record.initialize, true).await;
+    if session.revision() != Some(record.revision) {
+        tracing::warn!("a session is not gone on with: it was of another revision");
+        session.connection().end();
+        return None;
+    }
+    if record.initialized {
+        say(&session, "notifications/initialized", &json!({}), false).await;
+    }
+    if let Some(level) = record.log_level {
+        say(&session, SetLevel::NAME, &json!({"level": level}), true).await;
+    }
+    for uri in record.subscribed {
+        say(&session, Subscribe::NAME, &json!({"uri": uri}), true).await;
+    }
+    Some(session::begin(endpoint, session))
+}
+
+/// Says again what the client has said, and waits until it is done. What is answered is known already.
+async fn say(session: &Arc<Session>, method: &str, params: &impl Serialize, is_request: bool) {
+    #[derive(Serialize)]
+    struct Message<'a, P> {
+        jsonrpc: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a str>,
+        method: &'a str,
+        params: &'a P,
+    }
+
+    let message = Message {
+        jsonrpc: "2.0",
+        id: is_request.then_some("again"),
+        method,
+        params,
+    };
+    let Ok(message) = serde_json::to_vec(&message) else {
+        return;
+    };
+    let branch = session.branch(session.origin());
+    branch.take(Frame::Message(&message));
+    let mut answer = Vec::new();
+    while is_request && branch.outbox.reply(&mut answer).await != Reply::Last {
+        answer.clear();
+    }
+}
+
+/// The params of `initialize`, as a record keeps them.
+pub(super) fn raw(params: &str) -> Option<Box<RawValue>> {
+    serde_json::from_str(params).ok()
+}
