@@ -12,6 +12,7 @@ pub(crate) fn run() -> Outcome {
             "format, benchmarks",
             &mut in_bench(&["fmt", "--all", "--check"]),
         ),
+        step::run("format, fuzzers", &mut format_fuzz()),
         step::run("script of the checks", &mut bash(&["-n", ".ci/run"])),
         clippy("clippy, all features", "--all-features"),
         clippy("clippy, no features", "--no-default-features"),
@@ -58,6 +59,13 @@ fn clippy_bench() -> Outcome {
 fn in_bench(args: &[&str]) -> Command {
     let mut command = cargo(args.iter().copied());
     command.current_dir(root().join("bench"));
+    command
+}
+
+/// Built they are not: a cfg of their own would build everything once more.
+fn format_fuzz() -> Command {
+    let mut command = cargo(["fmt", "--check"]);
+    command.current_dir(root().join("fuzz"));
     command
 }
 

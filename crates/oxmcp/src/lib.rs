@@ -115,6 +115,9 @@ mod client;
 mod codec;
 mod error;
 pub mod extension;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub mod http;
 mod json;

@@ -14,7 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["extension"],
     &["server", "client"],
     &["http"],
-    &["testing"],
+    &["testing", "fuzzing"],
 ];
 
 #[test]

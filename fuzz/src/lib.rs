@@ -1,0 +1,79 @@
+//! What is fuzzed: functions of bytes, which panic where something does not hold.
+
+pub use oxmcp::fuzzing::{batch, envelope, header_value, lines, sse, uri_template};
+use serde_json::{json, value::to_raw_value};
+
+/// The first line is a pattern, the rest is what it is held against.
+pub fn schema_pattern(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (pattern, subject) = text.split_once('\n').unwrap_or((&text, ""));
+    let Ok(schema) = oxmcp::Schema::from_json(json!({"type": "string", "pattern": pattern})) else {
+        return;
+    };
+    if let Ok(subject) = to_raw_value(subject) {
+        let _ = schema.validate(&subject);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*, sample::select};
+
+    use super::*;
+
+    /// Bytes that are full of what the targets look for.
+    fn data() -> impl Strategy<Value = Vec<u8>> {
+        let piece = select(vec![
+            "\n",
+            "\r",
+            "\r\n",
+            "\n\n",
+            "data",
+            "event",
+            "id",
+            "retry",
+            ":",
+            ": ",
+            "[",
+            "]",
+            "{",
+            "}",
+            ",",
+            "\"",
+            "\\u0041",
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}",
+            "\"params\":{\"_meta\":{}}",
+            "{+path}",
+            "{?a,b*}",
+            "file:///",
+            "%20",
+            "/",
+            "=?base64?",
+            "?=",
+            "aGk=",
+            "(a|b)*",
+            "(?=",
+            "\\p{L}",
+            "^",
+            "$",
+            "{2,9}",
+            "é",
+        ]);
+        let piece = prop_oneof![
+            9 => piece.prop_map(|text| text.as_bytes().to_vec()),
+            1 => vec(any::<u8>(), 0..6),
+        ];
+        vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn all_targets_take_anything(data in data()) {
+            for target in [batch, envelope, header_value, lines, schema_pattern, sse, uri_template] {
+                target(&data);
+            }
+        }
+    }
+}
