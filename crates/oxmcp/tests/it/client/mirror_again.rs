@@ -181,9 +181,9 @@ async fn calls_that_are_refused_at_once_share_one_list() {
 #[tokio::test(start_paused = true)]
 async fn progress_is_heard_of_the_second_call_too() {
     let (mut peer, _way, session) = session_of(&client()).await;
-    let (heard, mut hears) = tokio::sync::mpsc::unbounded_channel();
+    let (heard, mut hears) = tokio::sync::mpsc::channel(8);
     let call = session.call_tool("run", json!({"region": "r"}));
-    let call = call.on_progress(move |update| heard.send(update.progress).unwrap());
+    let call = call.on_progress(move |update| heard.try_send(update.progress).unwrap());
     let call = tokio::spawn(call.into_future());
     refuse_call(&mut peer).await;
     answer_list(&mut peer, &[tool("run", &json!("Region"))]).await;
