@@ -34,6 +34,7 @@ pub(crate) fn run(word: &str) -> Outcome {
         let server = parties.us.with_file_name("interop-server").into();
         let server = match client.over {
             Over::Stdio => vec![server],
+            Over::Sse => vec![server, "sse".into(), "127.0.0.1:{port}".into()],
             _ => vec![server, "http".into(), "127.0.0.1:{port}".into()],
         };
         their_client(client, "strict", &parties, server, client.waits)

@@ -2,14 +2,6 @@
 
 pub(crate) mod lines;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        unused_imports,
-        reason = "who reads and writes event streams comes next"
-    )
-)]
 pub(crate) mod sse;
 pub(crate) mod uri;
 pub(crate) mod uri_template;

@@ -92,6 +92,7 @@ impl Extensions {
 
     /// The headers of HTTP that repeat members of a method's params: the member, and the header.
     #[cfg(any(feature = "http-client", feature = "http-server"))]
+    #[cfg(feature = "http-server")]
     pub(crate) fn headers_of<'a>(
         &'a self,
         method: &'a str,

@@ -1,6 +1,6 @@
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -17,9 +17,10 @@ use crate::{
         peer::ServerPeer,
         registry::Feature,
         session::ServerSession,
+        sessions::WeakSession,
         subscription::Topics,
     },
-    session::{Connection, Pace, drive, keep_alive, middleware::MiddlewareLayer},
+    session::{Connection, Pace, drive, middleware::MiddlewareLayer},
     transport::Transport,
 };
 
@@ -43,23 +44,22 @@ use crate::{
 /// # let _ = run(server);
 /// ```
 #[derive(Clone)]
-pub struct Server(Arc<Core>);
+pub struct Server(pub(super) Arc<Core>);
 
-struct Core {
+/// What the clones of a server share.
+pub(super) struct Core {
     features: ArcSwap<Features>,
     /// Taken while a new state of the features is made. It holds the first thing that was wrong with them.
     problem: Mutex<Option<Error>>,
-    sessions: Mutex<Vec<WeakSession>>,
-    changes: Arc<Changes>,
+    pub(super) sessions: Mutex<Vec<WeakSession>>,
+    pub(super) changes: Arc<Changes>,
     /// How quick the middleware is, where there is any.
     pace: Arc<Pace>,
     /// The modern clients that made requests of late.
-    known: KnownCallers,
+    pub(super) known: KnownCallers,
     /// The subscriptions of requests that have no connection to stay on.
-    listens: Arc<Listens>,
+    pub(super) listens: Arc<Listens>,
 }
-
-pub(super) type WeakSession = (Weak<Connection>, Weak<ServerPeer>);
 
 impl Server {
     /// A server that offers nothing yet.
@@ -226,27 +226,6 @@ impl Server {
         }
     }
 
-    /// Tells the session what changes from now on.
-    pub(crate) fn remember(&self, session: &ServerSession) {
-        self.lock_sessions().push(session.downgrade());
-        self.will_tell();
-    }
-
-    /// Somebody within the current runtime wants to hear of changes.
-    pub(super) fn will_tell(&self) {
-        self.0.changes.connected();
-    }
-
-    /// The modern clients that made requests of late.
-    pub(super) fn known_callers(&self) -> &KnownCallers {
-        &self.0.known
-    }
-
-    /// The subscriptions of requests that have no connection to stay on.
-    pub(crate) fn listens(&self) -> &Arc<Listens> {
-        &self.0.listens
-    }
-
     /// Connects to a client and serves it until it disconnects. What runs then may finish, and every answer is written.
     ///
     /// # Errors
@@ -262,35 +241,12 @@ impl Server {
         result
     }
 
-    /// The sessions that are open now.
-    pub fn sessions(&self) -> impl Iterator<Item = ServerSession> + use<> {
-        let open: Vec<_> = self.lock_sessions().clone();
-        open.into_iter().filter_map(|(connection, peer)| {
-            let (connection, peer) = (connection.upgrade()?, peer.upgrade()?);
-            (!connection.is_ended()).then(|| ServerSession::new(connection, peer))
-        })
-    }
-
     pub(crate) fn features(&self) -> Guard<Arc<Features>> {
         self.0.features.load()
     }
 
     pub(crate) fn pace(&self) -> &Arc<Pace> {
         &self.0.pace
-    }
-
-    /// Forgets the session of a connection that has ended, and all others that are gone.
-    pub(crate) fn forget(&self, ended: &Arc<Connection>) {
-        let ended = Arc::downgrade(ended);
-        self.lock_sessions()
-            .retain(|(connection, _)| connection.strong_count() > 0 && !connection.ptr_eq(&ended));
-    }
-
-    /// Pings the client of a session that was just opened, where that is wanted.
-    pub(crate) fn watch(&self, connection: &Arc<Connection>) {
-        if let Some(interval) = self.features().keep_alive {
-            tokio::spawn(keep_alive(Arc::clone(connection), interval));
-        }
     }
 
     /// Adds features, each in place of one with the same id, and tells connected clients.
@@ -346,13 +302,6 @@ impl Server {
     fn lock_problem(&self) -> std::sync::MutexGuard<'_, Option<Error>> {
         self.0
             .problem
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_sessions(&self) -> std::sync::MutexGuard<'_, Vec<WeakSession>> {
-        self.0
-            .sessions
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }

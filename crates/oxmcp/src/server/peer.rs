@@ -9,8 +9,8 @@ use std::{
 use crate::{
     Error, ErrorCode, Limits, Result,
     json::Text,
-    jsonrpc::{Params, RawNotification},
-    protocol::{Method, Notification, RequestMeta, RequestParams, method},
+    jsonrpc::RawNotification,
+    protocol::{Notification, RequestMeta, RequestParams, method},
     server::{
         Server, ServerSession,
         callers::Callers,
@@ -18,27 +18,25 @@ use crate::{
         features::Features,
         listen::Listens,
         logging::LogGate,
-        methods, span,
+        methods,
         subscription::{Quota, Subscribed, Topics, release},
     },
     session::{
-        Arrival, Body, BoxFuture, Connection, ContextParts, Lane, Peer, RequestContext, Role, Side,
-        Work, guarded,
+        Arrival, BoxFuture, Connection, ContextParts, Lane, RequestContext, Role, Side,
         middleware::{Next, Request, Response},
-        respond_now, serve,
     },
 };
 
 /// A server at its end of one connection.
 pub(crate) struct ServerPeer {
-    server: Server,
-    callers: Callers,
+    pub(super) server: Server,
+    pub(super) callers: Callers,
     /// What modern requests subscribe to.
     listens: Arc<Listens>,
     /// Whether there is a connection for each request.
     is_stateless: bool,
     /// Why a request was refused before any handler saw it.
-    refused: OnceLock<ErrorCode>,
+    pub(super) refused: OnceLock<ErrorCode>,
     /// What the client hears of what is logged.
     log: LogGate,
     /// What the session that `initialize` opened subscribes to.
@@ -59,6 +57,7 @@ impl ServerPeer {
 
     /// For one modern request, which has a connection of its own. Nothing of it stays but its subscription, for as long as
     /// it is open.
+    #[cfg(feature = "http-server")]
     pub(crate) fn stateless(server: Server) -> Arc<Self> {
         let listens = Arc::clone(server.listens());
         Self::with(server, listens, true)
@@ -138,15 +137,9 @@ impl ServerPeer {
     }
 
     /// Why a request was refused before any handler saw it.
+    #[cfg(feature = "http-server")]
     pub(crate) fn refused(&self) -> Option<ErrorCode> {
         self.refused.get().copied()
-    }
-
-    /// Answers what no handler was asked.
-    fn refuse(&self, context: &ContextParts, error: Error) {
-        // The first is the one that answers: there is one request where this matters.
-        let _ = self.refused.set(error.code());
-        respond_now(context, Err(error));
     }
 
     /// Where notifications of extensions for a legacy client wait until they are sent.
@@ -174,81 +167,6 @@ impl ServerPeer {
         let mut context = ContextParts::new(connection, None, peer);
         context.meta = meta.and_then(RequestMeta::raw).map(Into::into);
         RequestContext::new(Arc::new(context))
-    }
-
-    fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
-        let Arrival {
-            id,
-            method,
-            params,
-            batch,
-        } = arrival;
-        let features = self.server.features();
-        let params = params.unwrap_or(&RequestParams::UNREAD);
-        let identified = params.check().and_then(|()| {
-            let peer = self.callers.identify(
-                self.server.known_callers(),
-                &features,
-                method,
-                &params.meta,
-            )?;
-            Ok((peer, params.meta.log_level()?))
-        });
-        let (peer, log_level) = match identified {
-            Ok(identified) => identified,
-            Err(error) => {
-                // Only a request that names a revision is refused for it, and who does that knows the modern errors.
-                let stranger = match error.code() {
-                    ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => Peer::modern_stranger(),
-                    _ => Peer::stranger(),
-                };
-                let mut context = ContextParts::new(connection, Some(id), Arc::new(stranger));
-                context.batch = batch;
-                return self.refuse(&context, error);
-            }
-        };
-        let mut context = ContextParts::new(connection, Some(id), peer);
-        context.batch = batch;
-        context.log_level = log_level;
-        context.progress_token = params.meta.progress_token();
-        context.meta = params.meta.raw().map(Into::into);
-        self.dispatch(&features, Arc::new(context), method, params);
-    }
-
-    fn dispatch(
-        &self,
-        features: &Features,
-        context: Arc<ContextParts>,
-        method: &str,
-        params: &RequestParams<'_>,
-    ) {
-        let cx = RequestContext::new(Arc::clone(&context));
-        if let Some(next) = features.incoming.next().cloned() {
-            let request = Request::incoming(cx, method, Some(params.whole));
-            // What a client sends next relies on the session that it opens, or on the level that it sets.
-            let settles = matches!(method, method::Initialize::NAME | method::SetLevel::NAME);
-            let hold = settles.then(|| context.connection.hold());
-            let future = Box::pin(async move {
-                let response = next.run(request).await;
-                drop(hold);
-                response.map(|response| Body::Json(response.into_text()))
-            });
-            let work = Work {
-                future,
-                pace: (!settles).then(|| Arc::clone(self.server.pace())),
-                begun: None,
-            };
-            let work = span::traced(work, &context, method, params);
-            return serve(context, work);
-        }
-        match guarded(|| methods::serve(self, features, cx, method, params)) {
-            Ok(methods::Served::Now(body)) => respond_now(&context, Ok(body)),
-            Ok(methods::Served::Later(work)) => {
-                let work = span::traced(work, &context, method, params);
-                serve(context, work);
-            }
-            Err(error) => self.refuse(&context, error),
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
         Project,
         method::{self, Ping},
     },
-    server::{Server, handle::WeakSession, peer::ServerPeer},
+    server::{Server, peer::ServerPeer, sessions::WeakSession},
     session::{CallOptions, Connection, Outcome, RequestContext},
 };
 

@@ -30,7 +30,7 @@ pub(crate) struct Connection {
     pub(crate) limits: Limits,
     pub(crate) outbox: Outbox,
     /// What this is a branch of.
-    trunk: Option<Arc<Connection>>,
+    trunk: Option<Arc<Self>>,
     /// Who sent what arrives here.
     origin: Origin,
     calls: Calls,

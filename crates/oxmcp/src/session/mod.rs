@@ -47,6 +47,7 @@ pub(crate) use context::{ContextParts, Peer};
 pub(crate) use deadline::after;
 pub(crate) use driver::drive;
 pub use failure::IntoError;
+#[cfg(feature = "http-client")]
 pub(crate) use failure::with_causes;
 pub use handler::{Handler, HandlerContext, HandlerFuture};
 pub(crate) use inflight::IdleWait;

@@ -97,6 +97,7 @@ impl Connection {
     }
 
     /// Takes a single message that has been parsed already.
+    #[cfg(feature = "http-server")]
     pub(crate) fn take_envelope(self: &Arc<Self>, envelope: Envelope<'_, RequestParams<'_>>) {
         self.dispatch(envelope, None);
     }

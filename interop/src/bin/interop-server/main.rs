@@ -1,10 +1,15 @@
-//! The server that clients of others talk to: `interop-server` over stdio, and `interop-server http ADDRESS` over HTTP.
+//! The server that clients of others talk to: `interop-server` over stdio, `interop-server http ADDRESS` over HTTP, and
+//! `interop-server sse ADDRESS` over that of 2024-11-05.
 
 mod features;
 
 use std::{env, io, sync::Arc, thread, time::Duration};
 
-use oxmcp::{JsonSchema, RequestContext, Server, Tool, ToolError, http::StreamableHttp, stdio};
+use oxmcp::{
+    JsonSchema, RequestContext, Server, Tool, ToolError,
+    http::{LegacySse, Serving, StreamableHttp},
+    stdio,
+};
 use serde::Deserialize;
 use tokio::{
     sync::{Notify, oneshot},
@@ -93,13 +98,19 @@ async fn main() -> oxmcp::Result<()> {
     })])?;
     let server = waiting(features::offer(server)?)?;
     let args: Vec<String> = env::args().skip(1).collect();
-    match args.as_slice() {
-        [] => server.run(stdio()).await,
-        [http, address] if http == "http" => serve(server, address).await,
-        _ => Err(oxmcp::Error::internal(
-            "usage: interop-server [http ADDRESS]",
-        )),
-    }
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    let serving = match args.as_slice() {
+        [] => return server.run(stdio()).await,
+        ["http", address] => StreamableHttp::from(server).serve(address).await?,
+        ["sse", address] => LegacySse::from(server).serve(address).await?,
+        _ => {
+            return Err(oxmcp::Error::internal(
+                "usage: interop-server [http|sse ADDRESS]",
+            ));
+        }
+    };
+    until_the_end(serving).await;
+    Ok(())
 }
 
 fn waiting(server: Server) -> oxmcp::Result<Server> {
@@ -120,14 +131,12 @@ fn waiting(server: Server) -> oxmcp::Result<Server> {
 }
 
 /// Serves until standard input ends.
-async fn serve(server: Server, address: &str) -> oxmcp::Result<()> {
+async fn until_the_end(serving: Serving) {
     let (end, ended) = oneshot::channel();
     thread::spawn(move || {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         end.send(())
     });
-    let serving = StreamableHttp::from(server).serve(address).await?;
     let _ = ended.await;
     serving.close().await;
-    Ok(())
 }

@@ -110,6 +110,7 @@ impl Decoder {
     }
 
     /// The last id that the stream has named with an event, or by itself. Empty where there was none.
+    #[cfg(test)]
     pub(crate) fn id(&self) -> &str {
         &self.id
     }

@@ -9,6 +9,8 @@ mod encoder;
 mod tests;
 
 #[cfg(any(feature = "http-client", test))]
-pub(crate) use decoder::{Decoder, Event, Item, Overlong};
+pub(crate) use decoder::{Decoder, Item};
+#[cfg(test)]
+pub(crate) use decoder::{Event, Overlong};
 #[cfg(any(feature = "http-server", test))]
 pub(crate) use encoder::{Outgoing, write_comment};

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use http::{Method, Request, Response, StatusCode, request::Parts};
+use http::{Request, Response, request::Parts};
 use http_body::Body;
 use tokio::{
     net::{TcpListener, ToSocketAddrs},
@@ -20,20 +20,16 @@ use tokio::{
 use tower_service::Service;
 
 use crate::{
-    Error, Limits, Result, Revision, Server,
+    Error, Limits, Result, Server,
     http::server::{
-        Principal, ResponseBody, answer, body, get,
-        ladder::{self, Policy, SESSION_ID},
+        ResponseBody,
+        ladder::Policy,
         open::Open,
-        post,
-        restore::restore,
         serve::{Serving, serve},
-        session::Session,
         sessions::Sessions,
-        sse_2024::{Choose, LegacySse, SseSessions, is_message},
+        sse_2024::{Choose, LegacySse, SseSessions},
     },
-    protocol::http_headers::names::MCP_PROTOCOL_VERSION,
-    session::{CancelSignal, Origin},
+    session::CancelSignal,
     store::{AnyEventStore, AnySessionStore, EventStore, MemoryEventStore, SessionStore},
 };
 
@@ -79,7 +75,7 @@ pub struct StreamableHttp {
 /// What was set before the first request came.
 #[derive(Clone)]
 pub(super) struct Settings {
-    choose: Choose,
+    pub(super) choose: Choose,
     pub(super) policy: Policy,
     pub(super) limits: Limits,
     pub(super) events: Option<Arc<dyn AnyEventStore>>,
@@ -91,7 +87,7 @@ pub(super) struct Settings {
 pub(super) struct State {
     pub(super) sessions: Sessions,
     /// Those of clients that know no transport but that of 2024-11-05.
-    sse: Arc<SseSessions>,
+    pub(super) sse: Arc<SseSessions>,
     /// The streams that clients got by GET.
     pub(super) streams: Arc<Open>,
     /// The requests that are being answered.
@@ -223,7 +219,7 @@ impl StreamableHttp {
     }
 
     /// The same for clients that know no transport but that of 2024-11-05.
-    fn sse(&self) -> LegacySse {
+    pub(super) fn sse(&self) -> LegacySse {
         let Settings {
             choose,
             policy,
@@ -231,122 +227,6 @@ impl StreamableHttp {
             ..
         } = &*self.settings;
         LegacySse::within(choose, policy, limits, &self.state.sse)
-    }
-
-    /// The server for a request that is not of a session.
-    pub(super) fn choose(&self, parts: &Parts) -> Result<Server, Box<Response<ResponseBody>>> {
-        let refuse = |status, why: &Error| Err(Box::new(answer::refuse(status, None, why)));
-        let Some(server) = (self.settings.choose)(parts) else {
-            let why = Error::invalid_request("nothing is served here for this request");
-            return refuse(StatusCode::BAD_REQUEST, &why);
-        };
-        if let Err(error) = self.settings.policy.check().and_then(|()| server.check()) {
-            tracing::error!(%error, "the server or its endpoint was put together wrongly");
-            let why = Error::internal("the server was put together wrongly; its log says how");
-            return refuse(StatusCode::INTERNAL_SERVER_ERROR, &why);
-        }
-        Ok(server)
-    }
-
-    /// The server for a request: that of its session, where it has one.
-    fn server(
-        &self,
-        parts: &Parts,
-        session: Option<&Arc<Session>>,
-    ) -> Result<Server, Box<Response<ResponseBody>>> {
-        match session {
-            Some(session) => Ok(session.peer().server().clone()),
-            None => self.choose(parts),
-        }
-    }
-
-    async fn respond<B>(self, request: Request<B>) -> Response<ResponseBody>
-    where
-        B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
-    {
-        if is_2024(&request) {
-            let response = self.sse().respond(request).await;
-            return response.unwrap_or_else(|refused| *refused);
-        }
-        let (parts, body) = request.into_parts();
-        let limit = self.settings.limits.max_http_body_bytes;
-        if let Err(refusal) = ladder::head(&self.settings.policy, limit, &parts) {
-            return refusal.response(None);
-        }
-        if self.state.closing.is_set() {
-            let why = Error::internal("the endpoint is being closed; try another time");
-            return answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why);
-        }
-        let session = match find(&self, &parts) {
-            Some(session) => Some(session),
-            None => restore(&self, &parts).await,
-        };
-        let server = match self.server(&parts, session.as_ref()) {
-            Ok(server) => server,
-            Err(response) => return *response,
-        };
-        let asked = Asked {
-            endpoint: self,
-            server,
-            session,
-            parts,
-        };
-        match asked.parts.method {
-            Method::GET => get::get(asked).await,
-            Method::DELETE => get::delete(asked).await,
-            _ => match body::read(body, limit).await {
-                Ok(body) => post::post(asked, body).await,
-                Err(response) => *response,
-            },
-        }
-    }
-}
-
-/// A request whose head has been looked at.
-pub(super) struct Asked {
-    pub(super) endpoint: StreamableHttp,
-    pub(super) server: Server,
-    /// The session that it names, if it belongs to whom the request comes from.
-    pub(super) session: Option<Arc<Session>>,
-    pub(super) parts: Parts,
-}
-
-impl Asked {
-    /// Whether it names a session, be there one or not.
-    pub(super) fn names_session(&self) -> bool {
-        self.parts.headers.contains_key(SESSION_ID)
-    }
-}
-
-/// The session that a request names, if it belongs to whom it comes from.
-fn find(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
-    let id = parts.headers.get(SESSION_ID)?.to_str().ok()?;
-    let principal = parts.extensions.get().map(Principal::as_str);
-    endpoint.state.sessions.find(id, principal)
-}
-
-/// Whether a request is of the transport of 2024-11-05: a GET that names no session opens one, and a POST names it in its URI.
-fn is_2024<B>(request: &Request<B>) -> bool {
-    let headers = request.headers();
-    match *request.method() {
-        Method::GET => {
-            let version = headers.get(MCP_PROTOCOL_VERSION);
-            let version = version.and_then(|version| version.to_str().ok()?.parse().ok());
-            !headers.contains_key(SESSION_ID)
-                && !version.is_some_and(Revision::is_modern)
-                && ladder::accepts(headers, "text", "event-stream")
-        }
-        Method::POST => is_message(request.uri().query()),
-        _ => false,
-    }
-}
-
-/// What a transport knows of who sends a request.
-pub(super) fn origin(parts: Parts) -> Origin {
-    let principal = parts.extensions.get().map(Principal::shared);
-    Origin {
-        principal,
-        request: Some(Arc::new(parts)),
     }
 }
 

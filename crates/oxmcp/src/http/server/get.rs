@@ -10,11 +10,12 @@ use crate::{
     Error,
     http::server::{
         ResponseBody, answer,
-        endpoint::Asked,
         ladder::{LAST_EVENT_ID, Refusal},
         legacy::no_session,
+        pump::replayed,
+        respond::Asked,
         session::log,
-        streams::{self, Opening, Purpose, REPLAYED, purpose, replayed},
+        streams::{self, Opening, Purpose, REPLAYED, purpose},
     },
     store::{AnyEventStore, EventId, Replay},
 };

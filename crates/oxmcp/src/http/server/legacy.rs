@@ -13,9 +13,9 @@ use crate::{
     Error,
     http::server::{
         ResponseBody, StreamableHttp, answer,
-        endpoint::{Asked, origin},
         events::{KEEP_ALIVE, messages},
         ladder::SESSION_ID,
+        respond::{Asked, origin},
         restore,
         session::{self, InUse, Session},
         streams::{self, Opening, Purpose},

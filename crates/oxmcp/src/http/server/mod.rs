@@ -12,6 +12,8 @@ mod legacy;
 mod open;
 mod post;
 mod principal;
+mod pump;
+mod respond;
 mod restore;
 mod serve;
 mod session;

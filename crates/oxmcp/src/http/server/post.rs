@@ -8,10 +8,10 @@ use http::{Response, StatusCode};
 use crate::{
     http::server::{
         ResponseBody, answer,
-        endpoint::{Asked, origin},
         exchange::Exchange,
         ladder::{self, Admitted, Refusal},
         legacy::{self, Posted},
+        respond::{Asked, origin},
         restore,
     },
     jsonrpc::{Envelope, Params, RequestId},

@@ -10,8 +10,8 @@ use serde_json::{json, value::RawValue};
 use crate::{
     http::server::{
         Principal, StreamableHttp,
-        endpoint::origin,
         ladder::SESSION_ID,
+        respond::origin,
         session::{self, Session, log},
     },
     protocol::{

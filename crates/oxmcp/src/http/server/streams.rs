@@ -12,21 +12,17 @@ use std::{
 use bytes::Bytes;
 use futures_util::stream;
 use http::Response;
-use tokio::{
-    select,
-    sync::mpsc,
-    time::{Instant, sleep_until},
-};
+use tokio::sync::mpsc;
 
 use crate::{
     http::server::{
         ResponseBody, answer,
-        events::{COMMENT, KEEP_ALIVE, event, messages, retry_event},
         open::Entered,
-        session::{InUse, Numbers, Session, log},
+        pump::Pump,
+        session::{Numbers, Session},
     },
     session::{Connection, Reply},
-    store::{AnyEventStore, EventId, Replay},
+    store::AnyEventStore,
 };
 
 /// How many parts of a stream may wait for its reader: behind them the outbox fills, and then whoever sends waits.
@@ -50,10 +46,10 @@ struct Live {
 
 /// Who wants to read a stream from there on.
 #[derive(Debug)]
-struct Reader {
-    sink: mpsc::Sender<Bytes>,
+pub(super) struct Reader {
+    pub(super) sink: mpsc::Sender<Bytes>,
     /// The index of the last event that it has.
-    seen: u64,
+    pub(super) seen: u64,
 }
 
 /// What a stream is for.
@@ -103,7 +99,8 @@ impl Streams {
         Some((name, readers))
     }
 
-    fn leave(&self, name: &str) {
+    /// Nobody sends on it any more.
+    pub(super) fn leave(&self, name: &str) {
         let mut live = self.lock();
         live.readers.remove(name);
         if live.standing.as_deref() == Some(name) {
@@ -116,7 +113,7 @@ impl Streams {
     }
 }
 
-type Registered = mpsc::Receiver<Reader>;
+pub(super) type Registered = mpsc::Receiver<Reader>;
 
 /// What a stream with this name was for.
 pub(super) fn purpose(name: &str) -> Purpose {
@@ -176,197 +173,4 @@ pub(super) fn begin(
     let seen = opening.resumed.map(|(_, seen)| seen);
     tokio::spawn(pump.run(seen, opening.reply));
     Some(body)
-}
-
-/// What sends on one stream.
-struct Pump {
-    session: Arc<Session>,
-    name: Box<str>,
-    purpose: Purpose,
-    connection: Arc<Connection>,
-    store: Option<Arc<dyn AnyEventStore>>,
-    readers: Registered,
-    /// Who reads it. Nobody, while the client is away.
-    sink: Option<mpsc::Sender<Bytes>>,
-    buffer: Vec<u8>,
-    #[expect(dead_code, reason = "the session lasts for as long as it is here")]
-    in_use: InUse,
-}
-
-/// What a pump has to do.
-enum Todo {
-    Send(Reply),
-    Replay(Reader),
-    /// Nothing has happened for a while.
-    Comment,
-    /// Whoever read it is gone.
-    Gone,
-}
-
-impl Pump {
-    async fn run(mut self, seen: Option<u64>, mut first: Option<Reply>) {
-        match (seen, self.purpose) {
-            (Some(seen), _) => self.replay(seen).await,
-            (None, Purpose::Request) => self.prime().await,
-            // The head of the response must not wait for the first message.
-            (None, Purpose::Standing) => self.hand(COMMENT.into()).await,
-        }
-        loop {
-            let todo = match first.take() {
-                Some(reply) => Todo::Send(reply),
-                None => self.next().await,
-            };
-            match todo {
-                Todo::Send(reply) => {
-                    self.send().await;
-                    match reply {
-                        Reply::More => {}
-                        Reply::Part(retry) => self.part(retry).await,
-                        Reply::Last => break,
-                    }
-                }
-                Todo::Replay(reader) => {
-                    self.sink = Some(reader.sink);
-                    self.replay(reader.seen).await;
-                }
-                Todo::Comment => self.hand(COMMENT.into()).await,
-                Todo::Gone if self.purpose == Purpose::Standing => break,
-                Todo::Gone => self.sink = None,
-            }
-        }
-        if self.purpose == Purpose::Request
-            && let Some(store) = &self.store
-        {
-            log(store.end(self.session.id(), &self.name).await);
-        }
-    }
-
-    async fn next(&mut self) -> Todo {
-        let comment = Instant::now() + KEEP_ALIVE;
-        let sink = self.sink.clone();
-        select! {
-            biased;
-            Some(reader) = self.readers.recv() => Todo::Replay(reader),
-            () = gone(self.purpose, sink.as_ref()) => Todo::Gone,
-            reply = self.connection.outbox.reply(&mut self.buffer) => Todo::Send(reply),
-            () = sleep_until(comment), if sink.is_some() => Todo::Comment,
-        }
-    }
-
-    /// Sends what was taken from the outbox.
-    async fn send(&mut self) {
-        let taken = std::mem::take(&mut self.buffer);
-        let mut out = Vec::new();
-        for message in messages(&taken) {
-            let id = self.keep(Bytes::copy_from_slice(message)).await;
-            event(&mut out, id.as_deref(), message);
-        }
-        self.buffer = taken;
-        self.buffer.clear();
-        self.hand(out).await;
-    }
-
-    /// Keeps an event, and returns its id.
-    async fn keep(&self, data: Bytes) -> Option<String> {
-        let store = self.store.as_ref()?;
-        match store.append(self.session.id(), &self.name, data).await {
-            Ok(index) => EventId::new(&self.name, index).map(|id| id.to_string()),
-            Err(error) => {
-                tracing::warn!(%error, "an event is not kept: the client cannot ask for it again");
-                None
-            }
-        }
-    }
-
-    /// Gives the client an id to come back with, before there is anything to send.
-    async fn prime(&mut self) {
-        let polls = self.session.revision().is_some_and(|it| it.has_polling());
-        if polls && let Some(id) = self.keep(Bytes::new()).await {
-            let mut out = Vec::new();
-            event(&mut out, Some(&id), b"");
-            self.hand(out).await;
-        }
-    }
-
-    /// Ends the stream for now: the client comes back for the rest.
-    async fn part(&mut self, retry: std::time::Duration) {
-        let id = self.keep(Bytes::new()).await;
-        if id.is_some() {
-            self.hand(retry_event(id.as_deref(), retry)).await;
-            self.sink = None;
-        }
-    }
-
-    /// Gives the new reader what it has not seen.
-    async fn replay(&mut self, mut seen: u64) {
-        let Some(store) = self.store.clone() else {
-            return;
-        };
-        loop {
-            let found = store
-                .after(self.session.id(), &self.name, seen, REPLAYED)
-                .await;
-            let events = match found {
-                Ok(Replay::Events { events, .. }) => events,
-                Ok(Replay::Lost) => return self.sink = None,
-                Err(error) => {
-                    log(Err(error));
-                    return self.sink = None;
-                }
-            };
-            if events.is_empty() {
-                return;
-            }
-            self.hand(replayed(&self.name, &mut seen, &events)).await;
-        }
-    }
-
-    /// Hands a part of the stream to its reader. One that is slow holds up this stream alone; one that comes again is not
-    /// made to wait for itself.
-    async fn hand(&mut self, out: Vec<u8>) {
-        let Some(sink) = self.sink.clone().filter(|_| !out.is_empty()) else {
-            return;
-        };
-        select! {
-            biased;
-            sent = sink.send(out.into()) => {
-                if sent.is_err() {
-                    self.sink = None;
-                }
-            }
-            Some(reader) = self.readers.recv() => {
-                self.sink = Some(reader.sink);
-                Box::pin(self.replay(reader.seen)).await;
-            }
-        }
-    }
-}
-
-impl Drop for Pump {
-    fn drop(&mut self) {
-        self.session.streams.leave(&self.name);
-        if !Arc::ptr_eq(&self.connection, self.session.connection()) {
-            self.connection.outbox.close();
-        }
-    }
-}
-
-/// Waits until nobody reads any more, where somebody does or must.
-async fn gone(purpose: Purpose, sink: Option<&mpsc::Sender<Bytes>>) {
-    match (sink, purpose) {
-        (Some(sink), _) => sink.closed().await,
-        (None, Purpose::Standing) => {}
-        (None, Purpose::Request) => std::future::pending().await,
-    }
-}
-
-/// Events that are sent again. `seen` counts them.
-pub(super) fn replayed(stream: &str, seen: &mut u64, events: &[Bytes]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for data in events {
-        *seen += 1;
-        let id = EventId::new(stream, *seen).map(|id| id.to_string());
-        event(&mut out, id.as_deref(), data);
-    }
-    out
 }

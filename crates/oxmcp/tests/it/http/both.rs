@@ -44,10 +44,10 @@ async fn every_revision_is_spoken_under_one_url() {
             .unwrap();
         assert_eq!(sum, 3.0);
         let mut seen = Vec::new();
-        let (sender, mut steps) = tokio::sync::mpsc::unbounded_channel();
+        let (sender, mut steps) = tokio::sync::mpsc::channel(1000);
         let done = session
             .call_tool("steps", json!({}))
-            .on_progress(move |progress| sender.send(progress.progress).unwrap())
+            .on_progress(move |progress| sender.try_send(progress.progress).unwrap())
             .await
             .unwrap();
         assert!(!done.is_error);
@@ -103,11 +103,11 @@ async fn a_tool_asks_the_user_in_every_revision_that_can() {
 async fn what_changes_is_told_in_both_eras() {
     let server = calculator();
     let (_serving, url) = serve(&server).await;
-    let (sender, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, mut told) = tokio::sync::mpsc::channel(1000);
     let legacy = Client::new("both", "1")
         .revisions([Revision::LATEST_LEGACY])
         .on_tools_changed(move |_session| {
-            sender.send(()).unwrap();
+            sender.try_send(()).unwrap();
             async {}
         })
         .connect(Endpoint::new(&url))

@@ -2,7 +2,7 @@
 
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
-use crate::http::server::ResponseBody;
+use crate::{Error, http::server::ResponseBody};
 
 /// A proxy must not hold back the events of a stream until it has many.
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -42,5 +42,33 @@ pub(super) fn unknown() -> Refused {
     refuse(
         StatusCode::NOT_FOUND,
         "there is no such session; open a stream with GET for a new one",
+    )
+}
+
+/// Another method of HTTP.
+pub(super) fn not_allowed() -> Refused {
+    let mut refused = refuse(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "GET opens a stream of events, and POST sends a message to its session",
+    );
+    let allowed = HeaderValue::from_static("GET, POST");
+    refused.headers_mut().insert(header::ALLOW, allowed);
+    refused
+}
+
+/// Nothing is begun any more.
+pub(super) fn closing() -> Refused {
+    refuse(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the service is being closed; try another time",
+    )
+}
+
+/// What went wrong on this side is told to its log.
+pub(super) fn failed(error: &Error) -> Refused {
+    tracing::error!(%error, "no session can be opened");
+    refuse(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "the server failed; its log says how",
     )
 }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use http::{Method, Request, Response, StatusCode, request::Parts};
 use http_body::Body;
 use tokio::{
     net::{TcpListener, ToSocketAddrs},
@@ -216,7 +216,7 @@ impl LegacySse {
         match parts.method {
             Method::GET => self.open(parts).await,
             Method::POST => self.post(&parts, body).await,
-            _ => Err(not_allowed()),
+            _ => Err(responses::not_allowed()),
         }
     }
 
@@ -251,7 +251,7 @@ impl LegacySse {
     /// Opens a session.
     async fn open(&self, parts: Parts) -> Result<Response<ResponseBody>, Refused> {
         if self.sessions.is_closing() {
-            return Err(closing());
+            return Err(responses::closing());
         }
         let Some(place) = self.sessions.enter(self.settings.limits.max_http_sessions) else {
             return Err(refuse(
@@ -269,12 +269,12 @@ impl LegacySse {
         if revisions.iter().all(|revision| revision.is_modern()) {
             return Err(Box::new(ladder::Refusal::no_stream().response(None)));
         }
-        let id = new_id().map_err(|error| failed(&error))?;
+        let id = new_id().map_err(|error| responses::failed(&error))?;
         let endpoint = query::endpoint(&self.settings.messages, &id);
         let (transport, inbox, response) = SseTransport::open(&endpoint);
         let principal = parts.extensions.get::<Principal>().cloned();
         let session = connect(&server, transport, parts).await;
-        let session = session.map_err(|error| failed(&error))?;
+        let session = session.map_err(|error| responses::failed(&error))?;
         let open = Open {
             inbox,
             session,
@@ -283,7 +283,7 @@ impl LegacySse {
         if self.sessions.keep(&id, open, place) {
             Ok(response)
         } else {
-            Err(closing())
+            Err(responses::closing())
         }
     }
 }
@@ -308,32 +308,6 @@ async fn connect(
     server.remember(&session);
     tokio::spawn(drive(connection, read, write));
     Ok(session)
-}
-
-fn not_allowed() -> Refused {
-    let mut refused = refuse(
-        StatusCode::METHOD_NOT_ALLOWED,
-        "GET opens a stream of events, and POST sends a message to its session",
-    );
-    let allowed = HeaderValue::from_static("GET, POST");
-    refused.headers_mut().insert(header::ALLOW, allowed);
-    refused
-}
-
-fn closing() -> Refused {
-    refuse(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "the service is being closed; try another time",
-    )
-}
-
-/// What went wrong on this side is told to its log.
-fn failed(error: &crate::Error) -> Refused {
-    tracing::error!(%error, "no session can be opened");
-    refuse(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "the server failed; its log says how",
-    )
 }
 
 impl<B> Service<Request<B>> for LegacySse

@@ -151,7 +151,7 @@ async fn a_log_shows_calls_that_fail() {
     let lines = Arc::<Mutex<Vec<String>>>::default();
     let log = Arc::clone(&lines);
     let logging = Logging::with(endpoint, move |line| {
-        log.lock().unwrap().push(line.to_owned())
+        log.lock().unwrap().push(line.to_owned());
     });
     let client = modern();
     let (session, ()) = both(client.connect(logging), async {

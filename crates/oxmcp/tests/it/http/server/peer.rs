@@ -115,6 +115,7 @@ impl Session {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
 pub(crate) fn initialize(version: &str, capabilities: Value) -> Value {
     request(
         0,
