@@ -367,3 +367,50 @@ fn unix_socket() {
 fn custom_transport() {
     assert_eq!(prints(("custom_transport", &[])), "Hello, Ferris!\n");
 }
+
+#[cfg(all(feature = "http-client", feature = "http-server"))]
+mod over_http {
+    use std::{
+        io::{BufRead, BufReader},
+        process::{Child, Command, Stdio},
+    };
+
+    use super::{prints, program};
+
+    /// A program that is killed in the end, whatever the test comes to.
+    struct Running(Child);
+
+    impl Drop for Running {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn http_server_and_client() {
+        let (name, address) = ("http_server", "127.0.0.1:0");
+        let mut command = Command::new(program(name));
+        let mut server = Running(command.arg(address).stdout(Stdio::piped()).spawn().unwrap());
+        let mut url = String::new();
+        let output = server.0.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut url).unwrap();
+
+        insta::assert_snapshot!(prints(("http_client", &[url.trim()])), @r"
+        It speaks MCP 2026-07-28.
+        brew: Brew tea, one cup at a time
+          1/3
+          2/3
+          3/3
+        => 3 cups of tea
+        ");
+    }
+
+    #[test]
+    fn axum() {
+        insta::assert_snapshot!(prints(("axum", &[])), @r"
+        /health: all is well
+        /mcp: 3 / 4 => 0.75
+        ");
+    }
+}

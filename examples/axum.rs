@@ -1,0 +1,80 @@
+//! The endpoint in an axum app, beside other routes. It is a tower service, so any framework that speaks tower will do.
+//!
+//! `cargo run --example axum --features http-server,http-client`
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+use std::{error::Error, net::SocketAddr};
+
+use axum::{Router, routing::get, serve::ListenerExt};
+use oxmcp::{
+    Client, JsonSchema, Server, Tool, ToolError,
+    http::{Endpoint, StreamableHttp},
+};
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+};
+
+#[derive(serde::Deserialize, JsonSchema)]
+struct Pair {
+    /// the dividend
+    a: f64,
+    /// the divisor
+    b: f64,
+}
+
+async fn divide(Pair { a, b }: Pair) -> Result<f64, ToolError> {
+    if b == 0.0 {
+        return Err(ToolError::new("b must not be 0"));
+    }
+    Ok(a / b)
+}
+
+fn app(endpoint: StreamableHttp) -> Router {
+    Router::new()
+        .route("/health", get(|| async { "all is well" }))
+        .route_service("/mcp", endpoint)
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let server =
+        Server::new("calculator", "1.0.0").tool(Tool::new("divide", "Divide a by b", divide));
+    // Each request, and each session, is served by what this returns: here always the same.
+    let endpoint = StreamableHttp::new(move |_request| server.clone());
+
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    // Otherwise the system may keep a small packet back until it has more of them.
+    let listener = listener.tap_io(|socket| {
+        let _ = socket.set_nodelay(true);
+    });
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = axum::serve(listener, app(endpoint.clone()))
+        .with_graceful_shutdown(async { stopped.await.unwrap_or_default() });
+    let serving = tokio::spawn(serving.into_future());
+
+    println!("/health: {}", health(address).await?);
+    let session = Client::new("example", "1.0.0")
+        .connect(Endpoint::new(format!("http://{address}/mcp")))
+        .await?;
+    let call = session.call_tool("divide", json!({"a": 3, "b": 4}));
+    println!("/mcp: 3 / 4 => {}", call.structured::<f64>().await?);
+    session.close().await?;
+
+    // First the endpoint, which ends the streams of its clients: axum waits for them.
+    endpoint.close().await;
+    stop.send(()).map_err(|()| "the app has stopped")?;
+    Ok(serving.await??)
+}
+
+async fn health(address: SocketAddr) -> Result<String, Box<dyn Error>> {
+    let mut socket = TcpStream::connect(address).await?;
+    socket.write_all(b"GET /health HTTP/1.0\r\n\r\n").await?;
+    let mut response = String::new();
+    socket.read_to_string(&mut response).await?;
+    let (_head, body) = response.split_once("\r\n\r\n").ok_or("no body")?;
+    Ok(body.to_owned())
+}
