@@ -1,10 +1,10 @@
-//! `bench-client stdio [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [rt=multi|current] -- SERVER ARGS...`:
+//! `bench-client stdio|http [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [rt=multi|current] URL|-- SERVER ARGS...`:
 //! keeps calls of `add` in flight and prints one line of JSON.
 
 use std::{error::Error, process::ExitCode};
 
 use bench_support::{Era, Options, Report, keep_in_flight};
-use oxmcp::{Client, Command, Revision};
+use oxmcp::{Client, Command, Revision, http::Endpoint};
 use serde_json::json;
 
 fn main() -> ExitCode {
@@ -12,15 +12,17 @@ fn main() -> ExitCode {
 }
 
 async fn measure(options: Options) -> Result<Report, Box<dyn Error + Send + Sync>> {
-    let (program, args) = options.server.split_first().ok_or("no server")?;
     let revision = match options.era {
         Era::Legacy => Revision::V2025_11_25,
         Era::Modern => Revision::V2026_07_28,
     };
-    let session = Client::new("bench", "1.0.0")
-        .revisions([revision])
-        .connect(Command::new(program).args(args))
-        .await?;
+    let client = Client::new("bench", "1.0.0").revisions([revision]);
+    let session = if let Some(url) = &options.url {
+        client.connect(Endpoint::new(url)).await?
+    } else {
+        let (program, args) = options.server.split_first().ok_or("no server")?;
+        client.connect(Command::new(program).args(args)).await?
+    };
     let calls = session.clone();
     let report = keep_in_flight(&options, move |a| {
         let session = calls.clone();

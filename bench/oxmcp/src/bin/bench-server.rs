@@ -1,8 +1,8 @@
-//! `bench-server stdio [rt=multi|current]`: the tools of the benchmark, written as the documentation has it.
+//! `bench-server stdio [rt=multi|current]`, or `bench-server http ADDRESS [rt=multi|current]`: the tools of the benchmark, written as the documentation has it.
 
 use std::process::ExitCode;
 
-use oxmcp::{RequestContext, Server, Tool, stdio};
+use oxmcp::{RequestContext, Server, Tool, http::StreamableHttp, stdio};
 
 #[derive(serde::Deserialize, oxmcp::JsonSchema)]
 struct Pair {
@@ -45,26 +45,38 @@ fn server() -> Server {
     })
 }
 
+async fn serve(address: Option<&str>) -> oxmcp::Result<()> {
+    match address {
+        Some(address) => {
+            StreamableHttp::from(server()).serve(address).await?.await;
+            Ok(())
+        }
+        None => server().run(stdio()).await,
+    }
+}
+
 #[tokio::main]
-async fn run() -> oxmcp::Result<()> {
-    server().run(stdio()).await
+async fn run(address: Option<&str>) -> oxmcp::Result<()> {
+    serve(address).await
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn run_on_one_thread() -> oxmcp::Result<()> {
-    server().run(stdio()).await
+async fn run_on_one_thread(address: Option<&str>) -> oxmcp::Result<()> {
+    serve(address).await
 }
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let outcome = match args.as_slice() {
-        ["stdio"] | ["stdio", "rt=multi"] => run(),
-        ["stdio", "rt=current"] => run_on_one_thread(),
-        _ => {
-            eprintln!("usage: bench-server stdio [rt=multi|current]");
-            return ExitCode::FAILURE;
-        }
+    let (address, runtime) = match args.as_slice() {
+        ["stdio", rest @ ..] => (None, rest),
+        ["http", address, rest @ ..] => (Some(*address), rest),
+        _ => return usage(),
+    };
+    let outcome = match runtime {
+        [] | ["rt=multi"] => run(address),
+        ["rt=current"] => run_on_one_thread(address),
+        _ => return usage(),
     };
     if let Err(e) = &outcome {
         eprintln!("bench-server: {e}");
@@ -74,4 +86,9 @@ fn main() -> ExitCode {
     } else {
         ExitCode::FAILURE
     }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: bench-server stdio|http ADDRESS [rt=multi|current]");
+    ExitCode::FAILURE
 }
