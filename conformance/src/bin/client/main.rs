@@ -1,0 +1,62 @@
+//! The client that the official conformance suite starts: `conformance-client URL`. What it is to do it is told by variables:
+//!
+//! | `MCP_CONFORMANCE_…` | |
+//! |---|---|
+//! | `SCENARIO` | the name of the scenario |
+//! | `PROTOCOL_VERSION` | the revision to speak |
+//! | `CONTEXT` | what some scenarios need beside, as JSON |
+//!
+//! It ends with status 0 when all was done.
+#![expect(clippy::print_stderr, reason = "a program for the terminal")]
+
+mod scenarios;
+
+use std::{env, error::Error, process::ExitCode, time::Duration};
+
+use oxmcp::{Accept, Client, Revision, http::Endpoint, protocol::ElicitFormParams};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+/// Less than the 30 seconds after which the suite ends the shell that it started this in, and nothing else.
+const LIMIT: Duration = Duration::from_secs(25);
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let failure = match timeout(LIMIT, run()).await {
+        Ok(Ok(())) => return ExitCode::SUCCESS,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("it took longer than {} s", LIMIT.as_secs()),
+    };
+    eprintln!("conformance-client: {failure}");
+    ExitCode::FAILURE
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let url = env::args().nth(1).ok_or("usage: conformance-client URL")?;
+    let scenario = variable("SCENARIO")?;
+    let revision: Revision = variable("PROTOCOL_VERSION")?.parse()?;
+    let context = variable("CONTEXT").map_or(Ok(Value::Null), |context| context.parse())?;
+
+    let client = Client::new("oxmcp-conformance", env!("CARGO_PKG_VERSION"))
+        .revisions([revision])
+        .on_elicit(agree);
+    let session = client.connect(Endpoint::new(url)).await?;
+    scenarios::run(&scenario, &session, &context).await?;
+    session.close().await?;
+    Ok(())
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    let name = format!("MCP_CONFORMANCE_{name}");
+    env::var(&name).map_err(|error| format!("{name}: {error}"))
+}
+
+/// A user who confirms what is to be confirmed, and leaves all the rest as the form has it.
+async fn agree(form: ElicitFormParams) -> Accept<Value> {
+    let is_asked = form.requested_schema.properties.get("confirmed").is_some();
+    Accept(if is_asked {
+        json!({"confirmed": true})
+    } else {
+        json!({})
+    })
+}

@@ -1,0 +1,106 @@
+//! What is done in each scenario.
+
+use std::error::Error;
+
+use oxmcp::ClientSession;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+/// Does what a scenario wants done.
+pub(crate) async fn run(scenario: &str, session: &ClientSession, context: &Value) -> Outcome {
+    match scenario {
+        "initialize" | "request-metadata" | "json-schema-ref-no-deref" => list(session).await,
+        "tools_call" => call(session, "add_numbers", json!({"a": 5, "b": 3})).await,
+        "elicitation-sep1034-client-defaults" => {
+            call(session, "test_client_elicitation_defaults", json!({})).await
+        }
+        "sse-retry" => call(session, "test_reconnection", json!({})).await,
+        "sep-2322-client-request-state" => call_all_at_once(session).await,
+        "http-standard-headers" => try_everything(session).await,
+        "http-custom-headers" => call_as_told(session, context).await,
+        "http-invalid-tool-headers" => call_what_is_listed(session).await,
+        "json-schema-2020-12-preservation" => send_back_schema(session).await,
+        _ => Err(format!("there is nothing to do for the scenario {scenario}").into()),
+    }
+}
+
+async fn list(session: &ClientSession) -> Outcome {
+    session.tools().all().await?;
+    Ok(())
+}
+
+/// A client sees what there is before it calls anything.
+async fn call(session: &ClientSession, tool: &str, arguments: Value) -> Outcome {
+    list(session).await?;
+    session.call_tool(tool, arguments).await?;
+    Ok(())
+}
+
+/// Some of these ask the user, some do not; none may get what is another's.
+async fn call_all_at_once(session: &ClientSession) -> Outcome {
+    list(session).await?;
+    let call = async |tool| session.call_tool(tool, json!({})).await;
+    tokio::try_join!(
+        call("test_mrtr_echo_state"),
+        call("test_mrtr_no_state"),
+        call("test_mrtr_unrelated"),
+        call("test_mrtr_no_result_type"),
+    )?;
+    Ok(())
+}
+
+async fn try_everything(session: &ClientSession) -> Outcome {
+    for tool in session.tools().all().await? {
+        session.call_tool(tool.name, json!({})).await?;
+    }
+    for resource in session.resources().all().await? {
+        session.read_resource(resource.uri).await?;
+    }
+    for prompt in session.prompts().all().await? {
+        session.get_prompt(prompt.name, [("", ""); 0]).await?;
+    }
+    Ok(())
+}
+
+async fn call_as_told(session: &ClientSession, context: &Value) -> Outcome {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Context {
+        tool_calls: Vec<ToolCall>,
+    }
+    #[derive(Deserialize)]
+    struct ToolCall {
+        name: String,
+        arguments: Value,
+    }
+    list(session).await?;
+    let Context { tool_calls } = Context::deserialize(context)?;
+    for ToolCall { name, arguments } in tool_calls {
+        session.call_tool(name, arguments).await?;
+    }
+    Ok(())
+}
+
+/// Tools whose definitions are wrong are not listed at all.
+async fn call_what_is_listed(session: &ClientSession) -> Outcome {
+    for tool in session.tools().all().await? {
+        session
+            .call_tool(tool.name, json!({"region": "us-east1"}))
+            .await?;
+    }
+    Ok(())
+}
+
+async fn send_back_schema(session: &ClientSession) -> Outcome {
+    let tools = session.tools().all().await?;
+    let tool = tools
+        .into_iter()
+        .find(|tool| tool.name == "json_schema_2020_12_tool");
+    let schema = tool.ok_or("the tool is not listed")?.input_schema;
+    session
+        .call_tool("json_schema_echo", json!({"schema": schema}))
+        .await?;
+    Ok(())
+}

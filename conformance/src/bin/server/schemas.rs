@@ -1,0 +1,55 @@
+//! Tools that are looked at more than they are called: for what stands in their schemas.
+
+use oxmcp::{JsonSchema, RequestContext, Server, Tool, ToolError};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+#[rustfmt::skip]
+pub(crate) fn offer(server: Server) -> Server {
+    server.tools([
+        Tool::dynamic("json_schema_2020_12_tool", "Take somebody to get in touch with", contact(), show),
+        Tool::new("test_header_mirroring", "Take a value that stands in a header, too", echo)
+            .input(|s| s.property("value", |p| p.schema(json!({"x-mcp-header": "Value"})))),
+    ])
+}
+
+async fn show(_: RequestContext, arguments: Box<RawValue>) -> Result<String, ToolError> {
+    Ok(arguments.to_string())
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Mirrored {
+    /// Any text
+    value: String,
+}
+
+async fn echo(Mirrored { value }: Mirrored) -> String {
+    value
+}
+
+/// Clients are shown it word for word.
+fn contact() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {
+            "address": {
+                "$anchor": "addressDef",
+                "type": "object",
+                "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+            },
+        },
+        "properties": {
+            "name": {"type": "string"},
+            "address": {"$ref": "#/$defs/address"},
+            "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+            "phone": {"type": "string"},
+            "email": {"type": "string"},
+        },
+        "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+        "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+        "then": {"required": ["phone"]},
+        "else": {"required": ["email"]},
+        "additionalProperties": false,
+    })
+}

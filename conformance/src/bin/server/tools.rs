@@ -1,0 +1,129 @@
+//! Tools that answer at once: with content of every kind, with progress, with a log, with a failure.
+
+use std::time::Duration;
+
+use oxmcp::{
+    RequestContext, Server, Tool, ToolError,
+    protocol::{ContentBlock, LoggingLevel, ResourceContents},
+};
+use tokio::time::sleep;
+
+use crate::offers;
+
+/// A red pixel.
+pub(crate) const PNG: &[u8] =
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0\x90wS\xde\
+    \0\0\0\x0cIDATx\xdac\xf8\xcf\xc0\0\0\x03\x01\x01\0\xf7\x03AC\0\0\0\0IEND\xaeB`\x82";
+
+/// No sound at all: a header, and nothing that follows.
+const WAV: &[u8] =
+    b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data\0\0\0\0";
+
+/// The pause between two messages: that they come one by one can be seen.
+const PAUSE: Duration = Duration::from_millis(50);
+
+#[rustfmt::skip]
+pub(crate) fn offer(server: Server) -> Server {
+    server.tools([
+        simple_text(),
+        Tool::new("test_image_content", "Return an image", image),
+        Tool::new("test_audio_content", "Return a sound", audio),
+        Tool::new("test_embedded_resource", "Return a resource", embedded_resource),
+        Tool::new("test_multiple_content_types", "Return content of several types", several),
+        Tool::new("test_tool_with_logging", "Log three messages", log),
+        Tool::new("test_logging_tool", "Log one message", log_once),
+        Tool::new("test_tool_with_progress", "Report progress", progress),
+        Tool::new("test_error_handling", "Fail", fail),
+        Tool::new("test_reconnection", "Answer on another stream", on_another_stream),
+        Tool::new("test_trigger_tool_change", "Change the list of tools", change_tools),
+        Tool::new("test_trigger_prompt_change", "Change the list of prompts", change_prompts),
+    ])
+}
+
+fn simple_text() -> Tool {
+    Tool::new("test_simple_text", "Return a text", || async {
+        "This is a simple text response for testing."
+    })
+}
+
+async fn image() -> ContentBlock {
+    ContentBlock::image(PNG, "image/png")
+}
+
+async fn audio() -> ContentBlock {
+    ContentBlock::audio(WAV, "audio/wav")
+}
+
+async fn embedded_resource() -> ContentBlock {
+    let text = "This is an embedded resource content.";
+    let contents = ResourceContents::text("test://embedded-resource", text);
+    ContentBlock::resource(contents.with_mime_type("text/plain"))
+}
+
+async fn several() -> [ContentBlock; 3] {
+    let json = r#"{"test":"data","value":123}"#;
+    let contents = ResourceContents::text("test://mixed-content-resource", json);
+    [
+        ContentBlock::text("Multiple content types test:"),
+        ContentBlock::image(PNG, "image/png"),
+        ContentBlock::resource(contents.with_mime_type("application/json")),
+    ]
+}
+
+async fn log(cx: RequestContext) -> &'static str {
+    cx.log(LoggingLevel::Info, "Tool execution started").await;
+    sleep(PAUSE).await;
+    cx.log(LoggingLevel::Info, "Tool processing data").await;
+    sleep(PAUSE).await;
+    cx.log(LoggingLevel::Info, "Tool execution completed").await;
+    "Three messages were logged, if you wanted to hear them."
+}
+
+/// A modern client that does not say what it wants to hear hears nothing.
+async fn log_once(cx: RequestContext) -> &'static str {
+    cx.log(
+        LoggingLevel::Error,
+        "Nobody but who asked for it hears this",
+    )
+    .await;
+    "A message was logged, if you wanted to hear it."
+}
+
+async fn progress(cx: RequestContext) -> &'static str {
+    for done in [0, 50, 100] {
+        cx.progress(done).total(100).await;
+        sleep(PAUSE).await;
+    }
+    "All is done."
+}
+
+async fn fail() -> Result<String, ToolError> {
+    Err(ToolError::new(
+        "This tool intentionally returns an error for testing",
+    ))
+}
+
+/// The answer waits for the client to come back: it is among the events that were missed.
+async fn on_another_stream(cx: RequestContext) -> &'static str {
+    cx.close_stream(PAUSE);
+    sleep(PAUSE).await;
+    "Reconnection test completed successfully."
+}
+
+/// A tool takes the place of the one with its name: whoever listens is told, and the list keeps its order.
+async fn change_tools(cx: RequestContext) -> oxmcp::Result<&'static str> {
+    this_server(&cx)?.add_tools([simple_text()])?;
+    Ok("The list of tools has changed.")
+}
+
+async fn change_prompts(cx: RequestContext) -> oxmcp::Result<&'static str> {
+    this_server(&cx)?.add_prompts([offers::simple_prompt()])?;
+    Ok("The list of prompts has changed.")
+}
+
+fn this_server(cx: &RequestContext) -> oxmcp::Result<Server> {
+    let session = cx.server_session();
+    session
+        .map(|session| session.server())
+        .ok_or_else(|| oxmcp::Error::internal("only servers call tools"))
+}
