@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask lint | test | bench`.
+//! The project's own commands: `cargo xtask lint | test | conformance | bench`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -6,6 +6,7 @@
 )]
 
 mod bench;
+mod conformance;
 mod interop;
 mod lint;
 mod nginx;
@@ -24,8 +25,11 @@ Usage: cargo xtask COMMAND
   test                        every test, with all that they need set up first
   test unit                   unit, integration and documentation tests, and the examples
   test schema                 what the SDK emits, against the official schemas
+  test conformance [...]      the same as conformance
   test interop [WORD]         software of others against ours; only the cases whose name has WORD in it
   test interop-twins [WORD]   the scripts of the above against servers of others: are the scripts right?
+  conformance [server|client] [WORD]
+                              the official suite; only the runs that have WORD in their names
   bench [OPTIONS]             speed, beside the peers and the practical limit; --help says more";
 
 fn main() -> ExitCode {
@@ -34,6 +38,7 @@ fn main() -> ExitCode {
     let outcome = match args.as_slice() {
         ["lint"] => lint::run(),
         ["test", parts @ ..] => test::run(parts),
+        ["conformance", rest @ ..] => conformance::run(rest),
         ["bench", options @ ..] => bench::run(options),
         ["record", file, command @ ..] => return interop::record::run(file, command),
         _ => Err(USAGE.to_owned()),

@@ -1,6 +1,14 @@
 //! Steps: a headline, a command, and what to run again if it fails.
 
-use std::{env, path::PathBuf, process::Command};
+use std::{
+    env,
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus},
+    thread,
+    time::{Duration, Instant},
+};
 
 /// What failed, said for a person.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
@@ -54,6 +62,42 @@ pub(crate) fn run_quietly(title: &str, command: &mut Command) -> Outcome {
         String::from_utf8_lossy(&output.stderr),
         output.status,
     ))
+}
+
+/// Runs a command with all its output going into a file. It must end within the limit, whatever its status.
+pub(crate) fn run_into(file: &Path, command: &mut Command, limit: Duration) -> Outcome<ExitStatus> {
+    let child = File::create(file).and_then(|out| {
+        let err = out.try_clone()?;
+        command.stdout(out).stderr(err).spawn()
+    });
+    let status = child.and_then(|child| wait(child, limit));
+    status
+        .map_err(|error| format!("cannot run it: {error}"))?
+        .ok_or_else(|| format!("it took longer than {} s", limit.as_secs()))
+}
+
+/// Waits for a process to end, and kills it when the time is up: then there is no status.
+pub(crate) fn wait(mut child: Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let begin = now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begin.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "there is no tokio here, and time is for the reader only"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
 }
 
 /// The command as one could type it, with the variables that were set for it.

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test there is, and what they need.
 
 use crate::{
-    interop,
+    conformance, interop,
     setup::Tools,
     step::{self, Outcome, cargo},
 };
@@ -9,9 +9,10 @@ use crate::{
 /// Runs the parts named, or all of them.
 pub(crate) fn run(parts: &[&str]) -> Outcome {
     match parts {
-        [] => step::all([unit(), schema(), interop::run("")]),
+        [] => step::all([unit(), schema(), conformance::run(&[]), interop::run("")]),
         ["unit"] => unit(),
         ["schema"] => schema(),
+        ["conformance", rest @ ..] => conformance::run(rest),
         ["interop"] => interop::run(""),
         ["interop", word] => interop::run(word),
         ["interop-twins"] => interop::run_twins(""),

@@ -4,9 +4,8 @@ use std::{
     fs::{self, File},
     io,
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
-    thread,
-    time::{Duration, Instant},
+    process::{Command, ExitStatus, Stdio},
+    time::Duration,
 };
 
 use crate::{
@@ -46,7 +45,7 @@ fn log(name: &str, kind: &str) -> PathBuf {
 pub(crate) fn run_cases(part: &str, cases: impl Iterator<Item = Case>) -> Outcome {
     let (mut passed, mut failed) = (0, Vec::new());
     for mut case in cases {
-        let begin = now();
+        let begin = step::now();
         let outcome = run_case(&mut case);
         let seconds = begin.elapsed().as_secs_f32();
         match outcome {
@@ -109,23 +108,7 @@ fn run_to_the_end(case: &mut Case) -> io::Result<Option<ExitStatus>> {
         .stdout(File::create(out)?)
         .stderr(File::create(err)?)
         .spawn()?;
-    wait(child, LIMIT)
-}
-
-fn wait(mut child: Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
-    let begin = now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if begin.elapsed() > limit {
-            // The recorder and the server end with it: their input ends.
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
+    step::wait(child, LIMIT)
 }
 
 /// A legacy server names the revision when it answers; a modern client names it in each request.
@@ -188,14 +171,6 @@ fn last_lines(file: &Path) -> Vec<String> {
     let skipped = lines.len().saturating_sub(SHOWN_LINES);
     let shorten = |line: &&str| line.chars().take(400).collect();
     lines.iter().skip(skipped).map(shorten).collect()
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "there is no tokio here, and time is for the reader only"
-)]
-fn now() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]

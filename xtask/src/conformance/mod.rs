@@ -1,0 +1,176 @@
+//! `cargo xtask conformance`: the official suite against `conformance-server` and `conformance-client`.
+//!
+//! Every scenario is run at every revision that it applies to. The bar is higher than the suite's own: a warning fails a
+//! run as an error does, and so does a run in which nothing was tried. There is no list of failures that are expected.
+
+mod report;
+mod runs;
+mod server;
+
+use std::{
+    env, fs,
+    num::NonZero,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use crate::{
+    setup::{Node, Tools},
+    step::{self, Outcome, cargo, headline, root},
+};
+use runs::{Run, Side};
+use server::Server;
+
+/// Within `interop/`.
+const SUITE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
+
+/// Well beyond the 30 seconds that the suite gives a scenario, and itself to end after that.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// Runs what is asked for: `[server|client] [WORD]`.
+pub(crate) fn run(args: &[&str]) -> Outcome {
+    let (side, word) = match args {
+        [] => (None, ""),
+        [side] if Side::parse(side).is_some() => (Side::parse(side), ""),
+        [word] => (None, *word),
+        [side, word] if Side::parse(side).is_some() => (Side::parse(side), *word),
+        _ => return Err("usage: cargo xtask conformance [server|client] [WORD]".to_owned()),
+    };
+    let node = Tools::set_up_node()?;
+    let build = ["build", "--quiet", "--locked", "-p", "oxmcp-conformance"];
+    step::run("build our server and our client", &mut cargo(build))?;
+    let scenarios = runs::read(&list(&node)?);
+    let (runs, left_out) = runs::choose(&scenarios, side, word);
+    if runs.is_empty() {
+        return Err(format!(
+            "FAILED: conformance: no run has `{word}` in its name"
+        ));
+    }
+    headline(&format!(
+        "conformance: the official suite, runs: {}",
+        runs.len()
+    ));
+    let suite = Suite::start(node, &runs)?;
+    let outcome = suite.run_all(runs);
+    if word.is_empty() {
+        for (reason, scenarios) in left_out {
+            println!("left out: {scenarios} scenarios: {reason}");
+        }
+    }
+    outcome
+}
+
+/// All scenarios, in the words of the suite.
+fn list(node: &Node) -> Outcome<String> {
+    let output = node.run(SUITE).arg("list").output();
+    let output = output.map_err(|error| format!("cannot start the suite: {error}"))?;
+    if !output.status.success() {
+        return Err(format!(
+            "the suite does not list its scenarios: {}",
+            String::from_utf8_lossy(&output.stderr)
+        ));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The suite, and what it is run against.
+struct Suite {
+    node: Node,
+    /// Where our programs are.
+    programs: PathBuf,
+    server: Option<Server>,
+}
+
+impl Suite {
+    /// Starts one server for all runs that need one.
+    fn start(node: Node, runs: &[Run]) -> Outcome<Self> {
+        let us =
+            env::current_exe().map_err(|error| format!("cannot find what was built: {error}"))?;
+        let programs = us.parent().map(Path::to_owned).unwrap_or_default();
+        let reports = reports();
+        if reports.exists() {
+            fs::remove_dir_all(&reports)
+                .map_err(|error| format!("cannot remove {}: {error}", reports.display()))?;
+        }
+        fs::create_dir_all(&reports)
+            .map_err(|error| format!("cannot make {}: {error}", reports.display()))?;
+        let is_needed = runs.iter().any(|run| run.side == Side::Server);
+        let server = is_needed
+            .then(|| Server::start(&programs, &reports.join("server.log")))
+            .transpose()?;
+        Ok(Self {
+            node,
+            programs,
+            server,
+        })
+    }
+
+    /// As many at once as there are processors: most of the time goes into starting Node.
+    fn run_all(&self, runs: Vec<Run>) -> Outcome {
+        let all = runs.len();
+        let waiting = Mutex::new(runs.into_iter());
+        let failed = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..thread::available_parallelism().map_or(2, NonZero::get) {
+                scope.spawn(|| {
+                    while let Some(run) = { locked(&waiting).next() } {
+                        if let Err(reason) = self.run(&run) {
+                            failed.fetch_add(1, Ordering::Relaxed);
+                            println!("FAILED {run}: {reason}\n    {}", run.again());
+                        }
+                    }
+                });
+            }
+        });
+        let failed = failed.into_inner();
+        println!("\nconformance: {} of {all} runs passed", all - failed);
+        match failed {
+            0 => Ok(()),
+            _ => Err(format!(
+                "FAILED: conformance: {failed} of {all} runs\nall that the suite has said: {}",
+                reports().display()
+            )),
+        }
+    }
+
+    fn run(&self, run: &Run) -> Outcome {
+        let report = reports().join(run.directory());
+        fs::create_dir_all(&report)
+            .map_err(|error| format!("cannot make {}: {error}", report.display()))?;
+        let mut command = self.command(run);
+        command.arg("-o").arg(&report).stdin(Stdio::null());
+        let status = step::run_into(&report.join("output.txt"), &mut command, LIMIT)?;
+        let checks = report::read(&report)?;
+        // Of a server only the checks tell; what became of a client the suite alone has seen.
+        let client_failed = run.side == Side::Client && !status.success();
+        report::judge(&checks, client_failed)
+    }
+
+    fn command(&self, run: &Run) -> Command {
+        let mut command = self.node.run(SUITE);
+        command.arg(run.side.to_string());
+        match &self.server {
+            Some(server) if run.side == Side::Server => command.args(["--url", &server.url()]),
+            // The suite splits the command at spaces: no path, no spaces.
+            _ => command.args(["--command", "./conformance-client"]),
+        };
+        command
+            .args(["--scenario", &run.scenario, "--spec-version", &run.revision])
+            .current_dir(&self.programs);
+        command
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn reports() -> PathBuf {
+    root().join("target").join("conformance")
+}

@@ -1,0 +1,190 @@
+//! Which runs there are. The suite itself says what it has and for which revisions.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf};
+
+/// What is left out: scenarios whose names begin with this, and why. (Those for authorization servers are none of ours.)
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("auth/", "authorization is not implemented yet"),
+    ("tasks-", "the extension for tasks is not implemented yet"),
+    (
+        "sep-2640-",
+        "the extension for skills is not implemented yet",
+    ),
+];
+
+/// Who is tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Server,
+    Client,
+}
+
+impl Side {
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        match word {
+            "server" => Some(Self::Server),
+            "client" => Some(Self::Client),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Server => "server",
+            Self::Client => "client",
+        })
+    }
+}
+
+/// A scenario, as the suite lists it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Scenario {
+    side: Side,
+    name: String,
+    /// None for an extension.
+    revisions: Vec<String>,
+}
+
+/// A scenario at a revision.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) side: Side,
+    pub(super) scenario: String,
+    pub(super) revision: String,
+}
+
+impl Run {
+    /// How to run it and nothing else.
+    pub(super) fn again(&self) -> String {
+        let Self {
+            side,
+            scenario,
+            revision,
+        } = self;
+        format!("run just that: cargo xtask conformance {side} '{scenario} {revision}'")
+    }
+
+    /// Where its report goes.
+    pub(super) fn directory(&self) -> PathBuf {
+        let scenario = self.scenario.replace('/', "_");
+        PathBuf::from(self.side.to_string())
+            .join(&self.revision)
+            .join(scenario)
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.side, self.scenario, self.revision)
+    }
+}
+
+/// Reads what `conformance list` prints: a heading for each side, and lines like `  - ping [2025-06-18,2025-11-25]`.
+/// Scenarios for authorization servers are of no side.
+pub(super) fn read(list: &str) -> Vec<Scenario> {
+    let mut side = None;
+    let mut scenarios = Vec::new();
+    for line in list.lines() {
+        let entry = line
+            .trim()
+            .strip_prefix("- ")
+            .and_then(|entry| entry.split_once(" ["));
+        match (side, entry) {
+            (Some(side), Some((name, tags))) => {
+                let revisions = tags.trim_end_matches(']').split(',');
+                let revisions = revisions.filter(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+                scenarios.push(Scenario {
+                    side,
+                    name: name.to_owned(),
+                    revisions: revisions.map(str::to_owned).collect(),
+                });
+            }
+            (_, None) if line.contains("scenarios") => {
+                let word = line.split(' ').next().unwrap_or_default();
+                side = Side::parse(&word.to_lowercase());
+            }
+            _ => {}
+        }
+    }
+    scenarios
+}
+
+/// The runs of one side, or of both, that have `word` in their names; and how many scenarios are left out, by the reason.
+pub(super) fn choose(
+    scenarios: &[Scenario],
+    side: Option<Side>,
+    word: &str,
+) -> (Vec<Run>, BTreeMap<&'static str, usize>) {
+    let mut runs = Vec::new();
+    let mut left_out = BTreeMap::new();
+    for scenario in scenarios
+        .iter()
+        .filter(|it| side.is_none_or(|side| side == it.side))
+    {
+        let reason = LEFT_OUT
+            .iter()
+            .find(|(prefix, _)| scenario.name.starts_with(prefix));
+        if let Some((_, reason)) = reason {
+            *left_out.entry(*reason).or_default() += 1;
+            continue;
+        }
+        runs.extend(scenario.revisions.iter().map(|revision| Run {
+            side: scenario.side,
+            scenario: scenario.name.clone(),
+            revision: revision.clone(),
+        }));
+    }
+    runs.retain(|run| run.to_string().contains(word));
+    (runs, left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = "\
+Server scenarios (test against a server):
+  - ping [2025-06-18,2025-11-25]
+  - tasks-lifecycle [extension]
+
+Client scenarios (test against a client):
+  - tools_call [2026-07-28]
+  - auth/dpop [extension]
+  - auth/basic-cimd [2025-11-25,2026-07-28]
+
+Authorization server scenarios (test against an authorization server):
+  - authorization-code-grant [2025-03-26]
+";
+
+    fn names(runs: &[Run]) -> Vec<String> {
+        runs.iter().map(Run::to_string).collect()
+    }
+
+    #[test]
+    fn a_scenario_is_run_at_each_of_its_revisions() {
+        let (runs, left_out) = choose(&read(LIST), None, "");
+        let all = [
+            "server ping 2025-06-18",
+            "server ping 2025-11-25",
+            "client tools_call 2026-07-28",
+        ];
+        assert_eq!(names(&runs), all);
+        assert_eq!(left_out.values().sum::<usize>(), 3);
+    }
+
+    #[test]
+    fn a_side_and_a_word_choose() {
+        let scenarios = read(LIST);
+        assert_eq!(
+            names(&choose(&scenarios, Some(Side::Client), "").0),
+            ["client tools_call 2026-07-28"]
+        );
+        assert_eq!(
+            names(&choose(&scenarios, None, "2025-11-25").0),
+            ["server ping 2025-11-25"]
+        );
+        assert!(choose(&scenarios, Some(Side::Client), "ping").0.is_empty());
+    }
+}
