@@ -83,6 +83,25 @@ async fn w14_any_other_answer_means_initialize() {
     }
 }
 
+/// Not all nodes of a server need be of the same age.
+#[tokio::test]
+async fn w14_a_server_that_refuses_what_it_names_is_asked_once_more() {
+    for is_given_up in [false, true] {
+        let (mut peer, _way, connecting) = connecting(client(), None).await;
+        let probe = expect(&mut peer, "server/discover").await;
+        refuse(&mut peer, &probe, unsupported(&["2026-07-28"])).await;
+        let probe = expect(&mut peer, "server/discover").await;
+        if is_given_up {
+            refuse(&mut peer, &probe, unsupported(&["2026-07-28"])).await;
+            assert_eq!(failed(peer, connecting).await.code().value(), -32022);
+        } else {
+            answer(&mut peer, &probe, discovered(&["2026-07-28"])).await;
+            let session = connecting.await.unwrap().unwrap();
+            assert_eq!(session.revision(), Revision::LATEST);
+        }
+    }
+}
+
 #[tokio::test]
 async fn w14_headers_that_do_not_arrive_are_explained() {
     let (mut peer, _way, connecting) = connecting(client(), None).await;
