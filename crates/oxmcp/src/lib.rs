@@ -65,6 +65,8 @@
 //! | [`logging`] | log messages for the user of the client |
 //! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, written down |
 //! | [`transport`] | [`stdio()`], [`Command`], [`in_memory`], byte streams, and how to write your own |
+//! | `http`, with the features `http-server` and `http-client` | an endpoint for every revision under one URL, and the client's way to one |
+//! | `store`, with the feature `http-server` | what outlives a connection or a process: events of streams, sessions |
 //! | [`extension`], [`Extension`] | methods, notifications and settings that the protocol does not have |
 //! | [`middleware`] | code that sees requests and notifications, on their way in or out |
 //! | [`testing`] | client and server in one process, and a peer that follows a script |

@@ -9,6 +9,7 @@
 //! | [`Command`] | a client that starts its server as a process |
 //! | [`in_memory`] | tests, and peers that live in one process |
 //! | [`io()`], [`stream`] | any byte stream: Unix sockets, TCP |
+//! | `http::Endpoint` | a URL, with the feature `http-client` |
 //! | [`Logging`] | any other one, with a line of log for each message |
 //!
 //! Yours may be another: see [`Transport`], and the specification's page on
