@@ -11,8 +11,10 @@ pub(super) const COMMENT: &[u8] = b":\n\n";
 
 /// The messages of an outbox, which are lines.
 pub(super) fn messages(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
-    lines
-        .split(|byte| *byte == b'\n')
+    // A list may be long, and most outboxes hold one message: a look at each byte costs more than all the rest.
+    let ends = memchr::memchr_iter(b'\n', lines).chain([lines.len()]);
+    let mut start = 0;
+    ends.filter_map(move |end| lines.get(std::mem::replace(&mut start, end + 1)..end))
         .filter(|line| !line.is_empty())
 }
 
