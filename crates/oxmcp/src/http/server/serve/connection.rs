@@ -1,14 +1,6 @@
 //! One connection.
 
-use std::{
-    convert::Infallible,
-    pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
 use bytes::Buf;
 use http::{Request, Response};
@@ -17,15 +9,17 @@ use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
-    service::{TowerToHyperService, TowerToHyperServiceFuture},
+    service::TowerToHyperService,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     select,
     sync::oneshot,
-    time::sleep,
+    time::timeout,
 };
 use tower_service::Service;
+
+use super::preface::{Version, begin};
 
 /// How long the head of a request may take, and how long a connection over HTTP/1 may wait for the next one. Clients give up
 /// their idle connections after 90 s at most: so it is them who do, and no request is lost on its way.
@@ -39,24 +33,37 @@ const PONG: Duration = Duration::from_secs(20);
 
 /// How connections are spoken to: HTTP/1, and HTTP/2 with those that begin with its preface.
 #[derive(Clone)]
-pub(super) struct Protocols(Arc<auto::Builder<TokioExecutor>>);
+pub(super) struct Protocols(Arc<Builders>);
+
+struct Builders {
+    http1: auto::Builder<TokioExecutor>,
+    http2: auto::Builder<TokioExecutor>,
+}
 
 impl Protocols {
     pub(super) fn new() -> Self {
-        let mut builder = auto::Builder::new(TokioExecutor::new());
-        builder
+        let mut http1 = auto::Builder::new(TokioExecutor::new()).http1_only();
+        http1
             .http1()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD)
             .max_buf_size(READ_AHEAD)
             // A client that closes its side has gone: so its request is dropped, which ends what is done for it.
             .half_close(false);
-        builder
+        let mut http2 = auto::Builder::new(TokioExecutor::new()).http2_only();
+        http2
             .http2()
             .timer(TokioTimer::new())
             .keep_alive_interval(PING)
             .keep_alive_timeout(PONG);
-        Self(Arc::new(builder))
+        Self(Arc::new(Builders { http1, http2 }))
+    }
+
+    fn of(&self, version: Version) -> &auto::Builder<TokioExecutor> {
+        match version {
+            Version::Http1 => &self.0.http1,
+            Version::Http2 => &self.0.http2,
+        }
     }
 }
 
@@ -73,14 +80,19 @@ pub(super) async fn attend<I, S, B>(
     S::Future: Send + 'static,
     B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
 {
-    let heard = Arc::<AtomicBool>::default();
-    let service = Heard {
-        service: TowerToHyperService::new(service),
-        heard: Arc::clone(&heard),
+    // Until it is known which version a client speaks, nobody else looks at the clock.
+    let begun = select! {
+        biased;
+        begun = timeout(HEAD, begin(io)) => begun,
+        _ = &mut finish => return,
     };
-    let mut connection = pin!(protocols.0.serve_connection(TokioIo::new(io), service));
-    let mut silence = pin!(sleep(HEAD));
-    let (mut finishing, mut silent) = (false, true);
+    let Ok(Ok((version, io))) = begun else {
+        return;
+    };
+    let service = TowerToHyperService::new(service);
+    let protocol = protocols.of(version);
+    let mut connection = pin!(protocol.serve_connection(TokioIo::new(io), service));
+    let mut finishing = false;
     loop {
         select! {
             biased;
@@ -94,33 +106,6 @@ pub(super) async fn attend<I, S, B>(
                 finishing = true;
                 connection.as_mut().graceful_shutdown();
             }
-            // Until it is known which version a client speaks, nobody else looks at the clock.
-            () = &mut silence, if silent => {
-                silent = false;
-                if !heard.load(Ordering::Relaxed) {
-                    return;
-                }
-            }
         }
-    }
-}
-
-/// A service that knows whether it has ever been asked.
-struct Heard<S> {
-    service: TowerToHyperService<S>,
-    heard: Arc<AtomicBool>,
-}
-
-impl<S> hyper::service::Service<Request<Incoming>> for Heard<S>
-where
-    S: Service<Request<Incoming>> + Clone,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = TowerToHyperServiceFuture<S, Request<Incoming>>;
-
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        self.heard.store(true, Ordering::Relaxed);
-        self.service.call(request)
     }
 }
