@@ -13,7 +13,7 @@ use crate::{
         ladder::{LAST_EVENT_ID, Refusal},
         legacy::no_session,
         pump::replayed,
-        respond::Asked,
+        respond::{Asked, only},
         session::log,
         streams::{self, Opening, Purpose, REPLAYED, purpose},
     },
@@ -50,8 +50,8 @@ pub(super) async fn get(asked: Asked) -> Response<ResponseBody> {
         reply: None,
         counted: Some(counted),
     };
-    if let Some(last) = parts.headers.get(LAST_EVENT_ID) {
-        let seen = last.to_str().ok().and_then(EventId::parse);
+    if parts.headers.contains_key(LAST_EVENT_ID) {
+        let seen = only(&parts, &LAST_EVENT_ID).and_then(EventId::parse);
         let (Some(seen), Some(store)) = (seen, &store) else {
             return lost();
         };

@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, sync::Arc};
 
-use http::{Method, Request, Response, StatusCode, request::Parts};
+use http::{HeaderName, Method, Request, Response, StatusCode, request::Parts};
 use http_body::Body;
 
 use crate::{
@@ -108,9 +108,17 @@ impl Asked {
 
 /// The session that a request names, if it belongs to whom it comes from.
 fn find(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
-    let id = parts.headers.get(SESSION_ID)?.to_str().ok()?;
+    let id = only(parts, &SESSION_ID)?;
     let principal = parts.extensions.get().map(Principal::as_str);
     endpoint.state.sessions.find(id, principal)
+}
+
+/// The text of a header that stands there once. Who names two things names none: what is in front of the endpoint may have
+/// gone by the other.
+pub(super) fn only<'p>(parts: &'p Parts, name: &HeaderName) -> Option<&'p str> {
+    let mut values = parts.headers.get_all(name).iter();
+    let value = values.next().filter(|_| values.next().is_none());
+    value?.to_str().ok()
 }
 
 /// Whether a request is of the transport of 2024-11-05: a GET that names no session opens one, and a POST names it in its URI.

@@ -11,7 +11,7 @@ use crate::{
     http::server::{
         Principal, StreamableHttp,
         ladder::SESSION_ID,
-        respond::origin,
+        respond::{only, origin},
         session::{self, Session, log},
     },
     protocol::{
@@ -50,7 +50,7 @@ pub(super) async fn save(endpoint: &StreamableHttp, session: &Session) {
 /// Makes the session that a request names, if it is kept for whom the request comes from.
 pub(super) async fn restore(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
     let store = endpoint.settings.sessions.as_ref()?;
-    let id = parts.headers.get(SESSION_ID)?.to_str().ok()?;
+    let id = only(parts, &SESSION_ID)?;
     let record = match store.load(id).await {
         Ok(record) => record?,
         Err(error) => {

@@ -1,6 +1,8 @@
 //! HTTP, on both sides.
 
 #[cfg(all(feature = "http-client", feature = "http-server"))]
+mod attacks;
+#[cfg(all(feature = "http-client", feature = "http-server"))]
 mod both;
 #[cfg(feature = "http-client")]
 mod client;

@@ -3,4 +3,4 @@
 mod legacy;
 mod modern;
 mod nodes;
-mod peer;
+pub(super) mod peer;

@@ -1,0 +1,244 @@
+//! Attack classes 1 and 2: pages in somebody's browser that reach a server on their machine, under a name of their own for
+//! it, or by requests that need no leave.
+
+use http::{Request, StatusCode, request::Builder};
+use oxmcp::{
+    Server,
+    http::{ResponseBody, StreamableHttp},
+};
+use serde_json::json;
+
+use super::net;
+use crate::{
+    http::server::peer::{LEGACY, Session, initialize, send},
+    support::{calculator, modern, request},
+};
+
+/// What there is to reach: each method of HTTP, with what makes it a request of one transport or another.
+struct Reach {
+    endpoint: StreamableHttp,
+    server: Server,
+    session: Session,
+}
+
+impl Reach {
+    async fn new() -> Self {
+        let server = calculator();
+        let endpoint = StreamableHttp::from(server.clone());
+        let session = Session::open(&endpoint).await;
+        Self {
+            endpoint,
+            server,
+            session,
+        }
+    }
+
+    /// Requests that would be served, but for where they come from, with their bodies.
+    fn requests(&self) -> Vec<(Builder, String)> {
+        let id = &self.session.id;
+        let of = |method: &str, uri: &str| {
+            Request::builder()
+                .method(method)
+                .uri(uri)
+                .header("accept", "application/json, text/event-stream")
+                .header("content-type", "application/json")
+        };
+        let post = |uri| of("POST", uri);
+        let in_session = |method| of(method, "/mcp").header("mcp-session-id", id);
+        let ping = request(1, "ping", json!({})).to_string();
+        let call = modern(1, "tools/list", json!({})).to_string();
+        let calling = post("/mcp")
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", "tools/list");
+        vec![
+            (calling, call),
+            (post("/mcp"), initialize(LEGACY, json!({})).to_string()),
+            (in_session("POST"), ping.clone()),
+            (in_session("POST"), format!("[{ping}]")),
+            (in_session("GET"), String::new()),
+            (
+                in_session("GET").header("last-event-id", "s0_1"),
+                String::new(),
+            ),
+            (in_session("DELETE"), String::new()),
+            // The transport of 2024-11-05.
+            (of("GET", "/mcp"), String::new()),
+            (post("/mcp?sessionId=1"), ping),
+            // What there is not must not tell so, either.
+            (of("OPTIONS", "/mcp"), String::new()),
+            (of("PUT", "/mcp"), String::new()),
+            (of("HEAD", "/mcp"), String::new()),
+            (
+                of("GET", "/.well-known/oauth-protected-resource"),
+                String::new(),
+            ),
+        ]
+    }
+
+    /// All of them must be refused, and nothing must have come of it.
+    async fn refuses_all(&self, mark: impl Fn(Builder) -> Builder) {
+        for (builder, body) in self.requests() {
+            let builder = mark(builder);
+            let told = format!("{builder:?}");
+            let response = send(&self.endpoint, builder, body).await;
+            assert_eq!(response.status(), StatusCode::FORBIDDEN, "{told}");
+            assert_no_cors(&response);
+        }
+        assert_eq!(self.server.sessions().count(), 1, "one has begun or ended");
+        let answer = self.session.call(7, "ping", json!({})).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+    }
+}
+
+#[track_caller]
+fn assert_no_cors(response: &http::Response<ResponseBody>) {
+    let mut names = response.headers().keys();
+    let cors = names.find(|name| name.as_str().starts_with("access-control-"));
+    assert_eq!(cors, None);
+}
+
+#[tokio::test]
+async fn attack_1_another_host_is_refused_by_every_endpoint_and_method() {
+    let reach = Reach::new().await;
+    for host in [
+        "evil.example",
+        "evil.example:8080",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "localhost@evil.example",
+        "evil.example#localhost",
+        "localhost, evil.example",
+        "localhost evil.example",
+        "0.0.0.0",
+        "[::]",
+        "[::1].evil.example",
+        "127.0.0.1:80:80",
+        "",
+    ] {
+        reach.refuses_all(|it| it.header("host", host)).await;
+    }
+    reach.refuses_all(|it| it).await;
+    let twice = |it: Builder| {
+        it.header("host", "localhost")
+            .header("host", "evil.example")
+    };
+    reach.refuses_all(twice).await;
+    let not_text = |it: Builder| it.header("host", &b"localhost\xff"[..]);
+    reach.refuses_all(not_text).await;
+}
+
+#[tokio::test]
+async fn attack_1_the_url_of_a_request_is_no_way_around_its_host() {
+    let (_serving, address) = net::serve(&calculator()).await;
+    for (target, host) in [
+        ("http://evil.example/mcp", "localhost"),
+        ("http://localhost/mcp", "evil.example"),
+        ("http://evil.example/mcp", "evil.example"),
+        ("http://localhost@evil.example/mcp", "localhost"),
+    ] {
+        for method in ["GET", "POST", "DELETE", "OPTIONS"] {
+            let head = format!(
+                "{method} {target} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: 0\r\n\
+                 accept: text/event-stream\r\n\r\n"
+            );
+            assert_eq!(net::status(&net::ask(address, head).await), 403);
+        }
+    }
+    // Old requests need no host; here they do.
+    let old = net::ask(
+        address,
+        "GET /mcp HTTP/1.0\r\naccept: text/event-stream\r\n\r\n",
+    )
+    .await;
+    assert_eq!(net::status(&old), 403);
+    net::is_alive(address).await;
+}
+
+#[tokio::test]
+async fn attack_2_pages_from_elsewhere_are_refused_by_every_endpoint_and_method() {
+    let reach = Reach::new().await;
+    for origin in [
+        "https://evil.example",
+        "null",
+        "",
+        "*",
+        "http://localhost.evil.example",
+        "http://127.0.0.1.evil.example",
+        "http://localhost@evil.example",
+        "http://evil.example#localhost",
+        "http://evil.example/localhost",
+        "file://",
+        "file://localhost",
+        "chrome-extension://localhost",
+        "http://localhost http://evil.example",
+        "http:localhost",
+        "localhost",
+    ] {
+        let from = |it: Builder| it.header("host", "localhost").header("origin", origin);
+        reach.refuses_all(from).await;
+    }
+    let twice = |it: Builder| {
+        it.header("host", "localhost")
+            .header("origin", "http://localhost")
+            .header("origin", "https://evil.example")
+    };
+    reach.refuses_all(twice).await;
+}
+
+#[tokio::test]
+async fn attack_2_nobody_is_told_that_pages_may_read_the_answers() {
+    let reach = Reach::new().await;
+    let page = |it: Builder| {
+        it.header("host", "localhost")
+            .header("origin", "http://localhost:3000")
+    };
+    let preflight = page(Request::builder().method("OPTIONS").uri("/mcp"))
+        .header("access-control-request-method", "POST")
+        .header("access-control-request-headers", "content-type,mcp-method");
+    let response = send(&reach.endpoint, preflight, "").await;
+    assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
+    assert_no_cors(&response);
+    for (builder, body) in reach.requests() {
+        assert_no_cors(&send(&reach.endpoint, page(builder), body).await);
+    }
+    let anybody = reach.endpoint.clone().allowed_origins(["*"]);
+    for (builder, body) in reach.requests() {
+        assert_no_cors(&send(&anybody, page(builder), body).await);
+    }
+}
+
+#[tokio::test]
+async fn attack_2_what_a_form_can_send_is_no_message() {
+    let reach = Reach::new().await;
+    for kind in [
+        Some("text/plain"),
+        Some("text/plain; charset=utf-8"),
+        Some("text/plain; application/json"),
+        Some("text/plain, application/json"),
+        Some("application/json, text/plain"),
+        Some("application/x-www-form-urlencoded"),
+        Some("multipart/form-data; boundary=application/json"),
+        Some("application/json-seq"),
+        Some("application/jsonp"),
+        Some(""),
+        None,
+    ] {
+        for (builder, body) in reach.requests() {
+            if builder.method_ref() != Some(&http::Method::POST) {
+                continue;
+            }
+            let mut builder = builder.header("host", "localhost");
+            let headers = builder.headers_mut().unwrap();
+            headers.remove("content-type");
+            if let Some(kind) = kind {
+                headers.insert("content-type", kind.parse().unwrap());
+            }
+            let is_2024 = builder.uri_ref().unwrap().query().is_some();
+            let status = send(&reach.endpoint, builder, body).await.status();
+            // Who names no session of 2024-11-05 is told so first.
+            let refused = [StatusCode::UNSUPPORTED_MEDIA_TYPE, StatusCode::NOT_FOUND];
+            assert_eq!(status, refused[usize::from(is_2024)], "{kind:?}");
+        }
+    }
+    assert_eq!(reach.server.sessions().count(), 1);
+}

@@ -1,0 +1,163 @@
+//! Attack classes 18 and 23: what is sealed or cached for one, presented by or to another.
+
+use oxmcp::{
+    Client, JsonSchema, RequestContext, Server, Tool, ToolError,
+    http::{Endpoint, Principal, StreamableHttp},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    http::server::peer::{json, modern_builder, send},
+    support::{calculator, idle, modern, text},
+};
+
+#[derive(Debug, serde::Deserialize, serde::Serialize, JsonSchema)]
+struct Project {
+    project: String,
+}
+
+#[derive(Debug, serde::Deserialize, serde::Serialize, JsonSchema)]
+struct Sure {
+    sure: bool,
+}
+
+/// Two tools that ask before they do anything.
+fn server(name: &str) -> Server {
+    let ask = |cx: RequestContext, Project { project }: Project| async move {
+        let Sure { sure } = cx.ask("sure", format!("Delete {project}?")).await?;
+        Ok::<_, ToolError>(format!("{project} {sure}"))
+    };
+    Server::new(name, "1")
+        .tool(Tool::new("delete", "Delete", ask))
+        .tool(Tool::new("archive", "Archive", ask))
+}
+
+/// One round: who calls what with which state.
+struct Round<'a> {
+    who: Option<&'a str>,
+    tool: &'a str,
+    project: &'a str,
+    state: Option<&'a str>,
+}
+
+impl Round<'_> {
+    async fn ask(&self, endpoint: &StreamableHttp) -> Value {
+        let arguments = json!({"project": self.project});
+        let mut params = json!({"name": self.tool, "arguments": arguments});
+        if let Some(state) = self.state {
+            let sure = json!({"action": "accept", "content": {"sure": true}});
+            params["requestState"] = state.into();
+            params["inputResponses"] = json!({"sure": sure});
+        }
+        let mut message = modern(1, "tools/call", params);
+        let capabilities = "io.modelcontextprotocol/clientCapabilities";
+        message["params"]["_meta"][capabilities] = json!({"elicitation": {"form": {}}});
+        let mut builder = modern_builder(&message);
+        if let Some(who) = self.who {
+            builder = builder.extension(Principal::new(who));
+        }
+        json(send(endpoint, builder, message.to_string()).await).await
+    }
+}
+
+/// What Ann gets when she deletes "x".
+async fn anns_state(endpoint: &StreamableHttp) -> String {
+    let first = Round { state: None, ..ANN };
+    let answer = first.ask(endpoint).await;
+    let state = &answer["result"]["requestState"];
+    state.as_str().unwrap_or_else(|| panic!("{answer}")).into()
+}
+
+const ANN: Round<'static> = Round {
+    who: Some("ann"),
+    tool: "delete",
+    project: "x",
+    state: None,
+};
+
+#[tokio::test]
+async fn attack_18_a_state_opens_for_whom_and_what_it_was_sealed_for() {
+    let endpoint = StreamableHttp::from(server("s"));
+    let sealed = anns_state(&endpoint).await;
+    let state = Some(&*sealed);
+    for (who, tool, project) in [
+        (Some("bob"), "delete", "x"),
+        (Some("ANN"), "delete", "x"),
+        (Some(""), "delete", "x"),
+        (None, "delete", "x"),
+        (Some("ann"), "archive", "x"),
+        (Some("ann"), "delete", "y"),
+    ] {
+        let forged = Round {
+            who,
+            tool,
+            project,
+            state,
+        };
+        let answer = forged.ask(&endpoint).await;
+        assert_eq!(answer["error"]["code"], -32602, "{who:?} {tool}: {answer}");
+    }
+    // Each bit of it counts.
+    for place in [0, 3, 8, 40, sealed.len() / 2, sealed.len() - 1] {
+        let mut bytes = sealed.clone().into_bytes();
+        bytes[place] = if bytes[place] == b'A' { b'B' } else { b'A' };
+        let bytes = String::from_utf8(bytes).unwrap();
+        if bytes == sealed {
+            continue;
+        }
+        let forged = Round {
+            state: Some(&bytes),
+            ..ANN
+        };
+        let answer = forged.ask(&endpoint).await;
+        assert_eq!(answer["error"]["code"], -32602, "{place}: {answer}");
+    }
+    // Another server, and another process, have other keys.
+    for name in ["s", "t"] {
+        let elsewhere = StreamableHttp::from(server(name));
+        let answer = Round { state, ..ANN }.ask(&elsewhere).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+    let answer = Round { state, ..ANN }.ask(&endpoint).await;
+    assert_eq!(text(&answer), "x true");
+}
+
+#[tokio::test]
+async fn attack_18_who_is_known_cannot_use_what_was_sealed_for_nobody() {
+    let endpoint = StreamableHttp::from(server("s"));
+    let nobody = Round { who: None, ..ANN };
+    let answer = nobody.ask(&endpoint).await;
+    let state = answer["result"]["requestState"].as_str();
+    let answer = Round { state, ..ANN }.ask(&endpoint).await;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let answer = Round { state, ..nobody }.ask(&endpoint).await;
+    assert_eq!(text(&answer), "x true");
+}
+
+#[tokio::test]
+async fn attack_23_two_tokens_of_one_client_see_what_is_each_ones_own() {
+    let servers = ["a", "b"].map(|who| calculator().tool(idle(&format!("of-{who}"))));
+    let endpoint = StreamableHttp::new(move |request| {
+        let token = request.headers.get("authorization")?.to_str().ok()?;
+        let place = match token {
+            "Bearer a" => 0,
+            "Bearer b" => 1,
+            _ => return None,
+        };
+        Some(servers[place].clone())
+    });
+    let serving = endpoint.serve("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", serving.local_addr());
+    let client = Client::new("two", "1");
+    for _ in 0..2 {
+        for who in ["a", "b"] {
+            let to = Endpoint::new(&url).bearer_token(who);
+            let session = client.connect(to).await.unwrap();
+            let tools = session.tools().all().await.unwrap();
+            let names: Vec<_> = tools.iter().map(|tool| &*tool.name).collect();
+            assert_eq!(names, ["add", &format!("of-{who}")]);
+            session.close().await.unwrap();
+        }
+    }
+    assert!(client.connect(Endpoint::new(&url)).await.is_err());
+}
