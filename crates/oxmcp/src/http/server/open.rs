@@ -1,14 +1,17 @@
 //! What an endpoint is busy with.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use tokio::sync::Notify;
 
 /// How many of something are open, and when the last of them is not.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Open {
     count: AtomicUsize,
     emptied: Notify,
@@ -23,8 +26,9 @@ impl Open {
 
     /// One more, unless there are as many as that.
     pub(super) fn enter_below(self: &Arc<Self>, limit: usize) -> Option<Entered> {
-        let entered = self.enter();
-        (self.count.load(Ordering::Relaxed) <= limit).then_some(entered)
+        let before = self.count.fetch_add(1, Ordering::Relaxed);
+        let entered = Entered(Arc::clone(self));
+        (before < limit).then_some(entered)
     }
 
     /// Waits until there is none. Cancel safe.
@@ -36,6 +40,12 @@ impl Open {
             }
             emptied.await;
         }
+    }
+}
+
+impl fmt::Debug for Open {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.count, f)
     }
 }
 

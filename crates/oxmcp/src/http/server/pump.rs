@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tokio::{
     select,
     sync::mpsc,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep, sleep_until},
 };
 
 use crate::{
@@ -18,6 +18,9 @@ use crate::{
     session::{Connection, Reply},
     store::{AnyEventStore, EventId, Replay},
 };
+
+/// How long a reader may take for each part once the session has ended: who reads nothing must not keep it.
+const FLUSH: Duration = Duration::from_secs(1);
 
 /// What sends on one stream.
 pub(super) struct Pump {
@@ -180,6 +183,7 @@ impl Pump {
                 self.sink = Some(reader.sink);
                 Box::pin(self.replay(reader.seen)).await;
             }
+            () = overdue(&self.session) => self.sink = None,
         }
     }
 }
@@ -191,6 +195,12 @@ impl Drop for Pump {
             self.connection.outbox.close();
         }
     }
+}
+
+/// Waits until whoever still reads a stream of the session has had the time for it.
+async fn overdue(session: &Session) {
+    session.connection().ended().await;
+    sleep(FLUSH).await;
 }
 
 /// Waits until nobody reads any more, where somebody does or must.

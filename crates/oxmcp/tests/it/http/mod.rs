@@ -6,5 +6,7 @@ mod attacks;
 mod both;
 #[cfg(feature = "http-client")]
 mod client;
+#[cfg(all(feature = "http-client", feature = "http-server"))]
+mod load;
 #[cfg(feature = "http-server")]
 mod server;
