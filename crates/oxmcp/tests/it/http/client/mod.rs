@@ -12,3 +12,4 @@ mod retries;
 mod safety;
 mod sockets;
 mod sse_2024;
+mod storms;
