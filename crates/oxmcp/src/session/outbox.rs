@@ -14,6 +14,8 @@ use std::{
 
 use tokio::sync::Notify;
 
+/// How much room a buffer begins with: enough for most messages.
+const ROOM: usize = 512;
 /// How much room a buffer always keeps.
 const SMALL: usize = 64 << 10;
 /// How much it keeps at most, when messages that large have gone through it of late: fresh memory costs more than writing
@@ -296,6 +298,9 @@ fn append_whole<T>(buffer: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> T) 
         }
     }
 
+    if buffer.capacity() == 0 {
+        buffer.reserve(ROOM);
+    }
     let length = buffer.len();
     let mut whole = Whole { buffer, length };
     let written = write(whole.buffer);

@@ -3,17 +3,18 @@
 use std::{
     convert::Infallible,
     error::Error as StdError,
-    fmt, mem,
-    pin::Pin,
+    fmt,
+    future::poll_fn,
+    mem,
+    pin::{Pin, pin},
     task::{Context, Poll},
     time::Duration,
 };
 
-use bytes::Bytes;
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use futures_core::Stream;
 use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::timeout;
 
 use crate::{
@@ -78,13 +79,10 @@ where
     B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
 {
     let refuse = |status, why: &Error| Err(Box::new(answer::refuse(status, None, why)));
-    let read = Box::pin(Limited::new(body, limit).collect());
-    match timeout(BODY_TIME, read).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(Box::new(Refusal::too_long(limit).response(None)))
-        }
-        Ok(Err(error)) => {
+    match timeout(BODY_TIME, collect(body, limit)).await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(Broken::TooLong)) => Err(Box::new(Refusal::too_long(limit).response(None))),
+        Ok(Err(Broken::Off(error))) => {
             tracing::debug!(%error, "the body of a request broke off");
             let why = Error::invalid_request("the body broke off");
             refuse(StatusCode::BAD_REQUEST, &why)
@@ -94,6 +92,46 @@ where
             refuse(StatusCode::REQUEST_TIMEOUT, &why)
         }
     }
+}
+
+type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// Why a body cannot be had.
+enum Broken {
+    TooLong,
+    Off(BoxError),
+}
+
+/// All of a body. Most come in one piece, which is not copied.
+async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Broken>
+where
+    B: Body<Data: Send, Error: Into<BoxError>> + Send,
+{
+    let mut body = pin!(body);
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        let frame = frame.map_err(|error| Broken::Off(error.into()))?;
+        // Trailers say nothing here.
+        let Ok(mut data) = frame.into_data() else {
+            continue;
+        };
+        let length = data.remaining();
+        if length > limit.saturating_sub(first.len() + rest.len()) {
+            return Err(Broken::TooLong);
+        }
+        if first.is_empty() {
+            first = data.copy_to_bytes(length);
+        } else {
+            rest.put(data);
+        }
+    }
+    if rest.is_empty() {
+        return Ok(first);
+    }
+    let mut whole = BytesMut::from(first);
+    whole.unsplit(rest);
+    Ok(whole.freeze())
 }
 
 impl Body for ResponseBody {
@@ -149,6 +187,7 @@ impl fmt::Debug for ResponseBody {
 #[cfg(test)]
 mod tests {
     use futures_util::{FutureExt, stream};
+    use http_body_util::BodyExt;
 
     use super::*;
 

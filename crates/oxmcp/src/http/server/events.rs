@@ -1,6 +1,8 @@
 //! Messages as events of a stream.
 
-use std::time::Duration;
+use std::{iter, time::Duration};
+
+use memchr::memchr;
 
 use crate::codec::sse::Outgoing;
 
@@ -10,12 +12,18 @@ pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(super) const COMMENT: &[u8] = b":\n\n";
 
 /// The messages of an outbox, which are lines.
-pub(super) fn messages(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
-    // A list may be long, and most outboxes hold one message: a look at each byte costs more than all the rest.
-    let ends = memchr::memchr_iter(b'\n', lines).chain([lines.len()]);
-    let mut start = 0;
-    ends.filter_map(move |end| lines.get(std::mem::replace(&mut start, end + 1)..end))
-        .filter(|line| !line.is_empty())
+pub(super) fn messages(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+    iter::from_fn(move || {
+        let end = memchr(b'\n', lines)?;
+        let (message, rest) = lines.split_at(end);
+        lines = rest.get(1..).unwrap_or_default();
+        Some(message)
+    })
+}
+
+/// Whether there is one message, and no more.
+pub(super) fn is_alone(lines: &[u8]) -> bool {
+    memchr(b'\n', lines).is_some_and(|end| end + 1 == lines.len())
 }
 
 /// Appends the messages of an outbox as events that cannot be asked for again.
@@ -46,4 +54,19 @@ pub(super) fn retry_event(id: Option<&str>, retry: Duration) -> Vec<u8> {
     };
     event.write(&mut out);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_lines() {
+        let found = |lines: &'static str| messages(lines.as_bytes()).collect::<Vec<_>>();
+        assert_eq!(found(""), Vec::<&[u8]>::new());
+        assert_eq!(found("a\n"), [b"a"]);
+        assert_eq!(found("a\nb\n"), [b"a", b"b"]);
+        let alone = ["a\n", "", "a\nb\n"].map(|lines| is_alone(lines.as_bytes()));
+        assert_eq!(alone, [true, false, false]);
+    }
 }

@@ -15,7 +15,7 @@ use crate::{
     http::server::{
         ResponseBody, answer,
         endpoint::State,
-        events::{COMMENT, KEEP_ALIVE, encode, messages},
+        events::{COMMENT, KEEP_ALIVE, encode, is_alone},
         open::Entered,
     },
     server::ServerPeer,
@@ -61,7 +61,7 @@ impl Exchange {
         };
         if reply == Some(Reply::Last) {
             self.is_over = true;
-            if messages(&self.buffer).nth(1).is_none() {
+            if is_alone(&self.buffer) {
                 return answer::json(self.status(), std::mem::take(&mut self.buffer));
             }
         }
@@ -136,6 +136,11 @@ pub(super) fn status(refused: Option<ErrorCode>, failed: Option<ErrorCode>) -> S
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        self.connection.abandon();
+        if self.is_over {
+            // Nothing is being served any more, and nothing may be sent.
+            self.connection.outbox.close();
+        } else {
+            self.connection.abandon();
+        }
     }
 }

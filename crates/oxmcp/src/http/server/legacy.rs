@@ -13,7 +13,7 @@ use crate::{
     Error,
     http::server::{
         ResponseBody, StreamableHttp, answer,
-        events::{KEEP_ALIVE, messages},
+        events::{KEEP_ALIVE, is_alone, messages},
         ladder::SESSION_ID,
         respond::{Asked, origin},
         restore,
@@ -160,11 +160,12 @@ impl Waiting {
         };
         self.branch = None;
         if reply == Some(Reply::Last) {
-            match messages(&taken).count() {
+            if is_alone(&taken) {
+                return answer::json(StatusCode::OK, taken);
+            }
+            if taken.is_empty() {
                 // Nothing is asked in a batch of notifications, and a request that was cancelled has no answer.
-                0 => return answer::empty(StatusCode::ACCEPTED),
-                1 => return answer::json(StatusCode::OK, taken),
-                _ => {}
+                return answer::empty(StatusCode::ACCEPTED);
             }
         }
         let opening = Opening {

@@ -27,10 +27,8 @@ impl StreamableHttp {
             let why = Error::invalid_request("nothing is served here for this request");
             return refuse(StatusCode::BAD_REQUEST, &why);
         };
-        if let Err(error) = self.settings.policy.check().and_then(|()| server.check()) {
-            tracing::error!(%error, "the server or its endpoint was put together wrongly");
-            let why = Error::internal("the server was put together wrongly; its log says how");
-            return refuse(StatusCode::INTERNAL_SERVER_ERROR, &why);
+        if let Err(error) = server.check() {
+            return Err(Box::new(failed(&error)));
         }
         Ok(server)
     }
@@ -58,7 +56,11 @@ impl StreamableHttp {
         }
         let (parts, body) = request.into_parts();
         let limit = self.settings.limits.max_http_body_bytes;
-        if let Err(refusal) = ladder::head(&self.settings.policy, limit, &parts) {
+        let policy = &self.settings.policy;
+        if let Err(error) = policy.check() {
+            return failed(&error);
+        }
+        if let Err(refusal) = ladder::head(policy, limit, &parts) {
             return refusal.response(None);
         }
         if self.state.closing.is_set() {
@@ -88,6 +90,13 @@ impl StreamableHttp {
             },
         }
     }
+}
+
+/// What went wrong on this side is told to its log.
+fn failed(error: &Error) -> Response<ResponseBody> {
+    tracing::error!(%error, "the server or its endpoint was put together wrongly");
+    let why = Error::internal("the server was put together wrongly; its log says how");
+    answer::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why)
 }
 
 /// A request whose head has been looked at.

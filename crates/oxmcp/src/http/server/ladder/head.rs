@@ -3,7 +3,7 @@
 use http::{Method, header, request::Parts};
 
 use super::{
-    media::{accepts, is_json},
+    media::{accepts, accepts_both, is_json},
     refusal::{Fault, Refusal},
     rungs::Verdict,
 };
@@ -29,10 +29,9 @@ pub(super) fn content_type(_: usize, parts: &Parts) -> Verdict {
 
 /// The step [`Rung::Accept`](super::rungs::Rung::Accept). Any answer can be either, so that the client must take both.
 pub(super) fn accept(_: usize, parts: &Parts) -> Verdict {
-    let json = || accepts(&parts.headers, "application", "json");
     let events = || accepts(&parts.headers, "text", "event-stream");
     match parts.method {
-        Method::POST if !json() || !events() => Err(
+        Method::POST if !accepts_both(&parts.headers) => Err(
             "a client that sends messages must take both: `Accept: application/json, text/event-stream`".into(),
         ),
         Method::GET if !events() => {

@@ -1,6 +1,6 @@
 //! Media types in headers.
 
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 
 /// A media type, or a range of them, with its parameters.
 struct Media<'a> {
@@ -49,6 +49,10 @@ pub(in crate::http::server) fn is_json(headers: &HeaderMap) -> bool {
     let (Some(value), None) = (types.next(), types.next()) else {
         return false;
     };
+    // What nearly all clients send.
+    if value == "application/json" {
+        return true;
+    }
     let media = value.to_str().ok().and_then(Media::parse);
     media.is_some_and(|media| {
         let charset = media.parameter("charset").unwrap_or("utf-8");
@@ -56,6 +60,13 @@ pub(in crate::http::server) fn is_json(headers: &HeaderMap) -> bool {
             && media.subkind.eq_ignore_ascii_case("json")
             && (charset.eq_ignore_ascii_case("utf-8") || charset.eq_ignore_ascii_case("utf8"))
     })
+}
+
+/// Whether the client takes answers of both types, like nearly all.
+pub(super) fn accepts_both(headers: &HeaderMap) -> bool {
+    let usual = |value: &HeaderValue| value == "application/json, text/event-stream";
+    headers.get(header::ACCEPT).is_some_and(usual)
+        || accepts(headers, "application", "json") && accepts(headers, "text", "event-stream")
 }
 
 /// Whether the client takes answers of a type, like `text/event-stream`.

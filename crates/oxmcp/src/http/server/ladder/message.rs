@@ -284,6 +284,10 @@ pub(super) fn method(message: &Message<'_>) -> Verdict {
 
 /// The member of the params that is this text, where there is one of that name and no more.
 pub(super) fn member<'a>(params: &RequestParams<'a>, name: &str) -> Option<Text<'a>> {
+    // It was found while the message was read; where it stands there twice, the request is refused for that.
+    if name == "name" && params.name.is_some() {
+        return params.name;
+    }
     let mut members = params.whole.members().filter(|(key, _)| key.is_str(name));
     let (_, value) = members.next()?;
     members.next().is_none().then_some(value)

@@ -15,7 +15,7 @@ pub(super) fn endpoint(messages: &str, session: &str) -> String {
 
 /// Whether the query of a URI names a session.
 pub(in crate::http::server) fn is_message(query: Option<&str>) -> bool {
-    session(query).is_ok()
+    query.is_some_and(|query| session(Some(query)).is_ok())
 }
 
 /// The session that the query of a URI names.

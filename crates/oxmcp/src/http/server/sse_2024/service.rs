@@ -211,8 +211,9 @@ impl LegacySse {
         B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
     {
         let (parts, body) = request.into_parts();
-        ladder::guard(&self.settings.policy, &parts)
-            .map_err(|refusal| Box::new(refusal.response(None)))?;
+        let policy = &self.settings.policy;
+        policy.check().map_err(|error| responses::failed(&error))?;
+        ladder::guard(policy, &parts).map_err(|refusal| Box::new(refusal.response(None)))?;
         match parts.method {
             Method::GET => self.open(parts).await,
             Method::POST => self.post(&parts, body).await,
