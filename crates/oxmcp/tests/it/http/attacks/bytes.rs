@@ -70,8 +70,8 @@ fn bodies() -> Vec<Vec<u8>> {
 fn server() -> Server {
     let any = Tool::new("any", "Take anything", |_: Value| async {});
     let panics = Tool::new("panics", "Panic", || async {
-        let none: Option<String> = None;
-        none.expect("the password is hunter2")
+        let wrong: Result<String, _> = "hunter2".parse::<i32>().map(|it| it.to_string());
+        wrong.expect("the password is hunter2")
     });
     calculator().tool(any).tool(panics)
 }

@@ -118,10 +118,10 @@ async fn attack_3_clients_of_every_transport_get_their_own_answers_over_tcp() {
             };
             let session = session.unwrap();
             let who = format!("client {number}");
-            let (sender, mut told) = tokio::sync::mpsc::unbounded_channel();
+            let (sender, mut told) = tokio::sync::mpsc::channel(10);
             let result = session
                 .call_tool("echo", json!({"who": who}))
-                .on_progress(move |progress| sender.send(progress.message).unwrap())
+                .on_progress(move |progress| sender.try_send(progress.message).unwrap())
                 .await
                 .unwrap();
             assert_eq!(result.to_text(), who);

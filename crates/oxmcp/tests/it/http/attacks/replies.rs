@@ -124,7 +124,7 @@ async fn attack_5_no_http_ends_a_client() {
         format!("{head}transfer-encoding: chunked\r\n\r\n5\r\n{whole}"),
         format!("{head}content-encoding: gzip\r\ncontent-length: 3\r\n\r\n\u{1f}ab"),
         format!("{head}x: {}\r\n\r\n", "y".repeat(1 << 20)),
-        format!("HTTP/1.1 500 \u{1b}[2J\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"),
+        "HTTP/1.1 500 \u{1b}[2J\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".into(),
     ];
     endures(texts.map(String::into_bytes).to_vec()).await;
 }

@@ -1,8 +1,11 @@
 //! Attack classes 18 and 23: what is sealed or cached for one, presented by or to another.
 
+use std::time::Duration;
+
 use oxmcp::{
     Client, JsonSchema, RequestContext, Server, Tool, ToolError,
     http::{Endpoint, Principal, StreamableHttp},
+    protocol::CacheHint,
 };
 use serde_json::{Value, json};
 
@@ -136,7 +139,9 @@ async fn attack_18_who_is_known_cannot_use_what_was_sealed_for_nobody() {
 
 #[tokio::test]
 async fn attack_23_two_tokens_of_one_client_see_what_is_each_ones_own() {
-    let servers = ["a", "b"].map(|who| calculator().tool(idle(&format!("of-{who}"))));
+    let fresh = CacheHint::private(Duration::from_secs(3600));
+    let server = || calculator().cache_tools(fresh);
+    let servers = ["a", "b"].map(|who| server().tool(idle(&format!("of-{who}"))));
     let endpoint = StreamableHttp::new(move |request| {
         let token = request.headers.get("authorization")?.to_str().ok()?;
         let place = match token {
