@@ -1,28 +1,43 @@
 //! The HTTP client that is there where the user brings none.
 
 use std::{
+    fmt,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use http::{Request, Response};
-use reqwest::redirect::Policy;
+use http::{
+    HeaderValue, Request, Response,
+    header::{PROXY_AUTHORIZATION, USER_AGENT},
+};
+use http_body_util::{BodyDataStream, Full};
+use hyper_util::{
+    client::{
+        legacy::{self, Client},
+        proxy::matcher::Matcher,
+    },
+    rt::{TokioExecutor, TokioTimer},
+};
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-use super::http_client::{HttpBody, HttpClient};
+use super::{
+    connector::Connector,
+    http_client::{HttpBody, HttpClient},
+};
 use crate::{Error, Result, session::with_causes};
 
-/// How long it may take to reach a server.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an idle connection is kept: less than most servers and proxies keep one, so that it is not used while it dies.
 const IDLE: Duration = Duration::from_secs(50);
+const NAME: &str = concat!("oxmcp/", env!("CARGO_PKG_VERSION"));
 
 /// A client with a pool of connections.
-#[derive(Debug)]
-pub(super) struct DefaultClient(reqwest::Client);
+pub(super) struct DefaultClient {
+    pool: Client<Connector, Full<Bytes>>,
+    connector: Connector,
+}
 
 impl DefaultClient {
     /// # Errors
@@ -32,42 +47,44 @@ impl DefaultClient {
             Err(_) if !needs_tls => trusting_nobody()?,
             tls => tls?,
         };
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .redirect(Policy::none())
-            .retry(reqwest::retry::never())
-            .tcp_nodelay(true)
-            .connect_timeout(CONNECT_TIMEOUT)
+        Ok(Self::over(Connector::new(tls, Matcher::from_system())))
+    }
+
+    fn over(connector: Connector) -> Self {
+        let pool = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(IDLE)
-            .user_agent(concat!("oxmcp/", env!("CARGO_PKG_VERSION")))
-            .build();
-        let client = client.map_err(|error| {
-            Error::unreachable(format!(
-                "cannot make HTTP requests: {}",
-                with_causes(&error)
-            ))
-        })?;
-        Ok(Self(client))
+            .pool_timer(TokioTimer::new())
+            .build(connector.clone());
+        Self { pool, connector }
     }
 }
 
 impl HttpClient for DefaultClient {
-    async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
-        let request = reqwest::Request::try_from(request).map_err(failed)?;
-        let mut answer = self.0.execute(request).await.map_err(failed)?;
-        let mut response = Response::new(());
-        *response.status_mut() = answer.status();
-        *response.headers_mut() = std::mem::take(answer.headers_mut());
-        Ok(response.map(|()| HttpBody::new(answer.bytes_stream().map_err(failed))))
+    async fn send(&self, mut request: Request<Bytes>) -> Result<Response<HttpBody>> {
+        let for_proxy = self.connector.proxy_authorization(request.uri());
+        let headers = request.headers_mut();
+        headers
+            .entry(USER_AGENT)
+            .or_insert(HeaderValue::from_static(NAME));
+        headers.extend(for_proxy.map(|it| (PROXY_AUTHORIZATION, it)));
+        let response = self.pool.request(request.map(Full::new)).await;
+        let response = response.map_err(|error| failed(&error))?;
+        Ok(response.map(|body| {
+            let chunks = BodyDataStream::new(body);
+            HttpBody::new(chunks.map_err(|error| Error::network(with_causes(&error))))
+        }))
     }
 }
 
-/// The URL is left out: it may hold secrets, and who asked knows it.
-fn failed(error: reqwest::Error) -> Error {
-    let error = error.without_url();
-    let text = with_causes(&error);
-    let unsent = error.is_connect() || error.is_builder();
-    if unsent {
+impl fmt::Debug for DefaultClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DefaultClient")
+    }
+}
+
+fn failed(error: &legacy::Error) -> Error {
+    let text = with_causes(error);
+    if error.is_connect() {
         Error::unreachable(text)
     } else {
         Error::network(text)
@@ -102,4 +119,56 @@ fn trusting_nobody() -> Result<ClientConfig> {
 fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, rustls::Error> {
     let provider = Arc::new(ring::default_provider());
     ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    /// Sends a request to `url` by a proxy that answers with `status`; returns what the proxy was sent.
+    async fn by_proxy(url: &str, status: u16) -> (Result<Response<HttpBody>>, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let proxies = Matcher::builder().all(format!("http://me:secret@{address}"));
+        let connector = Connector::new(trusting_nobody().unwrap(), proxies.build());
+        let client = DefaultClient::over(connector);
+        let proxy = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(socket.read_u8().await.unwrap());
+            }
+            let answer = format!("HTTP/1.1 {status} Here\r\ncontent-length: 0\r\n\r\n");
+            socket.write_all(answer.as_bytes()).await.unwrap();
+            String::from_utf8(head).unwrap()
+        };
+        let request = Request::get(url).body(Bytes::new()).unwrap();
+        tokio::join!(client.send(request), proxy)
+    }
+
+    #[tokio::test]
+    async fn a_proxy_is_told_where_requests_go_and_who_asks() {
+        let (response, head) = by_proxy("http://example.test/mcp", 200).await;
+        assert_eq!(response.unwrap().status(), 200);
+        assert!(head.starts_with("GET http://example.test/mcp HTTP/1.1\r\n"));
+        assert!(head.contains("proxy-authorization: Basic bWU6c2VjcmV0\r\n"));
+        assert!(head.contains("host: example.test\r\n"));
+    }
+
+    #[tokio::test]
+    async fn attack_21_a_proxy_sees_nothing_of_what_is_for_a_server_with_tls() {
+        let (response, head) = by_proxy("https://example.test/mcp", 407).await;
+        let error = response.unwrap_err();
+        assert!(error.is_unreachable(), "{error}");
+        assert!(error.message().contains("by way of the proxy 127.0.0.1"));
+        assert!(!error.message().contains("secret"), "{error}");
+        assert!(head.starts_with("CONNECT example.test:443 HTTP/1.1\r\n"));
+        assert!(head.contains("Proxy-Authorization: Basic bWU6c2VjcmV0\r\n"));
+        assert!(!head.contains("mcp"));
+    }
 }

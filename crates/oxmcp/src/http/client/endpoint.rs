@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use data_encoding::BASE64;
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
-use reqwest::Url;
+use url::Url;
 
 use super::{
     default_client::DefaultClient,

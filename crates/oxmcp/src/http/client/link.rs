@@ -7,8 +7,8 @@ use std::{
 
 use futures_util::future::AbortHandle;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::Url;
 use tokio::sync::Semaphore;
+use url::Url;
 
 use super::{
     engine::{Event, Inlet},

@@ -2,6 +2,7 @@
 
 mod answer;
 mod begin;
+mod connector;
 mod default_client;
 mod endpoint;
 mod engine;

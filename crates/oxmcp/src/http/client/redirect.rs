@@ -1,7 +1,7 @@
 //! Where a redirect leads, and whether it may be followed.
 
 use http::{Method, Response, StatusCode, header::LOCATION};
-use reqwest::Url;
+use url::Url;
 
 use crate::{Error, Result};
 

@@ -4,8 +4,8 @@
 use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, StatusCode};
-use reqwest::Url;
 use tokio::time::timeout;
+use url::Url;
 
 use super::{
     answer::{Form, refusal},

@@ -7,7 +7,7 @@ use http::{
     HeaderMap, Method, Request, Response, Uri,
     header::{ACCEPT, CONTENT_TYPE},
 };
-use reqwest::Url;
+use url::Url;
 
 use super::{
     http_client::{AnyClient, HttpBody},
