@@ -93,7 +93,14 @@ impl Mirror {
     pub fn headers(&self, message: &[u8]) -> Result<Vec<(String, String)>> {
         let mut params = RequestParams::UNREAD;
         match Envelope::parse(message, &mut params) {
-            Ok(Envelope::Request(request)) => self.headers_of(&request.method, request.params),
+            Ok(Envelope::Request(request)) => {
+                let headers = self
+                    .headers_of(&request.method, request.params)?
+                    .into_iter();
+                Ok(headers
+                    .map(|(name, value)| (name.into_owned(), value))
+                    .collect())
+            }
             Ok(_) => Ok(Vec::new()),
             Err(malformed) => Err(malformed.error.into()),
         }
@@ -104,14 +111,14 @@ impl Mirror {
         &self,
         method: &str,
         params: Option<&RequestParams<'_>>,
-    ) -> Result<Vec<(String, String)>> {
-        let mut headers = vec![(MCP_METHOD.to_owned(), encode(method).into_owned())];
+    ) -> Result<Vec<(Cow<'static, str>, String)>> {
+        let mut headers = vec![(MCP_METHOD.into(), encode(method).into_owned())];
         let Some(params) = params else {
             return Ok(headers);
         };
         let named = named(method).and_then(|name| member(params, name)?.as_str());
         if let Some(name) = named {
-            headers.push((MCP_NAME.to_owned(), encode(&name).into_owned()));
+            headers.push((MCP_NAME.into(), encode(&name).into_owned()));
         }
         if method == CallTool::NAME {
             self.add_arguments(&mut headers, params)?;
@@ -123,7 +130,7 @@ impl Mirror {
 
     fn add_arguments(
         &self,
-        headers: &mut Vec<(String, String)>,
+        headers: &mut Vec<(Cow<'static, str>, String)>,
         params: &RequestParams<'_>,
     ) -> Result<()> {
         let name = params.name.and_then(Text::as_str);
@@ -135,7 +142,7 @@ impl Mirror {
             .for_arguments(arguments)
             .map_err(|mismatch| Error::protocol(ErrorCode::INVALID_PARAMS, mismatch.to_string()))?;
         let wanted = wanted.into_iter();
-        headers.extend(wanted.map(|(name, value)| (name.to_owned(), value)));
+        headers.extend(wanted.map(|(name, value)| (name.to_owned().into(), value)));
         Ok(())
     }
 
@@ -200,14 +207,14 @@ impl Mirror {
 impl Book {
     fn add_members(
         &self,
-        headers: &mut Vec<(String, String)>,
+        headers: &mut Vec<(Cow<'static, str>, String)>,
         method: &str,
         params: &RequestParams<'_>,
     ) {
         for row in self.extensions.iter().filter(|row| row.method == method) {
             let value = member(params, &row.member).and_then(scalar);
             if let Some(value) = value {
-                headers.push((row.header.clone(), encode(&value).into_owned()));
+                headers.push((row.header.clone().into(), encode(&value).into_owned()));
             }
         }
     }

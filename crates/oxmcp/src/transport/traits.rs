@@ -1,6 +1,8 @@
 //! What a transport is.
 
-use std::{fmt, future::Future, slice};
+use std::{fmt, future::Future};
+
+use memchr::memchr;
 
 use super::Mirror;
 use crate::{Error, Limits, Result, jsonrpc::RequestId};
@@ -221,12 +223,7 @@ impl<'a> IntoIterator for Messages<'a> {
     type IntoIter = MessagesIter<'a>;
 
     fn into_iter(self) -> MessagesIter<'a> {
-        MessagesIter(
-            self.0
-                .strip_suffix(b"\n")
-                .unwrap_or(self.0)
-                .split(is_newline as fn(&u8) -> bool),
-        )
+        MessagesIter(Some(self.0.strip_suffix(b"\n").unwrap_or(self.0)))
     }
 }
 
@@ -236,18 +233,20 @@ impl fmt::Debug for Messages<'_> {
     }
 }
 
-fn is_newline(byte: &u8) -> bool {
-    *byte == b'\n'
-}
-
 /// The messages of a [`Messages`], one at a time.
 #[derive(Clone, Debug)]
-pub struct MessagesIter<'a>(slice::Split<'a, u8, fn(&u8) -> bool>);
+pub struct MessagesIter<'a>(Option<&'a [u8]>);
 
 impl<'a> Iterator for MessagesIter<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        self.0.next()
+        let rest = self.0.take()?;
+        let Some(end) = memchr(b'\n', rest) else {
+            return Some(rest);
+        };
+        let (message, rest) = rest.split_at(end);
+        self.0 = rest.get(1..);
+        Some(message)
     }
 }

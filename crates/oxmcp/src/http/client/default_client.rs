@@ -66,7 +66,9 @@ impl HttpClient for DefaultClient {
         headers
             .entry(USER_AGENT)
             .or_insert(HeaderValue::from_static(NAME));
-        headers.extend(for_proxy.map(|it| (PROXY_AUTHORIZATION, it)));
+        if let Some(credentials) = for_proxy {
+            headers.insert(PROXY_AUTHORIZATION, credentials);
+        }
         let response = self.pool.request(request.map(Full::new)).await;
         let response = response.map_err(|error| failed(&error))?;
         Ok(response.map(|body| {

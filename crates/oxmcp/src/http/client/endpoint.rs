@@ -15,7 +15,7 @@ use super::{
     link::Link,
     reconnect::Reconnect,
     redirect::shown,
-    wire::Wire,
+    wire::{Target, Wire},
 };
 use crate::{
     Error, Limits, Result,
@@ -193,7 +193,7 @@ impl Transport for Endpoint {
         };
         let wire = Wire {
             client,
-            url,
+            target: Target::new(url)?,
             headers: self.headers.clone(),
         };
         let (engine, inlet) = Engine::new();

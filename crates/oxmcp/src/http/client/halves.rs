@@ -110,7 +110,10 @@ impl WriteHalf for EndpointWriter {
             let _taken = timeout(TAKING, link.untaken.acquire_many(UNTAKEN)).await;
             let session = link.session();
             if session.id.is_some()
-                && let Ok(response) = link.wire.delete(session.headers()).await
+                && let Ok(response) = link
+                    .wire
+                    .delete(|headers| session.add_headers(headers))
+                    .await
             {
                 answer::discard(response.into_body()).await;
             }

@@ -1,14 +1,13 @@
 //! What all exchanges of one connection share.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use futures_util::future::AbortHandle;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::Semaphore;
-use url::Url;
 
 use super::{
     engine::{Event, Inlet},
@@ -16,7 +15,7 @@ use super::{
     outgoing::Outgoing,
     reconnect::Reconnect,
     session::{Restore, Session},
-    wire::Wire,
+    wire::{Target, Wire},
 };
 use crate::{Error, Revision, jsonrpc::RequestId, transport::Mirror};
 
@@ -51,9 +50,9 @@ pub(super) struct State {
     pub(super) session: Session,
     pub(super) restore: Restore,
     /// Where messages go by the rules of 2024-11-05.
-    pub(super) messages_2024: Option<Url>,
+    pub(super) messages_2024: Option<Target>,
     /// The requests that run.
-    pub(super) calls: HashMap<RequestId, Running>,
+    pub(super) calls: BTreeMap<RequestId, Running>,
     /// The stream on which the server says what belongs to no request.
     pub(super) listening: Option<AbortHandle>,
     /// The revision of the modern requests that were made. What does not name it itself is of the same.
@@ -92,9 +91,13 @@ impl Link {
         self.state().session.clone()
     }
 
-    /// The headers of a message.
-    pub(super) fn headers(&self, message: &Outgoing, session: &Session) -> HeaderMap {
-        let mut headers = HeaderMap::new();
+    /// Adds the headers of a message.
+    pub(super) fn add_headers(
+        &self,
+        headers: &mut HeaderMap,
+        message: &Outgoing,
+        session: &Session,
+    ) {
         let is_legacy = session.revision.is_some() || message.is("initialize");
         let revision = message
             .modern
@@ -103,10 +106,11 @@ impl Link {
             Some(revision) => {
                 headers.insert(REVISION, HeaderValue::from_static(revision.as_str()));
             }
-            None => headers = session.headers(),
+            None => session.add_headers(headers),
         }
-        headers.extend(message.headers.iter().cloned());
-        headers
+        for (name, value) in &message.headers {
+            headers.insert(name, value.clone());
+        }
     }
 
     /// Tells that a request is not sent.
@@ -125,10 +129,12 @@ impl Link {
 }
 
 impl Session {
-    /// The headers of all that belongs to it.
-    pub(super) fn headers(&self) -> HeaderMap {
-        let id = self.id.clone().map(|id| (SESSION_ID, id));
-        let revision = self.revision.clone().map(|it| (REVISION, it));
-        id.into_iter().chain(revision).collect()
+    /// Adds the headers of all that belongs to it.
+    pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
+        for (name, value) in [(SESSION_ID, &self.id), (REVISION, &self.revision)] {
+            if let Some(value) = value {
+                headers.insert(name, value.clone());
+            }
+        }
     }
 }

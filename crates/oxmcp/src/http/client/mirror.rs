@@ -1,6 +1,8 @@
 //! What of a message stands in the headers of its request, for those on the way who do not read bodies.
 //! See [request metadata](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#request-metadata).
 
+use std::borrow::Cow;
+
 use http::{HeaderName, HeaderValue};
 
 use super::outgoing::Look;
@@ -20,7 +22,10 @@ pub(super) fn headers_for(
     let headers = mirror.headers_of(method, message.params)?.into_iter();
     // All of them are fit to be sent: what an extension calls its header was checked before.
     let headers = headers.filter_map(|(name, value)| {
-        let name = HeaderName::try_from(name).ok()?;
+        let name = match name {
+            Cow::Borrowed(name) => HeaderName::from_static(name),
+            Cow::Owned(name) => HeaderName::try_from(name).ok()?,
+        };
         Some((name, HeaderValue::try_from(value).ok()?))
     });
     Ok(headers.collect())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response};
+use http::{HeaderMap, HeaderValue, Response};
 use tokio::time::sleep;
 
 use super::{
@@ -119,11 +119,12 @@ impl Link {
     ) -> Result<Response<HttpBody>> {
         let mut attempts = Attempts::new(&self.reconnect);
         loop {
-            let url = self.state().messages_2024.clone();
-            let url = url.filter(|_| message.modern.is_none());
-            let url = url.as_ref().unwrap_or(&self.wire.url);
-            let headers = self.headers(message, session);
-            let sent = self.wire.post(url, headers, message.body.clone()).await;
+            let target = self.state().messages_2024.clone();
+            let target = target.filter(|_| message.modern.is_none());
+            let target = target.as_ref().unwrap_or(&self.wire.target);
+            let add_headers = |headers: &mut HeaderMap| self.add_headers(headers, message, session);
+            let sent = self.wire.post(target, add_headers, message.body.clone());
+            let sent = sent.await;
             let error = match sent {
                 Ok(response) => {
                     self.state().reached = true;

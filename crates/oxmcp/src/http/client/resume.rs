@@ -137,18 +137,19 @@ impl Link {
     }
 
     async fn open_stream(&self, stream: &Stream, session: &Session) -> Opened {
-        let mut headers: HeaderMap = session.headers();
-        if stream.is_resumable() {
-            match HeaderValue::from_str(&stream.last_id) {
-                Ok(id) => headers.insert(LAST_EVENT_ID, id),
-                Err(_) => {
-                    let error =
-                        Error::network("the server gave an event an id that no header can hold");
-                    return Opened::Refused(error);
-                }
-            };
-        }
-        match self.wire.get(headers).await {
+        let resumed = stream.is_resumable().then_some(&stream.last_id);
+        let Ok(last_id) = resumed.map(|id| HeaderValue::from_str(id)).transpose() else {
+            return Opened::Refused(Error::network(
+                "the server gave an event an id that no header can hold",
+            ));
+        };
+        let add_headers = |headers: &mut HeaderMap| {
+            session.add_headers(headers);
+            if let Some(id) = &last_id {
+                headers.insert(LAST_EVENT_ID, id.clone());
+            }
+        };
+        match self.wire.get(add_headers).await {
             Ok(response) => opened(response, session).await,
             Err(error) => Opened::NotNow(error),
         }

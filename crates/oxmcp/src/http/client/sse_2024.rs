@@ -3,9 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use tokio::time::timeout;
-use url::Url;
 
 use super::{
     answer::{Form, refusal},
@@ -17,6 +16,7 @@ use super::{
     session::Session,
     stream::{Ended, Stream},
     taker::Taker,
+    wire::Target,
 };
 use crate::{
     Error, ErrorCode, Result,
@@ -51,12 +51,12 @@ impl Link {
     /// Opens the stream of a server of 2024-11-05.
     pub(super) async fn open_2024(self: &Arc<Self>) -> Result<()> {
         let opened = timeout(PATIENCE, self.find_2024()).await;
-        let (url, body) = opened.unwrap_or_else(|_| {
+        let (target, body) = opened.unwrap_or_else(|_| {
             Err(Error::timeout(format!(
                 "the server did not say within {PATIENCE:?} where messages go"
             )))
         })?;
-        self.state().messages_2024 = Some(url);
+        self.state().messages_2024 = Some(target);
         let link = Arc::clone(self);
         self.inlet.begin(async move {
             let mut stream = Stream::new(Taker::of_all());
@@ -74,8 +74,8 @@ impl Link {
     }
 
     /// Asks for the stream, and reads up to its first event, which says where messages go.
-    async fn find_2024(&self) -> Result<(Url, HttpBody)> {
-        let response = self.wire.get(HeaderMap::new()).await?;
+    async fn find_2024(&self) -> Result<(Target, HttpBody)> {
+        let response = self.wire.get(|_| ()).await?;
         if !response.status().is_success() {
             return Err(refusal(response).await);
         }
@@ -96,9 +96,9 @@ impl Link {
                         "the server does not say first where messages go",
                     ));
                 }
-                let url = self.messages_url(event.data)?;
+                let target = self.messages_target(event.data)?;
                 // Behind an event a stream can be read as if it began there.
-                return Ok((url, body.after(chunk.slice_ref(rest))));
+                return Ok((target, body.after(chunk.slice_ref(rest))));
             }
         }
         Err(Error::network(
@@ -108,19 +108,19 @@ impl Link {
 
     /// Where messages go, by what the server says. It may not be elsewhere than the server itself: they, and the
     /// credentials with them, are for nobody else.
-    fn messages_url(&self, said: &[u8]) -> Result<Url> {
+    fn messages_target(&self, said: &[u8]) -> Result<Target> {
         let said = std::str::from_utf8(said).unwrap_or_default();
-        let url = self.wire.url.join(said.trim());
+        let url = self.wire.target.url.join(said.trim());
         let url = url.map_err(|error| {
             Error::decode(format!("the server sends messages to no URL: {error}"))
         })?;
-        if said.len() > LONGEST_URL || !is_same_origin(&url, &self.wire.url) {
+        if said.len() > LONGEST_URL || !is_same_origin(&url, &self.wire.target.url) {
             return Err(Error::unsupported(format!(
                 "the server wants messages sent to another origin, {}, which is refused",
                 shown(&url)
             )));
         }
-        Ok(url)
+        Target::new(url)
     }
 }
 

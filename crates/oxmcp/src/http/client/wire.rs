@@ -1,10 +1,10 @@
 //! One HTTP request and its answer.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, Method, Request, Response, Uri,
+    HeaderMap, HeaderValue, Method, Request, Response, Uri,
     header::{ACCEPT, CONTENT_TYPE},
 };
 use url::Url;
@@ -18,68 +18,97 @@ use crate::{Error, Result};
 /// What reaches a server.
 pub(super) struct Wire {
     pub(super) client: Arc<dyn AnyClient>,
-    pub(super) url: Url,
+    pub(super) target: Target,
     /// What the user adds to each request.
     pub(super) headers: HeaderMap,
+}
+
+/// A URL of the server, which is read once.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) url: Url,
+    uri: Uri,
+}
+
+impl Target {
+    pub(super) fn new(url: Url) -> Result<Self> {
+        let uri = url.as_str().parse();
+        let uri = uri.map_err(|_| Error::misuse("the URL cannot be sent to"))?;
+        Ok(Self { url, uri })
+    }
 }
 
 /// What all answers to messages may be.
 pub(super) const JSON_OR_EVENTS: &str = "application/json, text/event-stream";
 pub(super) const JSON: &str = "application/json";
 pub(super) const EVENTS: &str = "text/event-stream";
+/// How many headers are added to those of the user.
+const ADDED: usize = 12;
 
 impl Wire {
     /// Sends a message to a URL of the server.
     pub(super) async fn post(
         &self,
-        url: &Url,
-        mut headers: HeaderMap,
+        target: &Target,
+        add_headers: impl Fn(&mut HeaderMap),
         body: Bytes,
     ) -> Result<Response<HttpBody>> {
-        headers.insert(ACCEPT, http::HeaderValue::from_static(JSON_OR_EVENTS));
-        headers.insert(CONTENT_TYPE, http::HeaderValue::from_static(JSON));
-        self.send(Method::POST, url, headers, body).await
+        let add_headers = |headers: &mut HeaderMap| {
+            headers.insert(ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+            add_headers(headers);
+        };
+        self.send(Method::POST, target, add_headers, body).await
     }
 
     /// Asks for a stream of events.
-    pub(super) async fn get(&self, mut headers: HeaderMap) -> Result<Response<HttpBody>> {
-        headers.insert(ACCEPT, http::HeaderValue::from_static(EVENTS));
-        self.send(Method::GET, &self.url, headers, Bytes::new())
+    pub(super) async fn get(
+        &self,
+        add_headers: impl Fn(&mut HeaderMap),
+    ) -> Result<Response<HttpBody>> {
+        let add_headers = |headers: &mut HeaderMap| {
+            headers.insert(ACCEPT, HeaderValue::from_static(EVENTS));
+            add_headers(headers);
+        };
+        self.send(Method::GET, &self.target, add_headers, Bytes::new())
             .await
     }
 
     /// Ends a session.
-    pub(super) async fn delete(&self, headers: HeaderMap) -> Result<Response<HttpBody>> {
-        self.send(Method::DELETE, &self.url, headers, Bytes::new())
+    pub(super) async fn delete(
+        &self,
+        add_headers: impl Fn(&mut HeaderMap),
+    ) -> Result<Response<HttpBody>> {
+        self.send(Method::DELETE, &self.target, add_headers, Bytes::new())
             .await
     }
 
-    /// Sends a request, to where it is redirected to in the end.
+    /// Sends a request, to where it is redirected to in the end. Its headers are made for each request, which takes them
+    /// along: redirects are rare.
     async fn send(
         &self,
         method: Method,
-        url: &Url,
-        headers: HeaderMap,
+        target: &Target,
+        add_headers: impl Fn(&mut HeaderMap),
         body: Bytes,
     ) -> Result<Response<HttpBody>> {
-        let mut all = self.headers.clone();
-        // What the protocol says is not the user's to change.
-        for (name, value) in &headers {
-            all.insert(name, value.clone());
-        }
-        let mut url = url.clone();
+        let mut target = Cow::Borrowed(target);
         for _ in 0..=MAX_REDIRECTS {
             let mut request = Request::new(body.clone());
             *request.method_mut() = method.clone();
-            *request.uri_mut() = uri(&url)?;
-            *request.headers_mut() = all.clone();
+            *request.uri_mut() = target.uri.clone();
+            let headers = request.headers_mut();
+            headers.clone_from(&self.headers);
+            headers.reserve(ADDED);
+            // What the protocol says is not the user's to change.
+            add_headers(headers);
             let response = self
                 .client
                 .send_boxed(request)
                 .await
-                .map_err(|error| at(&error, &method, &url))?;
-            match redirect::target(&url, &method, &response)? {
-                Some(target) => url = target,
+                .map_err(|error| at(&error, &method, &target.url))?;
+            match redirect::target(&target.url, &method, &response)? {
+                Some(url) => target = Cow::Owned(Target::new(url)?),
                 None => return Ok(response),
             }
         }
@@ -87,11 +116,6 @@ impl Wire {
             "the server redirects more than {MAX_REDIRECTS} times in a row"
         )))
     }
-}
-
-fn uri(url: &Url) -> Result<Uri> {
-    let uri = url.as_str().parse();
-    uri.map_err(|_| Error::misuse("the URL cannot be sent to"))
 }
 
 /// An error of the client, with what it was about.
