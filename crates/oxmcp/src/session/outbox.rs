@@ -54,15 +54,6 @@ pub(super) struct State {
     pub(super) closed: bool,
 }
 
-impl State {
-    /// The driver, where it must be woken for what has been appended.
-    fn rouse(&mut self) -> Option<Waker> {
-        let driver = self.driver.take();
-        self.roused |= driver.is_some();
-        driver
-    }
-}
-
 /// What there is to do for the driver.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Due {
@@ -119,32 +110,22 @@ impl Outbox {
 
     /// Appends a message, which `write` serializes with its newline. After the connection has closed it does nothing.
     pub(crate) fn append<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
-        let mut state = self.lock();
-        if state.closed {
-            return None;
-        }
-        let written = append_whole(&mut state.buffer, write);
-        let driver = state.rouse();
-        drop(state);
-        if let Some(driver) = driver {
-            driver.wake();
-        }
-        Some(written)
+        self.add(false, write)
     }
 
     /// Like [`append`](Self::append), for what answers all that was asked here.
     pub(crate) fn append_answer<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
+        self.add(true, write)
+    }
+
+    fn add<T>(&self, is_answer: bool, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
         let mut state = self.lock();
         if state.closed {
             return None;
         }
         let written = append_whole(&mut state.buffer, write);
-        state.answered = true;
-        let driver = state.rouse();
-        drop(state);
-        if let Some(driver) = driver {
-            driver.wake();
-        }
+        state.answered |= is_answer;
+        rouse(state);
         Some(written)
     }
 
@@ -159,11 +140,7 @@ impl Outbox {
             return false;
         }
         append_whole(&mut state.buffer, write);
-        let driver = state.rouse();
-        drop(state);
-        if let Some(driver) = driver {
-            driver.wake();
-        }
+        rouse(state);
         true
     }
 
@@ -282,6 +259,16 @@ impl Outbox {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         // A panic while a user's type is serialized leaves nothing behind: see `append_whole`.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes the driver, where it waits, for what was appended.
+fn rouse(mut state: MutexGuard<'_, State>) {
+    let driver = state.driver.take();
+    state.roused |= driver.is_some();
+    drop(state);
+    if let Some(driver) = driver {
+        driver.wake();
     }
 }
 
