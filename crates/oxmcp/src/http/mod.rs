@@ -13,6 +13,7 @@
 
 #[cfg(feature = "http-client")]
 mod client;
+mod names;
 #[cfg(feature = "http-server")]
 mod server;
 

@@ -20,7 +20,7 @@ use crate::{
         sessions::WeakSession,
         subscription::Topics,
     },
-    session::{Connection, Pace, drive, middleware::MiddlewareLayer},
+    session::{Connection, Origin, Pace, drive, middleware::MiddlewareLayer},
     transport::Transport,
 };
 
@@ -203,12 +203,22 @@ impl Server {
     ///
     /// # Cancel safety
     /// When the future is dropped, nothing stays behind.
-    pub async fn connect(&self, mut transport: impl Transport) -> Result<ServerSession> {
+    pub async fn connect(&self, transport: impl Transport) -> Result<ServerSession> {
+        self.connect_to(transport, Origin::default()).await
+    }
+
+    /// The same where more is known of the client.
+    pub(crate) async fn connect_to(
+        &self,
+        mut transport: impl Transport,
+        origin: Origin,
+    ) -> Result<ServerSession> {
         self.check()?;
         let features = self.features();
         let (read, write) = transport.connect(&features.limits).await?;
         let peer = ServerPeer::new(self.clone());
-        let connection = Connection::new(Arc::clone(&peer) as _, features.limits.clone());
+        let limits = features.limits.clone();
+        let connection = Connection::of(Arc::clone(&peer) as _, limits, origin);
         let session = ServerSession::new(Arc::clone(&connection), peer);
         self.remember(&session);
         tokio::spawn(drive(connection, read, write));

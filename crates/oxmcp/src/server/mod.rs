@@ -25,6 +25,8 @@ mod subscription;
 mod tool;
 
 use crate::session::{failure, handler};
+#[cfg(feature = "http-server")]
+pub(crate) use ask::random;
 pub use ask::{Asked, Question, Questions, Reply, SessionCall, StateKey};
 pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
 #[cfg(feature = "http-server")]

@@ -74,7 +74,12 @@ pub(crate) enum Outcome {
 impl Connection {
     /// A connection that is about to be driven, on the runtime that is running.
     pub(crate) fn new(role: Arc<dyn Role>, limits: Limits) -> Arc<Self> {
-        Self::grow(role, limits, Origin::default(), None)
+        Self::of(role, limits, Origin::default())
+    }
+
+    /// The same for what `origin` sends.
+    pub(crate) fn of(role: Arc<dyn Role>, limits: Limits, origin: Origin) -> Arc<Self> {
+        Self::grow(role, limits, origin, None)
     }
 
     pub(super) fn grow(

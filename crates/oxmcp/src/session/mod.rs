@@ -39,9 +39,7 @@ pub(crate) use call_options::{CallOptions, OnProgress, shared_progress};
 pub(crate) use calls::own_id;
 #[cfg(feature = "http-server")]
 pub(crate) use cancel::CancelSignal;
-#[cfg(feature = "http-server")]
-pub(crate) use connection::Origin;
-pub(crate) use connection::{Connection, Outcome};
+pub(crate) use connection::{Connection, Origin, Outcome};
 pub use context::RequestContext;
 pub(crate) use context::{ContextParts, Peer};
 pub(crate) use deadline::after;

@@ -11,7 +11,7 @@ use std::{
 use crate::{
     Limits,
     session::{
-        Connection, Role,
+        Connection,
         connection::{Origin, Outcome},
         inflight::InFlight,
         outbox::Outbox,
@@ -30,11 +30,6 @@ pub(crate) enum Reply {
 }
 
 impl Connection {
-    /// One that nobody drives, for what `origin` sends.
-    pub(crate) fn undriven(role: Arc<dyn Role>, limits: Limits, origin: Origin) -> Arc<Self> {
-        Self::grow(role, limits, origin, None)
-    }
-
     /// A branch of this connection: what belongs to the requests that arrive on it goes to an outbox of its own. Nobody
     /// drives it.
     pub(crate) fn branch(self: &Arc<Self>, origin: Origin, max_unsent_bytes: usize) -> Arc<Self> {

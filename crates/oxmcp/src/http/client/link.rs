@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::future::AbortHandle;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderValue};
 use tokio::sync::Semaphore;
 
 use super::{
@@ -17,14 +17,16 @@ use super::{
     session::{Restore, Session},
     wire::{Target, Wire},
 };
-use crate::{Error, Revision, jsonrpc::RequestId, transport::Mirror};
+use crate::{
+    Error, Revision,
+    http::names::{PROTOCOL_VERSION, SESSION_ID},
+    jsonrpc::RequestId,
+    transport::Mirror,
+};
 
 /// How many notifications and answers may be on their way: beyond it what is to be sent waits, so that a server that asks
 /// and does not listen makes nothing grow.
 pub(super) const UNTAKEN: u32 = 256;
-
-pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// A connection.
 pub(super) struct Link {
@@ -104,7 +106,10 @@ impl Link {
             .or_else(|| self.state().modern.filter(|_| !is_legacy));
         match revision {
             Some(revision) => {
-                headers.insert(REVISION, HeaderValue::from_static(revision.as_str()));
+                headers.insert(
+                    PROTOCOL_VERSION,
+                    HeaderValue::from_static(revision.as_str()),
+                );
             }
             None => session.add_headers(headers),
         }
@@ -131,7 +136,7 @@ impl Link {
 impl Session {
     /// Adds the headers of all that belongs to it.
     pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
-        for (name, value) in [(SESSION_ID, &self.id), (REVISION, &self.revision)] {
+        for (name, value) in [(SESSION_ID, &self.id), (PROTOCOL_VERSION, &self.revision)] {
             if let Some(value) = value {
                 headers.insert(name, value.clone());
             }

@@ -9,14 +9,14 @@ use tokio::time::sleep;
 use super::{
     answer::{self, Form, is_session_lost, read_body, refusal},
     http_client::HttpBody,
-    link::{Link, SESSION_ID},
+    link::Link,
     outgoing::{Kind, Outgoing},
     reconnect::Attempts,
     session::{Session, agreed_revision},
     stream::{Ended, Stream},
     taker::{Taker, Then},
 };
-use crate::{Error, Result};
+use crate::{Error, Result, http::names::SESSION_ID};
 
 /// Why an exchange did not end with an answer.
 pub(super) enum Missed {

@@ -8,13 +8,13 @@ use tokio::{sync::oneshot, time::timeout};
 
 use super::{
     answer::{self, refusal},
-    link::{Link, SESSION_ID},
+    link::Link,
     outgoing::Outgoing,
     post::Missed,
     session::{Session, agreed_revision},
     taker::{Taker, Then},
 };
-use crate::{Error, Result};
+use crate::{Error, Result, http::names::SESSION_ID};
 
 /// How long each step may take.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use futures_util::future::{AbortHandle, Abortable};
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep},
@@ -20,9 +20,7 @@ use super::{
     stream::{Ended, Stream},
     taker::Taker,
 };
-use crate::{Error, Result};
-
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+use crate::{Error, Result, http::names::LAST_EVENT_ID};
 
 /// What came of asking for a stream.
 enum Opened {

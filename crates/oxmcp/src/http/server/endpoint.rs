@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// How much longer than [`Limits::drain`] the end may take: handlers are cancelled then, and have their grace.
-const CLOSE_GRACE: Duration = Duration::from_secs(2);
+pub(super) const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
 /// One URL for clients of every revision: sessions and stateless requests side by side.
 ///

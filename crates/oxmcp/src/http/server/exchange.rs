@@ -1,9 +1,9 @@
 //! Answering a modern request: on the request's own path, without anything that outlives it.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::{FutureExt, stream};
+use futures_util::stream;
 use http::{Response, StatusCode};
 use tokio::{
     select,
@@ -54,32 +54,22 @@ impl Exchange {
 
     /// The response: one message where there is one, events where there are more, or may be.
     pub(super) async fn answer(mut self) -> Response<ResponseBody> {
-        let at_once = self.connection.outbox.reply(&mut self.buffer);
-        let reply = match at_once.now_or_never() {
-            Some(reply) => Some(reply),
-            None => self.next(Instant::now() + KEEP_ALIVE).await,
-        };
-        if reply == Some(Reply::Last) {
-            self.is_over = true;
-            if is_alone(&self.buffer) {
-                return answer::json(self.status(), std::mem::take(&mut self.buffer));
-            }
+        self.is_over = self.next().await == Some(Reply::Last);
+        if self.is_over && is_alone(&self.buffer) {
+            return answer::json(self.status(), mem::take(&mut self.buffer));
         }
-        let first = self.encoded();
         answer::events(ResponseBody::stream(stream::unfold(
-            (self, Some(first)),
-            |(mut exchange, first)| async move {
-                let item = match first.filter(|first| !first.is_empty()) {
-                    Some(first) => first,
-                    None => exchange.item().await?,
-                };
-                Some((item, (exchange, None)))
+            self,
+            |mut exchange| async move {
+                let item = exchange.item().await?;
+                Some((item, exchange))
             },
         )))
     }
 
-    /// Waits for what is to be sent, but no longer than that: then `None`.
-    async fn next(&mut self, until: Instant) -> Option<Reply> {
+    /// Waits for what is to be sent, but no longer than a stream may be silent: then `None`.
+    async fn next(&mut self) -> Option<Reply> {
+        let until = Instant::now() + KEEP_ALIVE;
         loop {
             select! {
                 biased;
@@ -99,22 +89,16 @@ impl Exchange {
 
     /// The next part of the stream.
     async fn item(&mut self) -> Option<Bytes> {
-        if self.is_over {
-            return None;
+        if self.buffer.is_empty() && !self.is_over {
+            let Some(reply) = self.next().await else {
+                return Some(Bytes::from_static(COMMENT));
+            };
+            self.is_over = reply == Reply::Last;
         }
-        let Some(reply) = self.next(Instant::now() + KEEP_ALIVE).await else {
-            return Some(Bytes::from_static(COMMENT));
-        };
-        self.is_over = reply == Reply::Last;
-        Some(self.encoded()).filter(|item| !item.is_empty())
-    }
-
-    /// What is to be sent, as events.
-    fn encoded(&mut self) -> Bytes {
         let mut out = Vec::new();
         encode(&mut out, &self.buffer);
         self.buffer.clear();
-        out.into()
+        (!out.is_empty()).then(|| out.into())
     }
 
     /// The status of an answer that is alone. What a handler says is no matter of HTTP, but for a capability that is missing:

@@ -8,14 +8,17 @@ use http::{Response, StatusCode};
 
 use crate::{
     Error,
-    http::server::{
-        ResponseBody, answer,
-        ladder::{LAST_EVENT_ID, Refusal},
-        legacy::no_session,
-        pump::replayed,
-        respond::{Asked, only},
-        session::log,
-        streams::{self, Opening, Purpose, REPLAYED, purpose},
+    http::{
+        names::LAST_EVENT_ID,
+        server::{
+            ResponseBody, answer,
+            ladder::Refusal,
+            legacy::no_session,
+            pump::replayed,
+            respond::{Asked, only},
+            session::log,
+            streams::{self, Opening, Purpose, REPLAYED, purpose},
+        },
     },
     store::{AnyEventStore, EventId, Replay},
 };

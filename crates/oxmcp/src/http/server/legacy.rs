@@ -2,23 +2,21 @@
 
 use std::sync::Arc;
 
-use futures_util::FutureExt;
 use http::{HeaderValue, Response, StatusCode};
-use tokio::{
-    select,
-    time::{Instant, sleep_until},
-};
+use tokio::time::timeout;
 
 use crate::{
     Error,
-    http::server::{
-        ResponseBody, StreamableHttp, answer,
-        events::{KEEP_ALIVE, is_alone, messages},
-        ladder::SESSION_ID,
-        respond::{Asked, origin},
-        restore,
-        session::{self, InUse, Session},
-        streams::{self, Opening, Purpose},
+    http::{
+        names::SESSION_ID,
+        server::{
+            ResponseBody, StreamableHttp, answer,
+            events::{KEEP_ALIVE, is_alone, messages},
+            respond::{Asked, origin},
+            restore,
+            session::{self, InUse, Session},
+            streams::{self, Opening, Purpose},
+        },
     },
     jsonrpc::RequestId,
     session::{Connection, Reply},
@@ -50,7 +48,7 @@ pub(super) async fn open(
     };
     let session = Session::new(server, id, &origin, entered);
     if endpoint.settings.sessions.is_some()
-        && let Some(params) = restore::raw(initialize)
+        && let Ok(params) = serde_json::from_str(initialize)
     {
         session.keep_initialize(params);
     }
@@ -106,7 +104,8 @@ pub(super) async fn post(
     let response = if posted.is_answered {
         let waiting = Waiting {
             session: Arc::clone(&session),
-            branch: Some(branch),
+            branch,
+            is_begun: false,
             _in_use: in_use,
         };
         waiting.answer(&endpoint).await
@@ -138,7 +137,9 @@ pub(super) fn no_session(id: Option<&RequestId>) -> Response<ResponseBody> {
 /// A request whose answer has not begun. A client that goes away cancels nothing, but will not get it.
 struct Waiting {
     session: Arc<Session>,
-    branch: Option<Arc<Connection>>,
+    branch: Arc<Connection>,
+    /// Whether somebody else sees to the answer.
+    is_begun: bool,
     _in_use: InUse,
 }
 
@@ -146,19 +147,8 @@ impl Waiting {
     /// The response: one message where there is one, a stream where there are more, or may be.
     async fn answer(mut self, endpoint: &StreamableHttp) -> Response<ResponseBody> {
         let mut taken = Vec::new();
-        let Some(branch) = self.branch.clone() else {
-            return answer::empty(StatusCode::ACCEPTED);
-        };
-        let at_once = branch.outbox.reply(&mut taken).now_or_never();
-        let reply = match at_once {
-            Some(reply) => Some(reply),
-            None => select! {
-                biased;
-                reply = branch.outbox.reply(&mut taken) => Some(reply),
-                () = sleep_until(Instant::now() + KEEP_ALIVE) => None,
-            },
-        };
-        self.branch = None;
+        let reply = timeout(KEEP_ALIVE, self.branch.outbox.reply(&mut taken)).await;
+        let reply = reply.ok();
         if reply == Some(Reply::Last) {
             if is_alone(&taken) {
                 return answer::json(StatusCode::OK, taken);
@@ -175,16 +165,17 @@ impl Waiting {
             reply,
             counted: None,
         };
+        self.is_begun = true;
         let store = endpoint.settings.events.clone();
-        streams::begin(&self.session, branch, store, opening)
+        streams::begin(&self.session, Arc::clone(&self.branch), store, opening)
             .unwrap_or_else(|| answer::empty(StatusCode::CONFLICT))
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        if let Some(branch) = &self.branch {
-            branch.outbox.close();
+        if !self.is_begun {
+            self.branch.outbox.close();
         }
     }
 }

@@ -79,7 +79,7 @@ async fn modern(asked: Asked, message: Message<'_>) -> Response<ResponseBody> {
     let is_request = matches!(message, Envelope::Request(_));
     let limits = server.features().limits.clone();
     let peer = ServerPeer::stateless(server);
-    let connection = Connection::undriven(Arc::clone(&peer) as _, limits, origin(parts));
+    let connection = Connection::of(Arc::clone(&peer) as _, limits, origin(parts));
     connection.take_envelope(message);
     let exchange = Exchange::new(connection, peer, &endpoint.state);
     if !is_request {

@@ -7,15 +7,13 @@ use http_body::Body;
 
 use crate::{
     Error, Revision, Server,
-    http::server::{
-        Principal, ResponseBody, StreamableHttp, answer, body, get,
-        ladder::{self, SESSION_ID},
-        post,
-        restore::restore,
-        session::Session,
-        sse_2024::is_message,
+    http::{
+        names::{PROTOCOL_VERSION, SESSION_ID},
+        server::{
+            Principal, ResponseBody, StreamableHttp, answer, body, get, ladder, post,
+            restore::restore, session::Session, sse_2024::is_message,
+        },
     },
-    protocol::http_headers::names::MCP_PROTOCOL_VERSION,
     session::Origin,
 };
 
@@ -135,7 +133,7 @@ fn is_2024<B>(request: &Request<B>) -> bool {
     let headers = request.headers();
     match *request.method() {
         Method::GET => {
-            let version = headers.get(MCP_PROTOCOL_VERSION);
+            let version = headers.get(PROTOCOL_VERSION);
             let version = version.and_then(|version| version.to_str().ok()?.parse().ok());
             !headers.contains_key(SESSION_ID)
                 && !version.is_some_and(Revision::is_modern)

@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use serde::Serialize;
-use serde_json::{json, value::RawValue};
+use serde_json::json;
 
 use crate::{
-    http::server::{
-        Principal, StreamableHttp,
-        ladder::SESSION_ID,
-        respond::{only, origin},
-        session::{self, Session, log},
+    http::{
+        names::SESSION_ID,
+        server::{
+            Principal, StreamableHttp,
+            respond::{only, origin},
+            session::{self, Session, log},
+        },
     },
     protocol::{
         Method,
@@ -112,9 +114,4 @@ async fn say(session: &Arc<Session>, method: &str, params: &impl Serialize, is_r
     while is_request && branch.outbox.reply(&mut answer).await != Reply::Last {
         answer.clear();
     }
-}
-
-/// The params of `initialize`, as a record keeps them.
-pub(super) fn raw(params: &str) -> Option<Box<RawValue>> {
-    serde_json::from_str(params).ok()
 }

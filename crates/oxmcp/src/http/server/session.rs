@@ -2,10 +2,7 @@
 
 use std::{
     fmt,
-    sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -16,9 +13,9 @@ use tokio::{
 };
 
 use crate::{
-    Error, Limits, Result, Revision, Server,
+    Limits, Result, Revision, Server,
     http::server::{endpoint::StreamableHttp, open::Entered, streams::Streams},
-    server::{ServerPeer, ServerSession},
+    server::{ServerPeer, ServerSession, random},
     session::{Connection, Origin, after},
 };
 
@@ -117,7 +114,7 @@ impl Session {
         self.peer.callers().legacy().map(|peer| peer.revision)
     }
 
-    /// Why `initialize` was refused.
+    /// The server at its end of the session.
     pub(super) fn peer(&self) -> &ServerPeer {
         &self.peer
     }
@@ -213,10 +210,8 @@ pub(super) fn log(done: Result<()>) {
 
 /// 128 random bits.
 pub(super) fn new_id() -> Result<Box<str>> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Error::internal(format!("there is no randomness: {error}")))?;
-    Ok(data_encoding::HEXLOWER.encode(&bytes).into())
+    let random = random::<16>()?;
+    Ok(data_encoding::HEXLOWER.encode(&random).into())
 }
 
 /// Something of a session is open.
@@ -228,16 +223,6 @@ impl Drop for InUse {
         let mut activity = self.0.lock();
         activity.open -= 1;
         activity.last = Instant::now();
-    }
-}
-
-/// Numbers for what belongs to one session.
-#[derive(Debug, Default)]
-pub(super) struct Numbers(AtomicU32);
-
-impl Numbers {
-    pub(super) fn next(&self) -> u32 {
-        self.0.fetch_add(1, Ordering::Relaxed)
     }
 }
 

@@ -15,30 +15,27 @@ use http::Response;
 use tokio::sync::mpsc;
 
 use crate::{
-    http::server::{
-        ResponseBody, answer,
-        open::Entered,
-        pump::Pump,
-        session::{Numbers, Session},
-    },
+    http::server::{ResponseBody, answer, open::Entered, pump::Pump, session::Session},
     session::{Connection, Reply},
     store::AnyEventStore,
 };
 
 /// How many parts of a stream may wait for its reader: behind them the outbox fills, and then whoever sends waits.
 const AHEAD: usize = 4;
+/// With what the names of streams begin, by their purpose.
+const REQUEST: char = 'r';
+const STANDING: char = 's';
 /// How many events are taken from a store at once.
 pub(super) const REPLAYED: usize = 64;
 
 /// The streams of a session that somebody sends on.
 #[derive(Debug, Default)]
-pub(super) struct Streams {
-    numbers: Numbers,
-    live: Mutex<Live>,
-}
+pub(super) struct Streams(Mutex<Live>);
 
 #[derive(Debug, Default)]
 struct Live {
+    /// The number of the next stream.
+    next: u32,
     readers: HashMap<Box<str>, mpsc::Sender<Reader>>,
     /// The one for what belongs to no request.
     standing: Option<Box<str>>,
@@ -86,10 +83,9 @@ impl Streams {
         if purpose == Purpose::Standing && live.standing.is_some() {
             return None;
         }
-        let name: Box<str> = match (resumed, purpose) {
-            (Some(name), _) => name.into(),
-            (None, Purpose::Request) => format!("r{}", self.numbers.next()).into(),
-            (None, Purpose::Standing) => format!("s{}", self.numbers.next()).into(),
+        let name = match resumed {
+            Some(name) => name.into(),
+            None => live.new_name(purpose),
         };
         let (pump, readers) = mpsc::channel(1);
         live.readers.insert(name.clone(), pump);
@@ -109,7 +105,19 @@ impl Streams {
     }
 
     fn lock(&self) -> MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Live {
+    fn new_name(&mut self, purpose: Purpose) -> Box<str> {
+        let initial = match purpose {
+            Purpose::Request => REQUEST,
+            Purpose::Standing => STANDING,
+        };
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        format!("{initial}{number}").into()
     }
 }
 
@@ -117,7 +125,7 @@ pub(super) type Registered = mpsc::Receiver<Reader>;
 
 /// What a stream with this name was for.
 pub(super) fn purpose(name: &str) -> Purpose {
-    if name.starts_with('s') {
+    if name.starts_with(STANDING) {
         Purpose::Standing
     } else {
         Purpose::Request

@@ -1,7 +1,7 @@
 //! The names of headers, in lower case, as HTTP/2 has them, and what marks a value that is encoded.
 
 /// The revision of a message.
-#[cfg(feature = "http-server")]
+#[cfg(any(feature = "http-client", feature = "http-server"))]
 pub(crate) const MCP_PROTOCOL_VERSION: &str = "mcp-protocol-version";
 /// The method of a request.
 pub(crate) const MCP_METHOD: &str = "mcp-method";
@@ -10,10 +10,10 @@ pub(crate) const MCP_NAME: &str = "mcp-name";
 /// How the headers begin that repeat arguments of a tool.
 pub(crate) const MCP_PARAM: &str = "mcp-param-";
 /// The session that `initialize` opened (2025-11-25 and earlier).
-#[cfg(feature = "http-server")]
+#[cfg(any(feature = "http-client", feature = "http-server"))]
 pub(crate) const MCP_SESSION_ID: &str = "mcp-session-id";
 /// The last event that a reader has seen of a stream that broke off (2025-11-25 and earlier).
-#[cfg(feature = "http-server")]
+#[cfg(any(feature = "http-client", feature = "http-server"))]
 pub(crate) const LAST_EVENT_ID: &str = "last-event-id";
 
 /// What stands before a value that is encoded.

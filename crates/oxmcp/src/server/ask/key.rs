@@ -95,7 +95,7 @@ impl KeyRing {
 }
 
 /// Random bytes for secrets.
-pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
+pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)
         .map_err(|error| Error::internal(format!("there is no randomness: {error}")))?;

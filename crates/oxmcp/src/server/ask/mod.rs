@@ -33,6 +33,8 @@ mod state_tests;
 
 pub use call::SessionCall;
 pub use key::StateKey;
+#[cfg(feature = "http-server")]
+pub(crate) use key::random;
 pub use question::{Asked, Question};
 pub use questions::Questions;
 pub use reply::Reply;

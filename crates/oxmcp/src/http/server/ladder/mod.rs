@@ -9,7 +9,6 @@ mod head;
 mod media;
 mod message;
 mod mirrored;
-mod names;
 mod refusal;
 mod rungs;
 #[cfg(test)]
@@ -20,7 +19,6 @@ pub(super) use climb::{batch, head, message};
 pub(super) use guard::Policy;
 pub(super) use media::{accepts, is_json};
 pub(super) use message::Admitted;
-pub(super) use names::{LAST_EVENT_ID, SESSION_ID};
 pub(super) use refusal::Refusal;
 #[cfg(test)]
 pub(super) use rungs::Rung;

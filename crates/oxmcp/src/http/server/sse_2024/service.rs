@@ -8,7 +8,6 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use futures_util::future::join_all;
@@ -23,23 +22,20 @@ use tower_service::Service;
 use super::{
     query,
     responses::{self, Refused, refuse},
-    sessions::{Open, Sessions, new_id},
+    sessions::{Connected, Sessions},
     transport::SseTransport,
 };
 use crate::{
     Limits, Result, Server, ServerSession,
     http::server::{
-        Principal, ResponseBody, Serving, body,
+        Principal, ResponseBody, Serving, answer, body,
+        endpoint::CLOSE_GRACE,
         ladder::{self, Policy},
+        respond::origin,
         serve::serve,
+        session::new_id,
     },
-    server::ServerPeer,
-    session::{Connection, Origin, drive},
-    transport::Transport,
 };
-
-/// How much longer than [`Limits::drain`] the end may take: handlers are cancelled then, and have their grace.
-const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
 /// The two endpoints of revision 2024-11-05 (HTTP with SSE), for clients that know no other transport.
 ///
@@ -244,7 +240,7 @@ impl LegacySse {
             ));
         }
         match inbox.post(message).await {
-            Ok(()) => Ok(responses::accepted()),
+            Ok(()) => Ok(answer::empty(StatusCode::ACCEPTED)),
             Err(_) => Err(responses::unknown()),
         }
     }
@@ -274,41 +270,21 @@ impl LegacySse {
         let endpoint = query::endpoint(&self.settings.messages, &id);
         let (transport, inbox, response) = SseTransport::open(&endpoint);
         let principal = parts.extensions.get::<Principal>().cloned();
-        let session = connect(&server, transport, parts).await;
+        // Handlers know by which request the session was opened.
+        let session = server.connect_to(transport, origin(parts)).await;
         let session = session.map_err(|error| responses::failed(&error))?;
-        let open = Open {
+        let connected = Connected {
             inbox,
             session,
             principal,
+            _place: place,
         };
-        if self.sessions.keep(&id, open, place) {
+        if self.sessions.keep(&id, connected) {
             Ok(response)
         } else {
             Err(responses::closing())
         }
     }
-}
-
-/// Connects a session, whose handlers know by which request it was opened.
-async fn connect(
-    server: &Server,
-    mut transport: SseTransport,
-    parts: Parts,
-) -> Result<ServerSession> {
-    server.check()?;
-    let limits = server.features().limits.clone();
-    let (read, write) = transport.connect(&limits).await?;
-    let principal = parts.extensions.get::<Principal>();
-    let origin = Origin {
-        principal: principal.map(|it| it.as_str().into()),
-        request: Some(Arc::new(parts)),
-    };
-    let peer = ServerPeer::new(server.clone());
-    let connection = Connection::undriven(Arc::clone(&peer) as _, limits, origin);
-    let session = ServerSession::new(Arc::clone(&connection), peer);
-    server.remember(&session);
-    tokio::spawn(drive(connection, read, write));
-    Ok(session)
 }
 
 impl<B> Service<Request<B>> for LegacySse
@@ -339,7 +315,7 @@ impl From<Server> for LegacySse {
 impl fmt::Debug for LegacySse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LegacySse")
-            .field("sessions", &self.sessions.count())
+            .field("sessions", self.sessions.entered())
             .field("closing", &self.sessions.is_closing())
             .finish_non_exhaustive()
     }

@@ -3,64 +3,60 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{
-        Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
-use data_encoding::HEXLOWER;
-
 use super::transport::SseInbox;
-use crate::{Error, Result, ServerSession, http::server::Principal};
+use crate::{
+    ServerSession,
+    http::server::{
+        Principal,
+        open::{Entered, Open},
+    },
+};
 
 /// The sessions of a service, by id.
 #[derive(Default)]
 pub(in crate::http::server) struct Sessions {
     table: RwLock<Table>,
     /// How many there are, those included that are just being opened.
-    count: AtomicUsize,
+    entered: Arc<Open>,
 }
 
 #[derive(Default)]
 struct Table {
-    open: HashMap<Box<str>, Open>,
+    open: HashMap<Box<str>, Connected>,
     closing: bool,
 }
 
 /// A session that is open.
-pub(super) struct Open {
+pub(super) struct Connected {
     pub(super) inbox: SseInbox,
     pub(super) session: ServerSession,
     /// Who opened it, and alone may post to it.
     pub(super) principal: Option<Principal>,
-}
-
-/// Room for one session, until it is dropped.
-pub(super) struct Place(Arc<Sessions>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.count.fetch_sub(1, Ordering::Relaxed);
-    }
+    pub(super) _place: Entered,
 }
 
 impl Sessions {
     /// Makes room for one more. `None` where there are as many as that.
-    pub(super) fn enter(self: &Arc<Self>, max: usize) -> Option<Place> {
-        let before = self.count.fetch_add(1, Ordering::Relaxed);
-        let place = Place(Arc::clone(self));
-        (before < max).then_some(place)
+    pub(super) fn enter(&self, max: usize) -> Option<Entered> {
+        self.entered.enter_below(max)
+    }
+
+    /// How many there are.
+    pub(super) fn entered(&self) -> &Open {
+        &self.entered
     }
 
     /// Keeps a session until it ends. Returns false where all are being closed.
-    pub(super) fn keep(self: &Arc<Self>, id: &str, open: Open, place: Place) -> bool {
-        let session = open.session.clone();
+    pub(super) fn keep(self: &Arc<Self>, id: &str, connected: Connected) -> bool {
+        let session = connected.session.clone();
         let mut table = self.write();
         if table.closing {
             return false;
         }
-        table.open.insert(id.into(), open);
+        table.open.insert(id.into(), connected);
         drop(table);
         let (sessions, id) = (Arc::clone(self), id.to_owned());
         tokio::spawn(async move {
@@ -68,7 +64,6 @@ impl Sessions {
                 tracing::debug!(%error, "a session over SSE broke");
             }
             sessions.write().open.remove(&*id);
-            drop(place);
         });
         true
     }
@@ -95,10 +90,6 @@ impl Sessions {
             .collect()
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.count.load(Ordering::Relaxed)
-    }
-
     fn read(&self) -> RwLockReadGuard<'_, Table> {
         // Nothing in here calls a user's code that could panic.
         self.table.read().unwrap_or_else(PoisonError::into_inner)
@@ -109,18 +100,10 @@ impl Sessions {
     }
 }
 
-/// An id that nobody can guess.
-pub(super) fn new_id() -> Result<String> {
-    let mut random = [0; 16];
-    getrandom::fill(&mut random)
-        .map_err(|error| Error::internal(format!("there is no randomness: {error}")))?;
-    Ok(HEXLOWER.encode(&random))
-}
-
 impl fmt::Debug for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sessions")
-            .field("open", &self.count())
+            .field("open", &self.entered)
             .finish_non_exhaustive()
     }
 }

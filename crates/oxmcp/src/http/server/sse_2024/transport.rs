@@ -1,6 +1,6 @@
 //! One session.
 
-use std::{fmt, time::Duration};
+use std::fmt;
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -8,17 +8,12 @@ use http::Response;
 use tokio::{select, sync::mpsc, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::responses;
 use crate::{
     Error, Limits, Result,
     codec::sse::{Outgoing, write_comment},
-    http::server::ResponseBody,
+    http::server::{ResponseBody, answer, events::KEEP_ALIVE},
     transport::{Frame, Messages, ReadHalf, Transport, WriteHalf},
 };
-
-/// How long a stream is silent at most: proxies commonly end those that are silent for 30 to 60 s, and what is written finds
-/// out whether the client is still there.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// How many messages may wait to be taken, each way. Then whoever brings one waits.
 const WAITING: usize = 1;
@@ -71,7 +66,7 @@ impl SseTransport {
         (
             Self(Some((reader, SseWriter(Some(writer))))),
             SseInbox(inbox),
-            responses::events(body),
+            answer::events(body),
         )
     }
 }

@@ -1,0 +1,10 @@
+//! The names of headers that are looked up, as the crate http has them.
+
+use http::HeaderName;
+
+use crate::protocol::http_headers::names;
+
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static(names::MCP_SESSION_ID);
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static(names::LAST_EVENT_ID);
+pub(super) const PROTOCOL_VERSION: HeaderName =
+    HeaderName::from_static(names::MCP_PROTOCOL_VERSION);
