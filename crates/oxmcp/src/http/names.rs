@@ -4,6 +4,8 @@ use http::HeaderName;
 
 use crate::protocol::http_headers::names;
 
+pub(super) const METHOD: HeaderName = HeaderName::from_static(names::MCP_METHOD);
+pub(super) const NAME: HeaderName = HeaderName::from_static(names::MCP_NAME);
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static(names::MCP_SESSION_ID);
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static(names::LAST_EVENT_ID);
 pub(super) const PROTOCOL_VERSION: HeaderName =

@@ -1,27 +1,30 @@
 //! Hosts and origins, and which of them are allowed.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::{
+    borrow::Cow,
+    net::{IpAddr, Ipv6Addr},
+};
 
 /// A host with or without a port, as `Host` has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Authority {
+pub(super) struct Authority<'a> {
     /// In lower case, without the brackets of an IPv6 address.
-    host: Box<str>,
+    host: Cow<'a, str>,
     port: Option<u16>,
 }
 
-impl Authority {
-    pub(super) fn parse(text: &str) -> Option<Self> {
+impl<'a> Authority<'a> {
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (host, rest) = match text.strip_prefix('[') {
             Some(rest) => {
                 let (address, rest) = rest.split_once(']')?;
                 let address: Ipv6Addr = address.parse().ok()?;
-                (address.to_string(), rest)
+                (Cow::Owned(address.to_string()), rest)
             }
             None => {
                 let end = text.find(':').unwrap_or(text.len());
                 let (host, rest) = text.split_at(end);
-                (host.to_ascii_lowercase(), rest)
+                (in_lower_case(host), rest)
             }
         };
         let port = match rest.strip_prefix(':') {
@@ -30,10 +33,15 @@ impl Authority {
             None => return None,
         };
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
-        (!host.is_empty() && host.bytes().all(is_plain)).then_some(Self {
-            host: host.into(),
-            port,
-        })
+        let is_host = !host.is_empty() && host.bytes().all(is_plain);
+        is_host.then_some(Self { host, port })
+    }
+
+    pub(super) fn into_owned(self) -> Authority<'static> {
+        Authority {
+            host: Cow::Owned(self.host.into_owned()),
+            port: self.port,
+        }
     }
 
     fn port(text: &str) -> Option<u16> {
@@ -43,11 +51,8 @@ impl Authority {
 
     /// Whether it is this machine, to itself.
     fn is_loopback(&self) -> bool {
-        let v4 = self.host.parse::<Ipv4Addr>();
-        let v6 = self.host.parse::<Ipv6Addr>();
-        &*self.host == "localhost"
-            || v4.is_ok_and(|address| address.is_loopback())
-            || v6.is_ok_and(|address| address.to_canonical().is_loopback())
+        let address = || self.host.parse().map(|it: IpAddr| it.to_canonical());
+        self.host == "localhost" || address().is_ok_and(|it| it.is_loopback())
     }
 
     /// Without the port, where it is the one that the scheme has anyway.
@@ -62,11 +67,18 @@ impl Authority {
     }
 }
 
+fn in_lower_case(text: &str) -> Cow<'_, str> {
+    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Cow::Owned(text.to_ascii_lowercase());
+    }
+    Cow::Borrowed(text)
+}
+
 /// Where a page comes from, as `Origin` has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     scheme: Box<str>,
-    authority: Authority,
+    authority: Authority<'static>,
 }
 
 impl Origin {
@@ -78,7 +90,7 @@ impl Origin {
         let authority = Authority::parse(authority)?.in_scheme(&scheme);
         is_scheme.then_some(Self {
             scheme: scheme.into(),
-            authority,
+            authority: authority.into_owned(),
         })
     }
 
@@ -87,7 +99,7 @@ impl Origin {
     }
 
     /// Whether the page comes from the host that it talks to.
-    pub(super) fn is_of(&self, host: &Authority) -> bool {
+    pub(super) fn is_of(&self, host: &Authority<'_>) -> bool {
         self.is_web() && self.authority == host.clone().in_scheme(&self.scheme)
     }
 }
@@ -102,9 +114,9 @@ pub(super) enum Allowed<T> {
     Listed(Vec<T>),
 }
 
-impl Allowed<Authority> {
+impl Allowed<Authority<'static>> {
     /// A host without a port is allowed on every port.
-    pub(super) fn has(&self, host: &Authority) -> bool {
+    pub(super) fn has(&self, host: &Authority<'_>) -> bool {
         match self {
             Self::Loopback => host.is_loopback(),
             Self::Any => true,

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// from elsewhere talks to it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http::server) struct Policy {
-    hosts: Allowed<Authority>,
+    hosts: Allowed<Authority<'static>>,
     origins: Allowed<Origin>,
     /// The first thing that is wrong with what was said.
     problem: Option<String>,
@@ -26,7 +26,9 @@ impl Policy {
         &mut self,
         hosts: impl IntoIterator<Item = impl Into<String>>,
     ) {
-        let hosts = list(hosts, Authority::parse);
+        let hosts = list(hosts, |host| {
+            Authority::parse(host).map(Authority::into_owned)
+        });
         self.hosts = self.settle(
             hosts,
             "a host, like \"example.com\", \"example.com:8080\", \"[::1]\", or \"*\" for any",
@@ -118,7 +120,7 @@ pub(super) fn origin(policy: &Policy, parts: &Parts) -> Verdict {
 }
 
 /// The host that the request names: in `Host`, or in what HTTP/2 has instead.
-fn named_host(parts: &Parts) -> Result<Authority, Fault> {
+fn named_host(parts: &Parts) -> Result<Authority<'_>, Fault> {
     let header = only(&parts.headers, &header::HOST)?;
     let target = parts.uri.authority().map(http::uri::Authority::as_str);
     let host = match (header, target) {

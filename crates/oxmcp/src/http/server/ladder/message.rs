@@ -2,7 +2,7 @@
 //!
 //! The body decides. A proxy can lose or add a header, and the header then gives that away: it is only held against the body.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 
 use super::{
     mirrored::{is_repeated, text},
@@ -12,11 +12,11 @@ use super::{
 use crate::{
     Error, Revision,
     extension::Extensions,
+    http::names::{METHOD, NAME, PROTOCOL_VERSION, SESSION_ID},
     json::Text,
     jsonrpc::{Envelope, Params},
     protocol::{
         Method, RequestMeta, RequestParams,
-        http_headers::names::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID},
         method::{self, Initialize, REQUESTS_TO_SERVER},
         unsupported_version,
     },
@@ -87,7 +87,7 @@ impl<'m> Message<'m> {
             Envelope::Notification(it) => (Kind::Notification, &*it.method, it.params),
             Envelope::Response(_) => (Kind::Response, "", None),
         };
-        let header = text(headers, MCP_PROTOCOL_VERSION).map_or(Header::Absent, |name| {
+        let header = text(headers, &PROTOCOL_VERSION).map_or(Header::Absent, |name| {
             let known = name.parse();
             known.map_or_else(|_| Header::Unknown(name.into_owned()), Header::Known)
         });
@@ -174,9 +174,14 @@ pub(super) fn batched(message: &Message<'_>) -> Verdict {
 
 /// The step [`Rung::Repeated`](super::rungs::Rung::Repeated).
 pub(super) fn repeated(message: &Message<'_>) -> Verdict {
-    const ROUTING: &[&str] = &[MCP_PROTOCOL_VERSION, MCP_SESSION_ID, MCP_METHOD, MCP_NAME];
+    static ROUTING: [HeaderName; 4] = [PROTOCOL_VERSION, SESSION_ID, METHOD, NAME];
+    if message.headers.len() == message.headers.keys_len() {
+        // No header at all stands there twice.
+        return Ok(());
+    }
     let own = message.served.extensions.headers_of(message.method);
-    let mut names = ROUTING.iter().copied().chain(own.map(|(_, name)| name));
+    let own = own.map(|(_, name)| name);
+    let mut names = ROUTING.iter().map(HeaderName::as_str).chain(own);
     match names.find(|name| is_repeated(message.headers, name)) {
         Some(name) => Err(format!("Header mismatch: {name} stands there twice").into()),
         None => Ok(()),

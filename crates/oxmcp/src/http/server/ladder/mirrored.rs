@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName, header::AsHeaderName};
 
 use super::{
     message::{Message, member},
@@ -10,19 +10,17 @@ use super::{
     rungs::Verdict,
 };
 use crate::{
+    http::names::{METHOD, NAME},
     json::Text,
     protocol::{
         RequestParams,
-        http_headers::{
-            Given, ParamHeaders, decode,
-            names::{MCP_METHOD, MCP_NAME},
-        },
+        http_headers::{Given, ParamHeaders, decode},
         method::{self, REQUESTS_TO_SERVER},
     },
 };
 
 /// What stands under the name of a header.
-fn given<'h>(headers: &'h HeaderMap, name: &str) -> Given<'h> {
+fn given<'h>(headers: &'h HeaderMap, name: impl AsHeaderName) -> Given<'h> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Given::Nothing,
@@ -36,14 +34,14 @@ pub(super) fn is_repeated(headers: &HeaderMap, name: &str) -> bool {
 }
 
 /// The value of a header that is never encoded.
-pub(super) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<Cow<'h, str>> {
+pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Cow<'h, str>> {
     let value = headers.get(name)?.as_bytes().trim_ascii();
     Some(String::from_utf8_lossy(value))
 }
 
 /// The step [`Rung::MethodHeader`](super::rungs::Rung::MethodHeader).
 pub(super) fn method(message: &Message<'_>) -> Verdict {
-    let header = text(message.headers, MCP_METHOD);
+    let header = text(message.headers, &METHOD);
     let must = message.is_modern_request();
     match header {
         None if must => Err("Header mismatch: Mcp-Method is missing".into()),
@@ -64,16 +62,16 @@ pub(super) fn name(message: &Message<'_>) -> Verdict {
         return Ok(());
     }
     let row = method::find(REQUESTS_TO_SERVER, message.method);
-    let own = row
-        .and_then(|row| row.named)
-        .map(|member| (member, MCP_NAME));
-    let extensions = message.served.extensions.headers_of(message.method);
-    own.into_iter()
-        .chain(extensions)
-        .try_for_each(|(name, header)| {
-            let body = member(message.params, name).and_then(Text::as_str);
-            repeats(header, given(message.headers, header), body.as_deref())
-        })
+    let said = |name: &str| member(message.params, name).and_then(Text::as_str);
+    if let Some(name) = row.and_then(|row| row.named) {
+        let given = given(message.headers, NAME);
+        repeats(NAME.as_str(), given, said(name).as_deref())?;
+    }
+    let mut extensions = message.served.extensions.headers_of(message.method);
+    extensions.try_for_each(|(name, header)| {
+        let given = given(message.headers, header);
+        repeats(header, given, said(name).as_deref())
+    })
 }
 
 /// Whether a header says what the body says. Where the body says nothing that can be read, whoever reads it will complain.
