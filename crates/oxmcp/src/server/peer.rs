@@ -42,7 +42,7 @@ pub(crate) struct ServerPeer {
     /// What the session that `initialize` opened subscribes to.
     subscribed: Subscribed,
     /// How many resources are watched by all of these.
-    quota: Arc<Quota>,
+    quota: OnceLock<Arc<Quota>>,
     /// What that session is to be told.
     due: Due,
     /// What extensions have published for a legacy client, one after the other.
@@ -73,7 +73,7 @@ impl ServerPeer {
             refused: OnceLock::new(),
             log: LogGate::default(),
             subscribed: Subscribed::default(),
-            quota: Arc::default(),
+            quota: OnceLock::new(),
             due: Due::default(),
             published: OnceLock::new(),
             stamp,
@@ -115,7 +115,7 @@ impl ServerPeer {
     }
 
     pub(super) fn quota(&self) -> &Arc<Quota> {
-        &self.quota
+        self.quota.get_or_init(Arc::default)
     }
 
     pub(super) fn due(&self) -> &Due {

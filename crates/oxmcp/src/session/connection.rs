@@ -60,6 +60,8 @@ pub(crate) struct Origin {
     /// The request of its own that brought it.
     #[cfg(feature = "http-server")]
     pub(crate) request: Option<Arc<dyn Any + Send + Sync>>,
+    /// Whether nothing else comes the same way before it is answered, so that nothing is held up by what takes its time.
+    pub(crate) is_alone: bool,
 }
 
 /// How a connection ended.

@@ -129,6 +129,11 @@ impl RequestContext {
         &self.parts
     }
 
+    /// Whether nothing is held up while the handler takes its time.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.parts.connection.origin().is_alone
+    }
+
     /// The revision in which this request is served.
     #[must_use]
     pub fn revision(&self) -> Revision {

@@ -11,7 +11,8 @@ const QUICK: Duration = Duration::from_micros(500);
 const TRUSTED: u32 = 2;
 /// So many are owed after a slow one, so that a handler which is slow now and then costs little.
 const OWED: u32 = 50;
-/// After one that is longer than this, no trust is left: whoever waited for it has noticed.
+/// After one that is longer than this while it was trusted, no trust is left: whoever waited for it has noticed. Before that
+/// it held up nobody, and the first call is often the one that opens a file or fills a cache.
 const FAR_TOO_SLOW: Duration = Duration::from_millis(10);
 /// Owed by those who are never trusted again.
 const FOR_EVER: u32 = u32::MAX;
@@ -39,11 +40,16 @@ impl Pace {
         self.0.load(Ordering::Relaxed) == 0
     }
 
+    /// Whether it is never to be trusted.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == FOR_EVER
+    }
+
     pub(crate) fn record(&self, first_poll: Duration) {
         let owed = self.0.load(Ordering::Relaxed);
         let now = match owed {
             FOR_EVER => return,
-            _ if first_poll > FAR_TOO_SLOW => FOR_EVER,
+            0 if first_poll > FAR_TOO_SLOW => FOR_EVER,
             _ if first_poll > QUICK => OWED,
             0 => return,
             owed => owed - 1,
@@ -56,14 +62,30 @@ impl Pace {
 mod tests {
     use super::*;
 
-    #[test]
-    fn trust_is_earned_and_lost() {
+    fn trusted() -> Pace {
         let pace = Pace::new();
         for _ in 0..TRUSTED {
             assert!(!pace.is_quick());
             pace.record(QUICK);
         }
         assert!(pace.is_quick());
+        pace
+    }
+
+    #[test]
+    fn who_was_slow_while_nobody_waited_can_earn_trust() {
+        let pace = Pace::new();
+        pace.record(FAR_TOO_SLOW * 2);
+        for _ in 0..OWED {
+            assert!(!pace.is_quick());
+            pace.record(Duration::ZERO);
+        }
+        assert!(pace.is_quick());
+    }
+
+    #[test]
+    fn trust_is_earned_and_lost() {
+        let pace = trusted();
         pace.record(QUICK * 2);
         for _ in 0..OWED {
             assert!(!pace.is_quick());
@@ -74,12 +96,12 @@ mod tests {
 
     #[test]
     fn one_that_is_far_too_slow_is_never_trusted_again() {
-        let pace = Pace::new();
+        let pace = trusted();
         pace.record(FAR_TOO_SLOW * 2);
         for _ in 0..10 * OWED {
             pace.record(Duration::ZERO);
         }
         assert!(!pace.is_quick());
-        assert!(!Pace::slow().is_quick());
+        assert!(pace.is_slow() && Pace::slow().is_slow() && !Pace::new().is_slow());
     }
 }

@@ -91,6 +91,16 @@ impl Outbox {
         Poll::Pending
     }
 
+    /// Takes what is to be sent in exchange for `sent`, an empty buffer, where nothing will follow. Else nothing is taken.
+    pub(crate) fn take_last(&self, sent: &mut Vec<u8>) -> bool {
+        let mut state = self.lock();
+        let is_last = state.answered || state.closed;
+        if is_last {
+            mem::swap(&mut state.buffer, sent);
+        }
+        is_last
+    }
+
     /// The same as a future. Cancel safe.
     pub(crate) async fn reply(&self, sent: &mut Vec<u8>) -> Reply {
         poll_fn(|cx| self.poll_reply(cx, sent)).await

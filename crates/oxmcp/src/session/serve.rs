@@ -19,21 +19,30 @@ use crate::{
 /// What remains to be done for a request.
 pub(crate) struct Work {
     pub(crate) future: BoxFuture<Result<Body>>,
-    /// How the handler fared so far; `None` for what is known to be quick.
+    /// How the handler fared so far; `None` for what is known to be quick, or to hold up nobody.
     pub(crate) pace: Option<Arc<Pace>>,
     /// When a part of the work was begun that is done already, on the connection's task.
     pub(crate) begun: Option<Instant>,
 }
 
 impl Work {
-    /// The work of a handler. One that has shown to be quick is begun here and now, with arguments that nobody copies. Any
-    /// other waits for the task that it will get: reading its arguments, too, could hold up the connection.
+    /// The work of a handler. One that has shown to be quick, or that holds up nobody, is begun here and now, with arguments
+    /// that nobody copies. Any other waits for the task that it will get: reading its arguments, too, could hold up the
+    /// connection.
     pub(crate) fn paced<T>(
         pace: &Arc<Pace>,
+        is_alone: bool,
         given: T,
         now: impl FnOnce(T) -> BoxFuture<Result<Body>>,
         later: impl FnOnce(T) -> BoxFuture<Result<Body>>,
     ) -> Self {
+        if is_alone && !pace.is_slow() {
+            return Self {
+                future: now(given),
+                pace: None,
+                begun: None,
+            };
+        }
         let begun = pace.is_quick().then(Instant::now);
         let future = if begun.is_some() {
             now(given)

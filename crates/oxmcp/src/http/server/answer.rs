@@ -1,4 +1,6 @@
-//! The responses that are whole at once.
+//! The responses that are whole at once, and when they are there.
+
+use std::{future::Future, pin::Pin};
 
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
@@ -10,6 +12,21 @@ use crate::{
 
 /// A proxy must not hold back the events of a stream until it has many.
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// How what was posted is answered.
+pub(super) enum Answer {
+    /// It was answered while it was taken, as most is: nothing of it has to be kept.
+    Now(Response<ResponseBody>),
+    Later(Pin<Box<dyn Future<Output = Response<ResponseBody>> + Send>>),
+}
+
+impl Answer {
+    pub(super) fn later(
+        response: impl Future<Output = Response<ResponseBody>> + Send + 'static,
+    ) -> Self {
+        Self::Later(Box::pin(response))
+    }
+}
 
 /// No body.
 pub(super) fn empty(status: StatusCode) -> Response<ResponseBody> {

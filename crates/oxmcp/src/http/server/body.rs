@@ -4,7 +4,7 @@ use std::{
     convert::Infallible,
     error::Error as StdError,
     fmt,
-    future::poll_fn,
+    future::{Future, poll_fn},
     mem,
     pin::{Pin, pin},
     task::{Context, Poll},
@@ -79,7 +79,12 @@ where
     B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
 {
     let refuse = |status, why: &Error| Err(Box::new(answer::refuse(status, None, why)));
-    match timeout(BODY_TIME, collect(body, limit)).await {
+    let mut collecting = pin!(collect(body, limit));
+    let collected = match soon(collecting.as_mut()).await {
+        Some(collected) => Ok(collected),
+        None => timeout(BODY_TIME, collecting).await,
+    };
+    match collected {
         Ok(Ok(body)) => Ok(body),
         Ok(Err(Broken::TooLong)) => Err(Box::new(Refusal::too_long(limit).response(None))),
         Ok(Err(Broken::Off(error))) => {
@@ -92,6 +97,22 @@ where
             refuse(StatusCode::REQUEST_TIMEOUT, &why)
         }
     }
+}
+
+/// What a future gives within two turns. Most bodies arrive with their head, and are handed over a turn later: they need no
+/// clock, which would cost more than they do.
+async fn soon<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+    let mut waited = false;
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending if waited => Poll::Ready(None),
+        Poll::Pending => {
+            waited = true;
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await
 }
 
 type BoxError = Box<dyn StdError + Send + Sync>;

@@ -243,8 +243,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let endpoint = self.clone();
-        Box::pin(async move { Ok(endpoint.respond(request).await) })
+        Box::pin(self.clone().respond(request))
     }
 }
 

@@ -52,9 +52,16 @@ impl Exchange {
         }
     }
 
+    /// The response, where all of it is there already.
+    pub(super) fn at_once(&mut self) -> Option<Response<ResponseBody>> {
+        self.is_over = self.connection.outbox.take_last(&mut self.buffer);
+        let is_whole = self.is_over && is_alone(&self.buffer);
+        is_whole.then(|| answer::json(self.status(), mem::take(&mut self.buffer)))
+    }
+
     /// The response: one message where there is one, events where there are more, or may be.
     pub(super) async fn answer(mut self) -> Response<ResponseBody> {
-        self.is_over = self.next().await == Some(Reply::Last);
+        self.is_over = self.is_over || self.next().await == Some(Reply::Last);
         if self.is_over && is_alone(&self.buffer) {
             return answer::json(self.status(), mem::take(&mut self.buffer));
         }

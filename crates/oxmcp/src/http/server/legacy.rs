@@ -1,6 +1,6 @@
 //! Requests of sessions: what `initialize` opens, and what is posted to it.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use http::{HeaderValue, Response, StatusCode};
 use tokio::time::timeout;
@@ -10,11 +10,12 @@ use crate::{
     http::{
         names::SESSION_ID,
         server::{
-            ResponseBody, StreamableHttp, answer,
+            ResponseBody, StreamableHttp,
+            answer::{self, Answer},
             events::{KEEP_ALIVE, is_alone, messages},
             respond::{Asked, origin},
             restore,
-            session::{self, InUse, Session},
+            session::{self, Session},
             streams::{self, Opening, Purpose},
         },
     },
@@ -23,11 +24,7 @@ use crate::{
 };
 
 /// Opens a session with what `initialize` makes of it.
-pub(super) async fn open(
-    asked: Asked,
-    initialize: &str,
-    take: impl FnOnce(&Arc<Connection>),
-) -> Response<ResponseBody> {
+pub(super) fn open(asked: Asked, initialize: &str, take: impl FnOnce(&Arc<Connection>)) -> Answer {
     let Asked {
         endpoint,
         server,
@@ -39,12 +36,16 @@ pub(super) async fn open(
         let why = Error::internal(format!(
             "there are {limit} sessions, which is the limit; try another time"
         ));
-        return answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why);
+        let refused = answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why);
+        return Answer::Now(refused);
     };
     let origin = origin(parts);
     let id = match session::new_id() {
         Ok(id) => id,
-        Err(why) => return answer::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why),
+        Err(why) => {
+            let refused = answer::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why);
+            return Answer::Now(refused);
+        }
     };
     let session = Session::new(server, id, &origin, entered);
     if endpoint.settings.sessions.is_some()
@@ -54,6 +55,15 @@ pub(super) async fn open(
     }
     let branch = session.branch(origin);
     take(&branch);
+    Answer::later(opened(endpoint, session, branch))
+}
+
+/// The answer to what opens a session, which is one from here on.
+async fn opened(
+    endpoint: StreamableHttp,
+    session: Arc<Session>,
+    branch: Arc<Connection>,
+) -> Response<ResponseBody> {
     let mut line = Vec::new();
     let mut answered = Vec::new();
     while branch.outbox.reply(&mut line).await != Reply::Last {
@@ -76,18 +86,19 @@ pub(super) async fn open(
 }
 
 /// Answers what was posted in a session.
-pub(super) async fn post(
+pub(super) fn post(
     asked: Asked,
     id: Option<RequestId>,
     posted: Posted,
     take: impl FnOnce(&Arc<Connection>),
-) -> Response<ResponseBody> {
+) -> Answer {
     if !asked.names_session() {
         let why = Error::invalid_request(
             "this request belongs to a session, which Mcp-Session-Id must name: initialize opens one; a request of revision \
              2026-07-28 needs none, but says its revision in `_meta`",
         );
-        return answer::refuse(StatusCode::BAD_REQUEST, id.as_ref(), &why);
+        let refused = answer::refuse(StatusCode::BAD_REQUEST, id.as_ref(), &why);
+        return Answer::Now(refused);
     }
     let Asked {
         endpoint,
@@ -96,26 +107,30 @@ pub(super) async fn post(
         ..
     } = asked;
     let Some(session) = session else {
-        return no_session(id.as_ref());
+        return Answer::Now(no_session(id.as_ref()));
     };
     let in_use = session.enter();
     let branch = session.branch(origin(parts));
     take(&branch);
-    let response = if posted.is_answered {
-        let waiting = Waiting {
-            session: Arc::clone(&session),
-            branch,
-            is_begun: false,
-            _in_use: in_use,
-        };
-        waiting.answer(&endpoint).await
+    let answered = if posted.is_answered {
+        Waiting::of(branch).at_once()
     } else {
-        answer::empty(StatusCode::ACCEPTED)
+        Ok(answer::empty(StatusCode::ACCEPTED))
     };
-    if posted.changes_session {
-        restore::save(&endpoint, &session).await;
+    match answered {
+        Ok(response) if !posted.changes_session => Answer::Now(response),
+        answered => Answer::later(async move {
+            let _in_use = in_use;
+            let response = match answered {
+                Ok(response) => response,
+                Err(waiting) => waiting.answer(&endpoint, &session).await,
+            };
+            if posted.changes_session {
+                restore::save(&endpoint, &session).await;
+            }
+            response
+        }),
     }
-    response
 }
 
 /// What was posted.
@@ -136,38 +151,68 @@ pub(super) fn no_session(id: Option<&RequestId>) -> Response<ResponseBody> {
 
 /// A request whose answer has not begun. A client that goes away cancels nothing, but will not get it.
 struct Waiting {
-    session: Arc<Session>,
     branch: Arc<Connection>,
+    /// What was taken from its outbox.
+    taken: Vec<u8>,
+    reply: Option<Reply>,
     /// Whether somebody else sees to the answer.
     is_begun: bool,
-    _in_use: InUse,
 }
 
 impl Waiting {
+    fn of(branch: Arc<Connection>) -> Self {
+        Self {
+            branch,
+            taken: Vec::new(),
+            reply: None,
+            is_begun: false,
+        }
+    }
+
+    /// The response, where all of it is there already, and is no stream.
+    fn at_once(mut self) -> Result<Response<ResponseBody>, Self> {
+        if self.branch.outbox.take_last(&mut self.taken) {
+            self.reply = Some(Reply::Last);
+        }
+        self.whole().ok_or(self)
+    }
+
+    /// The response, where what was taken is all of it, and is no stream.
+    fn whole(&mut self) -> Option<Response<ResponseBody>> {
+        if self.reply != Some(Reply::Last) {
+            return None;
+        }
+        if is_alone(&self.taken) {
+            return Some(answer::json(StatusCode::OK, mem::take(&mut self.taken)));
+        }
+        // Nothing is asked in a batch of notifications, and a request that was cancelled has no answer.
+        let is_nothing = self.taken.is_empty();
+        is_nothing.then(|| answer::empty(StatusCode::ACCEPTED))
+    }
+
     /// The response: one message where there is one, a stream where there are more, or may be.
-    async fn answer(mut self, endpoint: &StreamableHttp) -> Response<ResponseBody> {
-        let mut taken = Vec::new();
-        let reply = timeout(KEEP_ALIVE, self.branch.outbox.reply(&mut taken)).await;
-        let reply = reply.ok();
-        if reply == Some(Reply::Last) {
-            if is_alone(&taken) {
-                return answer::json(StatusCode::OK, taken);
-            }
-            if taken.is_empty() {
-                // Nothing is asked in a batch of notifications, and a request that was cancelled has no answer.
-                return answer::empty(StatusCode::ACCEPTED);
+    async fn answer(
+        mut self,
+        endpoint: &StreamableHttp,
+        session: &Arc<Session>,
+    ) -> Response<ResponseBody> {
+        if self.reply.is_none() {
+            let reply = timeout(KEEP_ALIVE, self.branch.outbox.reply(&mut self.taken));
+            self.reply = reply.await.ok();
+            if let Some(response) = self.whole() {
+                return response;
             }
         }
         let opening = Opening {
             purpose: Purpose::Request,
             resumed: None,
-            taken,
-            reply,
+            taken: mem::take(&mut self.taken),
+            reply: self.reply.take(),
             counted: None,
         };
         self.is_begun = true;
         let store = endpoint.settings.events.clone();
-        streams::begin(&self.session, Arc::clone(&self.branch), store, opening)
+        streams::begin(session, Arc::clone(&self.branch), store, opening)
             .unwrap_or_else(|| answer::empty(StatusCode::CONFLICT))
     }
 }

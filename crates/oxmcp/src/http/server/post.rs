@@ -7,7 +7,8 @@ use http::{Response, StatusCode};
 
 use crate::{
     http::server::{
-        ResponseBody, answer,
+        ResponseBody,
+        answer::{self, Answer},
         exchange::Exchange,
         ladder::{self, Admitted, Refusal},
         legacy::{self, Posted},
@@ -25,22 +26,30 @@ type Message<'a> = Envelope<'a, RequestParams<'a>>;
 
 /// Answers a POST.
 pub(super) async fn post(asked: Asked, body: Bytes) -> Response<ResponseBody> {
+    match take(asked, &body) {
+        Answer::Now(response) => response,
+        Answer::Later(response) => response.await,
+    }
+}
+
+fn take(asked: Asked, body: &[u8]) -> Answer {
     if body.trim_ascii_start().first() == Some(&b'[') {
-        return batch(asked, body).await;
+        return batch(asked, body);
     }
     let mut params = RequestParams::UNREAD;
-    let message = match Envelope::parse(&body, &mut params) {
+    let message = match Envelope::parse(body, &mut params) {
         Ok(message) => message,
         Err(malformed) => {
-            return Refusal::malformed(&malformed).response(malformed.id.as_ref());
+            let refusal = Refusal::malformed(&malformed);
+            return Answer::Now(refusal.response(malformed.id.as_ref()));
         }
     };
     let features = asked.server.features().clone();
     let id = id_of(&message).cloned();
     let admitted = ladder::message(&features, &asked.parts.headers, &message);
     match admitted {
-        Err(refusal) => refusal.response(id.as_ref()),
-        Ok(Admitted::Modern(_)) => modern(asked, message).await,
+        Err(refusal) => Answer::Now(refusal.response(id.as_ref())),
+        Ok(Admitted::Modern(_)) => modern(asked, message),
         Ok(Admitted::Legacy) => {
             let (method, params) = match &message {
                 Envelope::Request(it) => (&*it.method, it.params),
@@ -55,15 +64,15 @@ pub(super) async fn post(asked: Asked, body: Bytes) -> Response<ResponseBody> {
             let params = params.map_or("", |it| it.whole.get());
             let take = |connection: &Arc<Connection>| connection.take_envelope(message);
             if opens {
-                return legacy::open(asked, params, take).await;
+                return legacy::open(asked, params, take);
             }
-            legacy::post(asked, id, posted, take).await
+            legacy::post(asked, id, posted, take)
         }
     }
 }
 
 /// Answers a modern request on its own. A modern client knows of no session, whatever it may seem to name.
-async fn modern(asked: Asked, message: Message<'_>) -> Response<ResponseBody> {
+fn modern(asked: Asked, message: Message<'_>) -> Answer {
     let Asked {
         endpoint,
         mut server,
@@ -73,7 +82,7 @@ async fn modern(asked: Asked, message: Message<'_>) -> Response<ResponseBody> {
     if session.is_some() {
         server = match endpoint.choose(&parts) {
             Ok(server) => server,
-            Err(response) => return *response,
+            Err(response) => return Answer::Now(*response),
         };
     }
     let is_request = matches!(message, Envelope::Request(_));
@@ -81,26 +90,28 @@ async fn modern(asked: Asked, message: Message<'_>) -> Response<ResponseBody> {
     let peer = ServerPeer::stateless(server);
     let connection = Connection::of(Arc::clone(&peer) as _, limits, origin(parts));
     connection.take_envelope(message);
-    let exchange = Exchange::new(connection, peer, &endpoint.state);
+    let mut exchange = Exchange::new(connection, peer, &endpoint.state);
     if !is_request {
-        return answer::empty(StatusCode::ACCEPTED);
+        return Answer::Now(answer::empty(StatusCode::ACCEPTED));
     }
-    exchange.answer().await
+    match exchange.at_once() {
+        Some(response) => Answer::Now(response),
+        None => Answer::later(exchange.answer()),
+    }
 }
 
 /// Batches belong to sessions of the revision that has them, which the session sees to.
-async fn batch(asked: Asked, body: Bytes) -> Response<ResponseBody> {
-    if let Err(refusal) = ladder::batch(&asked.parts.headers, &body) {
-        return refusal.response(None);
+fn batch(asked: Asked, body: &[u8]) -> Answer {
+    if let Err(refusal) = ladder::batch(&asked.parts.headers, body) {
+        return Answer::Now(refusal.response(None));
     }
     let posted = Posted {
         is_answered: true,
         changes_session: true,
     };
     legacy::post(asked, None, posted, |connection| {
-        connection.take(Frame::Message(&body));
+        connection.take(Frame::Message(body));
     })
-    .await
 }
 
 fn id_of<'m>(message: &'m Message<'_>) -> Option<&'m RequestId> {

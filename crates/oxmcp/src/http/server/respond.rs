@@ -1,8 +1,8 @@
 //! What comes to an endpoint, up to who answers it.
 
-use std::{error::Error as StdError, sync::Arc};
+use std::{convert::Infallible, error::Error as StdError, sync::Arc};
 
-use http::{HeaderName, Method, Request, Response, StatusCode, request::Parts};
+use http::{HeaderName, Method, Request, Response, StatusCode, Version, request::Parts};
 use http_body::Body;
 
 use crate::{
@@ -43,35 +43,41 @@ impl StreamableHttp {
         }
     }
 
-    /// Answers a request.
-    pub(super) async fn respond<B>(self, request: Request<B>) -> Response<ResponseBody>
+    /// Answers a request. What only few requests need is boxed, so that the future of the others stays small: it is moved
+    /// about for each of them.
+    pub(super) async fn respond<B>(
+        self,
+        request: Request<B>,
+    ) -> Result<Response<ResponseBody>, Infallible>
     where
         B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
     {
         if is_2024(&request) {
-            let response = self.sse().respond(request).await;
-            return response.unwrap_or_else(|refused| *refused);
+            let response = Box::pin(self.sse().respond(request)).await;
+            return Ok(response.unwrap_or_else(|refused| *refused));
         }
         let (parts, body) = request.into_parts();
+        let parts = Arc::new(parts);
         let limit = self.settings.limits.max_http_body_bytes;
         let policy = &self.settings.policy;
         if let Err(error) = policy.check() {
-            return failed(&error);
+            return Ok(failed(&error));
         }
         if let Err(refusal) = ladder::head(policy, limit, &parts) {
-            return refusal.response(None);
+            return Ok(refusal.response(None));
         }
         if self.state.closing.is_set() {
             let why = Error::internal("the endpoint is being closed; try another time");
-            return answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why);
+            return Ok(answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why));
         }
         let session = match find(&self, &parts) {
             Some(session) => Some(session),
-            None => restore(&self, &parts).await,
+            None if self.settings.sessions.is_none() => None,
+            None => Box::pin(restore(&self, &parts)).await,
         };
         let server = match self.server(&parts, session.as_ref()) {
             Ok(server) => server,
-            Err(response) => return *response,
+            Err(response) => return Ok(*response),
         };
         let asked = Asked {
             endpoint: self,
@@ -79,14 +85,14 @@ impl StreamableHttp {
             session,
             parts,
         };
-        match asked.parts.method {
-            Method::GET => get::get(asked).await,
-            Method::DELETE => get::delete(asked).await,
+        Ok(match asked.parts.method {
+            Method::GET => Box::pin(get::get(asked)).await,
+            Method::DELETE => Box::pin(get::delete(asked)).await,
             _ => match body::read(body, limit).await {
                 Ok(body) => post::post(asked, body).await,
                 Err(response) => *response,
             },
-        }
+        })
     }
 }
 
@@ -103,7 +109,7 @@ pub(super) struct Asked {
     pub(super) server: Server,
     /// The session that it names, if it belongs to whom the request comes from.
     pub(super) session: Option<Arc<Session>>,
-    pub(super) parts: Parts,
+    pub(super) parts: Arc<Parts>,
 }
 
 impl Asked {
@@ -145,10 +151,11 @@ fn is_2024<B>(request: &Request<B>) -> bool {
 }
 
 /// What a transport knows of who sends a request.
-pub(super) fn origin(parts: Parts) -> Origin {
+pub(super) fn origin(parts: Arc<Parts>) -> Origin {
     let principal = parts.extensions.get().map(Principal::shared);
     Origin {
         principal,
-        request: Some(Arc::new(parts)),
+        is_alone: parts.version < Version::HTTP_2,
+        request: Some(parts),
     }
 }

@@ -50,7 +50,7 @@ pub(super) async fn save(endpoint: &StreamableHttp, session: &Session) {
 }
 
 /// Makes the session that a request names, if it is kept for whom the request comes from.
-pub(super) async fn restore(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
+pub(super) async fn restore(endpoint: &StreamableHttp, parts: &Arc<Parts>) -> Option<Arc<Session>> {
     let store = endpoint.settings.sessions.as_ref()?;
     let id = only(parts, &SESSION_ID)?;
     let record = match store.load(id).await {
@@ -67,7 +67,7 @@ pub(super) async fn restore(endpoint: &StreamableHttp, parts: &Parts) -> Option<
     let server = endpoint.choose(parts).ok()?;
     let limit = endpoint.settings.limits.max_http_sessions;
     let entered = endpoint.state.sessions.enter(limit)?;
-    let origin = origin(parts.clone());
+    let origin = origin(Arc::clone(parts));
     let session = Session::new(server, id.into(), &origin, entered);
     session.keep_initialize(record.initialize.clone());
     say(&session, Initialize::NAME, &record.initialize, true).await;

@@ -89,7 +89,7 @@ impl Session {
     pub(super) fn origin(&self) -> Origin {
         Origin {
             principal: self.principal.clone(),
-            request: None,
+            ..Origin::default()
         }
     }
 

@@ -54,7 +54,7 @@ impl RegisteredPrompt {
             let arguments: Box<str> = arguments.get().into();
             Box::pin(async move { prompt.begin(context, Text::checked(&arguments)).await })
         };
-        Work::paced(&self.pace, context, now, later)
+        Work::paced(&self.pace, context.is_alone(), context, now, later)
     }
 
     /// Begins the handler with the `arguments` of the request. It may be begun again with the same.

@@ -41,7 +41,8 @@ impl Reader {
             Box::pin(async move { reader.begin(context, target).await })
         };
         let now = |(context, target)| self.begin(context, target);
-        Work::paced(&self.pace, (context, target), now, later)
+        let is_alone = context.is_alone();
+        Work::paced(&self.pace, is_alone, (context, target), now, later)
     }
 
     /// Begins the handler. It may be begun again with the same target.

@@ -75,7 +75,7 @@ impl RegisteredTool {
             let arguments: Box<str> = arguments.get().into();
             Box::pin(async move { tool.begin(context, Text::checked(&arguments)).await })
         };
-        Work::paced(&self.pace, context, now, later)
+        Work::paced(&self.pace, context.is_alone(), context, now, later)
     }
 
     fn begin(

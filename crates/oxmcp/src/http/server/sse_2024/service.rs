@@ -35,6 +35,7 @@ use crate::{
         serve::serve,
         session::new_id,
     },
+    session::Origin,
 };
 
 /// The two endpoints of revision 2024-11-05 (HTTP with SSE), for clients that know no other transport.
@@ -270,8 +271,12 @@ impl LegacySse {
         let endpoint = query::endpoint(&self.settings.messages, &id);
         let (transport, inbox, response) = SseTransport::open(&endpoint);
         let principal = parts.extensions.get::<Principal>().cloned();
-        // Handlers know by which request the session was opened.
-        let session = server.connect_to(transport, origin(parts)).await;
+        // Handlers know by which request the session was opened; theirs come by others, all to the one connection.
+        let origin = Origin {
+            is_alone: false,
+            ..origin(Arc::new(parts))
+        };
+        let session = server.connect_to(transport, origin).await;
         let session = session.map_err(|error| responses::failed(&error))?;
         let connected = Connected {
             inbox,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::StatusCode;
+use http::{StatusCode, Version};
 use oxmcp::{
     ErrorCode, RequestContext, Server, Tool, ToolError,
     http::{Principal, StreamableHttp},
@@ -38,6 +38,32 @@ async fn a_call_is_answered_as_json() {
     let answer = json(response).await;
     assert_eq!(answer["result"]["content"][0]["text"], "3.0");
     assert_eq!(answer["result"]["resultType"], "complete");
+}
+
+#[tokio::test]
+async fn a_handler_gets_a_task_only_where_others_could_wait_for_it() {
+    let tool = |name: &str| {
+        Tool::new(name, "Say whether it has a task", || async {
+            tokio::task::try_id().is_some().to_string()
+        })
+    };
+    let server = calculator()
+        .tool(tool("any"))
+        .tool(tool("spawned").spawned());
+    let endpoint = endpoint(&server);
+    for (name, version, has_task) in [
+        ("any", Version::HTTP_11, "false"),
+        ("any", Version::HTTP_2, "true"),
+        ("spawned", Version::HTTP_11, "true"),
+    ] {
+        let message = modern(1, "tools/call", json!({"name": name, "arguments": {}}));
+        let request = modern_builder(&message).version(version);
+        let answer = json(send(&endpoint, request, message.to_string()).await).await;
+        assert_eq!(
+            answer["result"]["content"][0]["text"], has_task,
+            "{name} over {version:?}"
+        );
+    }
 }
 
 #[tokio::test]
