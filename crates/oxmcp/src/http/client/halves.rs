@@ -100,6 +100,8 @@ impl WriteHalf for EndpointWriter {
                 () = run(&self.engine) => {}
             }
         }
+        // Most often it is the task that writes which reads next.
+        poll_fn(|cx| Poll::Ready(self.link.inlet.rouse(cx.waker()))).await;
         Ok(())
     }
 

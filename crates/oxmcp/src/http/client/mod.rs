@@ -6,6 +6,8 @@ mod connector;
 mod default_client;
 mod endpoint;
 mod engine;
+#[cfg(test)]
+mod engine_tests;
 mod fingerprint;
 mod gate;
 mod halves;
