@@ -2,7 +2,6 @@
 
 use std::{
     error::Error as StdError,
-    future::Future,
     io,
     pin::Pin,
     sync::Arc,
@@ -14,14 +13,14 @@ use http::{HeaderValue, Uri, uri::Scheme};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::{
-    legacy::connect::{Connected, Connection, HttpConnector, proxy::Tunnel},
+    legacy::connect::{Connection, HttpConnector, proxy::Tunnel},
     proxy::matcher::{Intercept, Matcher},
 };
 use rustls::ClientConfig;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use crate::session::with_causes;
+use crate::{Error, Result, session::with_causes};
 
 /// How long it may take to reach a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,7 +30,6 @@ const KEEPALIVE: Duration = Duration::from_secs(15);
 const PROBES: u32 = 3;
 
 type BoxError = Box<dyn StdError + Send + Sync>;
-type Connecting = Pin<Box<dyn Future<Output = Result<Stream, BoxError>> + Send>>;
 
 /// Makes connections.
 #[derive(Clone, Debug)]
@@ -66,88 +64,77 @@ impl Connector {
         }
     }
 
-    /// What a request itself has to tell a proxy. Where there is a tunnel through it, the tunnel says it.
-    pub(super) fn proxy_authorization(&self, uri: &Uri) -> Option<HeaderValue> {
-        if uri.scheme() != Some(&Scheme::HTTP) {
-            return None;
-        }
-        self.proxies.intercept(uri)?.basic_auth().cloned()
+    /// Reaches the server of a URL.
+    ///
+    /// # Errors
+    /// What kept it from being reached, in words.
+    pub(super) async fn connect(&self, uri: Uri) -> Result<Socket> {
+        let connecting = timeout(CONNECT_TIMEOUT, self.clone().reach(uri));
+        let connected = connecting.await.unwrap_or_else(|_| {
+            Err(format!("it could not be reached within {CONNECT_TIMEOUT:?}").into())
+        });
+        connected.map_err(|error| Error::unreachable(with_causes(&*error)))
     }
 
-    async fn connect(mut self, uri: Uri) -> Result<Stream, BoxError> {
+    async fn reach(mut self, uri: Uri) -> Result<Socket, BoxError> {
         let Some(proxy) = self.proxies.intercept(&uri) else {
-            return Ok(Stream::new(self.direct.call(uri).await?));
+            return Ok(Socket::new(self.direct.call(uri).await?));
         };
         let named = proxy.uri().host().unwrap_or_default().to_owned();
-        let connected = self.connect_by(&proxy, uri).await;
+        let connected = self.reach_by(&proxy, uri).await;
         connected.map_err(|error| {
             format!("by way of the proxy {named}: {}", with_causes(&*error)).into()
         })
     }
 
-    async fn connect_by(mut self, proxy: &Intercept, uri: Uri) -> Result<Stream, BoxError> {
+    async fn reach_by(mut self, proxy: &Intercept, uri: Uri) -> Result<Socket, BoxError> {
         if uri.scheme() != Some(&Scheme::HTTPS) {
-            let mut stream = Stream::new(self.hop.call(proxy.uri().clone()).await?);
-            stream.relayed = true;
-            return Ok(stream);
+            let mut socket = Socket::new(self.hop.call(proxy.uri().clone()).await?);
+            socket.relay = Some(Relay {
+                credentials: proxy.basic_auth().cloned(),
+            });
+            return Ok(socket);
         }
         let mut tunnel = Tunnel::new(proxy.uri().clone(), self.hop);
         if let Some(credentials) = proxy.basic_auth() {
             tunnel = tunnel.with_auth(credentials.clone());
         }
         let mut through = HttpsConnector::from((tunnel, self.tls));
-        Ok(Stream::new(through.call(uri).await?))
+        Ok(Socket::new(through.call(uri).await?))
     }
 }
 
-impl Service<Uri> for Connector {
-    type Response = Stream;
-    type Error = BoxError;
-    type Future = Connecting;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        // What it is made of is always ready.
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, uri: Uri) -> Connecting {
-        let connecting = timeout(CONNECT_TIMEOUT, self.clone().connect(uri));
-        Box::pin(async move {
-            let connected = connecting.await;
-            connected.unwrap_or_else(|_| {
-                Err(format!("it could not be reached within {CONNECT_TIMEOUT:?}").into())
-            })
-        })
-    }
-}
-
-/// A connection.
-pub(super) struct Stream {
+/// What bytes go through.
+pub(super) struct Socket {
     io: Box<dyn Io>,
-    /// Whether it leads to a proxy that reads what is sent, and must be told where it goes.
-    relayed: bool,
+    /// Where it leads to a proxy that reads what is sent, and must be told where it goes.
+    pub(super) relay: Option<Relay>,
+}
+
+/// What each request tells such a proxy besides. Where there is a tunnel through it, the tunnel says it.
+pub(super) struct Relay {
+    pub(super) credentials: Option<HeaderValue>,
 }
 
 trait Io: Read + Write + Connection + Send + Unpin {}
 
 impl<T: Read + Write + Connection + Send + Unpin> Io for T {}
 
-impl Stream {
+impl Socket {
     fn new(io: impl Io + 'static) -> Self {
         Self {
             io: Box::new(io),
-            relayed: false,
+            relay: None,
         }
     }
-}
 
-impl Connection for Stream {
-    fn connected(&self) -> Connected {
-        self.io.connected().proxy(self.relayed)
+    /// Whether the server wants to be spoken to in HTTP/2.
+    pub(super) fn is_http2(&self) -> bool {
+        self.io.connected().is_negotiated_h2()
     }
 }
 
-impl Read for Stream {
+impl Read for Socket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -157,7 +144,7 @@ impl Read for Stream {
     }
 }
 
-impl Write for Stream {
+impl Write for Socket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -3,39 +3,29 @@
 use std::{
     fmt,
     sync::{Arc, OnceLock},
-    time::Duration,
 };
 
 use bytes::Bytes;
-use futures_util::TryStreamExt;
-use http::{
-    HeaderValue, Request, Response,
-    header::{PROXY_AUTHORIZATION, USER_AGENT},
-};
-use http_body_util::{BodyDataStream, Full};
-use hyper_util::{
-    client::{
-        legacy::{self, Client},
-        proxy::matcher::Matcher,
-    },
-    rt::{TokioExecutor, TokioTimer},
-};
+use http::{HeaderValue, Request, Response, Uri, header::USER_AGENT};
+use http_body_util::Full;
+use hyper_util::client::proxy::matcher::Matcher;
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::{
+    answer_body::AnswerBody,
+    connection::Connection,
     connector::Connector,
     http_client::{HttpBody, HttpClient},
+    pool::Pool,
 };
 use crate::{Error, Result, session::with_causes};
 
-/// How long an idle connection is kept: less than most servers and proxies keep one, so that it is not used while it dies.
-const IDLE: Duration = Duration::from_secs(50);
 const NAME: &str = concat!("oxmcp/", env!("CARGO_PKG_VERSION"));
 
-/// A client with a pool of connections.
+/// A client that uses connections again.
 pub(super) struct DefaultClient {
-    pool: Client<Connector, Full<Bytes>>,
+    pool: Arc<Pool>,
     connector: Connector,
 }
 
@@ -51,45 +41,63 @@ impl DefaultClient {
     }
 
     fn over(connector: Connector) -> Self {
-        let pool = Client::builder(TokioExecutor::new())
-            .pool_idle_timeout(IDLE)
-            .pool_timer(TokioTimer::new())
-            .build(connector.clone());
-        Self { pool, connector }
+        Self {
+            pool: Arc::default(),
+            connector,
+        }
+    }
+
+    /// A new connection to where a URI leads.
+    async fn connect(&self, uri: &Uri) -> Result<Connection> {
+        let socket = self.connector.connect(uri.clone()).await?;
+        if !socket.is_http2() {
+            return Connection::open(socket, uri).await;
+        }
+        // Somebody may have been faster.
+        if let Some(shared) = self.pool.take(uri) {
+            return Ok(shared);
+        }
+        let connection = Connection::open(socket, uri).await?;
+        if let Some(shared) = connection.share() {
+            self.pool.put(shared);
+        }
+        Ok(connection)
     }
 }
 
 impl HttpClient for DefaultClient {
-    async fn send(&self, mut request: Request<Bytes>) -> Result<Response<HttpBody>> {
-        let for_proxy = self.connector.proxy_authorization(request.uri());
-        let headers = request.headers_mut();
-        headers
-            .entry(USER_AGENT)
-            .or_insert(HeaderValue::from_static(NAME));
-        if let Some(credentials) = for_proxy {
-            headers.insert(PROXY_AUTHORIZATION, credentials);
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
+        let mut request = request.map(Full::new);
+        let name = HeaderValue::from_static(NAME);
+        request.headers_mut().entry(USER_AGENT).or_insert(name);
+        let uri = request.uri().clone();
+        loop {
+            let kept = self.pool.take(&uri);
+            let was_kept = kept.is_some();
+            let mut connection = match kept {
+                Some(kept) => kept,
+                None => Box::pin(self.connect(&uri)).await?,
+            };
+            let mut failed = match connection.send(request).await {
+                Ok(response) => {
+                    let body = |body| HttpBody::new(AnswerBody::new(body, connection, &self.pool));
+                    return Ok(response.map(body));
+                }
+                Err(failed) => failed,
+            };
+            match failed.take_message() {
+                // It was closed while nobody used it.
+                Some(unsent) if was_kept => request = unsent,
+                _ => return Err(Error::network(with_causes(&failed.into_error()))),
+            }
+            *request.uri_mut() = uri.clone();
         }
-        let response = self.pool.request(request.map(Full::new)).await;
-        let response = response.map_err(|error| failed(&error))?;
-        Ok(response.map(|body| {
-            let chunks = BodyDataStream::new(body);
-            HttpBody::new(chunks.map_err(|error| Error::network(with_causes(&error))))
-        }))
     }
 }
 
 impl fmt::Debug for DefaultClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("DefaultClient")
-    }
-}
-
-fn failed(error: &legacy::Error) -> Error {
-    let text = with_causes(error);
-    if error.is_connect() {
-        Error::unreachable(text)
-    } else {
-        Error::network(text)
     }
 }
 

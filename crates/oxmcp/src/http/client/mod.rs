@@ -1,7 +1,9 @@
 //! The client's side of HTTP.
 
 mod answer;
+mod answer_body;
 mod begin;
+mod connection;
 mod connector;
 mod default_client;
 mod endpoint;
@@ -15,6 +17,7 @@ mod http_client;
 mod link;
 mod mirror;
 mod outgoing;
+mod pool;
 mod post;
 mod reconnect;
 mod redirect;

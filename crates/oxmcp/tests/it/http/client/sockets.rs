@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use ::http::{StatusCode, header};
@@ -19,7 +20,10 @@ use bytes::Bytes;
 use futures_util::stream;
 use oxmcp::http::Endpoint;
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
 
 use super::peer::{client, discovered, modern, text};
 
@@ -132,4 +136,63 @@ async fn a_server_without_tls_is_no_server_with_it() {
     let url = url.replace("http://", "https://");
     let error = modern().connect(Endpoint::new(url)).await.unwrap_err();
     assert!(error.is_network(), "{error}");
+}
+
+/// Answers one request on each connection, and closes it without a word about that.
+async fn serve_once_each(listener: TcpListener, served: Arc<AtomicUsize>) {
+    loop {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut request = Vec::new();
+        let message = loop {
+            socket.read_buf(&mut request).await.unwrap();
+            let text = String::from_utf8_lossy(&request);
+            let Some((_, body)) = text.split_once("\r\n\r\n") else {
+                continue;
+            };
+            if let Ok(message) = serde_json::from_str::<Value>(body) {
+                break message;
+            }
+        };
+        let result = match message["method"].as_str() {
+            Some("server/discover") => discovered(),
+            _ => text("3"),
+        };
+        let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+        let length = body.len();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        socket.write_all(answer.as_bytes()).await.unwrap();
+        served.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_was_closed_while_nobody_used_it_is_not_missed() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let served = Arc::<AtomicUsize>::default();
+    tokio::spawn(serve_once_each(listener, Arc::clone(&served)));
+    let session = modern().connect(Endpoint::new(url)).await.unwrap();
+    for _ in 0..3 {
+        // The end of the connection must have arrived.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let result = session.call_tool("json", json!({})).await.unwrap();
+        assert_eq!(result.to_text(), "3");
+    }
+    assert_eq!(served.load(Ordering::Relaxed), 4);
+}
+
+#[tokio::test]
+async fn calls_at_a_time_have_a_connection_each_and_use_it_again() {
+    let (url, connections) = start().await;
+    let session = modern().connect(Endpoint::new(url)).await.unwrap();
+    for _ in 0..4 {
+        let calls = (0..8).map(|_| session.call_tool("json", json!({})).into_future());
+        for result in futures_util::future::join_all(calls).await {
+            assert_eq!(result.unwrap().to_text(), "3");
+        }
+    }
+    let connections = connections.load(Ordering::Relaxed);
+    assert!((1..=8).contains(&connections), "{connections}");
 }
