@@ -47,24 +47,7 @@ impl<'a> Params<'a> for RequestParams<'a> {
     };
 
     fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()> {
-        self.whole = cursor.members(|key, cursor| {
-            let again = match key.as_str().as_deref() {
-                Some("_meta") => {
-                    let again = self.meta.raw.is_some();
-                    self.meta.take(cursor)?;
-                    again
-                }
-                Some("name") => self.name.replace(cursor.value()?).is_some(),
-                Some("arguments") => self.arguments.replace(cursor.value()?).is_some(),
-                Some("inputResponses") => self.input_responses.replace(cursor.value()?).is_some(),
-                Some("requestState") => self.request_state.replace(cursor.value()?).is_some(),
-                _ => return cursor.value().map(drop),
-            };
-            if again {
-                self.twice = Some(key);
-            }
-            Ok(())
-        })?;
+        self.whole = cursor.members(|key, cursor| self.take_member(key, cursor))?;
         Ok(())
     }
 
@@ -80,6 +63,27 @@ impl<'a> RequestParams<'a> {
         // A text is JSON for certain.
         let _ = params.take(&mut Cursor::new(text.get()));
         params
+    }
+
+    /// Takes a member.
+    #[inline]
+    pub(crate) fn take_member(&mut self, key: Text<'a>, cursor: &mut Cursor<'a>) -> Checked<()> {
+        let again = match key.as_str().as_deref() {
+            Some("_meta") => {
+                let again = self.meta.raw.is_some();
+                self.meta.take(cursor)?;
+                again
+            }
+            Some("name") => self.name.replace(cursor.value()?).is_some(),
+            Some("arguments") => self.arguments.replace(cursor.value()?).is_some(),
+            Some("inputResponses") => self.input_responses.replace(cursor.value()?).is_some(),
+            Some("requestState") => self.request_state.replace(cursor.value()?).is_some(),
+            _ => return cursor.value().map(drop),
+        };
+        if again {
+            self.twice = Some(key);
+        }
+        Ok(())
     }
 
     /// Refuses what cannot be read in one way only.

@@ -116,8 +116,12 @@ impl Mirror {
         let Some(params) = params else {
             return Ok(headers);
         };
-        let named = named(method).and_then(|name| member(params, name)?.as_str());
-        if let Some(name) = named {
+        let named = match method {
+            "tools/call" | "prompts/get" => params.name,
+            "resources/read" => member(params, "uri"),
+            _ => None,
+        };
+        if let Some(name) = named.and_then(Text::as_str) {
             headers.push((MCP_NAME.into(), encode(&name).into_owned()));
         }
         if method == CallTool::NAME {
@@ -242,14 +246,6 @@ impl Book {
         let entry = self.tools.remove(tool)?;
         self.bytes -= entry.size;
         Some(entry)
-    }
-}
-
-fn named(method: &str) -> Option<&'static str> {
-    match method {
-        "tools/call" | "prompts/get" => Some("name"),
-        "resources/read" => Some("uri"),
-        _ => None,
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
     answer,
     engine::{Engine, Event},
     link::{Link, UNTAKEN},
-    outgoing::Outgoing,
+    outgoing::{KnownMeta, Outgoing},
 };
 use crate::{
     Result,
@@ -40,6 +40,7 @@ pub struct EndpointReader {
 pub struct EndpointWriter {
     link: Arc<Link>,
     engine: Shared,
+    known: KnownMeta,
 }
 
 pub(super) fn halves(engine: Engine, link: Arc<Link>) -> (EndpointReader, EndpointWriter) {
@@ -48,7 +49,12 @@ pub(super) fn halves(engine: Engine, link: Arc<Link>) -> (EndpointReader, Endpoi
         engine: Arc::clone(&engine),
         current: Bytes::new(),
     };
-    (reader, EndpointWriter { link, engine })
+    let writer = EndpointWriter {
+        link,
+        engine,
+        known: KnownMeta::default(),
+    };
+    (reader, writer)
 }
 
 /// Goes on with all that runs, for ever.
@@ -85,7 +91,7 @@ impl ReadHalf for EndpointReader {
 impl WriteHalf for EndpointWriter {
     async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
         for message in messages {
-            let message = match Outgoing::read(message, &self.link.mirror) {
+            let message = match Outgoing::read(message, &self.link.mirror, &mut self.known) {
                 Ok(message) => message,
                 Err((Some(id), error)) => {
                     self.link.refuse(id, error);

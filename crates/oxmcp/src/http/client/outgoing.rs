@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue};
 use super::mirror::headers_for;
 use crate::{
     Error, Result, Revision,
-    json::Text,
+    json::{Checked, Cursor, Text},
     jsonrpc::{Envelope, Params, RequestId},
     protocol::{Era, RequestParams},
     transport::Mirror,
@@ -41,6 +41,58 @@ pub(super) struct Look<'a> {
     pub(super) modern: Option<Revision>,
 }
 
+/// How long metadata may be to be remembered.
+const MAX_KNOWN: usize = 4 << 10;
+
+/// The metadata of the last request that had any. A session says the same in most requests, which then need not be read
+/// there.
+#[derive(Debug, Default)]
+pub(super) struct KnownMeta {
+    text: String,
+    modern: Option<Revision>,
+}
+
+/// Params as far as somebody who sends them looks into them.
+struct SentParams<'a, 'k> {
+    params: RequestParams<'a>,
+    known_meta: &'k str,
+    /// Whether that is the metadata.
+    is_known: bool,
+}
+
+impl<'a> Params<'a> for SentParams<'a, '_> {
+    const UNREAD: Self = Self {
+        params: RequestParams::UNREAD,
+        known_meta: "",
+        is_known: false,
+    };
+
+    fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()> {
+        self.params.whole = cursor.members(|key, cursor| {
+            if key.is_str("_meta") && cursor.skip_known(self.known_meta) {
+                self.is_known = true;
+                return Ok(());
+            }
+            self.params.take_member(key, cursor)
+        })?;
+        Ok(())
+    }
+
+    fn whole(&self) -> Text<'a> {
+        self.params.whole
+    }
+}
+
+impl SentParams<'_, '_> {
+    /// The revision of a modern message.
+    fn modern(&self) -> Option<Revision> {
+        match self.params.meta.classify(&Revision::ALL) {
+            Ok(Era::Modern(revision)) => Some(revision),
+            _ => None,
+        }
+    }
+}
+
 impl Outgoing {
     /// Looks into a message.
     ///
@@ -50,8 +102,12 @@ impl Outgoing {
     pub(super) fn read(
         message: &[u8],
         mirror: &Mirror,
+        known: &mut KnownMeta,
     ) -> Result<Self, (Option<RequestId>, Error)> {
-        let mut params = RequestParams::UNREAD;
+        let mut params = SentParams {
+            known_meta: &known.text,
+            ..SentParams::UNREAD
+        };
         let envelope = Envelope::parse(message, &mut params);
         let envelope = envelope.map_err(|malformed| (None, Error::from(malformed.error)))?;
         let (kind, params) = match envelope {
@@ -65,20 +121,23 @@ impl Outgoing {
             }
             Envelope::Response(_) => (Kind::Response, None),
         };
-        let era = params.map(|params| params.meta.classify(&Revision::ALL));
-        let modern = match era {
-            Some(Ok(Era::Modern(revision))) => Some(revision),
-            _ => None,
+        let (modern, news) = match params {
+            Some(params) if params.is_known => (known.modern, None),
+            Some(params) => (params.modern(), params.params.meta.raw()),
+            None => (None, None),
         };
         let look = Look {
             method: kind.method(),
-            params,
+            params: params.map(|it| &it.params),
             modern,
         };
         let headers = match headers_for(&look, mirror) {
             Ok(headers) => headers,
             Err(error) => return Err((kind.id().cloned(), error)),
         };
+        if let Some(meta) = news {
+            known.learn(meta, modern);
+        }
         Ok(Self {
             body: Bytes::copy_from_slice(message),
             kind,
@@ -121,6 +180,16 @@ impl Outgoing {
     }
 }
 
+impl KnownMeta {
+    fn learn(&mut self, meta: &str, modern: Option<Revision>) {
+        self.text.clear();
+        if meta.len() <= MAX_KNOWN {
+            self.text.push_str(meta);
+        }
+        self.modern = modern;
+    }
+}
+
 impl Kind {
     fn id(&self) -> Option<&RequestId> {
         match self {
@@ -147,4 +216,48 @@ pub(super) fn member<'a>(object: Text<'a>, name: &str) -> Option<Text<'a>> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_in_each_request_is_read_once() {
+        let meta = |token: &str| {
+            format!(
+                r#"{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}{token}}}"#
+            )
+        };
+        let of = |meta: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"_meta":{meta},"name":"add"}}}}"#
+            )
+        };
+        let (plain, token) = (meta(""), meta(r#","progressToken":1"#));
+        let long = meta(&format!(r#","x":"{}""#, "x".repeat(MAX_KNOWN)));
+        let mut known = KnownMeta::default();
+        let modern = Some(Revision::V2026_07_28);
+        for (meta, expected, kept) in [
+            (&*plain, modern, &*plain),
+            (&plain, modern, &plain),
+            (&token, modern, &token),
+            (&plain, modern, &plain),
+            ("{}", None, "{}"),
+            ("{}", None, "{}"),
+            (&long, modern, ""),
+            (&plain, modern, &plain),
+        ] {
+            let message = Outgoing::read(of(meta).as_bytes(), &Mirror::new(), &mut known).unwrap();
+            assert_eq!(message.modern, expected, "{meta}");
+            let named = expected.map_or(0, |_| 2);
+            assert_eq!(message.headers.len(), named, "{meta}");
+            assert_eq!(known.text, kept);
+        }
+        let legacy = r#"{"jsonrpc":"2.0","method":"x"}"#;
+        let message = Outgoing::read(legacy.as_bytes(), &Mirror::new(), &mut known).unwrap();
+        assert_eq!((message.modern, message.headers.len()), (None, 0));
+        let broken = of(&format!("{plain}}}"));
+        assert!(Outgoing::read(broken.as_bytes(), &Mirror::new(), &mut known).is_err());
+    }
 }
