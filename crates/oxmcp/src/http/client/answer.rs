@@ -1,9 +1,13 @@
 //! What is in an HTTP answer.
 
 use bytes::{Bytes, BytesMut};
-use http::{Response, StatusCode, header::CONTENT_TYPE};
+use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
+use memchr::memchr;
 
-use super::http_client::HttpBody;
+use super::{
+    http_client::HttpBody,
+    wire::{EVENTS, JSON},
+};
 use crate::{
     Error, ErrorCode, Result,
     json::{Cursor, Syntax, Text},
@@ -27,11 +31,12 @@ pub(super) enum Form {
 impl Form {
     pub(super) fn of<B>(response: &Response<B>) -> Self {
         let form = response.headers().get(CONTENT_TYPE);
-        let form = form.and_then(|it| it.to_str().ok()).unwrap_or_default();
-        let form = form.split(';').next().unwrap_or_default().trim();
-        if form.eq_ignore_ascii_case("application/json") {
+        let form = form.map_or(&b""[..], HeaderValue::as_bytes);
+        let end = memchr(b';', form).unwrap_or(form.len());
+        let form = form.get(..end).unwrap_or_default().trim_ascii();
+        if form.eq_ignore_ascii_case(JSON.as_bytes()) {
             Self::Json
-        } else if form.eq_ignore_ascii_case("text/event-stream") {
+        } else if form.eq_ignore_ascii_case(EVENTS.as_bytes()) {
             Self::Events
         } else {
             Self::Other

@@ -148,7 +148,11 @@ impl Link {
         session: &Session,
         response: Response<HttpBody>,
     ) -> Result<Option<Bytes>, Missed> {
-        let named = response.headers().get(SESSION_ID).cloned();
+        // An `initialize` knows its session from the answer, also where that breaks off.
+        let opened = message.is("initialize").then(|| Session {
+            id: response.headers().get(SESSION_ID).cloned(),
+            ..Session::default()
+        });
         match Form::of(&response) {
             Form::Json => {
                 let body = self.whole(response).await?;
@@ -164,16 +168,7 @@ impl Link {
                     Ended::Answered => {}
                     Ended::Overlong(error) => return Err(error.into()),
                     Ended::Cut { .. } if message.modern.is_none() && stream.is_resumable() => {
-                        // An `initialize` knows its session from the answer that broke off.
-                        let named = Session {
-                            id: named,
-                            ..Session::default()
-                        };
-                        let session = if message.is("initialize") {
-                            &named
-                        } else {
-                            session
-                        };
+                        let session = opened.as_ref().unwrap_or(session);
                         Box::pin(self.resume(&mut stream, session)).await?;
                     }
                     Ended::Cut { why, .. } => return Err(cut(&why).into()),
