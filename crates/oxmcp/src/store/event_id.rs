@@ -43,6 +43,14 @@ impl<'a> EventId<'a> {
         Self::new(stream, digits.parse().ok()?)
     }
 
+    /// Appends it, as it is on the wire.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.stream.as_bytes());
+        out.push(b'_');
+        out.extend_from_slice(itoa::Buffer::new().format(self.index).as_bytes());
+    }
+
     /// The name of the stream.
     #[must_use]
     pub fn stream(&self) -> &'a str {
@@ -109,6 +117,15 @@ mod tests {
             let id = EventId::new(&stream, index).unwrap();
             let text = id.to_string();
             prop_assert_eq!(EventId::parse(&text), Some(id));
+        }
+
+        #[cfg(feature = "http-server")]
+        #[test]
+        fn both_ways_to_write_an_id_agree(stream in "[A-Za-z0-9-]{1,64}", index in 1..u64::MAX) {
+            let id = EventId::new(&stream, index).unwrap();
+            let mut written = Vec::new();
+            id.write(&mut written);
+            prop_assert_eq!(written, id.to_string().into_bytes());
         }
 
         #[test]

@@ -4,7 +4,7 @@ use std::future::Future;
 
 use bytes::Bytes;
 
-use super::BoxFuture;
+use super::{BoxFuture, EventBatch};
 use crate::Result;
 
 /// Keeps what was sent on the streams of legacy sessions, so that a client that lost its connection gets the rest.
@@ -56,8 +56,8 @@ pub trait EventStore: Send + Sync + 'static {
     /// Adds an event to a stream, which begins with its first one. Returns the event's index in the stream: 1 for the
     /// first one, and one more for each. Several may be added at once; each gets an index of its own.
     ///
-    /// `data` is one message as JSON, and shares its memory with nothing else. It may be empty: such an event does nothing
-    /// but give the client an index to begin with, and is kept like all others.
+    /// `data` is one message as JSON, and shares its memory with nothing but what is added with it. It may be empty: such an
+    /// event does nothing but give the client an index to begin with, and is kept like all others.
     ///
     /// # Errors
     /// Where the event cannot be kept, or the stream has ended. The client then gets it without an id, and cannot ask for
@@ -71,6 +71,36 @@ pub trait EventStore: Send + Sync + 'static {
         stream: &str,
         data: Bytes,
     ) -> impl Future<Output = Result<u64>> + Send;
+
+    /// Adds events to a stream, in their order and each as by [`append`](Self::append). Returns their indexes: those of all,
+    /// or of the first ones where the one that follows cannot be kept.
+    ///
+    /// What a handler sends at once is kept so, some 16 KiB at a time. A store without this method adds them one by one; one
+    /// that asks a database, or takes a lock, does better to do so once.
+    ///
+    /// # Errors
+    /// Where not even the first one can be kept.
+    ///
+    /// # Cancel safety
+    /// Dropped before it returns, some of the events may be there: the first ones.
+    fn append_all(
+        &self,
+        session: &str,
+        stream: &str,
+        events: EventBatch,
+    ) -> impl Future<Output = Result<Vec<u64>>> + Send {
+        async move {
+            let mut indexes = Vec::with_capacity(events.len());
+            for data in events.iter() {
+                match self.append(session, stream, data).await {
+                    Ok(index) => indexes.push(index),
+                    Err(error) if indexes.is_empty() => return Err(error),
+                    Err(_) => break,
+                }
+            }
+            Ok(indexes)
+        }
+    }
 
     /// The events of a stream after the one with this index, in order, `max` of them at most. Index 0 stands for all.
     ///
@@ -133,6 +163,13 @@ pub(crate) trait AnyEventStore: Send + Sync {
         data: Bytes,
     ) -> BoxFuture<'a, Result<u64>>;
 
+    fn append_all<'a>(
+        &'a self,
+        session: &'a str,
+        stream: &'a str,
+        events: EventBatch,
+    ) -> BoxFuture<'a, Result<Vec<u64>>>;
+
     fn after<'a>(
         &'a self,
         session: &'a str,
@@ -154,6 +191,15 @@ impl<S: EventStore> AnyEventStore for S {
         data: Bytes,
     ) -> BoxFuture<'a, Result<u64>> {
         Box::pin(EventStore::append(self, session, stream, data))
+    }
+
+    fn append_all<'a>(
+        &'a self,
+        session: &'a str,
+        stream: &'a str,
+        events: EventBatch,
+    ) -> BoxFuture<'a, Result<Vec<u64>>> {
+        Box::pin(EventStore::append_all(self, session, stream, events))
     }
 
     fn after<'a>(

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::{
-    EventStore, Replay,
+    EventBatch, EventStore, Replay,
     memory_streams::{Bounds, Session},
 };
 use crate::{Error, Result};
@@ -103,6 +103,19 @@ impl MemoryEventStore {
         self
     }
 
+    /// Adds events, all or none, and returns the index of the last one.
+    fn add(&self, session: &str, stream: &str, events: EventBatch) -> Result<u64> {
+        let now = Instant::now();
+        let mut state = self.lock();
+        state.sweep(now, self.bounds.age);
+        let name = state.open(session);
+        let last = state.with(&name, |session| {
+            session.append(stream, events, now, &self.bounds)
+        });
+        state.make_room(self.max_bytes);
+        last.unwrap_or_else(|| Err(Error::internal("the session is gone")))
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing in here calls a user's code that could panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -174,15 +187,21 @@ impl State {
 
 impl EventStore for MemoryEventStore {
     async fn append(&self, session: &str, stream: &str, data: Bytes) -> Result<u64> {
-        let now = Instant::now();
-        let mut state = self.lock();
-        state.sweep(now, self.bounds.age);
-        let name = state.open(session);
-        let index = state.with(&name, |session| {
-            session.append(stream, data, now, &self.bounds)
-        });
-        state.make_room(self.max_bytes);
-        index.unwrap_or_else(|| Err(Error::internal("the session is gone")))
+        self.add(session, stream, data.into())
+    }
+
+    async fn append_all(
+        &self,
+        session: &str,
+        stream: &str,
+        events: EventBatch,
+    ) -> Result<Vec<u64>> {
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        let count = events.len() as u64;
+        let last = self.add(session, stream, events)?;
+        Ok((last - count + 1..=last).collect())
     }
 
     async fn after(&self, session: &str, stream: &str, index: u64, max: usize) -> Result<Replay> {

@@ -5,10 +5,9 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::Replay;
+use super::{EventBatch, Replay};
 use crate::{Error, Result};
 
 /// What an event costs beyond its data, so that many small ones are counted for what they are.
@@ -40,33 +39,32 @@ impl Default for Bounds {
 pub(super) struct Session {
     streams: HashMap<String, Stream>,
     bytes: usize,
-    /// How many events there have been.
+    /// How often events have been added.
     count: u64,
 }
 
 /// The last events of a stream, without gaps.
 #[derive(Default)]
 struct Stream {
-    events: VecDeque<Kept>,
+    kept: VecDeque<Kept>,
+    /// How many events are kept.
+    count: usize,
     /// The index of the newest event, also where it is not kept any more.
     last: u64,
     bytes: usize,
     ended: bool,
-    /// Which event of the session was the newest one of this stream.
+    /// With which addition to the session its newest event came.
     newest: u64,
 }
 
+/// What was added at once. Its memory is free once all of it is dropped.
 struct Kept {
-    data: Bytes,
+    events: EventBatch,
+    /// How many of the events are dropped already.
+    dropped: usize,
     since: Instant,
-    /// Which event of the session it is.
+    /// Which addition to the session it was.
     number: u64,
-}
-
-impl Kept {
-    fn cost(&self) -> usize {
-        EVENT_COST.saturating_add(self.data.len())
-    }
 }
 
 impl Session {
@@ -81,26 +79,29 @@ impl Session {
     pub(super) fn append(
         &mut self,
         stream: &str,
-        data: Bytes,
+        events: EventBatch,
         now: Instant,
         bounds: &Bounds,
     ) -> Result<u64> {
         self.make_room_for(stream, bounds.streams)?;
         self.count += 1;
-        let entry = self.streams.entry(stream.to_owned()).or_default();
+        let entry = match self.streams.get_mut(stream) {
+            Some(entry) => entry,
+            None => self.streams.entry(stream.to_owned()).or_default(),
+        };
         if entry.ended {
             return Err(Error::misuse(
                 "the stream has ended, and takes no more events",
             ));
         }
         let before = entry.bytes;
-        let kept = Kept {
-            data,
+        entry.push(Kept {
+            events,
+            dropped: 0,
             since: now,
             number: self.count,
-        };
-        entry.push(kept);
-        while entry.bytes > bounds.stream_bytes || entry.events.len() > bounds.stream_events {
+        });
+        while entry.bytes > bounds.stream_bytes || entry.count > bounds.stream_events {
             entry.drop_oldest();
         }
         let index = entry.last;
@@ -127,17 +128,16 @@ impl Session {
         Ok(())
     }
 
-    /// Drops the oldest event of all streams. False where there is none.
+    /// Drops the oldest event of all streams, and those that came with it. False where there is none.
     pub(super) fn drop_oldest(&mut self) -> bool {
-        let number = |stream: &Stream| stream.events.front().map(|oldest| oldest.number);
         let holding = self.streams.values_mut().filter_map(|stream| {
-            let number = number(stream)?;
+            let number = stream.kept.front()?.number;
             Some((number, stream))
         });
         let Some((_, stream)) = holding.min_by_key(|(number, _)| *number) else {
             return false;
         };
-        self.bytes -= stream.drop_oldest();
+        self.bytes -= stream.drop_addition();
         true
     }
 
@@ -145,11 +145,11 @@ impl Session {
     pub(super) fn expire(&mut self, now: Instant, age: Duration) {
         let mut freed = 0;
         self.streams.retain(|_, stream| {
-            let is_old = |event: &Kept| now.saturating_duration_since(event.since) > age;
-            while stream.events.front().is_some_and(is_old) {
-                freed += stream.drop_oldest();
+            let is_old = |kept: &Kept| now.saturating_duration_since(kept.since) > age;
+            while stream.kept.front().is_some_and(is_old) {
+                freed += stream.drop_addition();
             }
-            !(stream.ended && stream.events.is_empty())
+            !(stream.ended && stream.kept.is_empty())
         });
         self.bytes -= freed;
     }
@@ -166,31 +166,65 @@ impl Session {
     }
 }
 
-impl Stream {
-    fn push(&mut self, event: Kept) {
-        self.last += 1;
-        self.newest = event.number;
-        self.bytes = self.bytes.saturating_add(event.cost());
-        self.events.push_back(event);
+impl Kept {
+    /// How many events are left.
+    fn count(&self) -> usize {
+        self.events.len() - self.dropped
     }
 
-    /// Returns how many bytes that frees.
-    fn drop_oldest(&mut self) -> usize {
-        let freed = self.events.pop_front().map_or(0, |event| event.cost());
-        self.bytes -= freed;
-        freed
+    /// How many bytes are free once it is dropped.
+    fn cost(&self) -> usize {
+        self.events.bytes() + self.count() * EVENT_COST
+    }
+}
+
+impl Stream {
+    fn push(&mut self, kept: Kept) {
+        self.last += kept.count() as u64;
+        self.newest = kept.number;
+        self.count += kept.count();
+        self.bytes += kept.cost();
+        self.kept.push_back(kept);
+    }
+
+    /// Drops the oldest event.
+    fn drop_oldest(&mut self) {
+        match self.kept.front_mut() {
+            Some(oldest) if oldest.count() > 1 => {
+                oldest.dropped += 1;
+                self.count -= 1;
+                self.bytes -= EVENT_COST;
+            }
+            _ => {
+                self.drop_addition();
+            }
+        }
+    }
+
+    /// Drops the oldest event, and those that came with it. Returns how many bytes that frees.
+    fn drop_addition(&mut self) -> usize {
+        let Some(oldest) = self.kept.pop_front() else {
+            return 0;
+        };
+        self.count -= oldest.count();
+        self.bytes -= oldest.cost();
+        oldest.cost()
     }
 
     fn after(&self, index: u64, max: usize) -> Replay {
-        let purged = self.last - self.events.len() as u64;
+        let purged = self.last - self.count as u64;
         if index < purged || index > self.last {
             return Replay::Lost;
         }
         let skipped = usize::try_from(index - purged).unwrap_or(usize::MAX);
-        let rest = self.events.len() - skipped;
-        let events = self.events.iter().skip(skipped).take(max);
+        let rest = self.count - skipped;
+        let places = self.kept.iter().flat_map(|kept| {
+            let places = kept.dropped..kept.events.len();
+            places.map(|place| (&kept.events, place))
+        });
+        let events = places.skip(skipped).take(max);
         Replay::Events {
-            events: events.map(|event| event.data.clone()).collect(),
+            events: events.map(|(events, place)| events.get(place)).collect(),
             ended: self.ended && rest <= max,
         }
     }

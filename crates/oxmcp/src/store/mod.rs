@@ -12,6 +12,7 @@
 //! [`testing::session_store_contract`](crate::testing::session_store_contract) tell whether an implementation does what is
 //! promised here. Modern requests need neither: they have no sessions, and their streams are not resumed.
 
+mod event_batch;
 mod event_id;
 mod events;
 mod memory_events;
@@ -22,6 +23,7 @@ mod sessions;
 
 use std::{future::Future, pin::Pin};
 
+pub use event_batch::EventBatch;
 pub use event_id::EventId;
 pub(crate) use events::AnyEventStore;
 pub use events::{EventStore, Replay};

@@ -39,6 +39,7 @@ where
     };
     indexes(&new().await).await?;
     replays(&new().await).await?;
+    together(&new().await).await?;
     lost(&new().await).await?;
     apart(&new().await).await?;
     ended(&new().await).await?;
@@ -56,6 +57,11 @@ impl Stored {
     async fn append(&self, stream: &str, data: &'static str) -> Result<u64> {
         let data = Bytes::from_static(data.as_bytes());
         self.store.append(&self.session, stream, data).await
+    }
+
+    async fn append_all(&self, stream: &str, texts: &[&'static str]) -> Result<Vec<u64>> {
+        let events = texts.iter().collect();
+        self.store.append_all(&self.session, stream, events).await
     }
 
     async fn after(&self, stream: &str, index: u64, max: usize) -> Result<Replay> {
@@ -94,6 +100,24 @@ async fn replays(it: &Stored) -> Result<()> {
     let rule = "no more than max events are given at once";
     must(rule, it.after("a", 1, 1).await?, found(&[texts[1]], false))?;
     must(rule, it.after("a", 0, 0).await?, found(&[], false))
+}
+
+async fn together(it: &Stored) -> Result<()> {
+    let texts = ["", "1", "2"];
+    let rule = "events that are added together are counted like others";
+    must(rule, it.append_all("a", &texts).await?, vec![1, 2, 3])?;
+    must(rule, it.append("a", "3").await?, 4)?;
+    must(rule, it.append_all("b", &["1"]).await?, vec![1])?;
+    must(rule, it.append_all("a", &["4", "5"]).await?, vec![5, 6])?;
+    let rule = "events that are added together are given in order, and as they were";
+    let all = ["", "1", "2", "3", "4", "5"];
+    must(rule, it.after("a", 0, 10).await?, found(&all, false))?;
+    must(rule, it.after("a", 1, 1).await?, found(&["1"], false))?;
+    must(rule, it.after("a", 5, 10).await?, found(&["5"], false))?;
+    must(rule, it.after("b", 0, 10).await?, found(&["1"], false))?;
+    let rule = "no events at all begin no stream";
+    must(rule, it.append_all("c", &[]).await?, Vec::new())?;
+    must(rule, it.after("c", 0, 10).await?, Replay::Lost)
 }
 
 async fn lost(it: &Stored) -> Result<()> {
@@ -137,6 +161,7 @@ async fn ended(it: &Stored) -> Result<()> {
     must(rule, it.after("a", 2, 10).await?, found(&[], true))?;
     let rule = "a stream that has ended takes no more events";
     must(rule, it.append("a", "3").await.is_err(), true)?;
+    must(rule, it.append_all("a", &["3", "4"]).await.is_err(), true)?;
     must(rule, it.after("a", 1, 10).await?, found(&["2"], true))?;
     let rule = "a stream ends by itself alone";
     must(rule, it.append("b", "2").await.ok(), Some(2))?;
@@ -159,5 +184,11 @@ async fn at_once(it: &Stored) -> Result<()> {
     let mut indexes = try_join_all((0..32).map(|_| it.append("a", "{}"))).await?;
     indexes.sort_unstable();
     let rule = "events that are added at once get an index each";
-    must(rule, indexes, (1..=32).collect())
+    must(rule, indexes, (1..=32).collect())?;
+    let together = try_join_all((0..8).map(|_| it.append_all("b", &["1", "2"]))).await?;
+    let rule = "so do those of several that are added together, in their order";
+    must(rule, together.iter().all(|it| it.is_sorted()), true)?;
+    let mut indexes = together.concat();
+    indexes.sort_unstable();
+    must(rule, indexes, (1..=16).collect())
 }

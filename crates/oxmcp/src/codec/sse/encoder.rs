@@ -17,9 +17,12 @@ pub(crate) struct Outgoing<'a> {
 }
 
 impl Outgoing<'_> {
+    /// How much room is made for what is around the data.
+    pub(crate) const ROOM: usize = 64;
+
     /// Appends the event. One without line breaks in its data, as every message is, takes one line of data.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        out.reserve(self.data.len() + 64);
+        out.reserve(self.data.len() + Self::ROOM);
         if let Some(name) = self.name {
             write_field(out, b"event: ", name);
         }

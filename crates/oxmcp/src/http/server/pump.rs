@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use memchr::memchr_iter;
 use tokio::{
     select,
     sync::mpsc,
@@ -11,12 +12,12 @@ use tokio::{
 
 use crate::{
     http::server::{
-        events::{COMMENT, KEEP_ALIVE, event, messages, retry_event},
+        events::{COMMENT, KEEP_ALIVE, Writer, encode, messages, parts},
         session::{InUse, Session, log},
         streams::{Purpose, REPLAYED, Reader, Registered},
     },
     session::{Connection, Reply},
-    store::{AnyEventStore, EventId, Replay},
+    store::{AnyEventStore, EventBatch, Replay},
 };
 
 /// How long a reader may take for each part once the session has ended: who reads nothing must not keep it.
@@ -101,21 +102,43 @@ impl Pump {
     /// Sends what was taken from the outbox.
     async fn send(&mut self) {
         let taken = std::mem::take(&mut self.buffer);
-        let mut out = Vec::new();
-        for message in messages(&taken) {
-            let id = self.keep(Bytes::copy_from_slice(message)).await;
-            event(&mut out, id.as_deref(), message);
-        }
+        let out = match &self.store {
+            Some(store) => self.keep(&**store, &taken).await,
+            None => {
+                let mut out = Vec::new();
+                encode(&mut out, &taken);
+                out
+            }
+        };
         self.buffer = taken;
         self.buffer.clear();
         self.hand(out).await;
     }
 
-    /// Keeps an event, and returns its id.
-    async fn keep(&self, data: Bytes) -> Option<String> {
-        let store = self.store.as_ref()?;
+    /// Keeps messages, and makes them events with the ids that they have got.
+    async fn keep(&self, store: &dyn AnyEventStore, lines: &[u8]) -> Vec<u8> {
+        let count = memchr_iter(b'\n', lines).count();
+        let mut out = Writer::new(&self.name, count, lines.len());
+        for part in parts(lines) {
+            let batch = EventBatch::of_lines(part);
+            let kept = store.append_all(self.session.id(), &self.name, batch);
+            let mut indexes = kept.await.unwrap_or_default().into_iter();
+            for message in messages(part) {
+                let index = match indexes.next() {
+                    // What cannot be kept with the others is tried alone: it need not be that all of it is refused.
+                    None => self.keep_one(store, message).await,
+                    index => index,
+                };
+                out.event(index, message);
+            }
+        }
+        out.finish()
+    }
+
+    async fn keep_one(&self, store: &dyn AnyEventStore, data: &[u8]) -> Option<u64> {
+        let data = Bytes::copy_from_slice(data);
         match store.append(self.session.id(), &self.name, data).await {
-            Ok(index) => EventId::new(&self.name, index).map(|id| id.to_string()),
+            Ok(index) => Some(index),
             Err(error) => {
                 tracing::warn!(%error, "an event is not kept: the client cannot ask for it again");
                 None
@@ -123,21 +146,28 @@ impl Pump {
         }
     }
 
+    /// Keeps an event that is nothing but an index to come back with.
+    async fn mark(&self) -> Option<u64> {
+        let store = self.store.as_ref()?;
+        self.keep_one(&**store, b"").await
+    }
+
     /// Gives the client an id to come back with, before there is anything to send.
     async fn prime(&mut self) {
         let polls = self.session.revision().is_some_and(|it| it.has_polling());
-        if polls && let Some(id) = self.keep(Bytes::new()).await {
-            let mut out = Vec::new();
-            event(&mut out, Some(&id), b"");
-            self.hand(out).await;
+        if polls && let Some(index) = self.mark().await {
+            let mut out = Writer::new(&self.name, 1, 0);
+            out.event(Some(index), b"");
+            self.hand(out.finish()).await;
         }
     }
 
     /// Ends the stream for now: the client comes back for the rest.
     async fn part(&mut self, retry: Duration) {
-        let id = self.keep(Bytes::new()).await;
-        if id.is_some() {
-            self.hand(retry_event(id.as_deref(), retry)).await;
+        if let Some(index) = self.mark().await {
+            let mut out = Writer::new(&self.name, 1, 0);
+            out.retry(index, retry);
+            self.hand(out.finish()).await;
             self.sink = None;
         }
     }
@@ -214,11 +244,11 @@ async fn gone(purpose: Purpose, sink: Option<&mpsc::Sender<Bytes>>) {
 
 /// Events that are sent again. `seen` counts them.
 pub(super) fn replayed(stream: &str, seen: &mut u64, events: &[Bytes]) -> Vec<u8> {
-    let mut out = Vec::new();
+    let length = events.iter().map(Bytes::len).sum();
+    let mut out = Writer::new(stream, events.len(), length);
     for data in events {
         *seen += 1;
-        let id = EventId::new(stream, *seen).map(|id| id.to_string());
-        event(&mut out, id.as_deref(), data);
+        out.event(Some(*seen), data);
     }
-    out
+    out.finish()
 }

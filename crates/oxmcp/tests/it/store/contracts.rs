@@ -6,7 +6,8 @@ use bytes::Bytes;
 use oxmcp::{
     Error, Result,
     store::{
-        EventStore, MemoryEventStore, MemorySessionStore, Replay, SessionRecord, SessionStore,
+        EventBatch, EventStore, MemoryEventStore, MemorySessionStore, Replay, SessionRecord,
+        SessionStore,
     },
     testing::{event_store_contract, session_store_contract},
 };
@@ -40,6 +41,12 @@ enum Fault {
     ForgetsNothing,
     ForgetsAll,
     Races,
+    AddsTheFirstAlone,
+    AddsBackwards,
+    TellsTheLastIndex,
+    AddsAfterTheEnd,
+    BeginsWithNothing,
+    SeesNoGaps,
 }
 
 struct Broken {
@@ -98,6 +105,39 @@ impl EventStore for Broken {
             Fault::CountsFromZero => index - 1,
             Fault::CountsTheSession => *self.counted.lock().unwrap(),
             _ => index,
+        })
+    }
+
+    async fn append_all(
+        &self,
+        session: &str,
+        stream: &str,
+        events: EventBatch,
+    ) -> Result<Vec<u64>> {
+        let mut events: Vec<_> = events.iter().collect();
+        match self.fault {
+            Fault::AddsTheFirstAlone => events.truncate(1),
+            Fault::AddsBackwards => events.reverse(),
+            Fault::BeginsWithNothing if events.is_empty() => {
+                self.store.append(session, stream, Bytes::new()).await?;
+            }
+            _ => {}
+        }
+        let mut indexes = Vec::new();
+        for data in events {
+            match self.append(session, stream, data).await {
+                Ok(index) => indexes.push(index),
+                Err(_) if self.has(Fault::AddsAfterTheEnd) => {}
+                Err(error) => return Err(error),
+            }
+            tokio::task::yield_now().await;
+        }
+        let first = indexes.first().copied().unwrap_or(1);
+        let last = indexes.last().copied().unwrap_or(0);
+        Ok(match self.fault {
+            Fault::TellsTheLastIndex => vec![last; indexes.len()],
+            Fault::SeesNoGaps => (first..).take(indexes.len()).collect(),
+            _ => indexes,
         })
     }
 
@@ -182,6 +222,12 @@ async fn broken_stores_of_events_break_the_contract() {
         (Fault::ForgetsNothing, "was forgotten"),
         (Fault::ForgetsAll, "another one's streams"),
         (Fault::Races, "an index each"),
+        (Fault::AddsTheFirstAlone, "counted like others"),
+        (Fault::AddsBackwards, "given in order"),
+        (Fault::TellsTheLastIndex, "counted like others"),
+        (Fault::AddsAfterTheEnd, "takes no more events"),
+        (Fault::BeginsWithNothing, "begin no stream"),
+        (Fault::SeesNoGaps, "added together, in their order"),
     ];
     for (fault, rule) in faults {
         let broken = event_store_contract(|| async {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use oxmcp::store::{EventStore, MemoryEventStore, Replay};
+use oxmcp::store::{EventBatch, EventStore, MemoryEventStore, Replay};
 use tokio::time::advance;
 
 /// What an event of this much text costs, with what is counted for its keeping.
@@ -45,6 +45,27 @@ async fn attack_7_a_stream_keeps_its_newest_events() {
         assert_eq!(after(&store, "s", "a", 6).await, None);
         assert_eq!(after(&store, "s", "b", 0).await, Some(1));
     }
+}
+
+#[tokio::test]
+async fn attack_7_what_is_added_at_once_is_bounded_like_anything_else() {
+    let batch = |count| (0..count).map(|_| text()).collect::<EventBatch>();
+    let store = MemoryEventStore::new().max_stream_events(3);
+    let indexes = store.append_all("s", "a", batch(5)).await.unwrap();
+    assert_eq!(indexes, [1, 2, 3, 4, 5]);
+    assert_eq!(after(&store, "s", "a", 1).await, None);
+    assert_eq!(after(&store, "s", "a", 2).await, Some(3));
+    assert_eq!(append(&store, "s", "a", 1).await, 6);
+    assert_eq!(after(&store, "s", "a", 3).await, Some(3));
+    // Its memory is free once all of it is gone.
+    let store = MemoryEventStore::new().max_session_bytes(6 * EVENT);
+    store.append_all("s", "a", batch(3)).await.unwrap();
+    append(&store, "s", "b", 2).await;
+    assert_eq!(after(&store, "s", "a", 0).await, Some(3));
+    append(&store, "s", "b", 1).await;
+    assert_eq!(after(&store, "s", "a", 2).await, None);
+    assert_eq!(after(&store, "s", "a", 3).await, Some(0));
+    assert_eq!(after(&store, "s", "b", 0).await, Some(3));
 }
 
 #[tokio::test]

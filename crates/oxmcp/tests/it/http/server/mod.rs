@@ -1,5 +1,6 @@
 //! The endpoint.
 
+mod kept;
 mod legacy;
 mod modern;
 mod nodes;
