@@ -69,7 +69,7 @@ pub(super) async fn get(asked: Asked) -> Response<ResponseBody> {
         };
         let counted = &mut opening.counted;
         let streams = &session.streams;
-        if let Some(response) = streams.resume(&rest.stream, rest.seen, counted).await {
+        if let Some(response) = streams.resume(&rest.stream, rest.seen, counted) {
             return response;
         }
         if purpose(&rest.stream) == Purpose::Request || session.streams.is_standing() {

@@ -10,6 +10,7 @@ mod get;
 mod ladder;
 mod legacy;
 mod open;
+mod pipe;
 mod post;
 mod principal;
 mod pump;

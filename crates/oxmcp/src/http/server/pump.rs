@@ -6,13 +6,13 @@ use bytes::Bytes;
 use memchr::memchr_iter;
 use tokio::{
     select,
-    sync::mpsc,
     time::{Instant, sleep, sleep_until},
 };
 
 use crate::{
     http::server::{
         events::{COMMENT, KEEP_ALIVE, Writer, encode, messages, parts},
+        pipe::Sender,
         session::{InUse, Session, log},
         streams::{Purpose, REPLAYED, Reader, Registered},
     },
@@ -32,7 +32,7 @@ pub(super) struct Pump {
     pub(super) store: Option<Arc<dyn AnyEventStore>>,
     pub(super) readers: Registered,
     /// Who reads it. Nobody, while the client is away.
-    pub(super) sink: Option<mpsc::Sender<Bytes>>,
+    pub(super) sink: Option<Sender<Bytes>>,
     pub(super) buffer: Vec<u8>,
     #[expect(dead_code, reason = "the session lasts for as long as it is here")]
     pub(super) in_use: InUse,
@@ -89,13 +89,12 @@ impl Pump {
 
     async fn next(&mut self) -> Todo {
         let comment = Instant::now() + KEEP_ALIVE;
-        let sink = self.sink.clone();
         select! {
             biased;
-            Some(reader) = self.readers.recv() => Todo::Replay(reader),
-            () = gone(self.purpose, sink.as_ref()) => Todo::Gone,
+            Some(reader) = self.readers.next() => Todo::Replay(reader),
+            () = gone(self.purpose, self.sink.as_ref()) => Todo::Gone,
             reply = self.connection.outbox.reply(&mut self.buffer) => Todo::Send(reply),
-            () = sleep_until(comment), if sink.is_some() => Todo::Comment,
+            () = sleep_until(comment), if self.sink.is_some() => Todo::Comment,
         }
     }
 
@@ -199,17 +198,17 @@ impl Pump {
     /// Hands a part of the stream to its reader. One that is slow holds up this stream alone; one that comes again is not
     /// made to wait for itself.
     async fn hand(&mut self, out: Vec<u8>) {
-        let Some(sink) = self.sink.clone().filter(|_| !out.is_empty()) else {
+        let Some(sink) = self.sink.as_ref().filter(|_| !out.is_empty()) else {
             return;
         };
         select! {
             biased;
-            sent = sink.send(out.into()) => {
-                if sent.is_err() {
+            is_read = sink.send(out.into()) => {
+                if !is_read {
                     self.sink = None;
                 }
             }
-            Some(reader) = self.readers.recv() => {
+            Some(reader) = self.readers.next() => {
                 self.sink = Some(reader.sink);
                 Box::pin(self.replay(reader.seen)).await;
             }
@@ -234,9 +233,9 @@ async fn overdue(session: &Session) {
 }
 
 /// Waits until nobody reads any more, where somebody does or must.
-async fn gone(purpose: Purpose, sink: Option<&mpsc::Sender<Bytes>>) {
+async fn gone(purpose: Purpose, sink: Option<&Sender<Bytes>>) {
     match (sink, purpose) {
-        (Some(sink), _) => sink.closed().await,
+        (Some(sink), _) => sink.unread().await,
         (None, Purpose::Standing) => {}
         (None, Purpose::Request) => std::future::pending().await,
     }

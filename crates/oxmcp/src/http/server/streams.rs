@@ -6,16 +6,23 @@
 
 use std::{
     collections::HashMap,
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
 };
 
 use bytes::Bytes;
-use futures_util::stream;
+use futures_core::Stream;
 use http::Response;
-use tokio::sync::mpsc;
 
 use crate::{
-    http::server::{ResponseBody, answer, open::Entered, pump::Pump, session::Session},
+    http::server::{
+        ResponseBody, answer,
+        open::Entered,
+        pipe::{Receiver, Sender, pipe},
+        pump::Pump,
+        session::Session,
+    },
     session::{Connection, Reply},
     store::AnyEventStore,
 };
@@ -29,22 +36,21 @@ const STANDING: char = 's';
 pub(super) const REPLAYED: usize = 64;
 
 /// The streams of a session that somebody sends on.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Streams(Mutex<Live>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Live {
     /// The number of the next stream.
     next: u32,
-    readers: HashMap<Box<str>, mpsc::Sender<Reader>>,
+    readers: HashMap<Box<str>, Sender<Reader>>,
     /// The one for what belongs to no request.
     standing: Option<Box<str>>,
 }
 
 /// Who wants to read a stream from there on.
-#[derive(Debug)]
 pub(super) struct Reader {
-    pub(super) sink: mpsc::Sender<Bytes>,
+    pub(super) sink: Sender<Bytes>,
     /// The index of the last event that it has.
     pub(super) seen: u64,
 }
@@ -59,18 +65,18 @@ pub(super) enum Purpose {
 }
 
 impl Streams {
-    /// Hands a stream that somebody sends on to a new reader; whoever read it before reads no further. `None` where nobody
-    /// sends on it.
-    pub(super) async fn resume(
+    /// Hands a stream that somebody sends on to a new reader; whoever read it before, or was about to, reads no further.
+    /// `None` where nobody sends on it.
+    pub(super) fn resume(
         &self,
         name: &str,
         seen: u64,
         counted: &mut Option<Entered>,
     ) -> Option<Response<ResponseBody>> {
-        let pump = self.lock().readers.get(name).cloned()?;
-        let (sink, body) = channel(counted.take());
-        pump.send(Reader { sink, seen }).await.ok()?;
-        Some(body)
+        let live = self.lock();
+        let pump = live.readers.get(name)?;
+        let (sink, body) = response(counted.take());
+        pump.put(Reader { sink, seen }).then_some(body)
     }
 
     /// Whether the stream for what belongs to no request is read.
@@ -87,7 +93,7 @@ impl Streams {
             Some(name) => name.into(),
             None => live.new_name(purpose),
         };
-        let (pump, readers) = mpsc::channel(1);
+        let (pump, readers) = pipe(1);
         live.readers.insert(name.clone(), pump);
         if purpose == Purpose::Standing {
             live.standing = Some(name.clone());
@@ -121,7 +127,7 @@ impl Live {
     }
 }
 
-pub(super) type Registered = mpsc::Receiver<Reader>;
+pub(super) type Registered = Receiver<Reader>;
 
 /// What a stream with this name was for.
 pub(super) fn purpose(name: &str) -> Purpose {
@@ -132,14 +138,28 @@ pub(super) fn purpose(name: &str) -> Purpose {
     }
 }
 
-/// A response whose events come out of a channel.
-fn channel(counted: Option<Entered>) -> (mpsc::Sender<Bytes>, Response<ResponseBody>) {
-    let (sink, source) = mpsc::channel(AHEAD);
-    let body = stream::unfold((source, counted), |(mut source, counted)| async move {
-        let item = source.recv().await?;
-        Some((item, (source, counted)))
-    });
-    (sink, answer::events(ResponseBody::stream(body)))
+/// A response whose events are what is sent.
+fn response(counted: Option<Entered>) -> (Sender<Bytes>, Response<ResponseBody>) {
+    let (sink, source) = pipe(AHEAD);
+    let sent = Sent {
+        source,
+        _counted: counted,
+    };
+    (sink, answer::events(ResponseBody::stream(sent)))
+}
+
+/// What is sent on a stream to one of its readers.
+struct Sent {
+    source: Receiver<Bytes>,
+    _counted: Option<Entered>,
+}
+
+impl Stream for Sent {
+    type Item = Bytes;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.source.poll(cx)
+    }
 }
 
 /// What to begin a stream with.
@@ -166,7 +186,7 @@ pub(super) fn begin(
     let (name, readers) = session
         .streams
         .register(opening.purpose, resumed.map(|(name, _)| &**name))?;
-    let (sink, body) = channel(opening.counted);
+    let (sink, body) = response(opening.counted);
     let pump = Pump {
         in_use: session.enter(),
         session: Arc::clone(session),

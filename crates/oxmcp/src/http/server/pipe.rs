@@ -1,0 +1,232 @@
+//! What goes from one task to another that reads it: a queue that is short, and takes no room while it is empty.
+//!
+//! A channel of tokio's makes room for 32 items with its first; here most streams are silent, and there may be thousands.
+
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+/// A queue with room for as many items as that.
+pub(super) fn pipe<T>(room: usize) -> (Sender<T>, Receiver<T>) {
+    let shared = Arc::new(Shared {
+        room,
+        state: Mutex::new(State {
+            items: VecDeque::new(),
+            sender: None,
+            receiver: None,
+            is_over: false,
+            is_unread: false,
+        }),
+    });
+    (Sender(Arc::clone(&shared)), Receiver(shared))
+}
+
+/// Where items are added. Once it is dropped no more will come.
+pub(super) struct Sender<T>(Arc<Shared<T>>);
+
+/// Where items are taken. Once it is dropped nobody reads.
+pub(super) struct Receiver<T>(Arc<Shared<T>>);
+
+struct Shared<T> {
+    room: usize,
+    state: Mutex<State<T>>,
+}
+
+struct State<T> {
+    items: VecDeque<T>,
+    /// The task that waits to add one, or for the end of the reader: there is no more than one.
+    sender: Option<Waker>,
+    /// The task that waits for one.
+    receiver: Option<Waker>,
+    /// Whether the sender was dropped.
+    is_over: bool,
+    /// Whether the receiver was dropped.
+    is_unread: bool,
+}
+
+impl<T> Sender<T> {
+    /// Adds an item once there is room. Returns whether anybody may read it. Cancel safe: dropped before, the item is not
+    /// added. One task at a time may wait.
+    pub(super) async fn send(&self, item: T) -> bool {
+        let mut item = Some(item);
+        poll_fn(|cx| {
+            let mut state = self.0.lock();
+            if state.is_unread {
+                return Poll::Ready(false);
+            }
+            if state.items.len() >= self.0.room {
+                wait(&mut state.sender, cx);
+                return Poll::Pending;
+            }
+            state.items.extend(item.take());
+            wake(state, |state| &mut state.receiver);
+            Poll::Ready(true)
+        })
+        .await
+    }
+
+    /// Puts an item in the place of all that were not taken. Returns whether anybody may read it.
+    pub(super) fn put(&self, item: T) -> bool {
+        let mut state = self.0.lock();
+        if state.is_unread {
+            return false;
+        }
+        state.items.clear();
+        state.items.push_back(item);
+        wake(state, |state| &mut state.receiver);
+        true
+    }
+
+    /// Waits until nobody reads any more. Cancel safe. One task at a time may wait.
+    pub(super) async fn unread(&self) {
+        poll_fn(|cx| {
+            let mut state = self.0.lock();
+            if state.is_unread {
+                return Poll::Ready(());
+            }
+            wait(&mut state.sender, cx);
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+impl<T> Receiver<T> {
+    /// Takes the next item; `None` once there will be no more.
+    pub(super) fn poll(&self, cx: &Context<'_>) -> Poll<Option<T>> {
+        let mut state = self.0.lock();
+        let item = state.items.pop_front();
+        if item.is_some() {
+            wake(state, |state| &mut state.sender);
+            return Poll::Ready(item);
+        }
+        if state.is_over {
+            return Poll::Ready(None);
+        }
+        wait(&mut state.receiver, cx);
+        Poll::Pending
+    }
+
+    /// The same as a future. Cancel safe.
+    pub(super) async fn next(&self) -> Option<T> {
+        poll_fn(|cx| self.poll(cx)).await
+    }
+}
+
+impl<T> Shared<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn wait(waker: &mut Option<Waker>, cx: &Context<'_>) {
+    match waker {
+        Some(waker) => waker.clone_from(cx.waker()),
+        none => *none = Some(cx.waker().clone()),
+    }
+}
+
+/// Wakes who waits, without holding the lock.
+fn wake<T>(mut state: MutexGuard<'_, State<T>>, who: fn(&mut State<T>) -> &mut Option<Waker>) {
+    let waker = who(&mut state).take();
+    drop(state);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.is_over = true;
+        wake(state, |state| &mut state.receiver);
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.is_unread = true;
+        let unread = std::mem::take(&mut state.items);
+        wake(state, |state| &mut state.sender);
+        drop(unread);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use tokio::{join, task::yield_now};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn items_come_in_order_and_then_the_end() {
+        let (sender, receiver) = pipe(2);
+        let all = async {
+            while let Some(item) = receiver.next().await {
+                assert!(item < 10);
+            }
+        };
+        let sent = async move {
+            for item in 0..10 {
+                assert!(sender.send(item).await);
+            }
+        };
+        join!(all, sent);
+        let (sender, receiver) = pipe(2);
+        assert!(sender.send(1).await && sender.send(2).await);
+        drop(sender);
+        let rest = [
+            receiver.next().await,
+            receiver.next().await,
+            receiver.next().await,
+        ];
+        assert_eq!(rest, [Some(1), Some(2), None]);
+    }
+
+    #[tokio::test]
+    async fn who_sends_waits_for_room() {
+        let (sender, receiver) = pipe(1);
+        assert_eq!(sender.send(1).now_or_never(), Some(true));
+        assert_eq!(sender.send(2).now_or_never(), None);
+        let (sent, ()) = join!(sender.send(3), async {
+            yield_now().await;
+            assert_eq!(receiver.next().await, Some(1));
+        });
+        assert!(sent);
+        assert_eq!(
+            receiver.next().await,
+            Some(3),
+            "what was not sent is not there"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_is_put_takes_the_place_of_what_was_not_taken() {
+        let (sender, receiver) = pipe(1);
+        assert!(sender.put(1) && sender.put(2));
+        assert_eq!(receiver.next().await, Some(2));
+        assert_eq!(receiver.next().now_or_never(), None);
+        drop(receiver);
+        assert!(!sender.put(3));
+    }
+
+    #[tokio::test]
+    async fn who_waits_hears_that_nobody_reads() {
+        let (sender, receiver) = pipe(1);
+        assert!(sender.send(Arc::new(())).await);
+        assert_eq!(sender.unread().now_or_never(), None);
+        let kept = Arc::new(());
+        let (sent, ()) = join!(sender.send(Arc::clone(&kept)), async {
+            yield_now().await;
+            drop(receiver);
+        });
+        assert!(!sent);
+        sender.unread().await;
+        assert_eq!(Arc::strong_count(&kept), 1);
+    }
+}
