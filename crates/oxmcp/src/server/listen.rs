@@ -14,6 +14,7 @@ use tokio::{select, sync::Notify};
 use crate::{
     Error, Result, Revision,
     extension::{Publisher, say},
+    jsonrpc::RequestId,
     protocol::{
         AcknowledgedParams, JsonObject, ListenResult, Meta, Notification, SubscriptionFilter,
         encode_result, into_text, method::SubscriptionsAcknowledged,
@@ -195,7 +196,6 @@ pub(super) async fn serve(
              subscriptions/listen by itself",
         ));
     };
-    let meta = Meta::of_subscription(id);
     let session = cx
         .server_session()
         .ok_or_else(|| Error::internal("the request came over no session"))?;
@@ -206,10 +206,11 @@ pub(super) async fn serve(
     select! {
         biased;
         () = cx.cancelled() => return Err(Error::cancelled("the client cancelled the subscription")),
-        Err(error) = stream(connection, &registration.listen, wanted, &meta) => return Err(error),
+        Err(error) = stream(connection, &registration.listen, wanted, id) => return Err(error),
         () = connection.in_flight().drained() => {}
     }
     let mut out = Vec::new();
+    let meta = Meta::of_subscription(id);
     encode_result(
         &mut out,
         &mut ListenResult { meta },
@@ -219,24 +220,26 @@ pub(super) async fn serve(
     into_text(out).map(Body::Json)
 }
 
-/// Acknowledges what is told, then tells it.
+/// Acknowledges what is told, then tells it. What names the subscription is made when it is needed: while nothing happens,
+/// which is most of the time, it would only take room.
 async fn stream(
     connection: &Arc<Connection>,
     listen: &Listen,
     wanted: SubscriptionFilter,
-    meta: &Meta,
+    id: &RequestId,
 ) -> Result<Infallible> {
     let mut acknowledged = AcknowledgedParams::new(wanted);
-    acknowledged.meta = meta.clone();
-    let members = meta.as_object().cloned().unwrap_or_default();
+    acknowledged.meta = Meta::of_subscription(id);
     connection
         .notify(SubscriptionsAcknowledged::NAME, acknowledged)
         .await?;
     loop {
         let due = listen.next().await;
-        notify(connection, &due.changed, meta).await;
+        let meta = Meta::of_subscription(id);
+        notify(connection, &due.changed, &meta).await;
         for event in due.events {
-            event.send(connection, members.clone()).await;
+            let members = meta.as_object().cloned().unwrap_or_default();
+            event.send(connection, members).await;
         }
         if due.overflown {
             return Err(Error::internal(format!(

@@ -12,11 +12,14 @@ use crate::{
         exchange::Exchange,
         ladder::{self, Admitted, Refusal},
         legacy::{self, Posted},
-        respond::{Asked, origin},
+        respond::{Asked, detached, origin},
         restore,
     },
     jsonrpc::{Envelope, Params, RequestId},
-    protocol::{Method, RequestParams, method::Initialize},
+    protocol::{
+        Method, RequestParams,
+        method::{Initialize, Listen},
+    },
     server::ServerPeer,
     session::Connection,
     transport::Frame,
@@ -86,6 +89,8 @@ fn modern(asked: Asked, message: Message<'_>) -> Answer {
         };
     }
     let is_request = matches!(message, Envelope::Request(_));
+    let lasts = matches!(&message, Envelope::Request(it) if it.method == Listen::NAME);
+    let parts = if lasts { detached(parts) } else { parts };
     let limits = server.features().limits.clone();
     let peer = ServerPeer::stateless(server);
     let connection = Connection::of(Arc::clone(&peer) as _, limits, origin(parts));
