@@ -1,14 +1,21 @@
 //! One connection.
 
-use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Buf;
 use http::{Request, Response};
 use http_body::Body;
-use hyper::body::Incoming;
+use hyper::{
+    body::Incoming,
+    server::conn::{http1, http2},
+};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto,
     service::TowerToHyperService,
 };
 use tokio::{
@@ -36,34 +43,25 @@ const PONG: Duration = Duration::from_secs(20);
 pub(super) struct Protocols(Arc<Builders>);
 
 struct Builders {
-    http1: auto::Builder<TokioExecutor>,
-    http2: auto::Builder<TokioExecutor>,
+    http1: http1::Builder,
+    http2: http2::Builder<TokioExecutor>,
 }
 
 impl Protocols {
     pub(super) fn new() -> Self {
-        let mut http1 = auto::Builder::new(TokioExecutor::new()).http1_only();
+        let mut http1 = http1::Builder::new();
         http1
-            .http1()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD)
             .max_buf_size(READ_AHEAD)
             // A client that closes its side has gone: so its request is dropped, which ends what is done for it.
             .half_close(false);
-        let mut http2 = auto::Builder::new(TokioExecutor::new()).http2_only();
+        let mut http2 = http2::Builder::new(TokioExecutor::new());
         http2
-            .http2()
             .timer(TokioTimer::new())
             .keep_alive_interval(PING)
             .keep_alive_timeout(PONG);
         Self(Arc::new(Builders { http1, http2 }))
-    }
-
-    fn of(&self, version: Version) -> &auto::Builder<TokioExecutor> {
-        match version {
-            Version::Http1 => &self.0.http1,
-            Version::Http2 => &self.0.http2,
-        }
     }
 }
 
@@ -90,8 +88,33 @@ pub(super) async fn attend<I, S, B>(
         return;
     };
     let service = TowerToHyperService::new(service);
-    let protocol = protocols.of(version);
-    let mut connection = pin!(protocol.serve_connection(TokioIo::new(io), service));
+    let io = TokioIo::new(io);
+    match version {
+        Version::Http1 => {
+            let connection = pin!(protocols.0.http1.serve_connection(io, service));
+            drive(connection, http1::Connection::graceful_shutdown, finish).await;
+        }
+        // What it needs is larger, and nobody who speaks HTTP/1 should have to make room for it.
+        Version::Http2 => {
+            let mut connection = Box::pin(protocols.0.http2.serve_connection(io, service));
+            drive(
+                connection.as_mut(),
+                http2::Connection::graceful_shutdown,
+                finish,
+            )
+            .await;
+        }
+    }
+}
+
+/// Goes on with a connection to its end.
+async fn drive<C>(
+    mut connection: Pin<&mut C>,
+    shut_down: fn(Pin<&mut C>),
+    mut finish: oneshot::Receiver<()>,
+) where
+    C: Future<Output = hyper::Result<()>>,
+{
     let mut finishing = false;
     loop {
         select! {
@@ -104,7 +127,7 @@ pub(super) async fn attend<I, S, B>(
             }
             _ = &mut finish, if !finishing => {
                 finishing = true;
-                connection.as_mut().graceful_shutdown();
+                shut_down(connection.as_mut());
             }
         }
     }
