@@ -130,14 +130,18 @@ impl Session {
 
     /// Drops the oldest event of all streams, and those that came with it. False where there is none.
     pub(super) fn drop_oldest(&mut self) -> bool {
-        let holding = self.streams.values_mut().filter_map(|stream| {
+        let holding = self.streams.iter_mut().filter_map(|(name, stream)| {
             let number = stream.kept.front()?.number;
-            Some((number, stream))
+            Some((number, name, stream))
         });
-        let Some((_, stream)) = holding.min_by_key(|(number, _)| *number) else {
+        let Some((_, name, stream)) = holding.min_by_key(|(number, ..)| *number) else {
             return false;
         };
         self.bytes -= stream.drop_addition();
+        if stream.is_over() {
+            let name = name.clone();
+            self.streams.remove(&name);
+        }
         true
     }
 
@@ -149,7 +153,7 @@ impl Session {
             while stream.kept.front().is_some_and(is_old) {
                 freed += stream.drop_addition();
             }
-            !(stream.ended && stream.kept.is_empty())
+            !stream.is_over()
         });
         self.bytes -= freed;
     }
@@ -179,6 +183,11 @@ impl Kept {
 }
 
 impl Stream {
+    /// Whether it has ended, and nothing of it is left.
+    fn is_over(&self) -> bool {
+        self.ended && self.kept.is_empty()
+    }
+
     fn push(&mut self, kept: Kept) {
         self.last += kept.count() as u64;
         self.newest = kept.number;
