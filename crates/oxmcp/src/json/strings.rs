@@ -86,7 +86,7 @@ pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
             }
         };
     }
-    while let Some(offset) = rest.iter().position(|byte| is_special(*byte)) {
+    while let Some(offset) = next_special(rest, 0) {
         out.extend_from_slice(rest.get(..offset).unwrap_or_default());
         rest = write_special(out, rest, offset);
     }
