@@ -32,10 +32,10 @@ impl ClientSession {
     /// See [calling tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#calling-tools).
     pub fn call_tool(
         &self,
-        name: impl Into<String>,
+        name: impl AsRef<str>,
         arguments: impl Serialize,
     ) -> Call<method::CallTool> {
-        let params = write_tool_params(&name.into(), &arguments).map_err(|error| {
+        let params = write_tool_params(name.as_ref(), &arguments).map_err(|error| {
             Error::misuse(format!("the arguments cannot be serialized: {error}")).with_source(error)
         });
         Call::new(self, params.map(Params::Written))
