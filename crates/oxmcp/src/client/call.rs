@@ -19,8 +19,7 @@ use crate::{
         manual::Earlier,
         ready::{Begun, Given, Params, Ready, check_type},
     },
-    json::Text,
-    protocol::{Meta, Method, Payload, ProgressParams, ResultType, method, peek_result_type},
+    protocol::{Meta, Method, Payload, ProgressParams, ResultType, method},
     session::CallOptions,
 };
 
@@ -128,7 +127,7 @@ impl<M: Method> Call<M> {
                 Err(error) => return Err(error),
             };
             let result = ready.complete::<M>().await?;
-            read::<M>(&ready.session, &result)
+            read::<M>(&ready.session, result)
         }
     }
 
@@ -136,7 +135,7 @@ impl<M: Method> Call<M> {
     pub(super) async fn begin(self) -> Result<Begun<M::Params>> {
         let mut ready = self.ready()?;
         Ok(match ready.begin::<M>().await? {
-            Given::Complete(result) => Begun::Complete(result),
+            Given::Complete(result) => Begun::Complete(result.json),
             Given::Extended(result) => Begun::Extended(result),
             Given::Asks(result) => Begun::Asks(Box::new(ready), result),
         })
@@ -147,14 +146,16 @@ impl<M: Method> Call<M> {
         let mut ready = self.ready()?;
         let result = ready.exchange::<M>().await?;
         if !ready.session.revision().is_modern() {
-            return read::<M>(&ready.session, &result).map(CallOutcome::Complete);
+            return read::<M>(&ready.session, result).map(CallOutcome::Complete);
         }
-        match peek_result_type(Text::checked(&result)) {
-            ResultType::Complete => read::<M>(&ready.session, &result).map(CallOutcome::Complete),
-            ResultType::InputRequired => decode(M::NAME, &result).map(CallOutcome::InputRequired),
+        match result.result_type() {
+            ResultType::Complete => read::<M>(&ready.session, result).map(CallOutcome::Complete),
+            ResultType::InputRequired => {
+                decode(M::NAME, &result.json).map(CallOutcome::InputRequired)
+            }
             ResultType::Other => {
-                check_type::<M>(&ready.session, &result)?;
-                read::<M>(&ready.session, &result).map(CallOutcome::Complete)
+                check_type::<M>(&ready.session, &result.json)?;
+                read::<M>(&ready.session, result).map(CallOutcome::Complete)
             }
         }
     }

@@ -7,31 +7,42 @@ use serde::de::DeserializeOwned;
 use crate::{
     Error, Result,
     client::ClientSession,
-    json::Text,
     protocol::{CallToolResult, Method},
+    session::CallResult,
 };
 
 /// Reads the plain result of a tool, the commonest of all results, without a detour. `None` for anything else.
-fn read_plain<T: 'static>(result: &str) -> Option<T> {
+fn read_plain<T: 'static>(result: &mut CallResult) -> Option<T> {
     let mut read: Option<T> = None;
     let any: &mut dyn Any = &mut read;
     let plain = any.downcast_mut::<Option<CallToolResult>>()?;
-    *plain = CallToolResult::read_plain(Text::checked(result));
+    *plain = match result.outline {
+        Some(outline) => CallToolResult::read_outlined(&mut result.json, outline),
+        None => CallToolResult::read_plain(&mut result.json),
+    };
     read
 }
 
 /// Reads a result in a session, which learns from it what it needs to know.
-pub(super) fn read<M: Method>(session: &ClientSession, result: &str) -> Result<M::Result> {
+pub(super) fn read<M: Method>(
+    session: &ClientSession,
+    mut result: CallResult,
+) -> Result<M::Result> {
+    match read_plain(&mut result) {
+        Some(read) => Ok(read),
+        None => read_text::<M>(session, &result.json),
+    }
+}
+
+/// The same for a result of which nothing but the text is known.
+pub(super) fn read_text<M: Method>(session: &ClientSession, result: &str) -> Result<M::Result> {
     let mut result = decode(M::NAME, result)?;
     session.peer().screen(&mut result);
     Ok(result)
 }
 
 /// Reads a result as what the method returns.
-pub(super) fn decode<T: DeserializeOwned + 'static>(method: &str, result: &str) -> Result<T> {
-    if let Some(read) = read_plain(result) {
-        return Ok(read);
-    }
+pub(super) fn decode<T: DeserializeOwned>(method: &str, result: &str) -> Result<T> {
     // An array would pass as an object's members in their order.
     if !result.starts_with('{') {
         return Err(Error::decode(format!(

@@ -19,7 +19,7 @@ use crate::{
     Error, ErrorCode, Result,
     client::{ClientSession, cache::CacheMode, ready::Ready},
     protocol::{ListToolsResult, Method, Payload, Tool},
-    session::after,
+    session::{CallResult, after},
     transport::Mirror,
 };
 
@@ -83,7 +83,7 @@ impl<P: Payload> Ready<P> {
         &mut self,
         refused: Error,
         listed: u64,
-    ) -> Result<Box<str>> {
+    ) -> Result<CallResult> {
         let params = self.params.to_json()?;
         let Some(name) = tool_name(&params) else {
             return Err(refused);

@@ -17,7 +17,7 @@ use crate::{
         method::{self, CallTool},
         peek_result_type,
     },
-    session::CallOptions,
+    session::{CallOptions, CallResult},
 };
 
 /// What a call carries. It is small, because calls are moved about.
@@ -53,7 +53,7 @@ pub(super) struct Ready<P> {
 
 /// What a call gives, made once.
 pub(super) enum Given {
-    Complete(Box<str>),
+    Complete(CallResult),
     /// It is of a type that an extension has added.
     Extended(Box<str>),
     /// The server asks for something first.
@@ -72,11 +72,12 @@ pub(super) enum Begun<P> {
 
 impl<P: Payload> Ready<P> {
     /// Makes the call, and answers what the server asks before it gives the result.
-    pub(super) async fn complete<M: Method<Params = P>>(&mut self) -> Result<Box<str>> {
+    pub(super) async fn complete<M: Method<Params = P>>(&mut self) -> Result<CallResult> {
         match self.begin::<M>().await? {
-            Given::Complete(result) | Given::Extended(result) => Ok(result),
+            Given::Complete(result) => Ok(result),
+            Given::Extended(result) => Ok(result.into()),
             // Few calls ever come here, and none needs room for it before.
-            Given::Asks(result) => Box::pin(self.go_on::<M>(result)).await,
+            Given::Asks(result) => Ok(Box::pin(self.go_on::<M>(result)).await?.into()),
         }
     }
 
@@ -86,12 +87,12 @@ impl<P: Payload> Ready<P> {
         if !self.session.revision().is_modern() {
             return Ok(Given::Complete(result));
         }
-        Ok(match peek_result_type(Text::checked(&result)) {
+        Ok(match result.result_type() {
             ResultType::Complete => Given::Complete(result),
-            ResultType::InputRequired => Given::Asks(result),
+            ResultType::InputRequired => Given::Asks(result.json),
             ResultType::Other => {
-                check_type::<M>(&self.session, &result)?;
-                Given::Extended(result)
+                check_type::<M>(&self.session, &result.json)?;
+                Given::Extended(result.json)
             }
         })
     }
@@ -117,7 +118,7 @@ impl<P: Payload> Ready<P> {
 
     /// Makes the call; a tool's once more where the server found that its headers do not fit. The params and the options are
     /// still there afterwards.
-    pub(super) async fn exchange<M: Method<Params = P>>(&mut self) -> Result<Box<str>> {
+    pub(super) async fn exchange<M: Method<Params = P>>(&mut self) -> Result<CallResult> {
         let listed = self.session.peer().mirrored().listed();
         match self.exchange_once::<M>().await {
             Err(error)
@@ -131,13 +132,14 @@ impl<P: Payload> Ready<P> {
     }
 
     /// Makes the call once.
-    pub(super) async fn exchange_once<M: Method<Params = P>>(&mut self) -> Result<Box<str>> {
+    pub(super) async fn exchange_once<M: Method<Params = P>>(&mut self) -> Result<CallResult> {
         let connection = self.session.connection();
         self.options.start = Some(Instant::now());
         let answer = match &self.params {
             Params::Typed(params, _) => {
                 let options = self.options.lend();
-                Box::pin(connection.call(M::NAME, &**params, options)).await
+                let answer = Box::pin(connection.call(M::NAME, &**params, options)).await;
+                answer.map(CallResult::from)
             }
             Params::Written(params) => {
                 let options = &mut self.options;

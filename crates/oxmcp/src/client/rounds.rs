@@ -105,7 +105,8 @@ impl Again {
             let connection = session.connection();
             result = connection
                 .call_written(method, &params, &mut self.options())
-                .await?;
+                .await?
+                .json;
             match peek_result_type(Text::checked(&result)) {
                 // An extension may have added the type: who reads the result knows.
                 ResultType::Complete | ResultType::Other => return Ok(result),

@@ -8,10 +8,12 @@ const DEEPEST: u32 = 128;
 /// A place in a text that is being checked.
 ///
 /// It tells only that something is wrong; serde_json, which is asked then, says what and where.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
     text: &'a str,
     at: usize,
+    /// How many objects and arrays it has gone into.
+    depth: u32,
 }
 
 /// The text is not JSON, or nested too deeply.
@@ -23,9 +25,27 @@ pub(crate) type Checked<T> = Result<T, Syntax>;
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        let mut cursor = Self { text, at: 0 };
+        let mut cursor = Self {
+            text,
+            at: 0,
+            depth: 0,
+        };
         cursor.skip_space();
         cursor
+    }
+
+    /// How far it has come, in bytes.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Goes over what stands here where it is this, to the byte. It must be whole tokens of JSON.
+    #[inline]
+    pub(crate) fn goes_on(&mut self, with: &str) -> bool {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let goes_on = rest.starts_with(with.as_bytes());
+        self.at += if goes_on { with.len() } else { 0 };
+        goes_on
     }
 
     /// Checks the whole text, of whose object the members are handed to `member`. `false` where the text is no object:
@@ -58,6 +78,7 @@ impl<'a> Cursor<'a> {
             return self.value();
         }
         if !self.open(b'}') {
+            self.depth += 1;
             loop {
                 let key = self.string()?;
                 self.colon()?;
@@ -69,6 +90,7 @@ impl<'a> Cursor<'a> {
                     _ => return Err(Syntax),
                 }
             }
+            self.depth -= 1;
         }
         self.since(start).map(Text::checked)
     }
@@ -81,15 +103,18 @@ impl<'a> Cursor<'a> {
         if self.open(b']') {
             return Ok(());
         }
+        self.depth += 1;
         loop {
             item(self)?;
             self.skip_space();
             match self.take()? {
                 b',' => self.skip_space(),
-                b']' => return Ok(()),
+                b']' => break,
                 _ => return Err(Syntax),
             }
         }
+        self.depth -= 1;
+        Ok(())
     }
 
     /// Takes any value.
@@ -120,7 +145,7 @@ impl<'a> Cursor<'a> {
         loop {
             match self.peek().ok_or(Syntax)? {
                 bracket @ (b'{' | b'[') => {
-                    if depth == DEEPEST - 1 {
+                    if depth + self.depth == DEEPEST {
                         return Err(Syntax);
                     }
                     let object = bracket == b'{';
@@ -204,7 +229,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes the string that must stand here.
     #[inline]
-    fn string(&mut self) -> Checked<Text<'a>> {
+    pub(crate) fn string(&mut self) -> Checked<Text<'a>> {
         let start = self.at;
         let plain = self.string_end()?;
         Ok(Text::string(self.since(start)?, plain))
@@ -418,5 +443,11 @@ mod tests {
         assert!(accepts(&nested(127)));
         assert!(!accepts(&nested(128)));
         assert!(!accepts(&nested(1_000_000)));
+        let gone_into = |depth: usize| {
+            let text = format!("{{\"a\":[{}]}}", "[".repeat(depth) + &"]".repeat(depth));
+            Cursor::new(&text).whole(|_, cursor| cursor.items(|item| item.value().map(drop)))
+        };
+        assert_eq!(gone_into(126), Ok(true), "what was gone into counts");
+        assert_eq!(gone_into(127), Err(Syntax));
     }
 }

@@ -30,7 +30,7 @@ impl<'a> Text<'a> {
 
     /// The same for a string, of which is known whether something in it is escaped.
     #[inline]
-    pub(super) fn string(text: &'a str, plain: bool) -> Self {
+    pub(crate) fn string(text: &'a str, plain: bool) -> Self {
         Self { text, plain }
     }
 

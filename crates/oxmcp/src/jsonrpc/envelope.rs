@@ -17,6 +17,11 @@ pub(crate) trait Params<'a> {
 
     /// All of it.
     fn whole(&self) -> Text<'a>;
+
+    /// Takes the result that stands here, where the message is a response.
+    fn take_result(&mut self, cursor: &mut Cursor<'a>) -> Checked<Text<'a>> {
+        cursor.value()
+    }
 }
 
 /// Nobody looks.
@@ -39,7 +44,7 @@ impl<'a> Params<'a> for Text<'a> {
 pub(crate) enum Envelope<'a, P = Text<'a>> {
     Request(RawRequest<'a, P>),
     Notification(RawNotification<'a, P>),
-    Response(RawResponse<'a>),
+    Response(RawResponse<'a, P>),
 }
 
 /// A request whose params nobody has looked at.
@@ -61,10 +66,12 @@ pub(crate) struct RawNotification<'a, P = Text<'a>> {
 
 /// A response whose result nobody has looked at.
 #[derive(Debug)]
-pub(crate) struct RawResponse<'a> {
+pub(crate) struct RawResponse<'a, P> {
     /// `None` where the peer could not read the id of what it answers.
     pub(crate) id: Option<RequestId>,
     pub(crate) outcome: Result<Text<'a>, ErrorObject>,
+    /// What was found in the result.
+    pub(crate) found: &'a P,
 }
 
 /// Why a message cannot be served, and the id to say so to, where one could be read.
@@ -158,8 +165,13 @@ impl<'a> Members<'a> {
             Some("jsonrpc") => &mut self.jsonrpc,
             Some("id") => &mut self.id,
             Some("method") => &mut self.method,
-            Some("result") => &mut self.result,
             Some("error") => &mut self.error,
+            Some("result") => {
+                if self.result.replace(params.take_result(cursor)?).is_some() {
+                    self.twice = Some(key);
+                }
+                return Ok(());
+            }
             Some("params") => {
                 if self.has_params {
                     self.twice = Some(key);
@@ -204,7 +216,7 @@ impl<'a> Members<'a> {
         match (self.method, answered) {
             (Some(_), true) => Err(refuse("a message is a request or a response, not both")),
             (None, false) => Err(refuse("\"method\", \"result\" or \"error\" is missing")),
-            (None, true) => self.response(id.clone(), refuse),
+            (None, true) => self.response(id.clone(), params, refuse),
             (Some(method), false) => {
                 let method = method.as_str();
                 let method = method.ok_or_else(|| refuse("\"method\" must be a string"))?;
@@ -220,11 +232,15 @@ impl<'a> Members<'a> {
         }
     }
 
-    fn response<P>(
+    fn response<'p, P>(
         &self,
         id: Option<RequestId>,
+        found: &'p P,
         refuse: impl Fn(&str) -> Malformed,
-    ) -> Result<Envelope<'a, P>, Malformed> {
+    ) -> Result<Envelope<'p, P>, Malformed>
+    where
+        'a: 'p,
+    {
         let outcome = match (self.result, self.error) {
             (Some(result), None) => Ok(result),
             (None, Some(error)) => Err(error
@@ -237,6 +253,6 @@ impl<'a> Members<'a> {
                 "a response must say what it answers: \"id\" is missing",
             ));
         }
-        Ok(Envelope::Response(RawResponse { id, outcome }))
+        Ok(Envelope::Response(RawResponse { id, outcome, found }))
     }
 }

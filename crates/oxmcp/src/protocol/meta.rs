@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, value::RawValue};
 
 use super::{JsonObject, ProgressToken};
-use crate::jsonrpc::RequestId;
+use crate::{json::Text, jsonrpc::RequestId};
 
 /// The `_meta` of a message or of one of its parts.
 ///
@@ -66,6 +66,17 @@ impl Meta {
     /// Whether nothing has to be written. What arrived empty is told apart without parsing it.
     pub(crate) fn is_absent(&self) -> bool {
         self.raw.is_none() && self.map.get().is_none_or(|map| map.is_empty())
+    }
+
+    /// What arrived. `None` where it is no object.
+    pub(super) fn read(text: Text<'_>) -> Option<Self> {
+        match text.get() {
+            "{}" | "null" => Some(Self::default()),
+            _ => text.is_object().then(|| Self {
+                raw: Some(text.to_raw()),
+                map: OnceLock::new(),
+            }),
+        }
     }
 
     /// All entries, where there are any. What arrived and is nested too deeply to be read (more than 100 levels)

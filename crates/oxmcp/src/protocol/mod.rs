@@ -58,6 +58,7 @@ mod sampling_content;
 mod subscriptions;
 mod tagged;
 mod tasks;
+mod tool_outline;
 mod tool_result;
 mod tools;
 mod wire;
@@ -131,6 +132,7 @@ pub use tasks::{
     ClientTasksCapability, CreateTaskResult, ListTasksResult, RelatedTaskMetadata,
     ServerTasksCapability, Task, TaskMetadata, TaskParams, TaskPayload, TaskStatus,
 };
+pub(crate) use tool_outline::Outline;
 pub use tools::{
     CallToolParams, CallToolResult, ListToolsResult, TaskSupport, Tool, ToolAnnotations,
     ToolExecution,

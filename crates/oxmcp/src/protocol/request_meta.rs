@@ -8,11 +8,11 @@ use serde::de::DeserializeOwned;
 
 use super::{
     ClientCapabilities, Implementation, LoggingLevel, Meta, ProgressToken, Revision,
-    UnsupportedProtocolVersionData,
+    UnsupportedProtocolVersionData, tool_outline::Outline,
 };
 use crate::{
     Error, Result,
-    json::{Checked, Cursor, Text},
+    json::{Checked, Cursor, Syntax, Text},
     jsonrpc::{ErrorCode, Params},
 };
 
@@ -33,6 +33,8 @@ pub(crate) struct RequestParams<'a> {
     pub(crate) request_state: Option<Text<'a>>,
     /// What stands there twice, and so can be read in two ways.
     twice: Option<Text<'a>>,
+    /// Of a response in place of a request: where the parts of its result are, if it can be a tool's.
+    pub(crate) outline: Option<Outline>,
 }
 
 impl<'a> Params<'a> for RequestParams<'a> {
@@ -44,6 +46,7 @@ impl<'a> Params<'a> for RequestParams<'a> {
         input_responses: None,
         request_state: None,
         twice: None,
+        outline: None,
     };
 
     fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()> {
@@ -53,6 +56,19 @@ impl<'a> Params<'a> for RequestParams<'a> {
 
     fn whole(&self) -> Text<'a> {
         self.whole
+    }
+
+    fn take_result(&mut self, cursor: &mut Cursor<'a>) -> Checked<Text<'a>> {
+        let mut ahead = cursor.clone();
+        match Outline::find(&mut ahead) {
+            Ok((whole, outline)) => {
+                *cursor = ahead;
+                self.outline = Some(outline);
+                Ok(whole)
+            }
+            // Whatever else it is, or if it is wrong.
+            Err(Syntax) => cursor.value(),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
     jsonrpc::{ExtraMeta, RequestId, write_notification, write_request},
     protocol::{CancelledParams, ProgressParams},
     session::{
-        CallOptions, Connection, Side, after,
+        CallOptions, CallResult, Connection, Side, after,
         clock::{Clock, Wait},
         connection::not_json,
         middleware::{Request, Response},
@@ -38,7 +38,8 @@ impl Connection {
         match self.role().outgoing() {
             None => {
                 let encode = |out: &mut Vec<u8>| serde_json::to_writer(out, &params);
-                self.exchange(method, &encode, &mut options).await
+                let answer = self.exchange(method, &encode, &mut options).await;
+                answer.map(|result| result.json)
             }
             Some(next) => {
                 let request = Request::outgoing(self, method, &params, options)?;
@@ -54,7 +55,7 @@ impl Connection {
         method: &'static str,
         params: &[u8],
         options: &mut CallOptions,
-    ) -> Result<Box<str>> {
+    ) -> Result<CallResult> {
         let Some(next) = self.role().outgoing() else {
             let encode = |out: &mut Vec<u8>| {
                 out.extend_from_slice(params);
@@ -64,7 +65,7 @@ impl Connection {
         };
         let params: &RawValue = serde_json::from_slice(params).map_err(not_json)?;
         let request = Request::outgoing(self, method, &params, options.lend())?;
-        Ok(Box::pin(next.run(request)).await?.into_text())
+        Ok(Box::pin(next.run(request)).await?.into_text().into())
     }
 
     /// Notifies the peer, through the outgoing middleware where there is any.
@@ -89,7 +90,7 @@ impl Connection {
             Some(mut options) => {
                 let encode = |out: &mut Vec<u8>| serde_json::to_writer(out, &params);
                 let answer = self.exchange(&method, &encode, &mut options).await;
-                answer.map(Response::from_text)
+                answer.map(|result| Response::from_text(result.json))
             }
             None => {
                 self.send_notification(&method, &params).await?;
@@ -114,7 +115,7 @@ impl Connection {
         method: &str,
         encode: &Encode<'_>,
         options: &mut CallOptions,
-    ) -> Result<Box<str>> {
+    ) -> Result<CallResult> {
         if self.is_closing() && self.role().side() == Side::Client {
             return Err(Error::closed("the session was closed"));
         }

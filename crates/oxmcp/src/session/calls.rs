@@ -13,10 +13,12 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{Error, Result, jsonrpc::RequestId, protocol::ProgressParams};
+use crate::{
+    Error, Result, jsonrpc::RequestId, protocol::ProgressParams, session::call_result::CallResult,
+};
 
 /// What a call gets.
-pub(crate) type Answer = Result<Box<str>>;
+pub(crate) type Answer = Result<CallResult>;
 
 /// One call that waits, or whose answer waits.
 ///
@@ -289,12 +291,13 @@ mod tests {
         let calls = Calls::default();
         let id = calls.enter(None, None).unwrap().id;
         assert!(!calls.is_empty());
-        assert!(calls.answer(id, Ok("1".into())).is_ok());
+        let one = |json: &str| Ok(CallResult::from(Box::from(json)));
+        assert!(calls.answer(id, one("1")).is_ok());
         assert!(calls.is_empty(), "it waits for nothing but to be looked at");
-        assert!(calls.answer(id, Ok("2".into())).is_err());
+        assert!(calls.answer(id, one("2")).is_err());
         calls.close("the end");
         let answer = poll(&calls, id);
-        assert!(matches!(answer, Poll::Ready(Some(Ok(text))) if &*text == "1"));
+        assert!(matches!(answer, Poll::Ready(Some(Ok(result))) if &*result.json == "1"));
         assert!(!calls.leave(id));
         assert!(calls.enter(None, None).is_err());
     }

@@ -8,8 +8,8 @@ use tokio::{
 };
 
 use crate::{
-    Error, Result,
-    session::{CallOptions, Connection, after},
+    Error,
+    session::{CallOptions, Connection, after, calls::Answer},
 };
 
 /// How long a call may still take.
@@ -68,7 +68,7 @@ impl Connection {
 
 /// How waiting for an answer ended.
 pub(super) enum Wait {
-    Answered(Result<Box<str>>),
+    Answered(Answer),
     TimedOut(Duration),
     Cancelled,
 }

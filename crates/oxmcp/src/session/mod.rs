@@ -6,6 +6,7 @@ mod batch;
 mod body;
 mod call;
 mod call_options;
+mod call_result;
 mod calls;
 mod cancel;
 mod clock;
@@ -36,6 +37,7 @@ use std::{future::Future, pin::Pin};
 pub(crate) use batch::Batch;
 pub(crate) use body::Body;
 pub(crate) use call_options::{CallOptions, OnProgress, shared_progress};
+pub(crate) use call_result::CallResult;
 pub(crate) use calls::own_id;
 #[cfg(feature = "http-server")]
 pub(crate) use cancel::CancelSignal;

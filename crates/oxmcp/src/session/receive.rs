@@ -12,7 +12,7 @@ use crate::{
         RequestId, write_error,
     },
     protocol::{CancelledParams, ProgressParams, RequestParams},
-    session::{Arrival, Batch, Connection, Side, calls::own_id},
+    session::{Arrival, Batch, CallResult, Connection, Side, calls::own_id},
     transport::Frame,
 };
 
@@ -154,9 +154,12 @@ impl Connection {
         }
     }
 
-    fn take_response(&self, response: RawResponse<'_>) {
-        let RawResponse { id, outcome } = response;
-        let answer = outcome.map(|result| result.get().into());
+    fn take_response(&self, response: RawResponse<'_, RequestParams<'_>>) {
+        let RawResponse { id, outcome, found } = response;
+        let answer = outcome.map(|result| CallResult {
+            json: result.get().into(),
+            outline: found.outline,
+        });
         let answer = answer.map_err(Error::from);
         let answered = match id.as_ref().and_then(own_id) {
             Some(id) => self.calls().answer(id, answer),

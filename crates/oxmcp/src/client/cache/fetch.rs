@@ -17,7 +17,7 @@ use crate::{
     Error, ErrorCode, Result,
     client::{
         Call,
-        decode::read,
+        decode::read_text,
         ready::{Begun, Params, Ready},
     },
     protocol::{Method, Payload, method::Cacheable},
@@ -67,7 +67,7 @@ impl<M: Method> Call<M> {
         let cache = client.response_cache();
         let used = mode == CacheMode::Use;
         if let Some(text) = used.then(|| cache.fresh(&ask)).flatten() {
-            return read::<M>(&session, &text);
+            return read_text::<M>(&session, &text);
         }
         // A legacy server asks while it reads, and what is asked may lead to the same question.
         let may_join = kind != Kind::Read || session.revision().is_modern();
@@ -91,7 +91,7 @@ impl<M: Method> Call<M> {
         match stale.then(|| cache.stale(&ask)).flatten() {
             Some(text) => {
                 tracing::warn!(%error, method = M::NAME, "an answer that is no longer fresh is used");
-                read::<M>(&session, &text)
+                read_text::<M>(&session, &text)
             }
             None => Err(error),
         }
@@ -136,7 +136,7 @@ impl<M: Method> Call<M> {
             }
         };
         // What cannot be read is not kept.
-        let result = read::<M>(&session, &text)?;
+        let result = read_text::<M>(&session, &text)?;
         let shared = if depends_on_params_alone {
             waiting.answer(&text)
         } else {
@@ -183,7 +183,7 @@ impl<M: Method> Call<M> {
         };
         match (own, shared, call) {
             (Some(own), _, _) => own?.finish().await,
-            (None, Some(text), _) => read::<M>(&session, &text),
+            (None, Some(text), _) => read_text::<M>(&session, &text),
             // The answer was for who asked alone.
             (None, None, Some(mut call)) => {
                 call.options.timeout = deadline.saturating_duration_since(Instant::now());
@@ -220,7 +220,7 @@ impl<M: Method> Fetched<M> {
             Self::Done(result, _) => Ok(result),
             Self::Asks(mut call, asked) => {
                 let result = Box::pin(call.go_on::<M>(asked)).await?;
-                read::<M>(&call.session, &result)
+                read_text::<M>(&call.session, &result)
             }
         }
     }
