@@ -126,7 +126,12 @@ impl<M: Method> Call<M> {
                 Ok(ref mut ready) => ready,
                 Err(error) => return Err(error),
             };
-            let result = ready.complete::<M>().await?;
+            let listed = ready.listed();
+            let result = match ready.exchange_once::<M>().await {
+                // What has an outline is complete, and that is all that nearly all calls are.
+                Ok(result) if result.outline.is_some() => result,
+                first => Box::pin(ready.complete::<M>(first, listed)).await?,
+            };
             read::<M>(&ready.session, result)
         }
     }

@@ -17,7 +17,7 @@ use crate::{
         method::{self, CallTool},
         peek_result_type,
     },
-    session::{CallOptions, CallResult},
+    session::{CallOptions, CallResult, PlainCall},
 };
 
 /// What a call carries. It is small, because calls are moved about.
@@ -71,19 +71,29 @@ pub(super) enum Begun<P> {
 }
 
 impl<P: Payload> Ready<P> {
-    /// Makes the call, and answers what the server asks before it gives the result.
-    pub(super) async fn complete<M: Method<Params = P>>(&mut self) -> Result<CallResult> {
-        match self.begin::<M>().await? {
-            Given::Complete(result) => Ok(result),
-            Given::Extended(result) => Ok(result.into()),
-            // Few calls ever come here, and none needs room for it before.
-            Given::Asks(result) => Ok(Box::pin(self.go_on::<M>(result)).await?.into()),
-        }
-    }
-
     /// Makes the call once.
     pub(super) async fn begin<M: Method<Params = P>>(&mut self) -> Result<Given> {
         let result = self.exchange::<M>().await?;
+        self.judge::<M>(result)
+    }
+
+    /// What is left to do for a call that was made once: to make it again where that may help, and to answer what the
+    /// server asks before it gives the result. `listed` says how often tools had been listed when it was made.
+    pub(super) async fn complete<M: Method<Params = P>>(
+        &mut self,
+        first: Result<CallResult>,
+        listed: u64,
+    ) -> Result<CallResult> {
+        let result = self.settle::<M>(first, listed).await?;
+        match self.judge::<M>(result)? {
+            Given::Complete(result) => Ok(result),
+            Given::Extended(result) => Ok(result.into()),
+            Given::Asks(result) => Ok(self.go_on::<M>(result).await?.into()),
+        }
+    }
+
+    /// What a result is.
+    fn judge<M: Method<Params = P>>(&self, result: CallResult) -> Result<Given> {
         if !self.session.revision().is_modern() {
             return Ok(Given::Complete(result));
         }
@@ -119,8 +129,22 @@ impl<P: Payload> Ready<P> {
     /// Makes the call; a tool's once more where the server found that its headers do not fit. The params and the options are
     /// still there afterwards.
     pub(super) async fn exchange<M: Method<Params = P>>(&mut self) -> Result<CallResult> {
-        let listed = self.session.peer().mirrored().listed();
-        match self.exchange_once::<M>().await {
+        let listed = self.listed();
+        let first = self.exchange_once::<M>().await;
+        self.settle::<M>(first, listed).await
+    }
+
+    /// How many times tools were listed because a call was refused.
+    pub(super) fn listed(&self) -> u64 {
+        self.session.peer().mirrored().listed()
+    }
+
+    async fn settle<M: Method<Params = P>>(
+        &mut self,
+        first: Result<CallResult>,
+        listed: u64,
+    ) -> Result<CallResult> {
+        match first {
             Err(error)
                 if M::NAME == CallTool::NAME
                     && self.session.peer().mirrored().is_mismatch(&error) =>
@@ -135,15 +159,21 @@ impl<P: Payload> Ready<P> {
     pub(super) async fn exchange_once<M: Method<Params = P>>(&mut self) -> Result<CallResult> {
         let connection = self.session.connection();
         self.options.start = Some(Instant::now());
+        let options = &mut self.options;
         let answer = match &self.params {
             Params::Typed(params, _) => {
-                let options = self.options.lend();
-                let answer = Box::pin(connection.call(M::NAME, &**params, options)).await;
-                answer.map(CallResult::from)
+                let call = connection.call(M::NAME, &**params, options.lend());
+                Box::pin(call).await.map(CallResult::from)
+            }
+            Params::Written(params) if connection.is_ready_for(options) => {
+                let encode = |out: &mut Vec<u8>| {
+                    out.extend_from_slice(params);
+                    Ok(())
+                };
+                PlainCall::new(connection, M::NAME, &encode, options).await
             }
             Params::Written(params) => {
-                let options = &mut self.options;
-                connection.call_written(M::NAME, params, options).await
+                Box::pin(connection.call_written(M::NAME, params, options)).await
             }
         };
         answer.inspect_err(|error| self.session.peer().visits().begin_all(error))

@@ -1,6 +1,11 @@
 //! A call to the peer, from the first byte to the answer.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    future::poll_fn,
+    sync::Arc,
+    task::{Poll, Waker},
+    time::Duration,
+};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -15,7 +20,9 @@ use crate::{
     jsonrpc::{ExtraMeta, RequestId, write_notification, write_request},
     protocol::{CancelledParams, ProgressParams},
     session::{
-        CallOptions, CallResult, Connection, Side, after,
+        CallOptions, CallResult, Connection, PlainCall, Side, after,
+        call_options::OnBegin,
+        calls::Answer,
         clock::{Clock, Wait},
         connection::not_json,
         middleware::{Request, Response},
@@ -24,7 +31,7 @@ use crate::{
 };
 
 /// Appends params.
-type Encode<'a> = dyn Fn(&mut Vec<u8>) -> serde_json::Result<()> + Sync + 'a;
+pub(super) type Encode<'a> = dyn Fn(&mut Vec<u8>) -> serde_json::Result<()> + Sync + 'a;
 
 impl Connection {
     /// Calls the peer, through the outgoing middleware where there is any. `params` must not hold a `_meta`: it is in
@@ -108,6 +115,14 @@ impl Connection {
         self.notify_raw(|out| write_notification(out, method, params))
     }
 
+    /// Whether a call with these options needs nothing but to be sent, and can be at once. See [`PlainCall`].
+    pub(crate) fn is_ready_for(&self, options: &CallOptions) -> bool {
+        options.is_plain()
+            && !self.outbox.is_full()
+            && !self.is_closing()
+            && self.role().outgoing().is_none()
+    }
+
     /// Sends a request, whose params `encode` appends, and waits for its answer. It is the same code for all params,
     /// because there is much of it.
     async fn exchange(
@@ -115,25 +130,35 @@ impl Connection {
         method: &str,
         encode: &Encode<'_>,
         options: &mut CallOptions,
-    ) -> Result<CallResult> {
+    ) -> Answer {
         if self.is_closing() && self.role().side() == Side::Client {
             return Err(Error::closed("the session was closed"));
         }
         // A call that nobody wants must not even be begun.
-        let unwanted = |options: &CallOptions| {
-            options
-                .cancel
-                .as_ref()
-                .is_some_and(CancellationToken::is_cancelled)
-        };
-        if unwanted(options) {
+        let cancel = options.cancel.as_ref();
+        if cancel.is_some_and(CancellationToken::is_cancelled) {
             return Err(Wait::Cancelled.into_error(method));
         }
-        let start = options.start.unwrap_or_else(Instant::now);
+        let start = *options.start.get_or_insert_with(Instant::now);
         if self.outbox.is_full() {
             let limit = options.timeout.min(options.max_total);
             Box::pin(self.room(method, start, limit, options.cancel.as_ref())).await?;
         }
+        if options.is_plain() {
+            PlainCall::new(self, method, encode, options).await
+        } else {
+            Box::pin(self.watched(method, encode, options, start)).await
+        }
+    }
+
+    /// Makes a call of which progress is wanted as well, or that may be cancelled.
+    async fn watched(
+        self: &Arc<Self>,
+        method: &str,
+        encode: &Encode<'_>,
+        options: &mut CallOptions,
+        start: Instant,
+    ) -> Answer {
         let (progress, updates) = match &options.on_progress {
             Some(_) => {
                 let (sender, receiver) = mpsc::channel(self.limits.max_queued_progress.max(1));
@@ -142,40 +167,17 @@ impl Connection {
             None => (None, None),
         };
         let clock = Clock::start(start, options);
-        let is_plain = updates.is_none() && options.cancel.is_none();
-        let entered = self
-            .calls()
-            .enter(progress, is_plain.then_some(clock.deadline))?;
-        if entered.needs_clock {
-            self.start_clock();
-        }
-        let id = entered.id;
-        if let Some(on_begin) = options.on_begin.take() {
-            on_begin(id);
-        }
-        let mut pending = Pending {
-            connection: self,
-            id,
-            method,
-            sent: false,
-        };
+        let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
+        let mut pending = Pending::new(self, method);
+        pending.enter(progress, None, waker, options.on_begin.take())?;
         let extra = ExtraMeta {
             envelope: self.role().envelope(),
             progress: updates.is_some(),
             meta: options.meta.as_object(),
         };
-        self.notify_raw(|out| write_request(out, id, method, encode, extra))?;
-        pending.sent = true;
-        let result = if is_plain {
-            self.wait(id, clock).await
-        } else {
-            Box::pin(self.watch(id, updates, options, clock)).await
-        };
-        if let Wait::Answered(result) = result {
-            pending.sent = false;
-            return result;
-        }
-        Err(result.into_error(method))
+        pending.send(encode, extra)?;
+        let end = self.watch(pending.id, updates, options, clock).await;
+        pending.end(end)
     }
 
     /// Waits until a call may be sent, no longer than for its answer.
@@ -193,22 +195,6 @@ impl Connection {
             () = sleep_until(after(start, limit)) => Wait::TimedOut(limit),
         };
         Err(end.into_error(method))
-    }
-
-    /// Waits for an answer and nothing else, as most calls do. Most are answered in time, and need no timer of their own.
-    async fn wait(&self, id: i64, clock: Clock) -> Wait {
-        if let Some(answer) = self.calls().answered_in_time(id).await {
-            return Wait::Answered(answer);
-        }
-        // Few ever wait here, and none needs room for it before.
-        Box::pin(async {
-            tokio::select! {
-                biased;
-                answer = self.calls().answered(id) => Wait::Answered(answer),
-                () = self.patience().ends(clock.deadline, clock.timeout, clock.last) => clock.timed_out(),
-            }
-        })
-        .await
     }
 
     /// Waits for an answer, takes progress, and heeds a cancellation.
@@ -274,20 +260,83 @@ fn drain(updates: &mut Option<mpsc::Receiver<ProgressParams>>, options: &mut Cal
     }
 }
 
-/// A call that has been entered. Dropped before it was answered, it is cancelled on the wire.
-struct Pending<'a> {
-    connection: &'a Arc<Connection>,
-    id: i64,
+/// A call on its way. Dropped before it was answered, it is cancelled on the wire.
+pub(super) struct Pending<'a> {
+    pub(super) connection: &'a Arc<Connection>,
+    pub(super) id: i64,
     method: &'a str,
-    /// Whether the peer knows of the call and has not answered.
-    sent: bool,
+    pub(super) state: State,
+}
+
+/// How far a call has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    New,
+    /// It stands in the table of those that wait.
+    Entered,
+    /// The peer knows of it.
+    Sent,
+    /// It stands in the table no more.
+    Answered,
+}
+
+impl<'a> Pending<'a> {
+    pub(super) fn new(connection: &'a Arc<Connection>, method: &'a str) -> Self {
+        Self {
+            connection,
+            id: 0,
+            method,
+            state: State::New,
+        }
+    }
+
+    /// Gives it an id, under which `waker` is woken by the answer, or at `alarm`.
+    pub(super) fn enter(
+        &mut self,
+        progress: Option<mpsc::Sender<ProgressParams>>,
+        alarm: Option<Instant>,
+        waker: Waker,
+        on_begin: Option<OnBegin>,
+    ) -> Result<()> {
+        let entered = self.connection.calls().enter(progress, alarm, waker)?;
+        self.id = entered.id;
+        self.state = State::Entered;
+        if entered.needs_clock {
+            self.connection.start_clock();
+        }
+        if let Some(on_begin) = on_begin {
+            on_begin(self.id);
+        }
+        Ok(())
+    }
+
+    /// Sends it, once it has been entered.
+    pub(super) fn send(&mut self, encode: &Encode<'_>, extra: ExtraMeta<'_>) -> Result<()> {
+        let (id, method) = (self.id, self.method);
+        self.connection
+            .notify_raw(|out| write_request(out, id, method, encode, extra))?;
+        self.state = State::Sent;
+        Ok(())
+    }
+
+    /// It has waited.
+    pub(super) fn end(&mut self, end: Wait) -> Answer {
+        if let Wait::Answered(answer) = end {
+            self.state = State::Answered;
+            return answer;
+        }
+        Err(end.into_error(self.method))
+    }
 }
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
+        if matches!(self.state, State::New | State::Answered) {
+            return;
+        }
         let waiting = self.connection.calls().leave(self.id);
         // `initialize` must not be cancelled, says the specification of every revision that has it.
-        if waiting && self.sent && self.method != "initialize" {
+        if waiting && self.state == State::Sent && self.method != "initialize" {
             let params = CancelledParams::new(RequestId::Number(self.id));
             // A peer that is gone needs no cancellation.
             let _ = self

@@ -53,6 +53,11 @@ impl CallOptions {
         }
     }
 
+    /// Whether nothing is wanted but the answer.
+    pub(super) fn is_plain(&self) -> bool {
+        self.on_progress.is_none() && self.cancel.is_none()
+    }
+
     /// The same options for one who uses them up: both hear of progress. His clock begins to run when he sends, which
     /// middleware may put off.
     pub(crate) fn lend(&mut self) -> Self {

@@ -23,7 +23,7 @@ pub(crate) type Answer = Result<CallResult>;
 /// One call that waits, or whose answer waits.
 ///
 /// It is all that a call costs while it waits: no channel and no timer of its own.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Waiter {
     answer: Option<Answer>,
     /// Who waits.
@@ -84,11 +84,12 @@ impl Hasher for IdHasher {
 }
 
 impl Calls {
-    /// Enters a call under a new id. Who waits for it is woken at `alarm`.
+    /// Enters a call under a new id. Who waits for it is woken by the answer, or at `alarm`.
     pub(crate) fn enter(
         &self,
         progress: Option<mpsc::Sender<ProgressParams>>,
         alarm: Option<Instant>,
+        waker: Waker,
     ) -> Result<Entered> {
         let mut state = self.lock();
         if let Some(reason) = &state.closed {
@@ -98,9 +99,10 @@ impl Calls {
         state.unanswered += 1;
         let id = state.last_id;
         let waiter = Waiter {
+            answer: None,
+            waker: Some(waker),
             alarm,
             progress,
-            ..Waiter::default()
         };
         state.waiting.insert(id, waiter);
         let mut needs_clock = false;
@@ -148,12 +150,8 @@ impl Calls {
         .await
     }
 
-    /// The same, until the alarm of the call: then `None`. Cancel safe.
-    pub(crate) async fn answered_in_time(&self, id: i64) -> Option<Answer> {
-        poll_fn(|cx| self.poll(id, cx)).await
-    }
-
-    fn poll(&self, id: i64, cx: &Context<'_>) -> Poll<Option<Answer>> {
+    /// The answer of a call, or `None` once its alarm has rung. Otherwise the task is woken then.
+    pub(crate) fn poll(&self, id: i64, cx: &Context<'_>) -> Poll<Option<Answer>> {
         let mut state = self.lock();
         let Some(waiter) = state.waiting.get_mut(&id) else {
             return Poll::Pending;
@@ -264,6 +262,10 @@ mod tests {
 
     use super::*;
 
+    fn enter(calls: &Calls, alarm: Option<Instant>) -> Result<Entered> {
+        calls.enter(None, alarm, Waker::noop().clone())
+    }
+
     fn poll(calls: &Calls, id: i64) -> Poll<Option<Answer>> {
         calls.poll(id, &Context::from_waker(Waker::noop()))
     }
@@ -273,7 +275,7 @@ mod tests {
         let calls = Calls::default();
         let now = Instant::now();
         let second = Duration::from_secs(1);
-        let enter = |alarm| calls.enter(None, Some(now + alarm)).unwrap();
+        let enter = |alarm| enter(&calls, Some(now + alarm)).unwrap();
         let (late, early) = (enter(second * 3), enter(second));
         assert!(late.needs_clock && !early.needs_clock);
         assert_eq!(calls.ring(now), Some(now + second));
@@ -289,7 +291,7 @@ mod tests {
     #[test]
     fn a_call_is_answered_once() {
         let calls = Calls::default();
-        let id = calls.enter(None, None).unwrap().id;
+        let id = enter(&calls, None).unwrap().id;
         assert!(!calls.is_empty());
         let one = |json: &str| Ok(CallResult::from(Box::from(json)));
         assert!(calls.answer(id, one("1")).is_ok());
@@ -299,6 +301,6 @@ mod tests {
         let answer = poll(&calls, id);
         assert!(matches!(answer, Poll::Ready(Some(Ok(result))) if &*result.json == "1"));
         assert!(!calls.leave(id));
-        assert!(calls.enter(None, None).is_err());
+        assert!(enter(&calls, None).is_err());
     }
 }

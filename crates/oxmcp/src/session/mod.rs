@@ -24,6 +24,7 @@ mod outbox;
 mod pace;
 pub(crate) mod panics;
 mod patience;
+mod plain_call;
 mod progress;
 mod receive;
 #[cfg(feature = "http-server")]
@@ -55,6 +56,7 @@ pub(crate) use keep_alive::keep_alive;
 pub(crate) use lane::Lane;
 pub(crate) use pace::Pace;
 pub(crate) use patience::Asking;
+pub(crate) use plain_call::PlainCall;
 pub use progress::{Progress, ProgressAmount, ReportProgress};
 #[cfg(feature = "http-server")]
 pub(crate) use reply::Reply;
