@@ -184,7 +184,8 @@ fn failed(error: &hyper::Error) -> Error {
     Error::unreachable(with_causes(error))
 }
 
-#[cfg(all(test, feature = "http-server"))]
+#[cfg(feature = "http-server")]
+#[cfg(test)]
 mod tests {
     use std::{convert::Infallible, sync::Arc};
 
