@@ -107,7 +107,11 @@ impl WriteHalf for EndpointWriter {
             }
         }
         // Most often it is the task that writes which reads next.
-        poll_fn(|cx| Poll::Ready(self.link.inlet.rouse(cx.waker()))).await;
+        poll_fn(|cx| {
+            self.link.inlet.rouse(cx.waker());
+            Poll::Ready(())
+        })
+        .await;
         Ok(())
     }
 

@@ -88,7 +88,7 @@ async fn opened(
 /// Answers what was posted in a session.
 pub(super) fn post(
     asked: Asked,
-    id: Option<RequestId>,
+    id: Option<&RequestId>,
     posted: Posted,
     take: impl FnOnce(&Arc<Connection>),
 ) -> Answer {
@@ -97,7 +97,7 @@ pub(super) fn post(
             "this request belongs to a session, which Mcp-Session-Id must name: initialize opens one; a request of revision \
              2026-07-28 needs none, but says its revision in `_meta`",
         );
-        let refused = answer::refuse(StatusCode::BAD_REQUEST, id.as_ref(), &why);
+        let refused = answer::refuse(StatusCode::BAD_REQUEST, id, &why);
         return Answer::Now(refused);
     }
     let Asked {
@@ -107,7 +107,7 @@ pub(super) fn post(
         ..
     } = asked;
     let Some(session) = session else {
-        return Answer::Now(no_session(id.as_ref()));
+        return Answer::Now(no_session(id));
     };
     let in_use = session.enter();
     let branch = session.branch(origin(parts));

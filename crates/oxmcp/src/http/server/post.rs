@@ -69,7 +69,7 @@ fn take(asked: Asked, body: &[u8]) -> Answer {
             if opens {
                 return legacy::open(asked, params, take);
             }
-            legacy::post(asked, id, posted, take)
+            legacy::post(asked, id.as_ref(), posted, take)
         }
     }
 }
