@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, value::RawValue};
 
 use super::{JsonObject, ProgressToken};
-use crate::{json::Text, jsonrpc::RequestId};
+use crate::jsonrpc::RequestId;
 
 /// The `_meta` of a message or of one of its parts.
 ///
@@ -68,14 +68,15 @@ impl Meta {
         self.raw.is_none() && self.map.get().is_none_or(|map| map.is_empty())
     }
 
-    /// What arrived. `None` where it is no object.
-    pub(super) fn read(text: Text<'_>) -> Option<Self> {
-        match text.get() {
+    /// What arrived, which may be null. `None` where it is neither that nor an object.
+    pub(super) fn of_raw(raw: Box<RawValue>) -> Option<Self> {
+        match raw.get() {
             "{}" | "null" => Some(Self::default()),
-            _ => text.is_object().then(|| Self {
-                raw: Some(text.to_raw()),
+            text if text.starts_with('{') => Some(Self {
+                raw: Some(raw),
                 map: OnceLock::new(),
             }),
+            _ => None,
         }
     }
 
@@ -276,14 +277,7 @@ impl Serialize for Meta {
 impl<'de> Deserialize<'de> for Meta {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        match raw.get() {
-            "{}" | "null" => Ok(Self::default()),
-            text if text.starts_with('{') => Ok(Self {
-                raw: Some(raw),
-                map: OnceLock::new(),
-            }),
-            _ => Err(de::Error::custom("`_meta` must be an object")),
-        }
+        Self::of_raw(raw).ok_or_else(|| de::Error::custom("`_meta` must be an object"))
     }
 }
 

@@ -199,7 +199,7 @@ impl CallToolResult {
             None => None,
         };
         let meta = match outline.meta {
-            Some(meta) => Meta::read(meta.of(result)?)?,
+            Some(meta) => Meta::of_raw(meta.of(result)?.to_raw())?,
             None => Meta::default(),
         };
         Some(Self {

@@ -14,7 +14,10 @@ use tokio::{
 };
 
 use crate::{
-    Error, Result, jsonrpc::RequestId, protocol::ProgressParams, session::call_result::CallResult,
+    Error, Result,
+    jsonrpc::RequestId,
+    protocol::ProgressParams,
+    session::{call_result::CallResult, waiting},
 };
 
 /// What a call gets.
@@ -160,10 +163,7 @@ impl Calls {
             let answered = state.waiting.remove(&id);
             return Poll::Ready(answered.and_then(|waiter| waiter.answer));
         }
-        match &mut waiter.waker {
-            Some(waker) => waker.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
-        }
+        waiting::note(&mut waiter.waker, cx.waker());
         if waiter.alarm.is_none() {
             return Poll::Ready(None);
         }

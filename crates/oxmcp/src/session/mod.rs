@@ -32,6 +32,7 @@ mod reply;
 mod role;
 mod serve;
 mod tell;
+pub(crate) mod waiting;
 
 use std::{future::Future, pin::Pin};
 

@@ -14,6 +14,8 @@ use std::{
 
 use tokio::sync::Notify;
 
+use crate::session::waiting;
+
 /// How much room a buffer begins with: enough for most messages.
 const ROOM: usize = 512;
 /// How much room a buffer always keeps.
@@ -192,10 +194,7 @@ impl Outbox {
         }
         if state.buffer.is_empty() {
             state.roused = false;
-            match &mut state.driver {
-                Some(driver) => driver.clone_from(cx.waker()),
-                none => *none = Some(cx.waker().clone()),
-            }
+            waiting::note(&mut state.driver, cx.waker());
             return Poll::Pending;
         }
         if mem::take(&mut state.roused) && gather {

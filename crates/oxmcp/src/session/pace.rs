@@ -62,13 +62,18 @@ impl Pace {
 mod tests {
     use super::*;
 
-    fn trusted() -> Pace {
-        let pace = Pace::new();
-        for _ in 0..TRUSTED {
+    /// It takes exactly as many polls as that to be trusted.
+    fn earn(pace: &Pace, polls: u32, each: Duration) {
+        for _ in 0..polls {
             assert!(!pace.is_quick());
-            pace.record(QUICK);
+            pace.record(each);
         }
         assert!(pace.is_quick());
+    }
+
+    fn trusted() -> Pace {
+        let pace = Pace::new();
+        earn(&pace, TRUSTED, QUICK);
         pace
     }
 
@@ -76,22 +81,14 @@ mod tests {
     fn who_was_slow_while_nobody_waited_can_earn_trust() {
         let pace = Pace::new();
         pace.record(FAR_TOO_SLOW * 2);
-        for _ in 0..OWED {
-            assert!(!pace.is_quick());
-            pace.record(Duration::ZERO);
-        }
-        assert!(pace.is_quick());
+        earn(&pace, OWED, Duration::ZERO);
     }
 
     #[test]
     fn trust_is_earned_and_lost() {
         let pace = trusted();
         pace.record(QUICK * 2);
-        for _ in 0..OWED {
-            assert!(!pace.is_quick());
-            pace.record(Duration::ZERO);
-        }
-        assert!(pace.is_quick());
+        earn(&pace, OWED, Duration::ZERO);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::{
         connection::{Origin, Outcome},
         inflight::InFlight,
         outbox::Outbox,
+        waiting,
     },
 };
 
@@ -84,10 +85,7 @@ impl Outbox {
         if let Some(retry) = state.parted.take() {
             return Poll::Ready(Reply::Part(retry));
         }
-        match &mut state.driver {
-            Some(driver) => driver.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
-        }
+        waiting::note(&mut state.driver, cx.waker());
         Poll::Pending
     }
 

@@ -14,7 +14,7 @@ use std::{
 
 use bytes::Bytes;
 
-use crate::{Error, jsonrpc::RequestId};
+use crate::{Error, jsonrpc::RequestId, session::waiting};
 
 /// How many events may wait for the reader. One who does not read holds the exchanges up, and those their servers.
 pub(super) const QUEUED: usize = 16;
@@ -152,8 +152,9 @@ impl Engine {
         let Some(place) = self.slots.get_mut(slot) else {
             return;
         };
-        // Whatever happens from here on is news.
-        place.bell.has_rung.store(false, Ordering::Release);
+        // Whatever happens from here on is news. It is a swap, since a plain store could be seen after the poll, and who rang
+        // in between would be heard by nobody.
+        place.bell.has_rung.swap(false, Ordering::AcqRel);
         let Some(exchange) = &mut place.exchange else {
             return;
         };
@@ -260,10 +261,7 @@ impl Inlet {
 impl State {
     fn start(&mut self, driver: &Waker) {
         self.is_running = true;
-        match &mut self.driver {
-            Some(known) => known.clone_from(driver),
-            none => *none = Some(driver.clone()),
-        }
+        waiting::note(&mut self.driver, driver);
     }
 
     /// Who has waited longest for room, where there is some.

@@ -9,6 +9,8 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use crate::session::waiting;
+
 /// A queue with room for as many items as that.
 pub(super) fn pipe<T>(room: usize) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared {
@@ -58,7 +60,7 @@ impl<T> Sender<T> {
                 return Poll::Ready(false);
             }
             if state.items.len() >= self.0.room {
-                wait(&mut state.sender, cx);
+                waiting::note(&mut state.sender, cx.waker());
                 return Poll::Pending;
             }
             state.items.extend(item.take());
@@ -87,7 +89,7 @@ impl<T> Sender<T> {
             if state.is_unread {
                 return Poll::Ready(());
             }
-            wait(&mut state.sender, cx);
+            waiting::note(&mut state.sender, cx.waker());
             Poll::Pending
         })
         .await;
@@ -106,7 +108,7 @@ impl<T> Receiver<T> {
         if state.is_over {
             return Poll::Ready(None);
         }
-        wait(&mut state.receiver, cx);
+        waiting::note(&mut state.receiver, cx.waker());
         Poll::Pending
     }
 
@@ -119,13 +121,6 @@ impl<T> Receiver<T> {
 impl<T> Shared<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn wait(waker: &mut Option<Waker>, cx: &Context<'_>) {
-    match waker {
-        Some(waker) => waker.clone_from(cx.waker()),
-        none => *none = Some(cx.waker().clone()),
     }
 }
 
