@@ -1,6 +1,9 @@
 //! Checking JSON: one pass over text of which nothing is known.
 
-use super::{Text, strings::next_special};
+use super::{
+    Text,
+    specials::{Specials, next_special},
+};
 
 /// How deep objects and arrays may be nested: as deep as serde_json reads them into types.
 const DEEPEST: u32 = 128;
@@ -241,16 +244,26 @@ impl<'a> Cursor<'a> {
         if self.take()? != b'"' {
             return Err(Syntax);
         }
-        let mut plain = true;
+        self.at = next_special(self.text.as_bytes(), self.at).ok_or(Syntax)?;
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Ok(true);
+        }
+        self.escaped_string_end().map(|()| false)
+    }
+
+    /// The same from the first special byte on.
+    fn escaped_string_end(&mut self) -> Checked<()> {
+        let mut specials = Specials::new(self.text.as_bytes(), self.at);
         loop {
-            self.at = next_special(self.text.as_bytes(), self.at).ok_or(Syntax)?;
+            self.at = specials.next().ok_or(Syntax)?;
             match self.take()? {
-                b'"' => return Ok(plain),
+                b'"' => return Ok(()),
                 b'\\' => self.escape()?,
                 // A control character, which must be escaped.
                 _ => return Err(Syntax),
             }
-            plain = false;
+            specials.pass(self.at);
         }
     }
 

@@ -4,6 +4,7 @@
 //! promise is held against serde_json by property tests.
 
 mod cursor;
+mod specials;
 mod strings;
 mod text;
 

@@ -1,72 +1,8 @@
-//! Strings: finding what ends or interrupts them, reading and writing them.
+//! Strings: reading and writing them.
 
 use std::borrow::Cow;
 
-/// So many bytes of a string are looked at together.
-const CHUNK: usize = 16;
-
-/// Whether a byte of a string is anything but itself: a quote, a backslash, or a control character.
-// Without short cuts between the comparisons, the compiler makes vector instructions of many of them.
-#[inline]
-const fn is_special(byte: u8) -> bool {
-    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
-}
-
-/// Where the first special byte of a chunk is.
-#[inline]
-fn first_special(chunk: &[u8; CHUNK]) -> Option<usize> {
-    let mut marks = [0; CHUNK];
-    for (mark, byte) in marks.iter_mut().zip(chunk) {
-        *mark = if is_special(*byte) { u8::MAX } else { 0 };
-    }
-    let marks = u128::from_le_bytes(marks);
-    (marks != 0).then(|| marks.trailing_zeros() as usize / 8)
-}
-
-const ONES: u64 = u64::MAX / 255;
-const TOPS: u64 = ONES << 7;
-
-/// Eight bytes at once: the top bit of each special byte is set, and none below the first such.
-#[inline]
-const fn special_bits(word: u64) -> u64 {
-    let controls = word.wrapping_sub(ONES * 0x20) & !word;
-    let quote = word ^ (ONES * b'"' as u64);
-    let quotes = quote.wrapping_sub(ONES) & !quote;
-    let backslash = word ^ (ONES * b'\\' as u64);
-    let backslashes = backslash.wrapping_sub(ONES) & !backslash;
-    (controls | quotes | backslashes) & TOPS
-}
-
-/// Where the first special byte is, from `at` on. `None` where there is none.
-#[inline]
-pub(super) fn next_special(bytes: &[u8], at: usize) -> Option<usize> {
-    // Most strings are keys and names, and end within eight bytes.
-    if let Some(word) = bytes.get(at..)?.first_chunk() {
-        let bits = special_bits(u64::from_le_bytes(*word));
-        if bits != 0 {
-            return Some(at + bits.trailing_zeros() as usize / 8);
-        }
-        return next_special_far(bytes, at + 8);
-    }
-    next_special_near(bytes, at)
-}
-
-fn next_special_far(bytes: &[u8], mut at: usize) -> Option<usize> {
-    while let Some(chunk) = bytes.get(at..)?.first_chunk() {
-        if let Some(offset) = first_special(chunk) {
-            return Some(at + offset);
-        }
-        at += CHUNK;
-    }
-    next_special_near(bytes, at)
-}
-
-/// The same byte by byte.
-fn next_special_near(bytes: &[u8], at: usize) -> Option<usize> {
-    let mut rest = bytes.get(at..)?.iter();
-    let offset = rest.position(|byte| is_special(*byte))?;
-    Some(at + offset)
-}
+use super::specials::{CHUNK, Specials, blocks, first_special, next_special};
 
 /// Appends a string as JSON.
 pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
@@ -74,6 +10,7 @@ pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
     // Some room for escapes: prose has a quote or a line break in every thirty bytes or so.
     out.reserve(rest.len() + rest.len() / 16 + 2);
     out.push(b'"');
+    rest = write_blocks(out, rest);
     while let Some((chunk, more)) = rest.split_first_chunk::<CHUNK>() {
         // A chunk is copied first and cut off afterwards: it is one instruction, as long as nobody asks how many bytes.
         let length = out.len();
@@ -92,6 +29,23 @@ pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
     }
     out.extend_from_slice(rest);
     out.push(b'"');
+}
+
+/// Appends the whole blocks of a text, and returns what follows them.
+fn write_blocks<'a>(out: &mut Vec<u8>, bytes: &'a [u8]) -> &'a [u8] {
+    let (blocks, rest) = blocks(bytes);
+    for (block, mut mask) in blocks {
+        let mut from = 0;
+        while mask != 0 {
+            let at = mask.trailing_zeros() as usize;
+            out.extend_from_slice(block.get(from..at).unwrap_or_default());
+            write_special(out, block, at);
+            from = at + 1;
+            mask &= mask - 1;
+        }
+        out.extend_from_slice(block.get(from..).unwrap_or_default());
+    }
+    rest
 }
 
 /// Appends the byte at `offset`, escaped, and returns what follows it.
@@ -114,8 +68,10 @@ pub(super) fn read_string(text: &str) -> Option<(Cow<'_, str>, usize)> {
     }
     // How long it is shows in the end. To look for that first would take as long as to read it.
     let mut out = String::new();
+    let mut specials = Specials::new(bytes, at);
     let mut from = 0;
     loop {
+        at = specials.next()?;
         out.push_str(text.get(from..at)?);
         if bytes.get(at)? == &b'"' {
             return Some((Cow::Owned(out), at));
@@ -123,7 +79,7 @@ pub(super) fn read_string(text: &str) -> Option<(Cow<'_, str>, usize)> {
         let (char, length) = escaped(text.get(at..)?)?;
         out.push(char);
         from = at + length;
-        at = next_special(bytes, from)?;
+        specials.pass(from);
     }
 }
 
@@ -155,28 +111,28 @@ fn escaped_unit(text: &str) -> Option<(char, usize)> {
 
 fn write_escape(out: &mut Vec<u8>, byte: u8) {
     let short = match byte {
-        b'"' => b'"',
-        b'\\' => b'\\',
+        b'"' | b'\\' => byte,
         b'\n' => b'n',
         b'\r' => b'r',
         b'\t' => b't',
         0x08 => b'b',
         0x0c => b'f',
-        _ => {
-            let digit = |nibble: u8| {
-                if nibble < 10 {
-                    b'0' + nibble
-                } else {
-                    b'a' + nibble - 10
-                }
-            };
-            out.extend_from_slice(b"\\u00");
-            out.push(digit(byte >> 4));
-            return out.push(digit(byte & 15));
+        _ => return write_unit(out, byte),
+    };
+    out.extend_from_slice(&[b'\\', short]);
+}
+
+/// A control character that has no short escape.
+fn write_unit(out: &mut Vec<u8>, byte: u8) {
+    let digit = |nibble: u8| {
+        if nibble < 10 {
+            b'0' + nibble
+        } else {
+            b'a' + nibble - 10
         }
     };
-    out.push(b'\\');
-    out.push(short);
+    out.extend_from_slice(b"\\u00");
+    out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
 }
 
 #[cfg(test)]
@@ -198,7 +154,7 @@ mod tests {
             pieces in prop::collection::vec(prop::sample::select(vec![
                 "a", "é", "prose that is longer than a chunk of bytes", r#"\""#, r"\\", r"\/", r"\n", r"\r", r"\t",
                 r"\b", r"\f", r"\u0041", r"\u00e9", r"\u0000", r"\ud83d", r"\ude00", r"\uD83D\uDE00",
-            ]), 0..8),
+            ]), 0..20),
         ) {
             let text = pieces.concat();
             let expected: Option<String> = serde_json::from_str(&format!("\"{text}\"")).ok();
@@ -206,13 +162,6 @@ mod tests {
             let read = read_string(&quoted);
             prop_assert_eq!(read.as_ref().map(|(read, _)| &**read), expected.as_deref(), "{}", text);
             prop_assert!(read.is_none_or(|(_, length)| length == text.len()));
-        }
-
-        #[test]
-        fn the_first_special_byte_is_found(text in "[a-z\u{80}-\u{7ff}]{0,200}[\"\\\\\n\u{1f}]?[a-z]{0,100}", at in 0_usize..20) {
-            let bytes = text.as_bytes();
-            let expected = bytes.iter().enumerate().skip(at).find(|(_, byte)| is_special(**byte));
-            prop_assert_eq!(next_special(bytes, at), expected.map(|(index, _)| index));
         }
     }
 

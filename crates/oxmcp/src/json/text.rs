@@ -3,7 +3,10 @@ use std::borrow::Cow;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::strings::{next_special, read_string};
+use super::{
+    specials::{Specials, next_special},
+    strings::read_string,
+};
 
 /// The text of one JSON value, which has been checked: walking over it needs no second look.
 ///
@@ -217,16 +220,18 @@ impl<'a> Walk<'a> {
 
 /// Behind the string that begins at `start`, and whether nothing in it is escaped.
 fn string_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
-    let mut at = start + 1;
-    let mut plain = true;
+    // Control characters do not stand in strings that were checked.
+    let mut at = next_special(bytes, start + 1)?;
+    if bytes.get(at)? == &b'"' {
+        return Some((at + 1, true));
+    }
+    let mut specials = Specials::new(bytes, at);
     loop {
-        // Control characters do not stand in strings that were checked.
-        at = next_special(bytes, at)?;
+        at = specials.next()?;
         if bytes.get(at)? == &b'"' {
-            return Some((at + 1, plain));
+            return Some((at + 1, false));
         }
-        plain = false;
-        at += 2;
+        specials.pass(at + 2);
     }
 }
 
