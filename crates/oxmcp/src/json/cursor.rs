@@ -61,12 +61,22 @@ impl<'a> Cursor<'a> {
             return Ok(false);
         }
         self.members(member)?;
+        self.is_over().map(|()| true)
+    }
+
+    /// The same for a text whose object was gone into, up to behind a comma.
+    pub(crate) fn rest(
+        mut self,
+        mut member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
+    ) -> Checked<()> {
         self.skip_space();
-        if self.at == self.text.len() {
-            Ok(true)
-        } else {
-            Err(Syntax)
-        }
+        self.members_on(&mut member)?;
+        self.is_over()
+    }
+
+    fn is_over(&mut self) -> Checked<()> {
+        self.skip_space();
+        (self.at == self.text.len()).then_some(()).ok_or(Syntax)
     }
 
     /// Goes into the object that stands here and over its members, to behind it. `member` is given each key and takes its
@@ -81,21 +91,31 @@ impl<'a> Cursor<'a> {
             return self.value();
         }
         if !self.open(b'}') {
-            self.depth += 1;
-            loop {
-                let key = self.string()?;
-                self.colon()?;
-                member(key, self)?;
-                self.skip_space();
-                match self.take()? {
-                    b',' => self.skip_space(),
-                    b'}' => break,
-                    _ => return Err(Syntax),
-                }
-            }
-            self.depth -= 1;
+            self.members_on(&mut member)?;
         }
         self.since(start).map(Text::checked)
+    }
+
+    /// Goes over the members from the one that must begin here, to behind their object.
+    #[inline]
+    fn members_on(
+        &mut self,
+        member: &mut impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
+    ) -> Checked<()> {
+        self.depth += 1;
+        loop {
+            let key = self.string()?;
+            self.colon()?;
+            member(key, self)?;
+            self.skip_space();
+            match self.take()? {
+                b',' => self.skip_space(),
+                b'}' => break,
+                _ => return Err(Syntax),
+            }
+        }
+        self.depth -= 1;
+        Ok(())
     }
 
     /// Goes into the array that must stand here and over its items, each of which `item` takes, to behind it.

@@ -7,6 +7,11 @@ use serde::de::IgnoredAny;
 use super::{ErrorCode, ErrorObject, RequestId};
 use crate::json::{Checked, Cursor, Text};
 
+/// The only version of JSON-RPC, as it stands in each message.
+const VERSION: &str = r#""2.0""#;
+/// How nearly all messages begin: it need not be taken apart.
+const USUAL_BEGINNING: &str = r#"{"jsonrpc":"2.0","#;
+
 /// The params of a message, as far as somebody looks into them while the message is checked.
 pub(crate) trait Params<'a> {
     /// Nothing is known of them yet.
@@ -129,7 +134,16 @@ impl<'p, P> Envelope<'p, P> {
         P: Params<'a>,
     {
         let mut members = Members::default();
-        match Cursor::new(text).whole(|key, cursor| members.take(key, cursor, params)) {
+        let mut cursor = Cursor::new(text);
+        let usual = cursor.goes_on(USUAL_BEGINNING);
+        members.jsonrpc = usual.then_some(Text::string(VERSION, true));
+        let take = |key, cursor: &mut Cursor<'a>| members.take(key, cursor, params);
+        let checked = if usual {
+            cursor.rest(take).map(|()| true)
+        } else {
+            cursor.whole(take)
+        };
+        match checked {
             Ok(true) => members.classify(params),
             Ok(false) if serde_json::from_str::<IgnoredAny>(text).is_ok() => {
                 Err(Malformed::invalid(None, "a JSON-RPC message is an object"))
@@ -206,7 +220,7 @@ impl<'a> Members<'a> {
             }
             malformed
         };
-        if self.jsonrpc.map(Text::get) != Some(r#""2.0""#) {
+        if self.jsonrpc.map(Text::get) != Some(VERSION) {
             return Err(refuse("\"jsonrpc\" must be \"2.0\""));
         }
         let null_id = self.id.is_some_and(Text::is_null);

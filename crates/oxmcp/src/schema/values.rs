@@ -7,7 +7,7 @@ use serde::{
     de::{IntoDeserializer, Visitor},
     forward_to_deserialize_any,
 };
-use serde_json::{Error, Result};
+use serde_json::{Error, Result, de::StrRead};
 
 use crate::json::Text;
 
@@ -55,20 +55,52 @@ impl<'de> Deserializer<'de> for Str<'de> {
 /// A value that is no string: serde_json reads it.
 pub(super) struct Value<'de>(pub(super) Text<'de>);
 
+/// Reads a text by a method of serde_json.
+fn by_serde_json<'de, T>(
+    text: &'de str,
+    read: impl FnOnce(&mut serde_json::Deserializer<StrRead<'de>>) -> Result<T>,
+) -> Result<T> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let value = read(&mut json)?;
+    // Of `1.5`, an integer may have been read alone.
+    json.end().map(|()| value)
+}
+
 /// Methods that leave it to the same method of serde_json.
 macro_rules! by_serde_json {
     ($($method:ident($($argument:ident: $type:ty),*);)+) => {$(
         fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value> {
-            let mut json = serde_json::Deserializer::from_str(self.0.get());
-            let value = json.$method($($argument,)* visitor)?;
-            // Of `1.5`, an integer may have been read alone.
-            json.end().map(|()| value)
+            by_serde_json(self.0.get(), |json| json.$method($($argument,)* visitor))
+        }
+    )+};
+}
+
+/// The same where an integer is wanted, which mostly is small and without a sign: then it is read here.
+macro_rules! integers {
+    ($($method:ident)+) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+            let text = self.0.get();
+            match text.parse() {
+                Ok(integer) => visitor.visit_u64(integer),
+                Err(_) => by_serde_json(text, |json| json.$method(visitor)),
+            }
         }
     )+};
 }
 
 impl<'de> Deserializer<'de> for Value<'de> {
     type Error = Error;
+
+    integers! {
+        deserialize_i8
+        deserialize_i16
+        deserialize_i32
+        deserialize_i64
+        deserialize_u8
+        deserialize_u16
+        deserialize_u32
+        deserialize_u64
+    }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         if self.0.is_null() {
@@ -84,15 +116,7 @@ impl<'de> Deserializer<'de> for Value<'de> {
     by_serde_json! {
         deserialize_any();
         deserialize_bool();
-        deserialize_i8();
-        deserialize_i16();
-        deserialize_i32();
-        deserialize_i64();
         deserialize_i128();
-        deserialize_u8();
-        deserialize_u16();
-        deserialize_u32();
-        deserialize_u64();
         deserialize_u128();
         deserialize_f32();
         deserialize_f64();
