@@ -26,10 +26,13 @@ use tokio::{
 };
 use tower_service::Service;
 
-use super::preface::{Version, begin};
+use super::{
+    heads::Heads,
+    preface::{Version, begin},
+};
 
-/// How long the head of a request may take, and how long a connection over HTTP/1 may wait for the next one. Clients give up
-/// their idle connections after 90 s at most: so it is them who do, and no request is lost on its way.
+/// How long the head of a request may take at least, and how long a connection over HTTP/1 may wait for the next one. Clients
+/// give up their idle connections after 90 s at most: so it is them who do, and no request is lost on its way.
 const HEAD: Duration = Duration::from_secs(100);
 /// How much is read ahead at most, which is also the longest head of a request: several times what proxies let through.
 const READ_AHEAD: usize = 64 << 10;
@@ -51,7 +54,6 @@ impl Protocols {
     pub(super) fn new() -> Self {
         let mut http1 = http1::Builder::new();
         http1
-            .timer(TokioTimer::new())
             .header_read_timeout(HEAD)
             .max_buf_size(READ_AHEAD)
             // A client that closes its side has gone: so its request is dropped, which ends what is done for it.
@@ -91,8 +93,16 @@ pub(super) async fn attend<I, S, B>(
     let io = TokioIo::new(io);
     match version {
         Version::Http1 => {
-            let connection = pin!(protocols.0.http1.serve_connection(io, service));
-            drive(connection, http1::Connection::graceful_shutdown, finish).await;
+            let heads = Heads::new();
+            let mut http1 = protocols.0.http1.clone();
+            http1.timer(heads.clone());
+            let connection = pin!(http1.serve_connection(io, heads.heard_by(service)));
+            let driven = drive(connection, http1::Connection::graceful_shutdown, finish);
+            select! {
+                biased;
+                () = driven => {}
+                () = heads.late(HEAD) => tracing::debug!("a connection was idle for too long"),
+            }
         }
         // What it needs is larger, and nobody who speaks HTTP/1 should have to make room for it.
         Version::Http2 => {

@@ -6,6 +6,7 @@ mod accept;
 mod connection;
 #[cfg(test)]
 mod end_tests;
+mod heads;
 mod preface;
 #[cfg(test)]
 mod script;

@@ -1,0 +1,129 @@
+//! How long the heads of requests take, over HTTP/1.
+//!
+//! Hyper sets a timer for each head, which takes part of the time of a call though nearly all are there at once. Here one
+//! timer for each connection looks now and then whether it still waits for the same head.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use http::Request;
+use hyper::{
+    rt::{Sleep, Timer},
+    service::Service,
+};
+use tokio::time::sleep;
+
+/// So many looks in a row must find that a connection waits for the same head.
+const LOOKS: u32 = 4;
+
+/// The heads of one connection: what hyper takes for a clock.
+#[derive(Clone, Debug)]
+pub(super) struct Heads(Arc<Counts>);
+
+/// Only the connection's own task writes and reads them.
+#[derive(Debug)]
+struct Counts {
+    /// How many heads have been waited for.
+    awaited: AtomicU64,
+    /// How many had been when the last one came.
+    came: AtomicU64,
+    begun: Instant,
+}
+
+impl Heads {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Counts {
+            awaited: AtomicU64::new(0),
+            came: AtomicU64::new(0),
+            begun: Instant::now(),
+        }))
+    }
+
+    /// Waits until a head has taken longer than `limit`, by a quarter of it at most.
+    pub(super) async fn late(&self, limit: Duration) {
+        let (mut seen, mut looks) = (0, 0);
+        loop {
+            sleep(limit / LOOKS).await;
+            let awaited = self.0.awaited.load(Ordering::Relaxed);
+            if awaited == self.0.came.load(Ordering::Relaxed) {
+                // A request is being answered, which may take as long as it likes.
+                (seen, looks) = (0, 0);
+            } else if awaited == seen {
+                looks += 1;
+            } else {
+                (seen, looks) = (awaited, 0);
+            }
+            if looks == LOOKS {
+                return;
+            }
+        }
+    }
+
+    /// The service that is called with each request, and so tells that its head has come.
+    pub(super) fn heard_by<S>(&self, service: S) -> Heard<S> {
+        Heard {
+            service,
+            heads: self.clone(),
+        }
+    }
+}
+
+/// Hyper begins to wait for a head when it sets the timer, the only one that it sets over HTTP/1.
+impl Timer for Heads {
+    fn sleep(&self, _duration: Duration) -> Pin<Box<dyn Sleep>> {
+        self.sleep_until(self.0.begun)
+    }
+
+    fn sleep_until(&self, _deadline: Instant) -> Pin<Box<dyn Sleep>> {
+        let awaited = self.0.awaited.load(Ordering::Relaxed) + 1;
+        self.0.awaited.store(awaited, Ordering::Relaxed);
+        Box::pin(Never)
+    }
+
+    /// Nobody looks at the clock that would be added to it.
+    fn now(&self) -> Instant {
+        self.0.begun
+    }
+}
+
+/// It takes no room, and so making it takes no time.
+struct Never;
+
+impl Future for Never {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+}
+
+impl Sleep for Never {}
+
+/// See [`Heads::heard_by`].
+pub(super) struct Heard<S> {
+    service: S,
+    heads: Heads,
+}
+
+impl<S, B> Service<Request<B>> for Heard<S>
+where
+    S: Service<Request<B>>,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn call(&self, request: Request<B>) -> S::Future {
+        let Counts { awaited, came, .. } = &*self.heads.0;
+        came.store(awaited.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.service.call(request)
+    }
+}
