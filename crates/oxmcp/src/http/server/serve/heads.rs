@@ -43,7 +43,7 @@ impl Heads {
         Self(Arc::new(Counts {
             awaited: AtomicU64::new(0),
             came: AtomicU64::new(0),
-            begun: Instant::now(),
+            begun: tokio::time::Instant::now().into_std(),
         }))
     }
 
