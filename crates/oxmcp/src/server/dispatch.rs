@@ -97,3 +97,25 @@ impl ServerPeer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limits, Server, jsonrpc::RequestId};
+
+    #[tokio::test]
+    async fn two_that_were_admitted_at_once_do_not_share_an_id() {
+        let peer = ServerPeer::new(Server::new("s", "1"));
+        let connection = Connection::new(peer, Limits::default());
+        let id = RequestId::from(1);
+        let context = || {
+            let peer = Arc::new(Peer::stranger());
+            Arc::new(ContextParts::new(&connection, Some(id.clone()), peer))
+        };
+        let in_flight = connection.in_flight();
+        assert!(in_flight.admit(&id, "x").is_ok() && in_flight.admit(&id, "x").is_ok());
+        assert!(in_flight.enter(&id, &context()).is_ok());
+        assert!(in_flight.enter(&id, &context()).is_err());
+        assert!(in_flight.admit(&id, "x").is_err());
+    }
+}

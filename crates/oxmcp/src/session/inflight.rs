@@ -1,7 +1,7 @@
 //! The peer's requests that are being served.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -54,9 +54,7 @@ impl InFlight {
         }
         let state = self.lock();
         if state.served.contains_key(id) {
-            return Err(Error::invalid_request(format!(
-                "request id {id} is in use by a request that has not been answered yet"
-            )));
+            return Err(in_use(id));
         }
         let taken = state.served.len().saturating_sub(state.waiting);
         if taken >= self.limit && method != "ping" {
@@ -70,8 +68,17 @@ impl InFlight {
     }
 
     /// Enters a request that takes its time.
-    pub(crate) fn enter(&self, id: RequestId, context: Arc<ContextParts>) {
-        self.lock().served.insert(id, context);
+    ///
+    /// # Errors
+    /// Where its id has come to be in use: over HTTP, two may have been admitted at once.
+    pub(crate) fn enter(&self, id: &RequestId, context: &Arc<ContextParts>) -> Result<()> {
+        match self.lock().served.entry(id.clone()) {
+            Entry::Occupied(_) => Err(in_use(id)),
+            Entry::Vacant(place) => {
+                place.insert(Arc::clone(context));
+                Ok(())
+            }
+        }
     }
 
     /// Takes a request out: it is answered now, or never will be.
@@ -126,6 +133,12 @@ impl InFlight {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn in_use(id: &RequestId) -> Error {
+    Error::invalid_request(format!(
+        "request id {id} is in use by a request that has not been answered yet"
+    ))
 }
 
 /// A request that only waits, for as long as this lives.

@@ -101,9 +101,9 @@ fn flatten_panic<T>(result: Result<Result<T>, panics::Panic>) -> Result<T> {
 fn spawn(context: Arc<ContextParts>, mut future: BoxFuture<Result<Body>>, pace: Option<Arc<Pace>>) {
     let connection = Arc::clone(&context.connection);
     let Some(id) = context.id.clone() else { return };
-    connection
-        .in_flight()
-        .enter(id.clone(), Arc::clone(&context));
+    if let Err(error) = connection.in_flight().enter(&id, &context) {
+        return respond_now(&context, Err(error));
+    }
     tokio::spawn(async move {
         let work = async {
             if let Some(pace) = &pace
