@@ -56,14 +56,23 @@ impl ServerSession {
     /// # Cancel safety
     /// Dropping the future cancels the request on the wire.
     pub async fn roots(&self) -> Result<Arc<[Root]>> {
+        self.roots_by(async { Ok(self.list_roots().await?.roots) })
+            .await
+    }
+
+    /// The same, where `ask` asks for them if they are not known.
+    pub(crate) async fn roots_by(
+        &self,
+        ask: impl Future<Output = Result<Vec<Root>>>,
+    ) -> Result<Arc<[Root]>> {
         let Some(cache) = self.peer().callers().roots() else {
-            return self.list_roots().await.map(|result| result.roots.into());
+            return ask.await.map(Into::into);
         };
         if let Some(roots) = cache.get() {
             return Ok(roots);
         }
         let as_of = cache.version();
-        let roots: Arc<[Root]> = self.list_roots().await?.roots.into();
+        let roots: Arc<[Root]> = ask.await?.into();
         let capabilities = self.client_capabilities();
         let roots_capability = capabilities.and_then(|it| it.roots.as_ref());
         if roots_capability.is_some_and(|roots| roots.list_changed) {

@@ -11,8 +11,10 @@ pub(super) async fn of(cx: &RequestContext) -> Result<Option<Vec<Root>>> {
         return Ok(None);
     }
     if let Some(session) = cx.server_session().filter(|_| !cx.revision().is_modern()) {
-        // They are remembered until the client says that they have changed.
-        return session.roots().await.map(|roots| Some(roots.to_vec()));
+        // They are remembered until the client says that they have changed. Over HTTP the question goes out on the stream of
+        // the request: the client need not have another.
+        let roots = session.roots_by(cx.roots()).await?;
+        return Ok(Some(roots.to_vec()));
     }
     cx.roots().await.map(Some)
 }
