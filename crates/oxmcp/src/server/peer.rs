@@ -189,7 +189,7 @@ impl Role for ServerPeer {
         notification: RawNotification<'_, RequestParams<'_>>,
     ) {
         if notification.method == "notifications/initialized" && self.callers.initialized() {
-            self.server.watch(connection);
+            self.server.watch(connection.trunk());
         }
         let features = self.server.features();
         let RawNotification { method, params } = notification;

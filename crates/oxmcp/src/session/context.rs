@@ -86,6 +86,14 @@ impl ContextParts {
         self.answered.store(true, Ordering::Relaxed);
     }
 
+    /// Where what is sent goes: to the stream of the request, and for a notification to that of its session.
+    pub(crate) fn outlet(&self) -> &Arc<Connection> {
+        match self.id {
+            Some(_) => &self.connection,
+            None => self.connection.trunk(),
+        }
+    }
+
     /// Whether nobody wants to hear of the request any more.
     pub(super) fn is_over(&self) -> bool {
         self.answered.load(Ordering::Relaxed) || self.cancel.is_set()

@@ -11,7 +11,8 @@ use crate::{
 };
 
 /// Pings the peer every `interval` for as long as the connection lives, and closes it when a ping is not answered, or two in
-/// a row do not get through. A peer that answers that it has no `ping` is alive, and is left alone from then on.
+/// a row do not get through. A peer that answers that it has no `ping` is alive, and is left alone from then on; so is one, for as
+/// long as that is so, that no stream leads to, as over HTTP.
 /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
 pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) {
     let mut lost = false;
@@ -19,6 +20,10 @@ pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) 
         tokio::select! {
             () = sleep(interval) => {}
             _ = connection.ended() => return,
+        }
+        let heard = connection.outbox.heard_in();
+        if heard.is_none() {
+            continue;
         }
         let options = CallOptions {
             timeout: interval,
@@ -32,6 +37,8 @@ pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) 
         {
             Err(error) if error.code() == ErrorCode::METHOD_NOT_FOUND => return,
             Err(error) if error.is_closed() => return,
+            // The stream that the ping was sent on has ended, perhaps before the ping was read.
+            Err(error) if error.is_timeout() && connection.outbox.heard_in() != heard => {}
             Err(error) if error.is_timeout() || error.is_network() && lost => {
                 tracing::warn!(%error, "the peer does not answer pings; closing the session");
                 return connection.break_off("the peer stopped answering pings");

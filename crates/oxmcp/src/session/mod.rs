@@ -60,7 +60,7 @@ pub(crate) use patience::Asking;
 pub(crate) use plain_call::PlainCall;
 pub use progress::{Progress, ProgressAmount, ReportProgress};
 #[cfg(feature = "http-server")]
-pub(crate) use reply::Reply;
+pub(crate) use reply::{Hearing, Reply};
 pub(crate) use role::{Arrival, Role, Side};
 pub(crate) use serve::{Work, attend, guarded, respond_now, serve};
 

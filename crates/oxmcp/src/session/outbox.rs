@@ -7,7 +7,7 @@ use std::{
     mem,
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU32, AtomicUsize, Ordering},
     },
     task::{Context, Poll, Waker},
 };
@@ -37,6 +37,8 @@ pub(crate) struct Outbox {
     pub(super) being_written: AtomicUsize,
     pub(super) drained: Notify,
     max_unsent: usize,
+    /// How often it was found or left by who takes what is appended: odd while nobody does, as it may be over HTTP.
+    pub(super) turns: AtomicU32,
 }
 
 #[derive(Debug, Default)]
@@ -107,6 +109,7 @@ impl Outbox {
             being_written: AtomicUsize::new(0),
             drained: Notify::new(),
             max_unsent,
+            turns: AtomicU32::new(0),
         }
     }
 
@@ -240,6 +243,12 @@ impl Outbox {
         written.clear();
         self.being_written.store(0, Ordering::Relaxed);
         self.drained.notify_waiters();
+    }
+
+    /// Something that changes whenever somebody comes or goes who takes what is appended. `None` while there is nobody.
+    pub(crate) fn heard_in(&self) -> Option<u32> {
+        let turns = self.turns.load(Ordering::Relaxed);
+        turns.is_multiple_of(2).then_some(turns)
     }
 
     /// Refuses what comes from now on, and frees what waits.

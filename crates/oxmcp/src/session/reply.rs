@@ -55,7 +55,33 @@ impl Connection {
     }
 }
 
+/// Who takes what a connection has to send that nobody drives, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Hearing(Arc<Connection>);
+
+impl Hearing {
+    pub(crate) fn new(connection: &Arc<Connection>) -> Self {
+        connection.outbox.turn();
+        Self(Arc::clone(connection))
+    }
+}
+
+impl Drop for Hearing {
+    fn drop(&mut self) {
+        self.0.outbox.turn();
+    }
+}
+
 impl Outbox {
+    /// Nobody takes what is appended, until a [`Hearing`] does.
+    pub(crate) fn is_for_later(&self) {
+        self.turn();
+    }
+
+    fn turn(&self) {
+        self.turns.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Asks that the stream end before the answer.
     pub(crate) fn part(&self, retry: Duration) {
         let mut state = self.lock();

@@ -40,7 +40,7 @@ impl RequestContext {
     async fn tell_raw(&self, method: &str, params: &RawValue) -> Result<()> {
         let mut message = Vec::new();
         write_notification(&mut message, method, params).map_err(not_json)?;
-        let outbox = &self.parts().connection.outbox;
+        let outbox = &self.parts().outlet().outbox;
         outbox.ready().await;
         outbox.append(|out| {
             if !self.parts().is_over() {
@@ -50,13 +50,18 @@ impl RequestContext {
         Ok(())
     }
 
-    /// Sends a message that has been written, if that can be done at once. Returns whether there was room. What belongs to
-    /// a request and comes after its answer is dropped.
+    /// Sends a message that has been written, if that can be done at once. Returns whether there was room. What comes after
+    /// the answer is of the session, where there is one, and else is dropped.
     #[cfg(feature = "tracing-subscriber")]
     pub(crate) fn try_tell(&self, message: &[u8]) -> bool {
         let parts = self.parts();
         let of_request = parts.peer.revision.is_modern();
-        parts.connection.outbox.append_if_room(|out| {
+        let outlet = if !of_request && parts.is_over() {
+            parts.connection.trunk()
+        } else {
+            parts.outlet()
+        };
+        outlet.outbox.append_if_room(|out| {
             if !of_request || !parts.is_over() {
                 out.extend_from_slice(message);
             }

@@ -16,7 +16,7 @@ use crate::{
         session::{InUse, Session, log},
         streams::{Purpose, REPLAYED, Reader, Registered},
     },
-    session::{Connection, Reply},
+    session::{Connection, Hearing, Reply},
     store::{AnyEventStore, EventBatch, Replay},
 };
 
@@ -34,6 +34,8 @@ pub(super) struct Pump {
     /// Who reads it. Nobody, while the client is away.
     pub(super) sink: Option<Sender<Bytes>>,
     pub(super) buffer: Vec<u8>,
+    #[expect(dead_code, reason = "it is heard for as long as it is here")]
+    pub(super) hearing: Option<Hearing>,
     #[expect(dead_code, reason = "the session lasts for as long as it is here")]
     pub(super) in_use: InUse,
 }

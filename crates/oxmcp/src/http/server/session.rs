@@ -58,6 +58,8 @@ impl Session {
         };
         let peer = ServerPeer::new(server);
         let connection = Connection::new(Arc::clone(&peer) as _, limits);
+        // Until the client gets a stream.
+        connection.outbox.is_for_later();
         Arc::new(Self {
             id,
             principal: origin.principal.clone(),

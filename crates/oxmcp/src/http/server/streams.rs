@@ -23,7 +23,7 @@ use crate::{
         pump::Pump,
         session::Session,
     },
-    session::{Connection, Reply},
+    session::{Connection, Hearing, Reply},
     store::AnyEventStore,
 };
 
@@ -187,7 +187,9 @@ pub(super) fn begin(
         .streams
         .register(opening.purpose, resumed.map(|(name, _)| &**name))?;
     let (sink, body) = response(opening.counted);
+    let is_standing = opening.purpose == Purpose::Standing;
     let pump = Pump {
+        hearing: is_standing.then(|| Hearing::new(&connection)),
         in_use: session.enter(),
         session: Arc::clone(session),
         name,

@@ -5,3 +5,4 @@ mod legacy;
 mod modern;
 mod nodes;
 pub(super) mod peer;
+mod standing;

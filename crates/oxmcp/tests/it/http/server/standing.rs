@@ -1,0 +1,75 @@
+//! What goes on the stream of a session that belongs to no request, and what must not wait for it.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use oxmcp::{Server, file_resources};
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+
+use super::{
+    legacy::endpoint,
+    peer::{Events, LEGACY, Session},
+};
+use crate::support::{calculator, request};
+
+const INTERVAL: Duration = Duration::from_secs(30);
+
+async fn is_alive(session: &Session, id: i64) -> bool {
+    let answer = session.call(id, "ping", json!({})).await;
+    answer.status() == StatusCode::OK
+}
+
+#[tokio::test(start_paused = true)]
+async fn k11_a_session_without_a_stream_is_not_pinged_to_death() {
+    let session = Session::open(&endpoint(&calculator().keep_alive(INTERVAL))).await;
+    for id in 1..10 {
+        sleep(INTERVAL).await;
+        assert!(is_alive(&session, id).await, "after {id} intervals");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k11_a_client_is_pinged_on_the_stream_of_its_session() {
+    let session = Session::open(&endpoint(&calculator().keep_alive(INTERVAL))).await;
+    let mut events = Events::of(session.get().await);
+    for _ in 0..3 {
+        let ping = events.next().await.unwrap().data;
+        assert_eq!(ping["method"], "ping");
+        let pong = json!({"jsonrpc": "2.0", "id": ping["id"], "result": {}});
+        assert_eq!(session.post(&pong).await.status(), StatusCode::ACCEPTED);
+    }
+    // A stream that ends takes its ping with it.
+    events.next().await.unwrap();
+    drop(events);
+    sleep(INTERVAL * 3).await;
+    assert!(is_alive(&session, 1).await);
+    // Who reads it and does not answer is gone.
+    let events = Events::of(session.get().await);
+    assert!(timeout(INTERVAL * 3, events.rest()).await.is_ok());
+    assert!(!is_alive(&session, 2).await);
+}
+
+#[tokio::test]
+async fn o6_a_client_without_a_stream_is_asked_for_its_roots_where_it_reads_a_file() {
+    let directory = std::env::temp_dir();
+    let server = Server::new("files", "1.0.0").files(file_resources(directory).uri_prefix("t://"));
+    let roots = json!({"roots": {"listChanged": true}});
+    let session = Session::open_in(&endpoint(&server), LEGACY, roots).await;
+    let read = request(7, "resources/read", json!({"uri": "t://nowhere"}));
+    let mut events = Events::of(session.post(&read).await);
+    let mut next = async || loop {
+        let data = events.next().await.unwrap().data;
+        if !data.is_null() {
+            return data;
+        }
+    };
+    let question = next().await;
+    assert_eq!(question["method"], "roots/list");
+    let roots = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}});
+    assert_eq!(session.post(&roots).await.status(), StatusCode::ACCEPTED);
+    assert_eq!(next().await["id"], 7);
+    // They are remembered.
+    let again = session.call(8, "resources/read", json!({"uri": "t://nowhere"}));
+    assert_eq!(super::peer::json(again.await).await["id"], 8);
+}
