@@ -60,8 +60,9 @@ impl Backlog {
         self.bytes > self.limit
     }
 
-    /// Keeps a message that will be answered. `false` where it is one that can be taken at once.
-    pub(crate) fn keep(&mut self, frame: &Frame<'_>) -> bool {
+    /// Keeps a message that will be answered. `false` where it is one that can be taken at once. While the connection is
+    /// `held`, what is being done decides what all else means, and only what concerns our own calls is taken.
+    pub(crate) fn keep(&mut self, frame: &Frame<'_>, held: bool) -> bool {
         let bytes = match frame {
             Frame::Message(bytes) => *bytes,
             Frame::TooLong => {
@@ -73,17 +74,19 @@ impl Backlog {
         let mut params = Text::UNREAD;
         let id = match Envelope::parse(bytes, &mut params) {
             Ok(Envelope::Response(_)) => return false,
-            Ok(Envelope::Notification(notification)) => {
-                return notification.method == "notifications/cancelled"
-                    && self.cancel(notification.params.map(|params| params.get()));
+            Ok(Envelope::Notification(it)) if it.method == "notifications/cancelled" => {
+                return self.cancel(it.params.map(|params| params.get()));
+            }
+            Ok(Envelope::Notification(it)) if !held || it.method == "notifications/progress" => {
+                return false;
             }
             // Its answer is small, and what follows relies on it. It is sent once; a flood of it must wait like any other.
-            Ok(Envelope::Request(request)) if request.method == "initialize" && !self.opened => {
+            Ok(Envelope::Request(it)) if it.method == "initialize" && !self.opened && !held => {
                 self.opened = true;
                 return false;
             }
             Ok(Envelope::Request(request)) => Some(request.id),
-            Err(_) => None,
+            Ok(Envelope::Notification(_)) | Err(_) => None,
         };
         self.push(id, Some(bytes.to_vec()));
         true

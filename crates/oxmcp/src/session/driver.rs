@@ -1,6 +1,6 @@
 //! The one loop of a connection: nothing else reads from the transport or writes to it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::{
     pin, select,
@@ -26,6 +26,8 @@ const WRITE_FIRST: usize = 64 << 10;
 /// So many messages are taken at most before what there is to write is written, however little it is: a peer that never
 /// pauses must not keep answers back.
 const MESSAGES_UNTIL_WRITE: u32 = 512;
+/// How long answers are still taken that were on their way when the peer was found to read nothing any more.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Drives a connection until it ends.
 pub(crate) async fn drive(
@@ -39,13 +41,33 @@ pub(crate) async fn drive(
         Ok(()) => Outcome::Closed,
         Err(error) => Outcome::Failed(error.message().to_owned()),
     };
-    if connection.is_closing() {
+    if matches!(outcome, Outcome::Closed) || connection.is_closing() {
         // What has arrived is handled while the session is still one.
         connection.lane().flush(connection.limits.drain).await;
     }
     connection.cut(outcome);
-    if let Err(error) = write.close().await {
+    if let Err(error) = close(&mut read, &mut write).await {
         tracing::debug!(%error, "the transport did not close cleanly");
+    }
+}
+
+/// Closes the transport. What the peer still says is read and dropped meanwhile: one that is not done with writing would
+/// not see the end.
+async fn close(read: &mut impl ReadHalf, write: &mut impl WriteHalf) -> Result<()> {
+    let closed = write.close();
+    pin!(closed);
+    let mut reading = true;
+    let mut in_a_row = 0;
+    loop {
+        select! {
+            biased;
+            result = &mut closed => return result,
+            frame = read.read(), if reading => reading = matches!(frame, Ok(Some(_))),
+        }
+        in_a_row += 1;
+        if in_a_row % MESSAGES_IN_A_ROW == 0 {
+            yield_now().await;
+        }
     }
 }
 
@@ -106,7 +128,10 @@ async fn converse(
             due = connection.outbox.take(&mut batch, pump.gathers()) => match due {
                 Due::Attention => pump.look_around(),
                 Due::Write => {
-                    pump.write(read, write, &batch).await?;
+                    if let Err(error) = pump.write(read, write, &batch).await {
+                        pump.last_words(read).await;
+                        return Err(error);
+                    }
                     connection.outbox.wrote(&mut batch, &mut room);
                 }
             },
@@ -143,7 +168,7 @@ impl<'a> Pump<'a> {
     fn may_read(&self, unsent: usize) -> bool {
         let write_first =
             unsent >= WRITE_FIRST || (unsent > 0 && self.since_write >= MESSAGES_UNTIL_WRITE);
-        self.reading && !write_first && !self.backlog.is_full() && !self.connection.is_held()
+        self.reading && !write_first && !self.backlog.is_full()
     }
 
     /// Whether several tasks may be about to answer or to ask: as many as there were messages for them.
@@ -164,8 +189,9 @@ impl<'a> Pump<'a> {
         };
         self.in_a_row += 1;
         self.since_write += 1;
-        let must_wait = self.is_full(unsent) || !self.backlog.is_empty();
-        if !(must_wait && self.backlog.keep(&frame)) {
+        let held = self.connection.is_held();
+        let must_wait = held || self.is_full(unsent) || !self.backlog.is_empty();
+        if !(must_wait && self.backlog.keep(&frame, held)) {
             self.connection.take(frame);
         }
         Ok(())
@@ -201,7 +227,7 @@ impl<'a> Pump<'a> {
             if self.give_way().await {
                 return Err(Error::closed("the peer stopped reading"));
             }
-            let may_read = self.reading && !self.backlog.is_full() && !connection.is_held();
+            let may_read = self.reading && !self.backlog.is_full();
             select! {
                 biased;
                 result = &mut writing => {
@@ -214,6 +240,26 @@ impl<'a> Pump<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Takes the answers that the peer gave before it stopped reading, or ended.
+    async fn last_words(&mut self, read: &mut impl ReadHalf) {
+        let connection = self.connection;
+        connection.in_flight().drain();
+        let deadline = after(Instant::now(), LAST_WORDS);
+        while self.reading && !connection.calls().is_empty() && !connection.is_cut() {
+            if self.give_way().await {
+                return;
+            }
+            select! {
+                biased;
+                frame = read.read() => match self.arrived(frame, 0) {
+                    Ok(()) => {}
+                    Err(_) => return,
+                },
+                () = sleep_until(deadline) => return,
+            }
+        }
     }
 
     fn look_around(&mut self) {

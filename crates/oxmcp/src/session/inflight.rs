@@ -42,8 +42,8 @@ impl InFlight {
         }
     }
 
-    /// Whether a request with this id may be begun now. A ping always finds room: it asks whether this side is alive, and
-    /// is answered at once.
+    /// Whether a request with this id may be begun now. A ping finds room where nothing else does: it asks whether this side
+    /// is alive, and is answered at once, unless middleware takes its time with it.
     ///
     /// # Errors
     /// Where the id is in use, the limit is reached, or the session ends.
@@ -57,8 +57,9 @@ impl InFlight {
             return Err(in_use(id));
         }
         let taken = state.served.len().saturating_sub(state.waiting);
-        if taken >= self.limit && method != "ping" {
-            let limit = self.limit;
+        let limit = self.limit;
+        let spare = if method == "ping" { limit } else { 0 };
+        if taken >= limit.saturating_add(spare) {
             let error = Error::internal(format!(
                 "too many requests in flight: the limit is {limit}; wait for answers before you send more"
             ));

@@ -32,6 +32,24 @@ async fn settle() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_was_said_before_the_end_is_heard() {
+    let heard = Heard::default();
+    let (mut peer, transport) = testing::ScriptedPeer::new().await;
+    let server = server(hears(&heard));
+    let running = tokio::spawn(async move { server.run(transport).await });
+    peer.initialize(Revision::V2025_11_25).await.unwrap();
+    for hours in 1..=3 {
+        let params = json!({"hours": hours});
+        peer.send(json!({"jsonrpc": "2.0", "method": Struck::NAME, "params": params}))
+            .await
+            .unwrap();
+    }
+    peer.close().await.unwrap();
+    running.await.unwrap().unwrap();
+    assert_eq!(*heard.lock().unwrap(), [1, 2, 3]);
+}
+
 #[tokio::test]
 async fn servers_hear_them_in_order_in_every_revision() {
     let pass = || {

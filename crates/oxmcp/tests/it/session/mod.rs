@@ -4,6 +4,7 @@ mod batches;
 mod broken;
 mod bytes;
 mod cancellation;
+mod endings;
 mod eras;
 mod handles;
 mod input;
