@@ -134,10 +134,15 @@ fn excerpt(body: &[u8]) -> String {
 pub(super) fn answers(message: &[u8], id: &RequestId) -> bool {
     let text = std::str::from_utf8(message).unwrap_or_default().trim();
     if text.starts_with('[') {
-        // A batch, as 2025-03-26 has them.
+        // A batch, as 2025-03-26 has them. What is an array in it is no message, and not looked into.
         let mut items = Text::checked(text).items();
-        return items.any(|item| answers(item.get().as_bytes(), id));
+        return items.any(|item| is_answer(item.get(), id));
     }
+    is_answer(text, id)
+}
+
+/// The same for one message, which is an object.
+fn is_answer(text: &str, id: &RequestId) -> bool {
     let mut found = None;
     let mut answered = false;
     // What stops early is no error here: the message is checked by whoever takes it.
@@ -182,6 +187,9 @@ mod tests {
             (r#"[{"method":"x"}, {"id":1,"result":{}}]"#, true),
             (r#"[{"id":2,"result":{}}]"#, false),
             ("[[[", false),
+            (r#"[[{"id":1,"result":{}}]]"#, false),
+            (&"[".repeat(100_000), false),
+            (&("[".repeat(100_000) + &"]".repeat(100_000)), false),
             ("", false),
         ];
         for (message, expected) in table {

@@ -3,6 +3,7 @@
 mod eras;
 mod errors;
 mod legacy;
+mod malformed;
 mod mirror;
 mod modern;
 mod peer;
