@@ -4,7 +4,10 @@ use std::{borrow::Cow, fmt, str};
 
 use serde::de::IgnoredAny;
 
-use super::{ErrorCode, ErrorObject, RequestId};
+use super::{
+    ErrorCode, ErrorObject, RequestId,
+    answered::{answered_by, start},
+};
 use crate::json::{Checked, Cursor, Text};
 
 /// The only version of JSON-RPC, as it stands in each message.
@@ -110,10 +113,22 @@ impl Malformed {
     /// What is wrong with a text that is no JSON.
     #[cold]
     fn syntax(text: &str) -> Self {
-        match serde_json::from_str::<IgnoredAny>(text) {
+        let malformed = match serde_json::from_str::<IgnoredAny>(text) {
             Err(error) => Self::parse(error),
             Ok(_) => Self::parse("it is nested too deeply"),
-        }
+        };
+        malformed.of(text)
+    }
+
+    #[cold]
+    fn twice(key: Text<'_>, text: &str) -> Self {
+        Self::invalid(None, format!("{} stands there twice", key.get())).of(text)
+    }
+
+    /// The same, with what the text seems to answer: whoever waits for it would wait in vain.
+    fn of(mut self, text: &str) -> Self {
+        self.answers = answered_by(text);
+        self
     }
 }
 
@@ -124,7 +139,8 @@ impl<'p, P> Envelope<'p, P> {
     where
         P: Params<'a>,
     {
-        let text = str::from_utf8(bytes).map_err(Malformed::parse)?;
+        let text = str::from_utf8(bytes);
+        let text = text.map_err(|error| Malformed::parse(error).of(start(bytes)))?;
         Self::parse_str(text, params)
     }
 
@@ -144,7 +160,10 @@ impl<'p, P> Envelope<'p, P> {
             cursor.whole(take)
         };
         match checked {
-            Ok(true) => members.classify(params),
+            Ok(true) => match members.twice {
+                Some(key) => Err(Malformed::twice(key, text)),
+                None => members.classify(params),
+            },
             Ok(false) if serde_json::from_str::<IgnoredAny>(text).is_ok() => {
                 Err(Malformed::invalid(None, "a JSON-RPC message is an object"))
             }
@@ -205,12 +224,6 @@ impl<'a> Members<'a> {
     where
         'a: 'p,
     {
-        if let Some(twice) = self.twice {
-            return Err(Malformed::invalid(
-                None,
-                format!("{} stands there twice", twice.get()),
-            ));
-        }
         let id = self.id.and_then(RequestId::from_text);
         let answered = self.result.is_some() || self.error.is_some();
         let refuse = |message: &str| {

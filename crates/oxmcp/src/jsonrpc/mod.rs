@@ -2,12 +2,14 @@
 //! envelope of a message. What is inside `params` and `result` is none of this module's business: it stays
 //! raw JSON until somebody who knows the type asks for it.
 
+mod answered;
 mod code;
 mod envelope;
 mod error_object;
 mod id;
 mod write;
 
+pub(crate) use answered::answered;
 pub use code::ErrorCode;
 pub(crate) use envelope::{Envelope, Malformed, Params, RawNotification, RawResponse};
 pub use error_object::ErrorObject;

@@ -9,7 +9,7 @@ use crate::{
     Error, Result,
     jsonrpc::{
         Envelope, ErrorCode, ErrorObject, Malformed, Params, RawNotification, RawResponse,
-        RequestId, write_error,
+        RequestId, answered, write_error,
     },
     protocol::{CancelledParams, ProgressParams, RequestParams},
     session::{Arrival, Batch, CallResult, Connection, Side, calls::own_id},
@@ -51,24 +51,30 @@ impl Connection {
 
     fn take_batch(self: &Arc<Self>, bytes: &[u8]) {
         if !self.role().has_batches() {
-            return self.refuse(ErrorObject::new(
-                ErrorCode::INVALID_REQUEST,
-                "batches exist in revision 2025-03-26 only; send one message at a time",
-            ));
+            return self.refuse_batch(
+                bytes,
+                ErrorObject::new(
+                    ErrorCode::INVALID_REQUEST,
+                    "batches exist in revision 2025-03-26 only; send one message at a time",
+                ),
+            );
         }
         let limit = self.limits.max_batch;
         let messages = match parse_batch(bytes, limit) {
             Ok(messages) => messages,
             Err(error) => {
                 let error = ErrorObject::new(ErrorCode::PARSE_ERROR, format!("not JSON: {error}"));
-                return self.refuse(error);
+                return self.refuse_batch(bytes, error);
             }
         };
         if messages.is_empty() || messages.len() > limit {
-            return self.refuse(ErrorObject::new(
-                ErrorCode::INVALID_REQUEST,
-                format!("a batch holds 1 to {limit} messages"),
-            ));
+            return self.refuse_batch(
+                bytes,
+                ErrorObject::new(
+                    ErrorCode::INVALID_REQUEST,
+                    format!("a batch holds 1 to {limit} messages"),
+                ),
+            );
         }
         self.take_messages(&messages);
     }
@@ -182,19 +188,33 @@ impl Connection {
             self.heard_noise(bytes);
         }
         // An answer that cannot be understood is still the answer: its caller must not wait for another.
-        let answered = if is_client {
+        let meant = if is_client {
             answers.as_ref().or(id.as_ref())
         } else {
             answers.as_ref()
         };
-        if let Some(id) = answered.and_then(own_id) {
-            let error = Error::decode(format!("the answer is malformed: {}", error.message));
-            // Whoever gave up does not want to know.
-            let _ = self.calls().answer(id, Err(error));
+        if let Some(id) = meant {
+            self.fail_answered(id, &error);
         }
         if !is_client {
             self.refuse_in(batch, id.as_ref(), &error);
         }
+    }
+
+    fn fail_answered(&self, id: &RequestId, error: &ErrorObject) {
+        if let Some(id) = own_id(id) {
+            let error = Error::decode(format!("the answer is malformed: {}", error.message));
+            // Whoever gave up does not want to know.
+            let _ = self.calls().answer(id, Err(error));
+        }
+    }
+
+    /// Refuses a batch, and with it the answers in it.
+    fn refuse_batch(&self, bytes: &[u8], error: ErrorObject) {
+        for id in answered(bytes) {
+            self.fail_answered(&id, &error);
+        }
+        self.refuse(error);
     }
 
     /// Refuses what has no id to answer to.

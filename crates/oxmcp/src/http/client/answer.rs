@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     Error, ErrorCode, Result,
-    json::{Cursor, Syntax, Text},
-    jsonrpc::{Envelope, Params, RequestId},
+    json::Text,
+    jsonrpc::{Envelope, Params},
 };
 
 /// How much of the body of an error is read: more than any JSON-RPC error has.
@@ -130,72 +130,9 @@ fn excerpt(body: &[u8]) -> String {
     }
 }
 
-/// Whether a message answers the request with this id, found out with a look at its beginning where that suffices.
-pub(super) fn answers(message: &[u8], id: &RequestId) -> bool {
-    let text = std::str::from_utf8(message).unwrap_or_default().trim();
-    if text.starts_with('[') {
-        // A batch, as 2025-03-26 has them. What is an array in it is no message, and not looked into.
-        let mut items = Text::checked(text).items();
-        return items.any(|item| is_answer(item.get(), id));
-    }
-    is_answer(text, id)
-}
-
-/// The same for one message, which is an object.
-fn is_answer(text: &str, id: &RequestId) -> bool {
-    let mut found = None;
-    let mut answered = false;
-    // What stops early is no error here: the message is checked by whoever takes it.
-    let _ = Cursor::new(text).whole(|key, cursor| {
-        if key.is_str("method") {
-            answered = false;
-            return Err(Syntax);
-        }
-        let outcome = key.is_str("result") || key.is_str("error");
-        answered |= outcome;
-        if outcome && found.is_some() {
-            return Err(Syntax);
-        }
-        let value = cursor.value()?;
-        if key.is_str("id") {
-            found = RequestId::from_text(value);
-            if answered {
-                return Err(Syntax);
-            }
-        }
-        Ok(())
-    });
-    answered && found.as_ref() == Some(id)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn answers_are_told_from_all_else() {
-        let one = RequestId::from(1);
-        let table = [
-            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, true),
-            (r#"{"result":{},"jsonrpc":"2.0","id":1}"#, true),
-            (r#"{"id":1,"error":{"code":1,"message":""}}"#, true),
-            (r#"{"id":2,"result":{}}"#, false),
-            (r#"{"id":"1","result":{}}"#, false),
-            (r#"{"id":1,"method":"ping"}"#, false),
-            (r#"{"method":"x","id":1,"result":{}}"#, false),
-            (r#"{"id":null,"error":{"code":1,"message":""}}"#, false),
-            (r#"[{"method":"x"}, {"id":1,"result":{}}]"#, true),
-            (r#"[{"id":2,"result":{}}]"#, false),
-            ("[[[", false),
-            (r#"[[{"id":1,"result":{}}]]"#, false),
-            (&"[".repeat(100_000), false),
-            (&("[".repeat(100_000) + &"]".repeat(100_000)), false),
-            ("", false),
-        ];
-        for (message, expected) in table {
-            assert_eq!(answers(message.as_bytes(), &one), expected, "{message}");
-        }
-    }
 
     #[test]
     fn attack_7_what_a_server_says_with_an_error_is_short_and_clean() {

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use http::HeaderValue;
 
-use super::{answer::answers, engine::Event, link::Link};
-use crate::jsonrpc::RequestId;
+use super::{engine::Event, link::Link};
+use crate::jsonrpc::{RequestId, answered};
 
 /// Takes the messages of one exchange.
 pub(super) struct Taker {
@@ -44,8 +44,7 @@ impl Taker {
     }
 
     pub(super) async fn take(&mut self, link: &Link, message: Bytes) {
-        let mut awaits = self.awaits.as_ref();
-        if !self.has_answer && awaits.take_if(|id| answers(&message, id)).is_some() {
+        if !self.has_answer && self.is_answer(&message) {
             self.has_answer = true;
             match &mut self.then {
                 Then::Tell => {}
@@ -58,6 +57,11 @@ impl Taker {
             }
         }
         link.inlet.tell(Event::Message(message)).await;
+    }
+
+    fn is_answer(&self, message: &[u8]) -> bool {
+        let awaits = self.awaits.as_ref();
+        awaits.is_some_and(|id| answered(message).any(|it| it == *id))
     }
 
     /// The answer that was kept.

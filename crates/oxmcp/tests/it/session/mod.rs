@@ -1,5 +1,6 @@
 //! The driver of a connection: what arrives, what is sent, in which order, and how it ends.
 
+mod answers;
 mod batches;
 mod broken;
 mod bytes;
@@ -82,8 +83,12 @@ async fn client_of(server: &Server, revision: Revision) -> ScriptedPeer {
 
 /// A server for `client`, which has opened a session with it.
 async fn server_of(client: Client) -> (ClientSession, ScriptedPeer) {
+    server_in(client, Revision::V2025_11_25).await
+}
+
+async fn server_in(client: Client, revision: Revision) -> (ClientSession, ScriptedPeer) {
     let (mut peer, transport) = ScriptedPeer::new().await;
-    let client = client.revisions([Revision::V2025_11_25]);
+    let client = client.revisions([revision]);
     let opening = tokio::spawn(async move { client.connect(transport).await });
     accept(&mut peer).await;
     (opening.await.unwrap().unwrap(), peer)
@@ -94,7 +99,7 @@ async fn accept(peer: &mut ScriptedPeer) {
     let request = peer.receive().await.unwrap();
     assert_eq!(request["method"], "initialize");
     peer.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": {
-        "protocolVersion": "2025-11-25",
+        "protocolVersion": request["params"]["protocolVersion"],
         "capabilities": {"tools": {}},
         "serverInfo": {"name": "scripted", "version": "1.0.0"},
     }}))

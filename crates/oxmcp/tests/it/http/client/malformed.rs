@@ -52,3 +52,33 @@ async fn attack_7_no_depth_of_brackets_is_gone_into() {
     });
     assert_eq!(answer.await.unwrap(), "3");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
+    let (mut peer, session) = discover().await;
+    let deep = "[".repeat(200) + &"]".repeat(200);
+    for answer in [
+        r#"{"jsonrpc":"2.0","id":ID,"result":"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":{}} {}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":{},"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"jsonrpc":"2.0","error":{"code":1,"message":""}}"#,
+        r#"[{"jsonrpc":"2.0","id":ID,"result":{}}]"#,
+        r#"[{"jsonrpc":"2.0","id":ID,"result":{}}"#,
+        &format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{{"a":{deep}}}}}"#),
+        &format!(r#"{{"jsonrpc":"2.0","result":{{"a":{deep}}},"id":ID}}"#),
+    ] {
+        for streams in [false, true] {
+            let error = answered(&mut peer, &session, |asked| {
+                let answer = answer.replace("ID", &asked.body()["id"].to_string());
+                if streams {
+                    asked.events().raw(format!("data: {answer}\n\n"));
+                } else {
+                    asked.text(200, "application/json", answer);
+                }
+            });
+            let error = error.await.unwrap_err();
+            let text = error.message();
+            assert!(text.contains("the answer is malformed"), "{answer}: {text}");
+        }
+    }
+}

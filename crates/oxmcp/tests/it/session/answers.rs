@@ -1,0 +1,98 @@
+//! Answers that cannot be understood: whoever waits for them is told at once.
+
+use oxmcp::{Client, Error, Limits, Revision};
+
+use super::*;
+
+/// What a ping gets that is answered so. The answer has `ID` in it where the id belongs.
+async fn ping_answered(
+    session: &ClientSession,
+    peer: &mut ScriptedPeer,
+    answer: &[u8],
+) -> Result<(), Error> {
+    let pinging = tokio::spawn({
+        let session = session.clone();
+        async move { session.ping().await }
+    });
+    let id = peer.receive().await.unwrap()["id"].to_string();
+    let place = answer.windows(2).position(|it| it == b"ID").unwrap();
+    let line = [&answer[..place], id.as_bytes(), &answer[place + 2..]].concat();
+    peer.send_line(line).await.unwrap();
+    let answered = timeout(Duration::from_secs(1), pinging).await;
+    answered.expect("nobody waits for what has come").unwrap()
+}
+
+async fn assert_malformed(session: &ClientSession, peer: &mut ScriptedPeer, answer: &[u8]) {
+    let error = ping_answered(session, peer, answer).await.unwrap_err();
+    let shown = answer.escape_ascii();
+    assert!(error.message().contains("malformed"), "{shown}: {error}");
+    let whole = br#"{"jsonrpc":"2.0","id":ID,"result":{}}"#;
+    ping_answered(session, peer, whole).await.unwrap();
+}
+
+fn nested(depth: usize) -> String {
+    "[".repeat(depth) + &"]".repeat(depth)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_malformed_answer_fails_its_call_at_once() {
+    let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
+    let (deep, very_deep) = (nested(200), nested(100_000));
+    for answer in [
+        r#"{"jsonrpc":"2.0","id":ID,"result":{},"error":{"code":1,"message":"both"}}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"error":"no object"}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":{},"method":"both"}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":{"a":"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":{}} {}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":{},"result":{}}"#,
+        r#"{"jsonrpc":"2.0","result":{},"id":ID,"jsonrpc":"2.0"}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":{"a":1,}}"#,
+        &format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{{"a":{deep}}}}}"#),
+        &format!(r#"{{"jsonrpc":"2.0","result":{{"a":{very_deep}}},"id":ID}}"#),
+    ] {
+        assert_malformed(&session, &mut peer, answer.as_bytes()).await;
+    }
+    let no_text = b"{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"a\":\"\xff\"}}";
+    assert_malformed(&session, &mut peer, no_text).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answers_in_a_batch_that_is_refused_fail_their_calls() {
+    let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
+    let one = br#"[{"jsonrpc":"2.0","id":ID,"result":{}}]"#;
+    assert_malformed(&session, &mut peer, one).await;
+
+    let limits = Limits {
+        max_batch: 2,
+        ..Limits::default()
+    };
+    let client = Client::new("test", "1.0.0").limits(limits);
+    let (session, mut peer) = server_in(client, Revision::V2025_03_26).await;
+    ping_answered(&session, &mut peer, one).await.unwrap();
+    for answer in [
+        &br#"[1, 2, {"jsonrpc":"2.0","id":ID,"result":{}}]"#[..],
+        br#"[{"jsonrpc":"2.0","id":ID,"result":{}}"#,
+        br#"[{"jsonrpc":"2.0","id":ID,"result":{}},]"#,
+        br#"[{"jsonrpc":"2.0","id":ID,"result":{}}] 2"#,
+        br#"[{"jsonrpc":"2.0","id":ID,"result":{},"result":{}}]"#,
+    ] {
+        assert_malformed(&session, &mut peer, answer).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_is_told_of_its_calls_as_well() {
+    let (mut peer, transport) = ScriptedPeer::new().await;
+    let session = server().connect(transport).await.unwrap();
+    peer.initialize(Revision::V2025_11_25).await.unwrap();
+    let pinging = tokio::spawn(async move { session.ping().await });
+    let id = peer.receive().await.unwrap()["id"].clone();
+    let cut = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"#);
+    peer.send_line(cut).await.unwrap();
+    let refused = peer.receive().await.unwrap();
+    assert_eq!(refused["id"], Value::Null);
+    assert_eq!(refused["error"]["code"], -32700);
+    let error = pinging.await.unwrap().unwrap_err();
+    assert!(error.message().contains("malformed"), "{error}");
+}
