@@ -140,6 +140,9 @@ pub struct Row {
     /// from 2026-07-28 on.
     /// See [standard headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#standard-request-headers).
     pub named: Option<&'static str>,
+    /// Whether a server may be asked for it again though nobody knows what came of it the first time: doing it twice does
+    /// no harm. It is noted of [`REQUESTS_TO_SERVER`] alone.
+    pub repeatable: bool,
 }
 
 impl Row {
@@ -152,17 +155,22 @@ impl Row {
     }
 
     const fn new(name: &'static str, since: Revision, until: Revision) -> Self {
-        let named = None;
         Self {
             name,
             since,
             until,
-            named,
+            named: None,
+            repeatable: false,
         }
     }
 
     const fn named(mut self, member: &'static str) -> Self {
         self.named = Some(member);
+        self
+    }
+
+    const fn repeatable(mut self) -> Self {
+        self.repeatable = true;
         self
     }
 
@@ -204,20 +212,24 @@ const LATEST: Revision = Revision::LATEST;
 /// The requests that clients make, the frequent ones first.
 pub const REQUESTS_TO_SERVER: &[Row] = &[
     Row::request::<CallTool>(FIRST, LATEST).named("name"),
-    Row::request::<ListTools>(FIRST, LATEST),
-    Row::request::<ReadResource>(FIRST, LATEST).named("uri"),
-    Row::request::<ListResources>(FIRST, LATEST),
-    Row::request::<ListResourceTemplates>(FIRST, LATEST),
-    Row::request::<GetPrompt>(FIRST, LATEST).named("name"),
-    Row::request::<ListPrompts>(FIRST, LATEST),
-    Row::request::<Complete>(FIRST, LATEST),
-    Row::request::<Ping>(FIRST, LEGACY),
+    Row::request::<ListTools>(FIRST, LATEST).repeatable(),
+    Row::request::<ReadResource>(FIRST, LATEST)
+        .named("uri")
+        .repeatable(),
+    Row::request::<ListResources>(FIRST, LATEST).repeatable(),
+    Row::request::<ListResourceTemplates>(FIRST, LATEST).repeatable(),
+    Row::request::<GetPrompt>(FIRST, LATEST)
+        .named("name")
+        .repeatable(),
+    Row::request::<ListPrompts>(FIRST, LATEST).repeatable(),
+    Row::request::<Complete>(FIRST, LATEST).repeatable(),
+    Row::request::<Ping>(FIRST, LEGACY).repeatable(),
     Row::request::<Initialize>(FIRST, LEGACY),
     Row::request::<Discover>(MODERN, LATEST),
     Row::request::<Listen>(MODERN, LATEST),
-    Row::request::<SetLevel>(FIRST, LEGACY),
-    Row::request::<Subscribe>(FIRST, LEGACY),
-    Row::request::<Unsubscribe>(FIRST, LEGACY),
+    Row::request::<SetLevel>(FIRST, LEGACY).repeatable(),
+    Row::request::<Subscribe>(FIRST, LEGACY).repeatable(),
+    Row::request::<Unsubscribe>(FIRST, LEGACY).repeatable(),
     Row::request::<GetTask>(TASKS, TASKS),
     Row::request::<GetTaskPayload>(TASKS, TASKS),
     Row::request::<CancelTask>(TASKS, TASKS),

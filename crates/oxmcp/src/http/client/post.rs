@@ -16,7 +16,7 @@ use super::{
     stream::{Ended, Stream},
     taker::{Taker, Then},
 };
-use crate::{Error, Result, http::names::SESSION_ID};
+use crate::{Error, Result, http::names::SESSION_ID, protocol::method};
 
 /// Why an exchange did not end with an answer.
 pub(super) enum Missed {
@@ -62,10 +62,10 @@ impl Link {
             // What it is about has gone with the session.
             return Ok(());
         }
-        if begun && message.is("tools/call") {
+        if begun && !is_repeatable(message) {
             return Err(Error::network(
-                "the server lost the session while it worked on this call, so nobody knows what of it was done; another \
-                 session is open: call again where that can do no harm",
+                "the server lost the session while it worked on this request, so nobody knows what of it was done; another \
+                 session is open: ask again where that can do no harm",
             ));
         }
         match self.attempt(message, &self.session()).await {
@@ -216,6 +216,14 @@ impl Link {
             revision: Some(revision),
         };
     }
+}
+
+/// Whether a request that may have been served can be made again.
+fn is_repeatable(message: &Outgoing) -> bool {
+    let row = message
+        .method()
+        .and_then(|name| method::find(method::REQUESTS_TO_SERVER, name));
+    row.is_some_and(|row| row.repeatable)
 }
 
 fn session_lost() -> Error {

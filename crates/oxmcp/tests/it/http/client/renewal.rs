@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use oxmcp::{ClientSession, Result, protocol::LoggingLevel};
+use oxmcp::{
+    ClientSession, Result,
+    protocol::{
+        CallToolParams, EmptyParams, EmptyResult, LoggingLevel, Method, TaskParams, method,
+    },
+};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -138,18 +143,35 @@ async fn breaks_and_loses(peer: &mut Peer) -> Value {
     method
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_tool_that_may_have_run_is_not_called_again() {
+/// A request that a vendor has added.
+struct Move;
+
+impl Method for Move {
+    const NAME: &'static str = "vendor/move";
+    type Params = EmptyParams;
+    type Result = EmptyResult;
+}
+
+/// Asks for something, and loses the session meanwhile. It is not asked again.
+async fn is_not_asked_again<M: Method>(params: M::Params) {
     let (mut peer, session) = open(Some("s-1")).await;
-    let (answer, method) = both(call(&session), breaks_and_loses(&mut peer)).await;
+    let asking = async { session.request::<M>(params).await.map(drop) };
+    let (answer, method) = both(asking, breaks_and_loses(&mut peer)).await;
     let error = answer.unwrap_err();
-    assert_eq!(method, "tools/call");
+    assert_eq!(method, M::NAME);
     assert!(
         error.is_network() && error.message().contains("lost the session"),
         "{error}"
     );
     peer.get().await.status(405);
     assert!(timeout(Duration::from_secs(10), peer.next()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_have_been_done_and_can_do_harm_is_not_asked_again() {
+    is_not_asked_again::<method::CallTool>(CallToolParams::new("add")).await;
+    is_not_asked_again::<method::CancelTask>(TaskParams::new("t")).await;
+    is_not_asked_again::<Move>(EmptyParams::default()).await;
 }
 
 #[tokio::test(start_paused = true)]
