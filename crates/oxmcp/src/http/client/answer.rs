@@ -1,8 +1,11 @@
 //! What is in an HTTP answer.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 use memchr::memchr;
+use tokio::time::timeout;
 
 use super::{
     http_client::HttpBody,
@@ -18,6 +21,9 @@ use crate::{
 const MAX_ERROR_BODY: usize = 64 << 10;
 /// How much of one that is none is shown, in characters.
 const SHOWN: usize = 200;
+/// How long the rest of an answer may take of which nothing more is needed: others may wait for whoever reads it. A
+/// connection is used again only where its answer was read to the end.
+pub(super) const REST: Duration = Duration::from_secs(1);
 
 /// In which form the server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,15 +77,31 @@ pub(super) async fn read_body(body: &mut HttpBody, limit: usize) -> Result<Optio
 }
 
 /// Reads a body that nobody wants, so that the connection can be used again.
-pub(super) async fn discard(mut body: HttpBody) {
-    let _ = read_body(&mut body, MAX_ERROR_BODY).await;
+pub(super) async fn discard(body: HttpBody) {
+    read_rest(body, |_| ()).await;
 }
 
 /// What an answer that is no success says.
 pub(super) async fn refusal(response: Response<HttpBody>) -> Error {
-    let (head, mut body) = response.into_parts();
-    let body = read_body(&mut body, MAX_ERROR_BODY).await;
-    refused(head.status, &body.ok().flatten().unwrap_or_default())
+    let (head, body) = response.into_parts();
+    let mut said = BytesMut::new();
+    read_rest(body, |chunk| said.extend_from_slice(chunk)).await;
+    refused(head.status, &said)
+}
+
+/// Reads a body as far as it comes in time, and is not too long.
+async fn read_rest(mut body: HttpBody, mut take: impl FnMut(&[u8])) {
+    let reading = async {
+        let mut room = MAX_ERROR_BODY;
+        while room > 0
+            && let Ok(Some(chunk)) = body.chunk().await
+        {
+            let chunk = chunk.get(..room).unwrap_or(&chunk);
+            take(chunk);
+            room -= chunk.len();
+        }
+    };
+    let _ = timeout(REST, reading).await;
 }
 
 /// The same, of a body that has been read. A JSON-RPC error in it is the answer, whatever id it names: each request brought

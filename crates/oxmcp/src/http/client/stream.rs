@@ -5,15 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
 
-use super::{http_client::HttpBody, link::Link, taker::Taker};
+use super::{answer::REST, http_client::HttpBody, link::Link, taker::Taker};
 use crate::{
     Error,
     codec::sse::{Decoder, Item},
 };
-
-/// How long the rest of a stream may take whose answer is there. A connection whose stream was read to its end is used
-/// again.
-const REST: Duration = Duration::from_secs(1);
 
 /// A stream, which may go on over several connections.
 pub(super) struct Stream {

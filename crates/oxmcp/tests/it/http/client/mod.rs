@@ -1,5 +1,6 @@
 //! The client's side of HTTP.
 
+mod endless;
 mod eras;
 mod errors;
 mod legacy;

@@ -128,7 +128,7 @@ impl Asked {
     }
 
     pub(super) fn text(self, status: u16, form: &str, body: impl Into<Bytes>) {
-        self.respond(answer(status, form, body));
+        self.respond(answer(status, form, body.into()));
     }
 
     /// Answers with a message of JSON.
@@ -150,12 +150,16 @@ impl Asked {
 
     /// Answers with a stream of events.
     pub(super) fn events(self) -> Chunks {
+        self.streams(200, "text/event-stream")
+    }
+
+    /// Answers with a body that goes on until the test ends it.
+    pub(super) fn streams(self, status: u16, form: &str) -> Chunks {
         let (sender, receiver) = mpsc::unbounded_channel();
         let chunks = stream::unfold(receiver, |mut receiver| async move {
             Some((receiver.recv().await?, receiver))
         });
-        let response = Response::builder().header("content-type", "text/event-stream");
-        self.respond(response.body(HttpBody::new(chunks)).unwrap());
+        self.respond(answer(status, form, HttpBody::new(chunks)));
         Chunks(sender)
     }
 
@@ -171,7 +175,8 @@ impl Asked {
             "capabilities": {"tools": {}, "logging": {}, "resources": {"subscribe": true}},
             "serverInfo": {"name": "script", "version": "1"},
         }));
-        let mut response = answer(200, "application/json; charset=utf-8", message.to_string());
+        let message = Bytes::from(message.to_string());
+        let mut response = answer(200, "application/json; charset=utf-8", message);
         if let Some(id) = session_id {
             let headers: &mut HeaderMap = response.headers_mut();
             headers.insert("mcp-session-id", id.parse().unwrap());
@@ -207,11 +212,11 @@ impl Chunks {
     }
 }
 
-pub(super) fn answer(status: u16, form: &str, body: impl Into<Bytes>) -> Response<HttpBody> {
+fn answer(status: u16, form: &str, body: impl Into<HttpBody>) -> Response<HttpBody> {
     let response = Response::builder()
         .status(StatusCode::from_u16(status).unwrap())
         .header("content-type", form);
-    response.body(HttpBody::from(body.into())).unwrap()
+    response.body(body.into()).unwrap()
 }
 
 pub(super) fn client() -> Client {
