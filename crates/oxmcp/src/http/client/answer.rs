@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Error, ErrorCode, Result,
     json::Text,
-    jsonrpc::{Envelope, Params},
+    jsonrpc::{Envelope, Params, RequestId},
 };
 
 /// How much of the body of an error is read: more than any JSON-RPC error has.
@@ -82,7 +82,15 @@ pub(super) async fn discard(body: HttpBody) {
 }
 
 /// What an answer that is no success says.
-pub(super) async fn refusal(response: Response<HttpBody>) -> Error {
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) error: Error,
+    /// The request that it names.
+    names: Option<RequestId>,
+}
+
+/// Reads an answer that is no success.
+pub(super) async fn refusal(response: Response<HttpBody>) -> Refusal {
     let (head, body) = response.into_parts();
     let mut said = BytesMut::new();
     read_rest(body, |chunk| said.extend_from_slice(chunk)).await;
@@ -106,12 +114,15 @@ async fn read_rest(mut body: HttpBody, mut take: impl FnMut(&[u8])) {
 
 /// The same, of a body that has been read. A JSON-RPC error in it is the answer, whatever id it names: each request brought
 /// one message.
-fn refused(status: StatusCode, body: &[u8]) -> Error {
+fn refused(status: StatusCode, body: &[u8]) -> Refusal {
     let mut params = Text::UNREAD;
     if let Ok(Envelope::Response(response)) = Envelope::parse(body, &mut params)
         && let Err(error) = response.outcome
     {
-        return Error::from(error).with_http_status(status.as_u16());
+        return Refusal {
+            error: Error::from(error).with_http_status(status.as_u16()),
+            names: response.id,
+        };
     }
     let said = excerpt(body);
     let colon = if said.is_empty() { "" } else { ": " };
@@ -121,17 +132,27 @@ fn refused(status: StatusCode, body: &[u8]) -> Error {
         _ => "",
     };
     let text = format!("the server answered {status}{colon}{said}{hint}");
-    Error::http(status.as_u16(), text)
+    Refusal {
+        error: Error::http(status.as_u16(), text),
+        names: None,
+    }
 }
 
-/// Whether a server says by a refusal that it does not know the session. The specification wants 404; there are servers
-/// that say 400 and name what is wrong.
-pub(super) fn is_session_lost(refused: &Error) -> bool {
-    match refused.http_status() {
-        // It knows the session, but not the method.
-        Some(404) => !(refused.is_protocol() && refused.code() == ErrorCode::METHOD_NOT_FOUND),
-        Some(400) => refused.message().to_ascii_lowercase().contains("session"),
-        _ => false,
+impl Refusal {
+    /// Whether the server says that it does not know the session in which it was asked `asked`. The specification wants
+    /// 404; there are servers that say 400 and name what is wrong. One that names the request instead has looked into it:
+    /// that is its answer, whatever word is in it.
+    pub(super) fn is_session_lost(&self, asked: Option<&RequestId>) -> bool {
+        let error = &self.error;
+        match error.http_status() {
+            // It knows the session, but not the method.
+            Some(404) => !(error.is_protocol() && error.code() == ErrorCode::METHOD_NOT_FOUND),
+            Some(400) => {
+                let is_answer = self.names.is_some() && self.names.as_ref() == asked;
+                !is_answer && error.message().to_ascii_lowercase().contains("session")
+            }
+            _ => false,
+        }
     }
 }
 
@@ -159,7 +180,7 @@ mod tests {
     #[test]
     fn attack_7_what_a_server_says_with_an_error_is_short_and_clean() {
         let body = format!("<p>\u{1b}[31mno\r\n\t{}\u{0}", "x".repeat(1 << 20));
-        let error = refused(StatusCode::BAD_GATEWAY, body.as_bytes());
+        let error = refused(StatusCode::BAD_GATEWAY, body.as_bytes()).error;
         assert_eq!(error.http_status(), Some(502));
         assert!(error.message().len() < 300, "{error}");
         assert!(!error.message().contains(char::is_control), "{error}");
@@ -173,13 +194,17 @@ mod tests {
     #[test]
     fn an_error_in_the_body_is_the_answer() {
         let body = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}"#;
-        let error = refused(StatusCode::NOT_FOUND, body);
+        let error = refused(StatusCode::NOT_FOUND, body).error;
         assert_eq!(
             (error.code().value(), error.http_status()),
             (-32601_i64, Some(404))
         );
         assert!(error.is_protocol());
-        assert!(refused(StatusCode::UNAUTHORIZED, b"").is_unauthorized());
-        assert!(!refused(StatusCode::FORBIDDEN, b"").is_unauthorized());
+        assert!(
+            refused(StatusCode::UNAUTHORIZED, b"")
+                .error
+                .is_unauthorized()
+        );
+        assert!(!refused(StatusCode::FORBIDDEN, b"").error.is_unauthorized());
     }
 }

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, Response};
 use tokio::time::sleep;
 
 use super::{
-    answer::{self, Form, is_session_lost, read_body, refusal},
+    answer::{self, Form, read_body, refusal},
     http_client::HttpBody,
     link::Link,
     outgoing::{Kind, Outgoing},
@@ -20,9 +20,10 @@ use crate::{Error, Result, http::names::SESSION_ID, protocol::method};
 
 /// Why an exchange did not end with an answer.
 pub(super) enum Missed {
-    /// The server does not know the session. Whether it had begun to serve the message is said here.
+    /// The server does not know the session: whether it had begun to serve the message, and what it says.
     Lost {
         begun: bool,
+        error: Error,
     },
     Failed(Error),
 }
@@ -43,8 +44,7 @@ impl Link {
                 Err(Missed::Failed(error)) if message.is("initialize") => {
                     Box::pin(self.initialize_2024(message, error)).await
                 }
-                Err(Missed::Failed(error)) => Err(error),
-                Err(Missed::Lost { .. }) => Err(session_lost()),
+                Err(Missed::Failed(error) | Missed::Lost { error, .. }) => Err(error),
                 Ok(()) => Ok(()),
             };
         }
@@ -55,7 +55,7 @@ impl Link {
         let begun = match self.attempt(message, &session).await {
             Ok(()) => return Ok(()),
             Err(Missed::Failed(error)) => return Err(error),
-            Err(Missed::Lost { begun }) => begun,
+            Err(Missed::Lost { begun, .. }) => begun,
         };
         Box::pin(self.renew(session.generation)).await?;
         if message.kind == Kind::Response || message.is("notifications/cancelled") {
@@ -63,15 +63,12 @@ impl Link {
             return Ok(());
         }
         if begun && !is_repeatable(message) {
-            return Err(Error::network(
-                "the server lost the session while it worked on this request, so nobody knows what of it was done; another \
-                 session is open: ask again where that can do no harm",
-            ));
+            return Err(lost_at_work());
         }
         match self.attempt(message, &self.session()).await {
             Ok(()) => Ok(()),
-            Err(Missed::Failed(error)) => Err(error),
-            Err(Missed::Lost { .. }) => Err(session_lost()),
+            Err(Missed::Lost { begun: true, .. }) if !is_repeatable(message) => Err(lost_at_work()),
+            Err(Missed::Failed(error) | Missed::Lost { error, .. }) => Err(error),
         }
     }
 
@@ -83,11 +80,15 @@ impl Link {
     ) -> Result<(), Missed> {
         let response = self.send(message, session).await?;
         if !response.status().is_success() {
-            let error = refusal(response).await;
-            if session.id.is_some() && is_session_lost(&error) {
-                return Err(Missed::Lost { begun: false });
-            }
-            return Err(error.into());
+            let refusal = refusal(response).await;
+            let is_lost = session.id.is_some() && refusal.is_session_lost(message.id());
+            let error = refusal.error;
+            return Err(if is_lost {
+                let begun = false;
+                Missed::Lost { begun, error }
+            } else {
+                error.into()
+            });
         }
         if self.state().messages_2024.is_some() && message.modern.is_none() {
             answer::discard(response.into_body()).await;
@@ -226,10 +227,10 @@ fn is_repeatable(message: &Outgoing) -> bool {
     row.is_some_and(|row| row.repeatable)
 }
 
-fn session_lost() -> Error {
-    Error::http(
-        404,
-        "the server lost the session, and the one that was opened in its place as well",
+fn lost_at_work() -> Error {
+    Error::network(
+        "the server lost the session while it worked on this request, so nobody knows what of it was done: ask again where \
+         that can do no harm",
     )
 }
 

@@ -72,7 +72,7 @@ impl Link {
         if let Some(initialized) = initialized {
             let response = in_time(self.send(&initialized, &session)).await?;
             if !response.status().is_success() {
-                return Err(refusal(response).await);
+                return Err(refusal(response).await.error);
             }
             answer::discard(response.into_body()).await;
         }
@@ -92,7 +92,7 @@ impl Link {
     async fn ask(self: &Arc<Self>, request: &Outgoing, session: &Session) -> Result<Opened> {
         let response = in_time(self.send(request, session)).await?;
         if !response.status().is_success() {
-            return Err(refusal(response).await);
+            return Err(refusal(response).await.error);
         }
         let session_id = response.headers().get(SESSION_ID).cloned();
         let id = request.id().cloned();
@@ -102,8 +102,7 @@ impl Link {
             let kept = self.take_answer(request, taker, session, response).await;
             match kept {
                 Ok(kept) => Ok(kept.unwrap_or_default()),
-                Err(Missed::Failed(error)) => Err(error),
-                Err(Missed::Lost { .. }) => Err(Error::network("the session was lost again")),
+                Err(Missed::Failed(error) | Missed::Lost { error, .. }) => Err(error),
             }
         };
         let answer = in_time(taking).await?;

@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    answer::{self, Form, is_session_lost, refusal},
+    answer::{self, Form, refusal},
     http_client::HttpBody,
     link::Link,
     post::Missed,
@@ -30,7 +30,7 @@ enum Opened {
     /// It is not offered.
     Refused(Error),
     /// The server does not know the session.
-    Lost,
+    Lost(Error),
 }
 
 impl Link {
@@ -63,7 +63,7 @@ impl Link {
                     why = error;
                     break;
                 }
-                Opened::Lost => return Err(Missed::Lost { begun: true }),
+                Opened::Lost(error) => return Err(Missed::Lost { begun: true, error }),
             }
         }
         let why = why.message();
@@ -119,7 +119,7 @@ impl Link {
                 }
                 Opened::NotNow(error) => error,
                 // A server without such a stream may also say that there is no such page.
-                Opened::Lost => return Ok(was_open),
+                Opened::Lost(_) => return Ok(was_open),
                 Opened::Refused(error) => {
                     tracing::debug!(%error, "the server says nothing beside its answers");
                     return Ok(false);
@@ -165,9 +165,11 @@ async fn opened(response: Response<HttpBody>, session: &Session) -> Opened {
             "the server answered {status} without a stream of events"
         )));
     }
-    let error = refusal(response).await;
+    let refusal = refusal(response).await;
+    let is_lost = session.id.is_some() && refusal.is_session_lost(None);
+    let error = refusal.error;
     match status {
-        _ if session.id.is_some() && is_session_lost(&error) => Opened::Lost,
+        _ if is_lost => Opened::Lost(error),
         StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Opened::NotNow(error),
         status if status.is_server_error() => Opened::NotNow(error),
         _ => Opened::Refused(error),

@@ -77,7 +77,7 @@ impl Link {
     async fn find_2024(&self) -> Result<(Target, HttpBody)> {
         let response = self.wire.get(|_| ()).await?;
         if !response.status().is_success() {
-            return Err(refusal(response).await);
+            return Err(refusal(response).await.error);
         }
         if Form::of(&response) != Form::Events {
             return Err(Error::decode("the server has no stream of events there"));

@@ -90,6 +90,39 @@ async fn servers_that_say_it_with_400_are_understood() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_error_that_names_the_request_is_its_answer() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    for (status, code) in [(400, -32602), (404, -32601)] {
+        let (answer, ()) = both(call(&session), async {
+            let asked = peer.post("tools/call").await;
+            let error =
+                json!({"code": code, "message": "there is no session with that name to join"});
+            let id = asked.body()["id"].clone();
+            asked.json(status, json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        })
+        .await;
+        let error = answer.unwrap_err();
+        assert_eq!(error.code().value(), code);
+        assert!(peer.is_quiet(), "the session is not lost");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_404_means_that_the_session_is_lost_whatever_it_names() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, ()) = both(call(&session), async {
+        let asked = peer.post("tools/call").await;
+        let error = json!({"code": -32001, "message": "Session not found"});
+        let id = asked.body()["id"].clone();
+        asked.json(404, json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        renew(&mut peer, "s-2").await;
+        next_post(&mut peer).await.result(text("3"));
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
 async fn many_calls_that_find_the_session_lost_open_one() {
     let (mut peer, session) = open(Some("s-1")).await;
     let calls = async { tokio::join!(call(&session), call(&session), call(&session)) };
@@ -116,10 +149,13 @@ async fn a_call_is_repeated_once() {
     let (answer, ()) = both(call(&session), async {
         peer.post("tools/call").await.status(404);
         renew(&mut peer, "s-2").await;
-        next_post(&mut peer).await.status(404);
+        let asked = next_post(&mut peer).await;
+        asked.text(404, "text/plain", "out of memory");
     })
     .await;
-    assert_eq!(answer.unwrap_err().http_status(), Some(404));
+    let error = answer.unwrap_err();
+    assert_eq!(error.http_status(), Some(404));
+    assert!(error.message().contains("out of memory"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
