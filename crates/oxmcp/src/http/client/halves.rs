@@ -22,7 +22,7 @@ use crate::{
     transport::{Frame, Messages, ReadHalf, WriteHalf},
 };
 
-/// How long what was sent last may take to be taken before the session is ended.
+/// How long what was sent last may take to be taken before the session is ended, and what is being opened to be open.
 const TAKING: Duration = Duration::from_secs(2);
 /// How long closing may take.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -120,6 +120,8 @@ impl WriteHalf for EndpointWriter {
         let closing = async {
             // What was told before is taken before the end, as far as possible.
             let _taken = timeout(TAKING, link.untaken.acquire_many(UNTAKEN)).await;
+            // A session that is just being opened is the one to be ended.
+            let _renewed = timeout(TAKING, link.renewing.lock()).await;
             let session = link.session();
             if session.id.is_some()
                 && let Ok(response) = link

@@ -26,7 +26,21 @@ impl Link {
     /// # Errors
     /// Where it does not work now. Where it can never work the connection ends.
     pub(super) async fn renew(self: &Arc<Self>, generation: u64) -> Result<()> {
-        let _one_at_a_time = self.renewing.lock().await;
+        let link = Arc::clone(self);
+        let (done, outcome) = oneshot::channel();
+        // Who waits for it may be given up: it goes on, or the server would keep a session of which nobody knows.
+        self.inlet.begin(async move {
+            let _one_at_a_time = link.renewing.lock().await;
+            if !done.is_closed() {
+                let renewed = link.renew_alone(generation).await;
+                let _ = done.send(renewed);
+            }
+        });
+        let over = |_| Err(Error::closed("the connection is over"));
+        outcome.await.unwrap_or_else(over)
+    }
+
+    async fn renew_alone(self: &Arc<Self>, generation: u64) -> Result<()> {
         let session = self.session();
         if session.generation != generation {
             return Ok(());
@@ -34,7 +48,7 @@ impl Link {
         // What is new waits for the new session.
         let _closed = self.gate.close();
         tracing::info!("the server lost the session; another one is opened");
-        let result = Box::pin(self.open_again(&session)).await;
+        let result = self.open_again(&session).await;
         if let Err(error) = &result
             && (error.is_protocol() || error.is_unsupported())
         {

@@ -144,6 +144,65 @@ async fn many_calls_that_find_the_session_lost_open_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_that_is_being_opened_is_used_though_its_call_is_given_up() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let late = async {
+        let call = session.call_tool("add", json!({}));
+        call.timeout(Duration::from_millis(100)).await
+    };
+    let (answer, initialize) = both(late, async {
+        peer.post("tools/call").await.status(404);
+        peer.post("initialize").await
+    })
+    .await;
+    assert!(answer.unwrap_err().is_timeout());
+    let (answer, ()) = both(call(&session), async {
+        initialize.opens(Some("s-2"));
+        let asked = peer.post("notifications/initialized").await;
+        assert_eq!(asked.header("mcp-session-id"), Some("s-2"));
+        asked.status(202);
+        loop {
+            let asked = next_post(&mut peer).await;
+            assert_eq!(asked.header("mcp-session-id"), Some("s-2"));
+            match asked.body()["method"].as_str() {
+                Some("tools/call") => return asked.result(text("3")),
+                method => assert_eq!(method, Some("notifications/cancelled")),
+            }
+            asked.status(202);
+        }
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_being_opened_is_the_one_that_is_ended() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let (session, initialize) = both(client.connect(endpoint), async {
+        peer.initialize(Some("s-1")).await;
+        drop(peer.get().await.events());
+        peer.get().await.status(404);
+        peer.post("initialize").await
+    })
+    .await;
+    let session = session.unwrap();
+    let (closed, ()) = both(session.close(), async {
+        initialize.opens(Some("s-2"));
+        loop {
+            let asked = peer.next().await;
+            assert_eq!(asked.header("mcp-session-id"), Some("s-2"), "{asked:?}");
+            if asked.request.method() == ::http::Method::DELETE {
+                return asked.status(200);
+            }
+            asked.status(202);
+        }
+    })
+    .await;
+    closed.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_is_repeated_once() {
     let (mut peer, session) = open(Some("s-1")).await;
     let (answer, ()) = both(call(&session), async {
