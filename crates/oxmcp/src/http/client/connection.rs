@@ -131,6 +131,24 @@ impl Connection {
     }
 }
 
+#[cfg(test)]
+impl Connection {
+    /// Waits until the server closes it.
+    pub(super) async fn ended(&mut self) {
+        let Self::Http1(connection) = self else {
+            return;
+        };
+        poll_fn(|cx| {
+            connection.drive(cx);
+            match connection.driver {
+                Some(_) => Poll::Pending,
+                None => Poll::Ready(()),
+            }
+        })
+        .await;
+    }
+}
+
 impl Http1 {
     async fn send(&mut self, mut request: Request<Full<Bytes>>) -> Sent {
         self.address(&mut request);

@@ -8,6 +8,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, Uri, header::USER_AGENT};
 use http_body_util::Full;
+use hyper::client::conn::TrySendError;
 use hyper_util::client::proxy::matcher::Matcher;
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt;
@@ -47,21 +48,69 @@ impl DefaultClient {
         }
     }
 
-    /// A new connection to where a URI leads.
-    async fn connect(&self, uri: &Uri) -> Result<Connection> {
-        let socket = self.connector.connect(uri.clone()).await?;
-        if !socket.is_http2() {
-            return Connection::open(socket, uri).await;
+    /// A connection to where a URI leads.
+    async fn reach(&self, uri: &Uri) -> Result<Reached> {
+        match self.pool.take(uri) {
+            Some(connection) => Ok(Reached::kept(connection)),
+            None => Box::pin(self.connect(uri)).await,
         }
-        // Somebody may have been faster.
-        if let Some(shared) = self.pool.take(uri) {
-            return Ok(shared);
+    }
+
+    async fn connect(&self, uri: &Uri) -> Result<Reached> {
+        let socket = self.connector.connect(uri.clone()).await?;
+        if socket.is_http2()
+            // Somebody may have been faster.
+            && let Some(shared) = self.pool.take(uri)
+        {
+            return Ok(Reached::kept(shared));
         }
         let connection = Connection::open(socket, uri).await?;
         if let Some(shared) = connection.share() {
             self.pool.put(shared);
         }
-        Ok(connection)
+        Ok(Reached {
+            connection,
+            is_new: true,
+        })
+    }
+}
+
+/// A connection that was reached.
+struct Reached {
+    connection: Connection,
+    is_new: bool,
+}
+
+impl Reached {
+    /// One that may have been closed while nobody used it.
+    fn kept(connection: Connection) -> Self {
+        Self {
+            connection,
+            is_new: false,
+        }
+    }
+
+    /// Sends a request. Gives it back where another connection may serve it.
+    async fn send(
+        mut self,
+        request: Request<Full<Bytes>>,
+        pool: &Arc<Pool>,
+    ) -> Result<Result<Response<HttpBody>, Request<Full<Bytes>>>> {
+        let mut failed = match self.connection.send(request).await {
+            Ok(response) => {
+                let body = |body| HttpBody::new(AnswerBody::new(body, self.connection, pool));
+                return Ok(Ok(response.map(body)));
+            }
+            Err(failed) => failed,
+        };
+        let unsent = failed.take_message();
+        let why = |failed: TrySendError<_>| with_causes(&failed.into_error());
+        match unsent {
+            Some(unsent) if !self.is_new => Ok(Err(unsent)),
+            // The server closed it at once. Nothing was sent.
+            Some(_) => Err(Error::unreachable(why(failed))),
+            None => Err(Error::network(why(failed))),
+        }
     }
 }
 
@@ -72,23 +121,10 @@ impl HttpClient for DefaultClient {
         request.headers_mut().entry(USER_AGENT).or_insert(name);
         let uri = request.uri().clone();
         loop {
-            let kept = self.pool.take(&uri);
-            let was_kept = kept.is_some();
-            let mut connection = match kept {
-                Some(kept) => kept,
-                None => Box::pin(self.connect(&uri)).await?,
-            };
-            let mut failed = match connection.send(request).await {
-                Ok(response) => {
-                    let body = |body| HttpBody::new(AnswerBody::new(body, connection, &self.pool));
-                    return Ok(response.map(body));
-                }
-                Err(failed) => failed,
-            };
-            match failed.take_message() {
-                // It was closed while nobody used it.
-                Some(unsent) if was_kept => request = unsent,
-                _ => return Err(Error::network(with_causes(&failed.into_error()))),
+            let reached = self.reach(&uri).await?;
+            match reached.send(request, &self.pool).await? {
+                Ok(response) => return Ok(response),
+                Err(unsent) => request = unsent,
             }
             *request.uri_mut() = uri.clone();
         }
@@ -168,6 +204,24 @@ mod tests {
         assert!(head.starts_with("GET http://example.test/mcp HTTP/1.1\r\n"));
         assert!(head.contains("proxy-authorization: Basic bWU6c2VjcmV0\r\n"));
         assert!(head.contains("host: example.test\r\n"));
+    }
+
+    #[tokio::test]
+    async fn what_was_closed_before_anything_was_sent_was_not_reached() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let connector = Connector::new(trusting_nobody().unwrap(), Matcher::builder().build());
+        let client = DefaultClient::over(connector);
+        for is_new in [true, false] {
+            let reached = client.connect(&url.parse().unwrap()).await.unwrap();
+            assert!(reached.is_new);
+            drop(listener.accept().await.unwrap());
+            let mut reached = Reached { is_new, ..reached };
+            reached.connection.ended().await;
+            let request = Request::get(&url).body(Full::default()).unwrap();
+            let sent = reached.send(request, &client.pool).await;
+            assert_eq!(sent.is_err_and(|error| error.is_unreachable()), is_new);
+        }
     }
 
     #[tokio::test]
