@@ -4,11 +4,12 @@ use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use http::{
-    HeaderValue, Request, Response, Uri,
+    HeaderMap, HeaderValue, Request, Response, Uri,
     header::{HOST, PROXY_AUTHORIZATION},
     uri::{Authority, Scheme},
 };
@@ -20,7 +21,10 @@ use hyper::{
 use hyper_util::rt::TokioExecutor;
 use tokio::task::coop::unconstrained;
 
-use super::connector::{Relay, Socket};
+use super::{
+    connector::{Relay, Socket},
+    pool::Pool,
+};
 use crate::{Error, Result, session::with_causes};
 
 type Sent = Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>>;
@@ -62,6 +66,8 @@ pub(super) struct Http1 {
     origin: Origin,
     host: HeaderValue,
     relay: Option<Relay>,
+    /// How long it may lie unused, once the server has said something.
+    idle: Option<Duration>,
     sender: http1::SendRequest<Full<Bytes>>,
     /// `None` once it is closed.
     driver: Option<http1::Connection<Socket, Full<Bytes>>>,
@@ -99,6 +105,7 @@ impl Connection {
             host: origin.host()?,
             origin,
             relay,
+            idle: None,
             sender,
             driver: Some(driver),
         })))
@@ -108,6 +115,14 @@ impl Connection {
         match self {
             Self::Http1(connection) => &connection.origin,
             Self::Http2(connection) => &connection.origin,
+        }
+    }
+
+    /// How long it may lie unused.
+    pub(super) fn idle(&self) -> Duration {
+        match self {
+            Self::Http1(connection) => connection.idle.unwrap_or(Pool::USUAL),
+            Self::Http2(_) => Pool::LONGEST,
         }
     }
 
@@ -154,13 +169,20 @@ impl Http1 {
         self.address(&mut request);
         // The answer comes from the driver below and from nowhere else, so that nobody needs to be woken for it.
         let mut answer = pin!(unconstrained(self.sender.try_send_request(request)));
-        poll_fn(|cx| {
+        let sent = poll_fn(|cx| {
             self.drive(cx);
             answer
                 .as_mut()
                 .poll(&mut Context::from_waker(Waker::noop()))
         })
-        .await
+        .await;
+        // Servers say the same each time.
+        if self.idle.is_none()
+            && let Ok(response) = &sent
+        {
+            self.idle = Some(idle(response.headers()));
+        }
+        sent
     }
 
     /// Whether it can carry another request.
@@ -198,6 +220,21 @@ impl Http1 {
     }
 }
 
+/// How long a connection may lie unused by what the server says of it: a second less than it waits itself, since what is
+/// sent then is on its way for a while.
+fn idle(headers: &HeaderMap) -> Duration {
+    let said = headers.get("keep-alive").and_then(|it| it.to_str().ok());
+    let mut params = said.unwrap_or_default().split(',');
+    let waits = params.find_map(|param| {
+        let (name, seconds) = param.split_once('=')?;
+        let is_timeout = name.trim().eq_ignore_ascii_case("timeout");
+        seconds.trim().parse().ok().filter(|_| is_timeout)
+    });
+    waits.map_or(Pool::USUAL, |seconds: u64| {
+        Duration::from_secs(seconds.saturating_sub(1)).min(Pool::LONGEST)
+    })
+}
+
 fn failed(error: &hyper::Error) -> Error {
     Error::unreachable(with_causes(error))
 }
@@ -212,7 +249,7 @@ mod tests {
     use tokio::io::duplex;
 
     use super::*;
-    use crate::http::client::{HttpBody, answer_body::AnswerBody, pool::Pool};
+    use crate::http::client::{HttpBody, answer_body::AnswerBody};
 
     const URL: &str = "https://example.test/mcp";
 
@@ -275,11 +312,11 @@ mod tests {
         let uri = URL.parse().unwrap();
         for _ in 0..2 {
             pool.put(http2().await);
-            tokio::time::sleep(Pool::IDLE / 2).await;
+            tokio::time::sleep(Pool::LONGEST / 2).await;
             assert!(pool.take(&uri).is_some());
-            tokio::time::sleep(Pool::IDLE * 3 / 4).await;
+            tokio::time::sleep(Pool::LONGEST * 3 / 4).await;
             assert!(pool.take(&uri).is_some(), "it was used in between");
-            tokio::time::sleep(Pool::IDLE * 5 / 4).await;
+            tokio::time::sleep(Pool::LONGEST * 5 / 4).await;
             assert!(pool.take(&uri).is_none());
         }
     }

@@ -169,6 +169,8 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, rustls::Error
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
         net::TcpListener,
@@ -222,6 +224,66 @@ mod tests {
             let sent = reached.send(request, &client.pool).await;
             assert_eq!(sent.is_err_and(|error| error.is_unreachable()), is_new);
         }
+    }
+
+    /// Asks a server whose answer has this header in it. Returns the client, which keeps the connection, and to where.
+    async fn answered(header: &str) -> (DefaultClient, Uri) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let connector = Connector::new(trusting_nobody().unwrap(), Matcher::builder().build());
+        let client = DefaultClient::over(connector);
+        let server = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                request.push(socket.read_u8().await.unwrap());
+            }
+            let answer = format!("HTTP/1.1 200 OK\r\n{header}content-length: 0\r\n\r\n");
+            socket.write_all(answer.as_bytes()).await.unwrap();
+            socket
+        };
+        let request = Request::get(&url).body(Bytes::new()).unwrap();
+        let (response, _socket) = tokio::join!(client.send(request), server);
+        assert_eq!(response.unwrap().status(), 200);
+        (client, url.parse().unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_kept_for_less_than_the_server_keeps_it() {
+        for (header, seconds) in [
+            ("", 4),
+            ("keep-alive: timeout=3\r\n", 2),
+            ("keep-alive: max=7, Timeout = 20\r\n", 19),
+            ("keep-alive: timeout=100\r\n", 50),
+            ("keep-alive: timeout=18446744073709551616\r\n", 4),
+            ("keep-alive: max=7\r\n", 4),
+            ("keep-alive: timeout=1\r\n", 0),
+            ("keep-alive: timeout=0\r\n", 0),
+        ] {
+            let (client, _) = answered(header).await;
+            tokio::time::pause();
+            assert_eq!(client.pool.len(), usize::from(seconds > 0), "{header}");
+            let step = Duration::from_millis(500);
+            tokio::time::sleep((Duration::from_secs(seconds)).saturating_sub(step)).await;
+            assert_eq!(client.pool.len(), usize::from(seconds > 0), "{header}");
+            tokio::time::sleep(2 * step).await;
+            assert_eq!(client.pool.len(), 0, "{header}");
+            tokio::time::resume();
+        }
+    }
+
+    #[tokio::test]
+    async fn one_that_must_be_closed_soon_does_not_wait_for_others() {
+        let (long, _) = answered("keep-alive: timeout=40\r\n").await;
+        let (short, uri) = answered("").await;
+        tokio::time::pause();
+        let pool = &long.pool;
+        pool.put(short.pool.take(&uri).unwrap());
+        assert_eq!(pool.len(), 2);
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(pool.len(), 1);
+        tokio::time::sleep(Duration::from_secs(40)).await;
+        assert_eq!(pool.len(), 0);
     }
 
     #[tokio::test]

@@ -21,8 +21,14 @@ pub(super) struct Pool(Mutex<State>);
 struct State {
     /// In the order in which they were used.
     kept: Vec<Kept>,
-    /// Closes those that nobody uses.
-    sweeper: Option<AbortHandle>,
+    sweeper: Option<Sweeper>,
+}
+
+/// Closes those that nobody uses.
+struct Sweeper {
+    task: AbortHandle,
+    /// When it looks next.
+    looks: Instant,
 }
 
 struct Kept {
@@ -31,9 +37,13 @@ struct Kept {
 }
 
 impl Pool {
-    /// How long an idle connection is kept: less than most servers and proxies keep one, so that it is not used while it
-    /// dies.
-    pub(super) const IDLE: Duration = Duration::from_secs(50);
+    /// How long an idle connection is kept where nothing is known of how long the server keeps it. Many a server closes one
+    /// after five seconds; a request that crosses that on its way is lost, and nobody knows whether it was served. What has
+    /// been closed before is seen, so that servers that wait for less do no other harm.
+    pub(super) const USUAL: Duration = Duration::from_secs(4);
+    /// How long one is kept at most: where the server says that it keeps it for longer, and with HTTP/2, whose end is
+    /// announced.
+    pub(super) const LONGEST: Duration = Duration::from_secs(50);
     /// How many are kept: more than most clients have calls in flight.
     pub(super) const MOST: usize = 64;
 
@@ -50,18 +60,24 @@ impl Pool {
         Some(connection)
     }
 
-    /// Keeps a connection for the next request.
+    /// Keeps a connection for the next request, where there is time for one.
     pub(super) fn put(self: &Arc<Self>, connection: Connection) {
-        let kept = Kept {
-            connection,
-            until: Instant::now() + Self::IDLE,
-        };
+        let idle = connection.idle();
+        if idle.is_zero() {
+            return;
+        }
+        let until = Instant::now() + idle;
+        let kept = Kept { connection, until };
         let mut state = self.lock();
         let oldest = (state.kept.len() >= Self::MOST).then(|| state.kept.remove(0));
         state.kept.push(kept);
-        if state.sweeper.as_ref().is_none_or(AbortHandle::is_finished) {
-            let sweeper = tokio::spawn(sweep(Arc::downgrade(self)));
-            state.sweeper = Some(sweeper.abort_handle());
+        let sweeper = state.sweeper.as_ref();
+        if sweeper.is_none_or(|it| it.looks > until || it.task.is_finished()) {
+            let task = tokio::spawn(sweep(Arc::downgrade(self), until)).abort_handle();
+            let looks = until;
+            if let Some(late) = state.sweeper.replace(Sweeper { task, looks }) {
+                late.task.abort();
+            }
         }
         drop(state);
         drop(oldest);
@@ -71,19 +87,18 @@ impl Pool {
     fn sweep(&self) -> Option<Instant> {
         let now = Instant::now();
         let mut state = self.lock();
-        let fresh = state.kept.iter().position(|it| it.until > now);
-        let fresh = fresh.unwrap_or(state.kept.len());
-        let old: Vec<_> = state.kept.drain(..fresh).collect();
-        let next = state.kept.first().map(|oldest| oldest.until);
-        if next.is_none() {
-            state.sweeper = None;
+        let old: Vec<_> = state.kept.extract_if(.., |it| it.until <= now).collect();
+        let next = state.kept.iter().map(|it| it.until).min();
+        match (next, &mut state.sweeper) {
+            (Some(next), Some(sweeper)) => sweeper.looks = next,
+            _ => state.sweeper = None,
         }
         drop(state);
         drop(old);
         next
     }
 
-    #[cfg(all(test, feature = "http-server"))]
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.lock().kept.len()
     }
@@ -96,13 +111,15 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         if let Some(sweeper) = self.lock().sweeper.take() {
-            sweeper.abort();
+            sweeper.task.abort();
         }
     }
 }
 
-async fn sweep(pool: Weak<Pool>) {
-    while let Some(next) = pool.upgrade().and_then(|pool| pool.sweep()) {
+async fn sweep(pool: Weak<Pool>, first: Instant) {
+    let mut looks = Some(first);
+    while let Some(next) = looks {
         sleep_until(next).await;
+        looks = pool.upgrade().and_then(|pool| pool.sweep());
     }
 }
