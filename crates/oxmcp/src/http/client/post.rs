@@ -95,19 +95,16 @@ impl Link {
             return Ok(());
         }
         match &message.kind {
-            Kind::Request { id, .. } => {
+            Kind::Request { .. } => {
                 let then = if message.is("initialize") {
                     Then::Open(response.headers().get(SESSION_ID).cloned())
                 } else {
                     Then::Tell
                 };
-                let taker = Taker::new(id.clone(), then);
+                let taker = Taker::new(message, then);
                 self.take_answer(message, taker, session, response).await?;
             }
             _ => answer::discard(response.into_body()).await,
-        }
-        if message.modern.is_none() {
-            self.state().restore.agreed(message);
         }
         Ok(())
     }
@@ -145,7 +142,7 @@ impl Link {
     pub(super) async fn take_answer(
         self: &Arc<Self>,
         message: &Outgoing,
-        mut taker: Taker,
+        mut taker: Taker<'_>,
         session: &Session,
         response: Response<HttpBody>,
     ) -> Result<Option<Bytes>, Missed> {

@@ -11,7 +11,7 @@ use super::{
     link::Link,
     outgoing::Outgoing,
     post::Missed,
-    session::{Session, agreed_revision},
+    session::{Session, agreed_revision, outcome},
     taker::{Taker, Then},
 };
 use crate::{Error, Result, http::names::SESSION_ID};
@@ -102,16 +102,14 @@ impl Link {
         Ok(())
     }
 
-    /// Makes a request, and keeps its answer.
+    /// Makes a request, and keeps its answer, which brings a result.
     async fn ask(self: &Arc<Self>, request: &Outgoing, session: &Session) -> Result<Opened> {
         let response = in_time(self.send(request, session)).await?;
         if !response.status().is_success() {
             return Err(refusal(response).await.error);
         }
         let session_id = response.headers().get(SESSION_ID).cloned();
-        let id = request.id().cloned();
-        let id = id.ok_or_else(|| Error::misuse("only requests are answered"))?;
-        let taker = Taker::new(id, Then::Keep(None));
+        let taker = Taker::new(request, Then::Keep(None));
         let taking = async {
             let kept = self.take_answer(request, taker, session, response).await;
             match kept {
@@ -120,6 +118,7 @@ impl Link {
             }
         };
         let answer = in_time(taking).await?;
+        outcome(&answer)?;
         Ok(Opened { answer, session_id })
     }
 }

@@ -37,7 +37,7 @@ impl Link {
     /// Goes on with the answer to a request, until the answer is there.
     pub(super) async fn resume(
         &self,
-        stream: &mut Stream,
+        stream: &mut Stream<'_>,
         session: &Session,
     ) -> Result<(), Missed> {
         let mut attempts = Attempts::new(&self.reconnect);
@@ -134,7 +134,7 @@ impl Link {
         }
     }
 
-    async fn open_stream(&self, stream: &Stream, session: &Session) -> Opened {
+    async fn open_stream(&self, stream: &Stream<'_>, session: &Session) -> Opened {
         let resumed = stream.is_resumable().then_some(&stream.last_id);
         let Ok(last_id) = resumed.map(|id| HeaderValue::from_str(id)).transpose() else {
             return Opened::Refused(Error::network(

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::outgoing::Outgoing;
 use crate::{
+    Error, Result,
     json::Text,
     jsonrpc::{Envelope, Params},
 };
@@ -76,6 +77,30 @@ impl Restore {
     pub(super) fn requests(&self) -> Vec<Outgoing> {
         let level = self.level.iter();
         level.chain(self.subscriptions.values()).cloned().collect()
+    }
+}
+
+/// Whether a request changes the state of a session, where the server agrees to it.
+pub(super) fn changes_session(message: &Outgoing) -> bool {
+    const CHANGES: [&str; 4] = [
+        "initialize",
+        "logging/setLevel",
+        "resources/subscribe",
+        "resources/unsubscribe",
+    ];
+    let method = message.method();
+    message.modern.is_none() && method.is_some_and(|it| CHANGES.contains(&it))
+}
+
+/// Whether an answer brings a result.
+///
+/// # Errors
+/// The one that it brings instead.
+pub(super) fn outcome(answer: &[u8]) -> Result<()> {
+    let mut params = Text::UNREAD;
+    match Envelope::parse(answer, &mut params) {
+        Ok(Envelope::Response(response)) => response.outcome.map(drop).map_err(Error::from),
+        _ => Err(Error::decode("the answer is malformed")),
     }
 }
 

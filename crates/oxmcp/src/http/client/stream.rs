@@ -12,13 +12,13 @@ use crate::{
 };
 
 /// A stream, which may go on over several connections.
-pub(super) struct Stream {
+pub(super) struct Stream<'a> {
     /// The last id that it named.
     pub(super) last_id: String,
     /// How long the server wants to be left alone after it broke off.
     pub(super) retry: Option<Duration>,
     /// Who takes its messages.
-    pub(super) taker: Taker,
+    pub(super) taker: Taker<'a>,
 }
 
 /// How a connection of a stream ended.
@@ -32,8 +32,8 @@ pub(super) enum Ended {
     Overlong(Error),
 }
 
-impl Stream {
-    pub(super) fn new(taker: Taker) -> Self {
+impl<'a> Stream<'a> {
+    pub(super) fn new(taker: Taker<'a>) -> Self {
         Self {
             last_id: String::new(),
             retry: None,

@@ -3,13 +3,18 @@
 use bytes::Bytes;
 use http::HeaderValue;
 
-use super::{engine::Event, link::Link};
-use crate::jsonrpc::{RequestId, answered};
+use super::{
+    engine::Event,
+    link::Link,
+    outgoing::Outgoing,
+    session::{changes_session, outcome},
+};
+use crate::jsonrpc::answered;
 
 /// Takes the messages of one exchange.
-pub(super) struct Taker {
+pub(super) struct Taker<'a> {
     /// The request that is to be answered.
-    awaits: Option<RequestId>,
+    asked: Option<&'a Outgoing>,
     then: Then,
     /// Whether the answer was among them.
     pub(super) has_answer: bool,
@@ -25,10 +30,10 @@ pub(super) enum Then {
     Keep(Option<Bytes>),
 }
 
-impl Taker {
-    pub(super) fn new(awaits: RequestId, then: Then) -> Self {
+impl<'a> Taker<'a> {
+    pub(super) fn new(asked: &'a Outgoing, then: Then) -> Self {
         Self {
-            awaits: Some(awaits),
+            asked: Some(asked),
             then,
             has_answer: false,
         }
@@ -37,14 +42,16 @@ impl Taker {
     /// For messages of which none is an answer.
     pub(super) fn of_all() -> Self {
         Self {
-            awaits: None,
+            asked: None,
             then: Then::Tell,
             has_answer: false,
         }
     }
 
     pub(super) async fn take(&mut self, link: &Link, message: Bytes) {
-        if !self.has_answer && self.is_answer(&message) {
+        if let Some(asked) = self.asked.filter(|_| !self.has_answer)
+            && answered(&message).any(|id| asked.id() == Some(&id))
+        {
             self.has_answer = true;
             match &mut self.then {
                 Then::Tell => {}
@@ -55,13 +62,11 @@ impl Taker {
                     return;
                 }
             }
+            if changes_session(asked) && outcome(&message).is_ok() {
+                link.state().restore.agreed(asked);
+            }
         }
         link.inlet.tell(Event::Message(message)).await;
-    }
-
-    fn is_answer(&self, message: &[u8]) -> bool {
-        let awaits = self.awaits.as_ref();
-        awaits.is_some_and(|id| answered(message).any(|it| it == *id))
     }
 
     /// The answer that was kept.

@@ -9,6 +9,7 @@ mod mirror;
 mod modern;
 mod peer;
 mod renewal;
+mod restoring;
 mod resumption;
 mod retries;
 mod safety;

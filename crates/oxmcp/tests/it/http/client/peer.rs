@@ -153,14 +153,21 @@ impl Asked {
         self.streams(200, "text/event-stream")
     }
 
+    /// The same, which opens a session.
+    pub(super) fn events_in(self, session_id: &str) -> Chunks {
+        let (chunks, body) = Chunks::new();
+        let mut response = answer(200, "text/event-stream", body);
+        let id = session_id.parse().unwrap();
+        response.headers_mut().insert("mcp-session-id", id);
+        self.respond(response);
+        chunks
+    }
+
     /// Answers with a body that goes on until the test ends it.
     pub(super) fn streams(self, status: u16, form: &str) -> Chunks {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let chunks = stream::unfold(receiver, |mut receiver| async move {
-            Some((receiver.recv().await?, receiver))
-        });
-        self.respond(answer(status, form, HttpBody::new(chunks)));
-        Chunks(sender)
+        let (chunks, body) = Chunks::new();
+        self.respond(answer(status, form, body));
+        chunks
     }
 
     /// Agrees to `initialize`, in the revision that is asked for.
@@ -192,6 +199,14 @@ impl fmt::Debug for Asked {
 }
 
 impl Chunks {
+    fn new() -> (Self, HttpBody) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let chunks = stream::unfold(receiver, |mut receiver| async move {
+            Some((receiver.recv().await?, receiver))
+        });
+        (Self(sender), HttpBody::new(chunks))
+    }
+
     pub(super) fn raw(&self, chunk: impl Into<Bytes>) {
         let _ = self.0.send(Ok(chunk.into()));
     }

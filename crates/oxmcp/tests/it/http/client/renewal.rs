@@ -13,13 +13,13 @@ use tokio::time::timeout;
 
 use super::peer::{Asked, Peer, both, legacy, open, text};
 
-async fn call(session: &ClientSession) -> Result<String> {
+pub(super) async fn call(session: &ClientSession) -> Result<String> {
     let result = session.call_tool("add", json!({})).await?;
     Ok(result.to_text())
 }
 
 /// Serves the opening of a session in the place of another.
-async fn renew(peer: &mut Peer, id: &str) {
+pub(super) async fn renew(peer: &mut Peer, id: &str) {
     let asked = peer.post("initialize").await;
     assert_eq!(asked.header("mcp-session-id"), None);
     asked.opens(Some(id));
@@ -29,7 +29,7 @@ async fn renew(peer: &mut Peer, id: &str) {
 }
 
 /// What the client asks next, its stream aside.
-async fn next_post(peer: &mut Peer) -> Asked {
+pub(super) async fn next_post(peer: &mut Peer) -> Asked {
     loop {
         let asked = peer.next().await;
         if asked.request.method() == ::http::Method::POST {
