@@ -101,9 +101,12 @@ impl Link {
         session: &Session,
     ) {
         let is_legacy = session.revision.is_some() || message.is("initialize");
-        let revision = message
-            .modern
-            .or_else(|| self.state().modern.filter(|_| !is_legacy));
+        let revision = message.modern.or_else(|| {
+            let state = self.state();
+            // The transport of 2024-11-05 has no such header.
+            let is_legacy = is_legacy || state.messages_2024.is_some();
+            state.modern.filter(|_| !is_legacy)
+        });
         match revision {
             Some(revision) => {
                 headers.insert(

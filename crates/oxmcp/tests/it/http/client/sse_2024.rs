@@ -27,7 +27,9 @@ async fn serve(peer: &mut Peer) -> Chunks {
     }));
     asked.text(202, "text/plain", "Accepted");
     stream.raw(format!("event: message\ndata: {answer}\n\n"));
-    peer.post("notifications/initialized").await.status(202);
+    let asked = peer.post("notifications/initialized").await;
+    assert_eq!(asked.header("mcp-protocol-version"), None);
+    asked.status(202);
     stream
 }
 
@@ -38,12 +40,31 @@ async fn works(peer: &mut Peer, session: &ClientSession, stream: &Chunks) {
             asked.request.uri(),
             "http://server.example/messages?session=1"
         );
+        // This transport has neither.
+        assert_eq!(asked.header("mcp-protocol-version"), None);
+        assert_eq!(asked.header("mcp-session-id"), None);
         let answer = asked.reply_to(text("3"));
         asked.status(202);
         stream.message(&answer);
     })
     .await;
     assert_eq!(answer.unwrap().to_text(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn d7_a_server_that_was_asked_in_modern_ways_before_is_spoken_to_in_its_own() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = client();
+    let (session, stream) = both(client.connect(endpoint), async {
+        let asked = peer.post("server/discover").await;
+        assert!(asked.header("mcp-protocol-version").is_some());
+        asked.status(404);
+        peer.post("initialize").await.status(404);
+        serve(&mut peer).await
+    })
+    .await;
+    let session = session.unwrap();
+    works(&mut peer, &session, &stream).await;
 }
 
 #[tokio::test(start_paused = true)]
