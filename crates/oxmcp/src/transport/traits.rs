@@ -119,6 +119,9 @@ pub trait Transport: Send + 'static {
 }
 
 /// The half of a connection that messages come from.
+///
+/// Both halves of a connection are used by one task, which goes on reading while it writes. So a transport may let one half
+/// do work of the other; whoever uses the halves of somebody else's transport must keep them in one task, too.
 pub trait ReadHalf: Send + 'static {
     /// Waits for the next message. `None` means that the peer has closed its side.
     ///
@@ -138,7 +141,7 @@ pub trait ReadHalf: Send + 'static {
     }
 }
 
-/// The half of a connection that messages go to.
+/// The half of a connection that messages go to. It is used by the same task as the [`ReadHalf`].
 pub trait WriteHalf: Send + 'static {
     /// Writes all of `messages`, in order, and flushes.
     ///

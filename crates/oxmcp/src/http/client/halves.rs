@@ -31,12 +31,17 @@ const CLOSING: Duration = Duration::from_secs(5);
 type Shared = Arc<Mutex<Engine>>;
 
 /// Reads the messages that a server sends to an [`Endpoint`](super::Endpoint).
+///
+/// What was sent goes on while this half reads or the other writes. One task must use both, as the trait says: whichever half
+/// was polled last, its task is the one that is woken.
 pub struct EndpointReader {
     engine: Shared,
     current: Bytes,
 }
 
 /// Sends messages to the server of an [`Endpoint`](super::Endpoint). Closing it ends the session.
+///
+/// The task that uses the [`EndpointReader`] must use it, too.
 pub struct EndpointWriter {
     link: Arc<Link>,
     engine: Shared,
