@@ -10,6 +10,8 @@ const LARGE_ROOM: usize = 64 << 10;
 const MIN_ROOM: usize = 4 << 10;
 /// A buffer beyond this is freed at once when it is empty; a smaller one may serve the next large line as well.
 const KEPT_CAPACITY: usize = 2 << 20;
+/// How much is kept of a line that is too long: enough to see whom it concerns.
+const KEPT_OF_TOO_LONG: usize = 256;
 /// After how many reads the size of the buffer is compared with what it was used for.
 const REVIEW_READS: u32 = 64;
 
@@ -29,6 +31,8 @@ pub(crate) struct Lines {
     limit: usize,
     state: State,
     room: Room,
+    /// How the last line began that was too long.
+    beginning: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +79,7 @@ impl Lines {
                 peak: 0,
                 reads: 0,
             },
+            beginning: Vec::new(),
         }
     }
 
@@ -129,6 +134,11 @@ impl Lines {
         self.buffer.get(line).unwrap_or_default()
     }
 
+    /// How the line began that was found to be too long.
+    pub(crate) fn beginning(&self) -> &[u8] {
+        &self.beginning
+    }
+
     /// The stream has ended: what is left is a line, though no newline follows.
     pub(crate) fn finish(&mut self) {
         if self.state == State::Skipping {
@@ -152,24 +162,32 @@ impl Lines {
             }
             // One byte more than the limit can still be the `\r` of a line ending.
             State::Reading if rest.len() > self.limit.saturating_add(1) => {
+                let found = self.too_long(rest);
                 self.drop_all();
                 self.state = State::Skipping;
-                Some(Found::TooLong)
+                Some(found)
             }
             State::Reading => None,
         }
     }
 
     /// What a whole line is: too long, blank (nothing), or a line.
-    fn judge(&self, mut line: Range<usize>) -> Option<Found> {
+    fn judge(&mut self, mut line: Range<usize>) -> Option<Found> {
         if self.line(line.clone()).last() == Some(&b'\r') {
             line.end -= 1;
         }
         if line.len() > self.limit {
-            return Some(Found::TooLong);
+            return Some(self.too_long(line));
         }
         let blank = self.line(line.clone()).iter().all(u8::is_ascii_whitespace);
         (!blank).then_some(Found::Line(line))
+    }
+
+    fn too_long(&mut self, line: Range<usize>) -> Found {
+        let end = line.end.min(line.start + KEPT_OF_TOO_LONG);
+        let beginning = self.buffer.get(line.start..end).unwrap_or_default();
+        self.beginning = beginning.to_vec();
+        Found::TooLong
     }
 
     fn drop_all(&mut self) {

@@ -88,6 +88,8 @@ pub(crate) struct Malformed {
     pub(crate) id: Option<RequestId>,
     /// Where it was meant as a response: the id of what it answers, which is one of the receiver's own.
     pub(crate) answers: Option<RequestId>,
+    /// Whether it was meant as a request or a notification, and as nothing else.
+    pub(crate) is_asked: bool,
     pub(crate) error: ErrorObject,
 }
 
@@ -97,6 +99,7 @@ impl Malformed {
         Self {
             id: None,
             answers: None,
+            is_asked: false,
             error,
         }
     }
@@ -106,6 +109,7 @@ impl Malformed {
         Self {
             id,
             answers: None,
+            is_asked: false,
             error,
         }
     }
@@ -228,8 +232,12 @@ impl<'a> Members<'a> {
         let answered = self.result.is_some() || self.error.is_some();
         let refuse = |message: &str| {
             let mut malformed = Malformed::invalid(id.clone(), message);
-            if answered && self.method.is_none() {
-                malformed.answers = malformed.id.take();
+            malformed.is_asked = self.method.is_some() && !answered;
+            if answered {
+                malformed.answers.clone_from(&malformed.id);
+            }
+            if self.method.is_none() {
+                malformed.id = malformed.id.filter(|_| !answered);
             }
             malformed
         };

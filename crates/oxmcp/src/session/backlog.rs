@@ -65,7 +65,7 @@ impl Backlog {
     pub(crate) fn keep(&mut self, frame: &Frame<'_>, held: bool) -> bool {
         let bytes = match frame {
             Frame::Message(bytes) => *bytes,
-            Frame::TooLong => {
+            Frame::TooLong { .. } => {
                 self.push(None, None);
                 return true;
             }
@@ -101,7 +101,7 @@ impl Backlog {
         take(
             kept.message
                 .as_deref()
-                .map_or(Frame::TooLong, Frame::Message),
+                .map_or(Frame::TooLong { beginning: b"" }, Frame::Message),
         );
         if self.kept.is_empty() {
             self.kept = VecDeque::new();

@@ -20,13 +20,7 @@ impl Connection {
     /// For the driver: takes what arrived.
     pub(crate) fn take(self: &Arc<Self>, frame: Frame<'_>) {
         match frame {
-            Frame::TooLong => self.refuse(ErrorObject::new(
-                ErrorCode::PARSE_ERROR,
-                format!(
-                    "the message is longer than {} bytes, which is the limit; it was skipped",
-                    self.limits.max_message_bytes
-                ),
-            )),
+            Frame::TooLong { beginning } => self.take_too_long(beginning),
             Frame::Message(bytes) => match bytes.trim_ascii_start().first() {
                 Some(b'[') => self.take_batch(bytes),
                 Some(_) => self.take_message(bytes),
@@ -39,6 +33,17 @@ impl Connection {
                 }
             }
         }
+    }
+
+    fn take_too_long(&self, beginning: &[u8]) {
+        let limit = self.limits.max_message_bytes;
+        let why =
+            format!("the message is longer than {limit} bytes, which is the limit; it was skipped");
+        for id in answered(beginning).filter_map(|id| own_id(&id)) {
+            // Whoever gave up does not want to know.
+            let _ = self.calls().answer(id, Err(Error::limit(why.clone())));
+        }
+        self.refuse(ErrorObject::new(ErrorCode::PARSE_ERROR, why));
     }
 
     fn take_message(self: &Arc<Self>, bytes: &[u8]) {
@@ -178,25 +183,26 @@ impl Connection {
         }
     }
 
-    /// A server says what is wrong with a message. A client cannot help a server that talks nonsense: it remembers the
-    /// first for the diagnosis.
+    /// A server says what is wrong with a message, and so does a client of a request. It cannot help a server that talks
+    /// nonsense: it remembers the first for the diagnosis.
     fn take_malformed(&self, malformed: Malformed, bytes: &[u8], batch: Option<&Arc<Batch>>) {
-        let Malformed { id, answers, error } = malformed;
+        let Malformed {
+            id,
+            answers,
+            is_asked,
+            error,
+        } = malformed;
         let is_client = self.role().side() == Side::Client;
         if is_client {
             tracing::warn!(error = %error.message, "the server sent something that is no message");
             self.heard_noise(bytes);
         }
         // An answer that cannot be understood is still the answer: its caller must not wait for another.
-        let meant = if is_client {
-            answers.as_ref().or(id.as_ref())
-        } else {
-            answers.as_ref()
-        };
-        if let Some(id) = meant {
+        if let Some(id) = &answers {
             self.fail_answered(id, &error);
         }
-        if !is_client {
+        // Servers log where they should speak: only what is a request for certain gets an answer of a client.
+        if !is_client || is_asked && id.is_some() {
             self.refuse_in(batch, id.as_ref(), &error);
         }
     }

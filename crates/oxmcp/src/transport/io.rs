@@ -120,13 +120,20 @@ impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
     pub(super) fn line(&self, line: Range<usize>) -> &[u8] {
         self.lines.line(line)
     }
+
+    /// How the line began that was found to be too long.
+    pub(super) fn beginning(&self) -> &[u8] {
+        self.lines.beginning()
+    }
 }
 
 impl<R: AsyncRead + Send + Unpin + 'static> ReadHalf for LineReader<R> {
     async fn read(&mut self) -> Result<Option<Frame<'_>>> {
         Ok(match self.find().await.map_err(errors::lost)? {
             Some(Found::Line(line)) => Some(Frame::Message(self.line(line))),
-            Some(Found::TooLong) => Some(Frame::TooLong),
+            Some(Found::TooLong) => Some(Frame::TooLong {
+                beginning: self.beginning(),
+            }),
             None => None,
         })
     }

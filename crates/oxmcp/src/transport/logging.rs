@@ -122,7 +122,9 @@ impl<R: ReadHalf> ReadHalf for LoggingReader<R> {
         let frame = self.read.read().await?;
         match &frame {
             Some(Frame::Message(message)) => self.log.message("<-", message),
-            Some(Frame::TooLong) => self.log.line("<- (a message beyond the limit, skipped)"),
+            Some(Frame::TooLong { .. }) => {
+                self.log.line("<- (a message beyond the limit, skipped)")
+            }
             Some(Frame::Failed { id, error }) => {
                 self.log.line(&format!("<- (request {id} failed: {error})"));
             }

@@ -166,7 +166,10 @@ pub enum Frame<'a> {
     /// One message: a single JSON value, with white space around it at most.
     Message(&'a [u8]),
     /// A message longer than [`Limits::max_message_bytes`], which was skipped.
-    TooLong,
+    TooLong {
+        /// How it begins, as far as that is known: a few hundred bytes mostly say which request it answers.
+        beginning: &'a [u8],
+    },
     /// A request of this side that got no answer and will get none, where the transport knows that and the connection
     /// goes on: each request may travel on its own, as over HTTP.
     Failed {
@@ -181,7 +184,7 @@ impl fmt::Debug for Frame<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Message(message) => f.debug_tuple("Message").field(&message.len()).finish(),
-            Self::TooLong => f.write_str("TooLong"),
+            Self::TooLong { .. } => f.write_str("TooLong"),
             Self::Failed { id, error } => f
                 .debug_struct("Failed")
                 .field("id", id)

@@ -51,7 +51,10 @@ impl ReadHalf for CommandReader {
                 Some(Found::Line(line)) => {
                     self.process.evidence.saw_noise(self.lines.line(line));
                 }
-                Some(Found::TooLong) => return Ok(Some(Frame::TooLong)),
+                Some(Found::TooLong) => {
+                    let beginning = self.lines.beginning();
+                    return Ok(Some(Frame::TooLong { beginning }));
+                }
                 None => return self.process.end_of_output().await.map(|()| None),
             }
         }

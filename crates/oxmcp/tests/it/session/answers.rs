@@ -96,3 +96,45 @@ async fn a_server_is_told_of_its_calls_as_well() {
     let error = pinging.await.unwrap().unwrap_err();
     assert!(error.message().contains("malformed"), "{error}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_too_long_fails_its_call_at_once() {
+    let limits = Limits {
+        max_message_bytes: 1 << 10,
+        ..Limits::default()
+    };
+    let (session, mut peer) = server_of(Client::new("test", "1.0.0").limits(limits)).await;
+    let long = "x".repeat(1 << 20);
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{{"long":"{long}"}}}}"#);
+    let error = ping_answered(&session, &mut peer, answer.as_bytes()).await;
+    let error = error.unwrap_err();
+    assert!(error.is_limit(), "{error}");
+    assert!(error.message().contains("1024 bytes"), "{error}");
+    let whole = br#"{"jsonrpc":"2.0","id":ID,"result":{}}"#;
+    ping_answered(&session, &mut peer, whole).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_answer_fails_no_call() {
+    let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
+    let pinging = tokio::spawn({
+        let session = session.clone();
+        async move { session.ping().await }
+    });
+    let id = peer.receive().await.unwrap()["id"].to_string();
+    let log = r#"{"level":"info","id":ID,"msg":"listening"}"#.replace("ID", &id);
+    peer.send_line(log).await.unwrap();
+    let by_position = r#"{"jsonrpc":"2.0","id":ID,"method":"sampling/createMessage","params":[]}"#;
+    peer.send_line(by_position.replace("ID", &id))
+        .await
+        .unwrap();
+    // The server asked, by an id of its own, and is told.
+    let refused = peer.receive().await.unwrap();
+    assert_eq!(
+        (refused["id"].to_string(), &refused["error"]["code"]),
+        (id.clone(), &json!(-32600))
+    );
+    let pong = r#"{"jsonrpc":"2.0","id":ID,"result":{}}"#.replace("ID", &id);
+    peer.send_line(pong).await.unwrap();
+    pinging.await.unwrap().unwrap();
+}

@@ -146,7 +146,7 @@ impl ReadHalf for SseReader {
         };
         self.current = post;
         Ok(Some(if self.current.len() > self.max_message_bytes {
-            Frame::TooLong
+            Frame::TooLong { beginning: b"" }
         } else {
             Frame::Message(&self.current)
         }))
