@@ -123,7 +123,7 @@ impl<R: ReadHalf> ReadHalf for LoggingReader<R> {
         match &frame {
             Some(Frame::Message(message)) => self.log.message("<-", message),
             Some(Frame::TooLong { .. }) => {
-                self.log.line("<- (a message beyond the limit, skipped)")
+                self.log.line("<- (a message beyond the limit, skipped)");
             }
             Some(Frame::Failed { id, error }) => {
                 self.log.line(&format!("<- (request {id} failed: {error})"));

@@ -25,6 +25,9 @@ use crate::{
 
 /// Opens the stream of a session, or resumes one.
 pub(super) async fn get(asked: Asked) -> Response<ResponseBody> {
+    if let Err(refusal) = asked.has_sessions() {
+        return refusal.response(None);
+    }
     if !asked.names_session() {
         return Refusal::no_stream().response(None);
     }
@@ -87,6 +90,9 @@ pub(super) async fn get(asked: Asked) -> Response<ResponseBody> {
 
 /// Ends a session.
 pub(super) async fn delete(asked: Asked) -> Response<ResponseBody> {
+    if let Err(refusal) = asked.has_sessions() {
+        return refusal.response(None);
+    }
     if !asked.names_session() {
         let why = Error::invalid_request("DELETE ends the session that Mcp-Session-Id names");
         return answer::refuse(StatusCode::BAD_REQUEST, None, &why);

@@ -115,6 +115,11 @@ pub(super) struct Asked {
 }
 
 impl Asked {
+    /// Whether there are sessions for whom it says that it is.
+    pub(super) fn has_sessions(&self) -> Result<(), ladder::Refusal> {
+        ladder::session(&self.server.features(), &self.parts.headers)
+    }
+
     /// Whether it names a session, be there one or not.
     pub(super) fn names_session(&self) -> bool {
         self.parts.headers.contains_key(SESSION_ID)
@@ -142,9 +147,12 @@ fn is_2024<B>(request: &Request<B>) -> bool {
     match *request.method() {
         Method::GET => {
             let version = headers.get(PROTOCOL_VERSION);
-            let version = version.and_then(|version| version.to_str().ok()?.parse().ok());
+            let is_legacy = |version: &HeaderValue| {
+                let revision = version.to_str().unwrap_or_default().parse();
+                revision.is_ok_and(|revision: Revision| !revision.is_modern())
+            };
             !headers.contains_key(SESSION_ID)
-                && !version.is_some_and(Revision::is_modern)
+                && version.is_none_or(is_legacy)
                 && ladder::accepts(headers, "text", "event-stream")
         }
         Method::POST => is_message(request.uri().query()),

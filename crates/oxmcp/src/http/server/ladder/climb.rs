@@ -4,14 +4,15 @@ use http::{HeaderMap, request::Parts};
 
 use super::{
     guard::Policy,
-    message::{Admitted, Message, Served, batched},
-    mirrored::tool,
+    message::{Admitted, Message, Served, batched, legacy},
+    mirrored::{self, tool},
     refusal::{Fault, Refusal},
     rungs::{Check, RUNGS, Rung},
 };
 use crate::{
     Revision,
     extension::Extensions,
+    http::names::PROTOCOL_VERSION,
     json::Cursor,
     jsonrpc::{Envelope, Params},
     protocol::{Method, RequestParams, method::CallTool},
@@ -71,6 +72,20 @@ pub(in crate::http::server) fn message(
     Ok(message.admitted())
 }
 
+/// Whether a session may be listened to, or ended.
+///
+/// # Errors
+/// How it is refused: where the server has no sessions, or another revision is named than those that it serves.
+pub(in crate::http::server) fn session(
+    features: &Features,
+    headers: &HeaderMap,
+) -> Result<(), Refusal> {
+    if features.revisions.iter().all(|it| it.is_modern()) {
+        return Err(Refusal::no_sessions());
+    }
+    legacy(&features.revisions, headers)
+}
+
 /// Whether an array of messages may be taken, which it is in sessions of 2025-03-26: that is the session's to see. Elements
 /// that are no messages are, too.
 ///
@@ -81,6 +96,10 @@ pub(in crate::http::server) fn batch(headers: &HeaderMap, body: &[u8]) -> Result
         revisions: &Revision::ALL,
         extensions: &Extensions::default(),
     };
+    let version = mirrored::text(headers, &PROTOCOL_VERSION);
+    if version.is_some_and(|name| name.parse::<Revision>().is_err()) {
+        legacy(served.revisions, headers)?;
+    }
     let mut verdict = Ok(());
     let text = str::from_utf8(body).unwrap_or_default();
     let mut cursor = Cursor::new(text);

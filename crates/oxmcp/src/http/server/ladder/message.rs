@@ -6,8 +6,8 @@ use http::{HeaderMap, HeaderName};
 
 use super::{
     mirrored::{is_repeated, text},
-    refusal::Fault,
-    rungs::Verdict,
+    refusal::{Fault, Refusal},
+    rungs::{Rung, Verdict},
 };
 use crate::{
     Error, Revision,
@@ -76,6 +76,31 @@ pub(super) struct Message<'m> {
     header: Header,
 }
 
+impl Header {
+    fn of(headers: &HeaderMap) -> Self {
+        text(headers, &PROTOCOL_VERSION).map_or(Self::Absent, |name| {
+            let known = name.parse();
+            known.map_or_else(|_| Self::Unknown(name.into_owned()), Self::Known)
+        })
+    }
+}
+
+/// Whether the header, where no single message says it too, names a legacy revision of these, if it names any.
+///
+/// # Errors
+/// How that is refused.
+pub(super) fn legacy(served: &[Revision], headers: &HeaderMap) -> Result<(), Refusal> {
+    let unserved = match Header::of(headers) {
+        Header::Absent => return Ok(()),
+        Header::Known(it) if it.is_modern() => return Err(Refusal::no_sessions()),
+        Header::Known(it) if served.contains(&it) => return Ok(()),
+        Header::Known(it) => it.as_str().to_owned(),
+        Header::Unknown(name) => name,
+    };
+    let fault = unsupported_version(served, &unserved).into();
+    Err(Refusal::new(Rung::Version, fault))
+}
+
 impl<'m> Message<'m> {
     pub(super) fn new(
         served: &'m Served<'m>,
@@ -87,17 +112,13 @@ impl<'m> Message<'m> {
             Envelope::Notification(it) => (Kind::Notification, &*it.method, it.params),
             Envelope::Response(_) => (Kind::Response, "", None),
         };
-        let header = text(headers, &PROTOCOL_VERSION).map_or(Header::Absent, |name| {
-            let known = name.parse();
-            known.map_or_else(|_| Header::Unknown(name.into_owned()), Header::Known)
-        });
         Self {
             served,
             headers,
             method,
             params: params.unwrap_or(&RequestParams::UNREAD),
             kind,
-            header,
+            header: Header::of(headers),
         }
     }
 

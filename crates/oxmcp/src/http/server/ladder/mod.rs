@@ -15,7 +15,7 @@ mod rungs;
 mod tests;
 
 pub(super) use climb::guard;
-pub(super) use climb::{batch, head, message};
+pub(super) use climb::{batch, head, message, session};
 pub(super) use guard::Policy;
 pub(super) use media::{accepts, is_json};
 pub(super) use message::Admitted;

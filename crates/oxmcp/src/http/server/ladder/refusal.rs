@@ -89,6 +89,14 @@ impl Refusal {
         Self::new(Rung::Verb, fault.with_allow("POST"))
     }
 
+    /// Modern revisions have nothing but POST.
+    pub(in crate::http::server) fn no_sessions() -> Self {
+        let fault = Fault::from(
+            "there are no sessions here: every request stands for itself, and is sent by POST",
+        );
+        Self::new(Rung::Verb, fault.with_allow("POST"))
+    }
+
     /// The body is no message. The id, where it could be read, is the caller's to echo.
     pub(in crate::http::server) fn malformed(malformed: &Malformed) -> Self {
         let rung = match malformed.error.code {

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use oxmcp::{Server, file_resources};
+use oxmcp::{Revision, Server, file_resources, http::StreamableHttp};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
 use super::{
     legacy::endpoint,
-    peer::{Events, LEGACY, Session},
+    peer::{Events, LEGACY, Session, builder, header, send},
 };
 use crate::support::{calculator, request};
 
@@ -72,4 +72,44 @@ async fn o6_a_client_without_a_stream_is_asked_for_its_roots_where_it_reads_a_fi
     // They are remembered.
     let again = session.call(8, "resources/read", json!({"uri": "t://nowhere"}));
     assert_eq!(super::peer::json(again.await).await["id"], 8);
+}
+
+#[tokio::test]
+async fn streams_and_ends_of_sessions_are_for_revisions_that_have_them() {
+    let session = Session::open(&endpoint(&calculator())).await;
+    let status =
+        async |endpoint: &StreamableHttp, method: &str, version: &str, id: Option<&str>| {
+            let mut builder = builder(method);
+            if !version.is_empty() {
+                builder = builder.header("mcp-protocol-version", version);
+            }
+            if let Some(id) = id {
+                builder = builder.header("mcp-session-id", id);
+            }
+            let response = send(endpoint, builder, "").await;
+            let allow = header(response.headers(), "allow").to_owned();
+            (response.status().as_u16(), allow)
+        };
+    let (bad, gone) = ((400, String::new()), (405, "POST".to_owned()));
+    for method in ["GET", "DELETE"] {
+        let of = |version| status(&session.endpoint, method, version, Some(&session.id));
+        assert_eq!(of("nonsense").await, bad, "{method}");
+        assert_eq!(of("2026-07-28").await, gone, "{method}");
+        let modern = calculator().revisions([Revision::V2026_07_28]);
+        let modern = endpoint(&modern);
+        for (version, id) in [("", None), ("", Some("x")), ("2026-07-28", None)] {
+            assert_eq!(status(&modern, method, version, id).await, gone, "{method}");
+        }
+    }
+    let nonsense = status(&session.endpoint, "GET", "nonsense", None).await;
+    assert_eq!(nonsense, bad);
+    assert!(is_alive(&session, 1).await, "nobody has ended it");
+    let batch = builder("POST")
+        .header("mcp-session-id", &session.id)
+        .header("mcp-protocol-version", "nonsense");
+    let ping = json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]);
+    let response = send(&session.endpoint, batch, ping.to_string()).await;
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    let answer = super::peer::json(response).await;
+    assert_eq!(answer["error"]["code"], -32022, "{answer}");
 }
