@@ -64,6 +64,12 @@ pub(super) fn refuse(
     error(status, id, &ErrorObject::from(why))
 }
 
+/// The endpoint is being closed.
+pub(super) fn closing() -> Response<ResponseBody> {
+    let why = Error::internal("the endpoint is being closed; try another time");
+    refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why)
+}
+
 /// Events.
 pub(super) fn events(body: ResponseBody) -> Response<ResponseBody> {
     let mut response = with_status(body, StatusCode::OK);

@@ -1,6 +1,6 @@
 //! Answering a modern request: on the request's own path, without anything that outlives it.
 
-use std::{mem, sync::Arc};
+use std::{mem, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -14,12 +14,12 @@ use crate::{
     ErrorCode,
     http::server::{
         ResponseBody, answer,
-        endpoint::State,
+        endpoint::{State, StreamableHttp},
         events::{COMMENT, KEEP_ALIVE, encode, is_alone},
         open::Entered,
     },
     server::ServerPeer,
-    session::{Connection, Reply},
+    session::{Connection, Reply, after},
 };
 
 /// A request that is being answered. Dropped before it is, as it is when the client is gone, it is cancelled.
@@ -29,7 +29,9 @@ pub(super) struct Exchange {
     endpoint: Arc<State>,
     /// What has to be sent.
     buffer: Vec<u8>,
-    is_draining: bool,
+    /// How long it may go on once the endpoint is being closed, and until when that is.
+    drain: Duration,
+    cut_at: Option<Instant>,
     is_over: bool,
     _open: Entered,
 }
@@ -39,16 +41,18 @@ impl Exchange {
     pub(super) fn new(
         connection: Arc<Connection>,
         peer: Arc<ServerPeer>,
-        endpoint: &Arc<State>,
+        endpoint: &StreamableHttp,
     ) -> Self {
+        let state = &endpoint.state;
         Self {
             connection,
             peer,
-            endpoint: Arc::clone(endpoint),
+            endpoint: Arc::clone(state),
             buffer: Vec::new(),
-            is_draining: false,
+            drain: endpoint.settings.limits.drain,
+            cut_at: None,
             is_over: false,
-            _open: endpoint.open.enter(),
+            _open: state.open.enter(),
         }
     }
 
@@ -64,6 +68,9 @@ impl Exchange {
         self.is_over = self.is_over || self.next().await == Some(Reply::Last);
         if self.is_over && is_alone(&self.buffer) {
             return answer::json(self.status(), mem::take(&mut self.buffer));
+        }
+        if self.is_over && self.buffer.is_empty() && self.cut_at.is_some() {
+            return answer::closing();
         }
         answer::events(ResponseBody::stream(stream::unfold(
             self,
@@ -85,9 +92,13 @@ impl Exchange {
                     Reply::Part(_) => {}
                     reply => return Some(reply),
                 },
-                () = self.endpoint.closing.wait(), if !self.is_draining => {
-                    self.is_draining = true;
+                () = self.endpoint.closing.wait(), if self.cut_at.is_none() => {
+                    self.cut_at = Some(after(Instant::now(), self.drain));
                     self.connection.in_flight().drain();
+                }
+                () = sleep_until(self.cut_at.unwrap_or(until)), if self.cut_at.is_some() => {
+                    self.connection.abandon();
+                    return Some(Reply::Last);
                 }
                 () = sleep_until(until) => return None,
             }

@@ -69,8 +69,7 @@ impl StreamableHttp {
             return Ok(refusal.response(None));
         }
         if self.state.closing.is_set() {
-            let why = Error::internal("the endpoint is being closed; try another time");
-            return Ok(answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why));
+            return Ok(answer::closing());
         }
         let session = match find(&self, &parts) {
             Some(session) => Some(session),
@@ -91,6 +90,8 @@ impl StreamableHttp {
             Method::GET => Box::pin(get::get(asked)).await,
             Method::DELETE => Box::pin(get::delete(asked)).await,
             _ => match body::read(body, limit).await {
+                // A body may take long, and what is begun now would not be waited for.
+                Ok(_) if asked.endpoint.state.closing.is_set() => answer::closing(),
                 Ok(body) => post::post(asked, body).await,
                 Err(response) => *response,
             },

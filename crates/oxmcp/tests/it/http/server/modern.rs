@@ -1,14 +1,21 @@
 //! Modern requests: each answered on its own.
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use http::{StatusCode, Version};
+use http_body::Frame;
+use http_body_util::StreamBody;
 use oxmcp::{
-    ErrorCode, RequestContext, Server, Tool, ToolError,
+    ErrorCode, Limits, RequestContext, Server, Tool, ToolError,
     http::{Principal, StreamableHttp},
 };
 use serde_json::json;
-use tokio::sync::Notify;
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
+use tower::ServiceExt;
 
 use super::peer::{Events, call_modern, header, json, modern_builder, send};
 use crate::support::{calculator, modern};
@@ -135,6 +142,58 @@ async fn e2_closing_the_endpoint_ends_its_subscriptions_with_their_result() {
     assert_eq!(rest[0].data["result"]["resultType"], "complete");
     let refused = call_modern(&endpoint, "tools/list", json!({})).await;
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn e2_what_still_runs_when_the_endpoint_is_closed_is_cancelled_in_time() {
+    let stopped = Arc::new(Notify::new());
+    let stops = Arc::clone(&stopped);
+    let stuck = Tool::new("stuck", "Wait for the end", move |cx: RequestContext| {
+        let stops = Arc::clone(&stops);
+        async move {
+            cx.cancelled().await;
+            stops.notify_one();
+        }
+    });
+    let limits = Limits {
+        drain: Duration::from_secs(3),
+        ..Limits::default()
+    };
+    let endpoint = endpoint(&calculator().tool(stuck).tool(slow(&Arc::default()))).limits(limits);
+    let call = |name: &str| {
+        call_modern(
+            &endpoint,
+            "tools/call",
+            json!({"name": name, "arguments": {}}),
+        )
+    };
+    // One whose stream was begun, and one of which nothing was said yet.
+    let begun = Events::of(call("slow").await);
+    let start = Instant::now();
+    let close = async {
+        tokio::task::yield_now().await;
+        endpoint.close().await;
+    };
+    let (cut, rest, ()) = tokio::join!(call("stuck"), begun.rest(), close);
+    assert_eq!(cut.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(rest.is_empty(), "{rest:?}");
+    stopped.notified().await;
+    assert_eq!(start.elapsed().as_secs(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn e2_a_body_that_comes_when_the_endpoint_is_closed_begins_nothing() {
+    let endpoint = endpoint(&calculator());
+    let message = modern(1, "tools/list", json!({}));
+    let text = message.to_string();
+    let late = async move {
+        sleep(Duration::from_secs(10)).await;
+        Ok::<_, Infallible>(Frame::data(Bytes::from(text)))
+    };
+    let body = StreamBody::new(futures_util::stream::once(Box::pin(late)));
+    let request = modern_builder(&message).body(body).unwrap();
+    let (response, ()) = tokio::join!(endpoint.clone().oneshot(request), endpoint.close());
+    assert_eq!(response.unwrap().status(), StatusCode::SERVICE_UNAVAILABLE);
 }
 
 #[tokio::test]
