@@ -44,7 +44,12 @@ impl Connection {
     ) -> Result<Box<str>> {
         match self.role().outgoing() {
             None => {
-                let encode = |out: &mut Vec<u8>| serde_json::to_writer(out, &params);
+                // A user's code must not run under the outbox's lock: it may well log.
+                let params = serde_json::to_vec(&params).map_err(not_json)?;
+                let encode = |out: &mut Vec<u8>| {
+                    out.extend_from_slice(&params);
+                    Ok(())
+                };
                 let answer = self.exchange(method, &encode, &mut options).await;
                 answer.map(|result| result.json)
             }
@@ -111,8 +116,14 @@ impl Connection {
         method: &str,
         params: &(impl Serialize + ?Sized),
     ) -> Result<()> {
+        // As above.
+        let mut message = Vec::new();
+        write_notification(&mut message, method, params).map_err(not_json)?;
         self.outbox.ready().await;
-        self.notify_raw(|out| write_notification(out, method, params))
+        self.notify_raw(|out| {
+            out.extend_from_slice(&message);
+            Ok(())
+        })
     }
 
     /// Whether a call with these options needs nothing but to be sent, and can be at once. See [`PlainCall`].

@@ -165,6 +165,9 @@ pub(in crate::server) fn read_resource(call: Call<'_>) -> Result<Served> {
     let Params { uri } = call.read(method::ReadResource::NAME)?;
     let (reader, captures) = if let Some(resource) = features.resources.get(&uri, &call.cx) {
         (&resource.reader, Vec::new())
+    } else if features.resources.contains(&uri) {
+        // It is not for this caller, nor is it by way of a template that its URI fits.
+        return Err(Error::resource_not_found(&uri));
     } else {
         let found = features.routes.find(&uri, &call.cx);
         let (template, captures) = found.ok_or_else(|| Error::resource_not_found(&uri))?;

@@ -164,8 +164,11 @@ async fn what_a_caller_does_not_see_does_not_exist() {
         assert_eq!(templates.len(), 1, "{list}");
         let mine = read(&server, revision, URI).await;
         assert_eq!(mine["result"]["contents"][0]["text"], "mine");
+        // Nor is it read by way of a template that its URI fits.
         let others = read(&server, revision, "app://others").await;
-        assert_eq!(others["result"]["contents"][0]["text"], "rest");
+        assert!(others["error"].is_object(), "{others}");
+        let rest = read(&server, revision, "app://more").await;
+        assert_eq!(rest["result"]["contents"][0]["text"], "rest");
     }
 }
 
