@@ -27,8 +27,9 @@ pub struct Limits {
     /// with an error that says so. They do not count as requests in flight. Default: 1024, since some clients open one
     /// for each resource that they watch; each costs a few hundred bytes.
     pub max_subscriptions: usize,
-    /// How many streams an HTTP endpoint keeps open at once: those that clients of sessions get by GET, and subscriptions.
-    /// One more is refused with 503. Default: 10 000, at some 15 KiB each with its connection.
+    /// How many streams an HTTP endpoint keeps open at once that clients of sessions get by GET, where one more is refused
+    /// with 503; and as a limit of the [server](crate::Server::limits), how many subscriptions of modern clients over HTTP it
+    /// keeps, where one more gets an error that says so. Default: 10 000, at some 15 KiB each with its connection.
     pub max_http_streams: usize,
     /// How many sessions an HTTP endpoint keeps at once; one more is refused with 503. Default: 10 000, at some 15 KiB each
     /// with its connection.
@@ -40,11 +41,12 @@ pub struct Limits {
     /// can reach the URL can send one.
     pub max_http_body_bytes: usize,
     /// How many resources the peer may watch at once, in all its subscriptions together, those by `resources/subscribe`
-    /// included; more are refused with an error that says so. Each key of an extension in a filter counts as one. Default:
-    /// 10 000, more files than most projects have.
+    /// included; more are refused with an error that says so. Each key of an extension in a filter counts as one. Modern
+    /// requests over HTTP have nothing in common, so that there it is for each subscription. Default: 10 000, more files than
+    /// most projects have.
     pub max_watched_uris: usize,
-    /// How many bytes their URIs may have together, with what the filters say under the keys of extensions. Default: 1 MiB,
-    /// a hundred for each.
+    /// How many bytes their URIs may have together, with what the filters say under the keys of extensions, and what the
+    /// requests say beside them beyond 4 KiB. Default: 1 MiB, a hundred for each.
     pub max_watched_uri_bytes: usize,
     /// How many bytes may wait to be written before callers wait and requests of the peer are no longer begun. Twice
     /// as much of requests is then still read, so that two peers that are both full read each other's answers. What

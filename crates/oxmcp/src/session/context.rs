@@ -142,6 +142,15 @@ impl RequestContext {
         self.parts.connection.origin().is_alone
     }
 
+    /// How many bytes of the peer are kept with it, roughly.
+    pub(crate) fn bytes_kept(&self) -> usize {
+        let id = match &self.parts.id {
+            Some(RequestId::String(id)) => id.len(),
+            _ => 0,
+        };
+        id + self.parts.meta.as_ref().map_or(0, |meta| meta.len())
+    }
+
     /// The revision in which this request is served.
     #[must_use]
     pub fn revision(&self) -> Revision {

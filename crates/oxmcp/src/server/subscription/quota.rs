@@ -1,6 +1,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::{Error, Limits, Result, protocol::SubscriptionFilter};
+use crate::{Error, Limits, Result, protocol::SubscriptionFilter, session::RequestContext};
+
+/// What a request may say of itself and its sender without its being counted, in bytes: several times what clients do say.
+const USUALLY_SAID: usize = 4 << 10;
 
 /// How much a client watches over one connection, in whichever way it asked for it.
 #[derive(Debug, Default)]
@@ -13,19 +16,23 @@ struct Used {
 }
 
 impl Quota {
-    /// Takes room for all that a filter watches: resources, and what is kept for extensions.
+    /// Takes room for all that a subscription keeps: the resources that its filter watches, what is there for extensions, and
+    /// what its request said beside it.
     ///
     /// # Errors
     /// Where there is none.
     pub(super) fn take_all(
         self: &Arc<Self>,
         filter: &SubscriptionFilter,
+        cx: &RequestContext,
         limits: &Limits,
     ) -> Result<Taken> {
+        let beside = cx.bytes_kept().saturating_sub(USUALLY_SAID);
+        let beside = (beside > 0).then_some(beside);
         let uris = filter.resource_subscriptions.iter().map(String::len);
         let others = filter.other.iter();
         let others = others.map(|(key, value)| key.len() + value.to_string().len());
-        self.take(uris.chain(others), limits)
+        self.take(uris.chain(others).chain(beside), limits)
     }
 
     /// Takes room for things of these lengths.

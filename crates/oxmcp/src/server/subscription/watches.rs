@@ -39,7 +39,7 @@ impl Watches {
         filter: &mut SubscriptionFilter,
     ) -> Result<Self> {
         let limits = &session.connection().limits;
-        let room = session.peer().quota().take_all(filter, limits)?;
+        let room = session.peer().quota().take_all(filter, cx, limits)?;
         let mut wanted = std::mem::take(&mut filter.resource_subscriptions);
         // Each is held against the templates, so this comes when it is known that they are not too many.
         {

@@ -245,6 +245,22 @@ async fn what_is_too_much_is_refused_before_each_of_it_is_looked_at() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_a_subscription_says_of_itself_is_kept_and_counts() {
+    let limits = Limits {
+        max_watched_uri_bytes: 1 << 10,
+        ..Limits::default()
+    };
+    let mut peer = open(&server().limits(limits), Revision::LATEST).await;
+    let filter = || json!({"notifications": {"toolsListChanged": true}});
+    for (id, length, is_refused) in [(1, 4 << 10, false), (2, 6 << 10, true)] {
+        let mut listen = modern(id, "subscriptions/listen", filter());
+        listen["params"]["_meta"]["com.example/x"] = json!("x".repeat(length));
+        let answer = peer.ask(listen).await.unwrap();
+        assert_eq!(answer["error"].is_object(), is_refused, "{answer}");
+    }
+}
+
 #[tokio::test]
 async fn resources_may_be_updated_by_a_thread_that_knows_no_runtime() {
     let server = server();
