@@ -120,7 +120,9 @@ fn join(out: &mut Vec<u8>, open: usize, meta_end: usize) {
     if meta_end == open {
         return;
     }
-    if out.get(meta_end..) == Some(b"{}") {
+    // Params that came as text may have white space between their braces.
+    let inner = out.get(meta_end + 1..).unwrap_or_default();
+    if inner.trim_ascii() == b"}" {
         out.truncate(meta_end);
         out.push(b'}');
     } else if let Some(brace) = out.get_mut(meta_end) {
@@ -180,4 +182,37 @@ fn finish(out: &mut Vec<u8>, start: usize) {
         }
     }
     out.extend_from_slice(b"}\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    #[test]
+    fn metadata_goes_before_whatever_params_there_are() {
+        let table = [
+            ("{}", r#"{"_meta":{"a":1}}"#),
+            ("{ }", r#"{"_meta":{"a":1}}"#),
+            ("{\t\r\n}", r#"{"_meta":{"a":1}}"#),
+            (r#"{ "b": 2 }"#, r#"{"_meta":{"a":1}, "b": 2 }"#),
+            (r#"{"b":{ }}"#, r#"{"_meta":{"a":1},"b":{ }}"#),
+        ];
+        for (params, expected) in table {
+            let params = RawValue::from_string(params.to_owned()).unwrap();
+            let extra = ExtraMeta {
+                envelope: Some(r#""a":1"#),
+                progress: false,
+                meta: None,
+            };
+            let mut out = Vec::new();
+            let encode = |out: &mut Vec<u8>| serde_json::to_writer(out, &params);
+            write_request(&mut out, 7, "m", encode, extra).unwrap();
+            let sent = String::from_utf8(out).unwrap();
+            let whole = r#"{"jsonrpc":"2.0","id":7,"method":"m","params":"#;
+            assert_eq!(sent, format!("{whole}{expected}}}\n"));
+            assert!(serde_json::from_str::<Value>(&sent).is_ok(), "{sent}");
+        }
+    }
 }
