@@ -65,7 +65,7 @@ pub struct Limits {
     /// longer is not sent, and one that is longer is refused. Default: 64 KiB, since it travels twice a round.
     pub max_request_state: usize,
     /// How many bytes a client keeps in mind of what a server's tools want repeated in the headers of their calls: the names
-    /// of the tools, of the headers and of the parameters. Beyond it the tool that was listed longest ago is forgotten; a
+    /// of the tools, of the headers and of the parameters, and some hundred for each. Beyond it the tool that was listed longest ago is forgotten; a
     /// call of it then takes another look at the list. Default: 1 MiB, which is enough for thousands of tools.
     pub max_mirrored_bytes: usize,
     /// How many messages a batch may hold (2025-03-26 only). Default: 128.

@@ -19,9 +19,13 @@ use crate::{
     Error, ErrorCode, Result,
     client::{ClientSession, cache::CacheMode, ready::Ready},
     protocol::{ListToolsResult, Method, Payload, Tool},
+    schema::quote_text,
     session::{CallResult, after},
     transport::Mirror,
 };
+
+/// How many tools of a page are named in the log.
+const MAX_TOLD: usize = 8;
 
 /// What a session does for its transport's mirror, where there is one.
 #[derive(Debug)]
@@ -59,21 +63,31 @@ impl Mirrored {
             return;
         };
         let result: &mut dyn Any = result;
-        if let Some(page) = result.downcast_mut::<ListToolsResult>() {
-            page.tools.retain(|tool| is_sound(mirror, tool));
+        let Some(page) = result.downcast_mut::<ListToolsResult>() else {
+            return;
+        };
+        let mut left_out = 0_usize;
+        page.tools.retain(|tool| {
+            let Err(unsound) = mirror.learn(tool) else {
+                return true;
+            };
+            if unsound.is_new {
+                left_out += 1;
+                if left_out <= MAX_TOLD {
+                    tell(tool, &unsound.why);
+                }
+            }
+            false
+        });
+        if let Some(more @ 1..) = left_out.checked_sub(MAX_TOLD) {
+            tracing::warn!(more, "more tools are left out of the list for that");
         }
     }
 }
 
-fn is_sound(mirror: &Mirror, tool: &Tool) -> bool {
-    let Err(unsound) = mirror.learn(tool) else {
-        return true;
-    };
-    if unsound.is_new {
-        let (tool, why) = (&tool.name, unsound.why);
-        tracing::warn!(?tool, %why, "a tool is left out of the list, because its x-mcp-header is wrong");
-    }
-    false
+fn tell(tool: &Tool, why: &str) {
+    let name = quote_text(&tool.name);
+    tracing::warn!(%name, ?why, "a tool is left out of the list, because its x-mcp-header is wrong");
 }
 
 impl<P: Payload> Ready<P> {
@@ -132,7 +146,7 @@ async fn list_anew(session: &ClientSession, name: &str, listed: u64) -> bool {
     mirrored.listed.fetch_add(1, Ordering::Relaxed);
     // Where there are more tools than are remembered, it is this one that counts.
     let tool = tools.iter().find(|tool| tool.name == name);
-    tool.is_some_and(|tool| is_sound(mirror, tool)) && (before || mirror.knows(name))
+    tool.is_some_and(|tool| mirror.learn(tool).is_ok()) && (before || mirror.knows(name))
 }
 
 async fn cancelled(token: Option<CancellationToken>) {

@@ -2,8 +2,9 @@
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt,
+    mem::size_of,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -48,7 +49,9 @@ struct Book {
     /// The headers that extensions add.
     extensions: Vec<ExtensionHeader>,
     /// The tools that want arguments repeated, and those that want it wrongly.
-    tools: HashMap<Box<str>, Entry>,
+    tools: HashMap<Arc<str>, Entry>,
+    /// Their names, by when they were learned.
+    order: BTreeMap<u64, Arc<str>>,
     /// How many bytes all of them take, and may take.
     bytes: usize,
     max_bytes: usize,
@@ -61,6 +64,9 @@ struct ExtensionHeader {
     member: String,
     header: String,
 }
+
+/// What it takes to remember a tool of which nothing is to be remembered, with the room that maps leave empty.
+const ENTRY: usize = 2 * (size_of::<Entry>() + 3 * size_of::<Arc<str>>());
 
 struct Entry {
     /// `None` where what the tool wants cannot be done.
@@ -171,17 +177,17 @@ impl Mirror {
     /// # Errors
     /// Why it cannot be done, so that the tool must not be listed.
     pub(crate) fn learn(&self, tool: &Tool) -> Result<(), Unsound> {
-        let headers = ParamHeaders::of(Text::from(&*tool.input_schema));
-        let size = tool.name.len() + headers.as_ref().map_or(0, ParamHeaders::size);
-        let mut book = self.lock();
+        let max_bytes = self.lock().max_bytes;
+        let bare = ENTRY + tool.name.len();
+        let headers = ParamHeaders::of(Text::from(&*tool.input_schema), max_bytes);
+        let size = bare + headers.as_ref().map_or(0, ParamHeaders::size);
         let headers = headers.and_then(|headers| {
-            if size > book.max_bytes {
-                return Err(
-                    "it wants more repeated than `Limits::max_mirrored_bytes` allows".into(),
-                );
+            if size > max_bytes && !headers.is_empty() {
+                return Err(ParamHeaders::TOO_MUCH.to_owned());
             }
             Ok(headers)
         });
+        let mut book = self.lock();
         let before = book.remove(&tool.name);
         match headers {
             Ok(headers) if headers.is_empty() => Ok(()),
@@ -190,7 +196,7 @@ impl Mirror {
                 Ok(())
             }
             Err(why) => {
-                book.insert(&tool.name, None, tool.name.len());
+                book.insert(&tool.name, None, bare);
                 let is_new = before.is_none_or(|entry| entry.headers.is_some());
                 Err(Unsound { why, is_new })
             }
@@ -224,14 +230,17 @@ impl Book {
     }
 
     fn insert(&mut self, tool: &str, headers: Option<ParamHeaders>, size: usize) {
+        if size > self.max_bytes {
+            // Nothing is forgotten for what has no room all the same.
+            return;
+        }
         while self.bytes + size > self.max_bytes {
-            let oldest = self.tools.iter().min_by_key(|(_, entry)| entry.learned);
-            let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
-                // There is no room at all.
+            let Some((_, oldest)) = self.order.pop_first() else {
                 return;
             };
             self.remove(&oldest);
         }
+        let tool: Arc<str> = tool.into();
         self.learned += 1;
         self.bytes += size;
         let entry = Entry {
@@ -239,11 +248,13 @@ impl Book {
             learned: self.learned,
             size,
         };
-        self.tools.insert(tool.into(), entry);
+        self.order.insert(self.learned, Arc::clone(&tool));
+        self.tools.insert(tool, entry);
     }
 
     fn remove(&mut self, tool: &str) -> Option<Entry> {
         let entry = self.tools.remove(tool)?;
+        self.order.remove(&entry.learned);
         self.bytes -= entry.size;
         Some(entry)
     }
@@ -272,5 +283,51 @@ impl fmt::Debug for Mirror {
         f.debug_struct("Mirror")
             .field("tools", &tools)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, value::to_raw_value};
+
+    use super::*;
+
+    fn mirror(max_bytes: usize) -> Mirror {
+        let mirror = Mirror::new();
+        mirror.begin(max_bytes, Vec::new());
+        mirror
+    }
+
+    fn tool(name: &str, schema: &serde_json::Value) -> Tool {
+        let raw = to_raw_value(&json!({"name": name, "inputSchema": schema})).unwrap();
+        serde_json::from_str(raw.get()).unwrap()
+    }
+
+    /// That each that comes looks at all that are there would be seen.
+    #[test]
+    fn a_great_many_wrong_tools_are_forgotten_one_by_one() {
+        let mirror = mirror(16 << 20);
+        let mut tool = tool("", &json!({"x-mcp-header": ""}));
+        for index in 0..250_000 {
+            tool.name = index.to_string();
+            assert!(mirror.learn(&tool).is_err());
+        }
+        let book = mirror.lock();
+        let sizes = book.tools.values().map(|entry| entry.size);
+        assert_eq!(book.bytes, sizes.sum::<usize>());
+        assert!(book.bytes <= book.max_bytes);
+        assert_eq!(book.order.len(), book.tools.len());
+        // A name takes more than its letters.
+        assert!(book.tools.len() < 16 << 20 >> 6);
+        assert!(book.tools.contains_key("249999") && !book.tools.contains_key("0"));
+    }
+
+    #[test]
+    fn nothing_is_forgotten_for_what_has_no_room() {
+        let mirror = mirror(1000);
+        let repeats = json!({"properties": {"a": {"type": "string", "x-mcp-header": "A"}}});
+        assert!(mirror.learn(&tool("kept", &repeats)).is_ok());
+        assert!(mirror.learn(&tool(&"n".repeat(2000), &repeats)).is_err());
+        assert!(mirror.knows("kept"));
     }
 }

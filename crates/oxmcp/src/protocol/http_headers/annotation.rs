@@ -2,10 +2,17 @@
 //!
 //! See [schema extension](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#schema-extension).
 
+use std::{collections::HashSet, mem::size_of};
+
 use crate::json::Text;
 
 /// The member of a property's schema that names its header.
 const ANNOTATION: &str = "x-mcp-header";
+
+/// Why a tool that asks for too much cannot be used.
+pub(super) const TOO_MUCH: &str = "it wants more repeated than `Limits::max_mirrored_bytes` allows";
+/// How many characters of a pointer are told.
+const MAX_POINTER: usize = 200;
 
 /// Keywords that hold one schema.
 const ONE: &[&str] = &[
@@ -42,11 +49,20 @@ pub(super) struct Found {
     pub(super) name: String,
 }
 
-/// All annotations of a schema.
+/// How many bytes it takes to keep a property with a header in mind: what it is made of, and the names on its way.
+pub(super) fn size(path: &[Box<str>], name: &str) -> usize {
+    let way = path
+        .iter()
+        .map(|name| name.len() + size_of::<Box<str>>())
+        .sum::<usize>();
+    size_of::<Found>() + name.len() + way
+}
+
+/// All annotations of a schema, which may take so many bytes together.
 ///
 /// # Errors
-/// Why one is not allowed, with a pointer to its schema.
-pub(super) fn find(schema: Text<'_>) -> Result<Vec<Found>, String> {
+/// Why one is not allowed, with a pointer to its schema; or that they take more.
+pub(super) fn find(schema: Text<'_>, max_bytes: usize) -> Result<Vec<Found>, String> {
     let text = schema.get();
     // Few schemas have one; in a name that is escaped it could hide.
     if !text.contains(ANNOTATION) && !text.contains('\\') {
@@ -56,6 +72,8 @@ pub(super) fn find(schema: Text<'_>) -> Result<Vec<Found>, String> {
         pointer: String::new(),
         path: Some(Vec::new()),
         found: Vec::new(),
+        taken: HashSet::new(),
+        room: max_bytes,
     };
     search.schema(schema)?;
     Ok(search.found)
@@ -67,6 +85,10 @@ struct Search {
     /// Where in the arguments that is; `None` where it is in no certain place.
     path: Option<Vec<Box<str>>>,
     found: Vec<Found>,
+    /// The names that are taken, in lower case.
+    taken: HashSet<String>,
+    /// How many bytes may still be kept. A name near the root is on the way to all below it, and each keeps a copy.
+    room: usize,
 }
 
 impl Search {
@@ -154,6 +176,10 @@ impl Search {
                 self.wrong("it may stand only in a property that is reached by `properties` alone")
             );
         };
+        let Some(room) = self.room.checked_sub(size(path, &name)) else {
+            return Err(TOO_MUCH.to_owned());
+        };
+        self.room = room;
         self.found.push(Found {
             path: path.into(),
             name: name.into_owned(),
@@ -161,18 +187,15 @@ impl Search {
         Ok(())
     }
 
-    fn check_name(&self, name: &str) -> Result<(), String> {
+    fn check_name(&mut self, name: &str) -> Result<(), String> {
         if name.is_empty() {
             return Err(self.wrong("it must not be empty"));
         }
         if let Some(wrong) = name.chars().find(|char| !is_token(*char)) {
             return Err(self.wrong(&format!("{wrong:?} is not allowed in the name of a header")));
         }
-        if self
-            .found
-            .iter()
-            .any(|other| other.name.eq_ignore_ascii_case(name))
-        {
+        if !self.taken.insert(name.to_ascii_lowercase()) {
+            let name: String = name.chars().take(MAX_POINTER).collect();
             return Err(self.wrong(&format!("another property has the header {name:?} already")));
         }
         Ok(())
@@ -202,7 +225,12 @@ impl Search {
         } else {
             &self.pointer
         };
-        format!("`{ANNOTATION}` at {pointer} of the input schema: {reason}")
+        let reason = format!("of the input schema: {reason}");
+        let mut short: String = pointer.chars().take(MAX_POINTER).collect();
+        if short.len() < pointer.len() {
+            short.push('…');
+        }
+        format!("`{ANNOTATION}` at {short} {reason}")
     }
 }
 

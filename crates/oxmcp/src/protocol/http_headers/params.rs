@@ -36,12 +36,15 @@ impl fmt::Display for Mismatch {
 impl std::error::Error for Mismatch {}
 
 impl ParamHeaders {
-    /// Those that the schema of a tool's input asks for.
+    /// What is said of a tool that asks for more than may be kept.
+    pub(crate) const TOO_MUCH: &str = annotation::TOO_MUCH;
+
+    /// Those that the schema of a tool's input asks for, which may take so many bytes.
     ///
     /// # Errors
-    /// What is wrong with an `x-mcp-header`, and where it stands. Clients leave such a tool out.
-    pub(crate) fn of(schema: Text<'_>) -> Result<Self, String> {
-        let found = annotation::find(schema)?;
+    /// What is wrong with an `x-mcp-header`, and where it stands; or that they take more. Clients leave such a tool out.
+    pub(crate) fn of(schema: Text<'_>, max_bytes: usize) -> Result<Self, String> {
+        let found = annotation::find(schema, max_bytes)?;
         let params = found.into_iter().map(|Found { path, name }| {
             let header = format!("{MCP_PARAM}{}", name.to_ascii_lowercase());
             Param {
@@ -56,11 +59,12 @@ impl ParamHeaders {
         self.0.is_empty()
     }
 
-    /// How many bytes of names they hold.
+    /// How many bytes they take.
     pub(crate) fn size(&self) -> usize {
-        let path = |param: &Param| param.path.iter().map(|name| name.len()).sum::<usize>();
         let params = self.0.iter();
-        params.map(|param| param.header.len() + path(param)).sum()
+        params
+            .map(|param| annotation::size(&param.path, &param.header))
+            .sum()
     }
 }
 

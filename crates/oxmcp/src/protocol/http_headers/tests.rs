@@ -5,7 +5,7 @@ use super::{decode::Unreadable, *};
 use crate::json::Text;
 
 fn headers(schema: &Value) -> Result<ParamHeaders, String> {
-    ParamHeaders::of(Text::checked(&schema.to_string()))
+    ParamHeaders::of(Text::checked(&schema.to_string()), 1 << 20)
 }
 
 /// A tool whose argument `a` has the header `Mcp-Param-A`.
@@ -269,7 +269,7 @@ fn wrong_annotations_are_named() {
     }
     let both =
         r#"{"properties":{"a":{"type":"string","x-mcp-header":"A","x\u002dmcp-header":"B"}}}"#;
-    let error = ParamHeaders::of(Text::checked(both)).unwrap_err();
+    let error = ParamHeaders::of(Text::checked(both), 1 << 20).unwrap_err();
     assert!(error.contains("twice"), "{error}");
     let inner = |name: &str| json!({"type": "string", "x-mcp-header": name});
     let same = json!({"properties": {"a": inner("A"), "b": inner("a")}});
@@ -332,4 +332,50 @@ fn only_what_is_reached_by_properties_has_headers() {
     for (schema, pointer) in table {
         refused(&schema, "`properties` alone", pointer);
     }
+}
+
+/// Each keeps a copy of all names on its way: the whole would be the square of the schema.
+#[test]
+fn what_annotations_take_is_counted_before_it_is_taken() {
+    let deep = "n".repeat(1 << 16);
+    let inner = |index: usize| {
+        (
+            format!("p{index}"),
+            json!({"type": "string", "x-mcp-header": format!("H{index}")}),
+        )
+    };
+    let many: Value = (0..5_000).map(inner).collect();
+    let schema = json!({"properties": {deep: {"properties": many}}});
+    let error = headers(&schema).unwrap_err();
+    assert!(error.contains("wants more repeated"), "{error}");
+    // Names that are empty have places, too.
+    let mut way = json!({"properties": many});
+    for _ in 0..40 {
+        way = json!({"properties": {"": way}});
+    }
+    let error = headers(&way).unwrap_err();
+    assert!(error.contains("wants more repeated"), "{error}");
+}
+
+/// That each is compared with all before it would be seen.
+#[test]
+fn a_great_many_annotations_are_found_at_once() {
+    let inner = |index: usize| {
+        let name = format!("{:x<9}{index:06}", "");
+        (
+            name.clone(),
+            json!({"type": "string", "x-mcp-header": name}),
+        )
+    };
+    let many: Value = (0..200_000).map(inner).collect();
+    let text = json!({"properties": many}).to_string();
+    let found = ParamHeaders::of(Text::checked(&text), usize::MAX).unwrap();
+    assert_eq!(found.0.len(), 200_000);
+}
+
+#[test]
+fn what_is_told_of_a_wrong_annotation_is_short() {
+    let schema = json!({"properties": {"n".repeat(10_000): {"type": "null", "x-mcp-header": "A"}}});
+    let error = headers(&schema).unwrap_err();
+    assert!(error.len() < 500, "{error}");
 }

@@ -5,8 +5,6 @@ use super::{
     definition::of_tool,
     handler::{ErasedHandler, Finish},
 };
-#[cfg(feature = "http-server")]
-use crate::protocol::http_headers::ParamHeaders;
 use crate::{
     Error, Result,
     json::Text,
@@ -15,6 +13,8 @@ use crate::{
     server::{ask::Asks, registry::Visibility},
     session::{Body, BoxFuture, Pace, RequestContext, Work},
 };
+#[cfg(feature = "http-server")]
+use crate::{limits::Limits, protocol::http_headers::ParamHeaders};
 
 /// A tool in a server's registry: its schemas are compiled, and nothing about it changes any more.
 pub(crate) struct RegisteredTool {
@@ -50,8 +50,13 @@ impl RegisteredTool {
             .ensure_object()
             .map_err(|error| of_tool(&definition.name, &error))?;
         #[cfg(feature = "http-server")]
-        let param_headers = ParamHeaders::of(Text::from(input.as_raw()))
-            .map_err(|reason| of_tool(&definition.name, &Error::misuse(reason)))?;
+        // What clients with the usual limits would not keep in mind helps nobody.
+        #[cfg(feature = "http-server")]
+        let param_headers = ParamHeaders::of(
+            Text::from(input.as_raw()),
+            Limits::default().max_mirrored_bytes,
+        )
+        .map_err(|reason| of_tool(&definition.name, &Error::misuse(reason)))?;
         definition.input_schema = input.as_raw().into();
         definition.output_schema = output.as_ref().map(|output| output.as_raw().into());
         Ok(Arc::new(Self {

@@ -219,7 +219,7 @@ async fn an_argument_that_cannot_be_repeated_is_told_to_the_transport() {
 async fn attack_7_what_is_kept_in_mind_of_tools_is_bounded() {
     // Room for two.
     let limits = Limits {
-        max_mirrored_bytes: 60,
+        max_mirrored_bytes: 500,
         ..Limits::default()
     };
     let (mut peer, way, session) = session_of(&client().limits(limits)).await;
@@ -231,7 +231,7 @@ async fn attack_7_what_is_kept_in_mind_of_tools_is_bounded() {
         assert_eq!(found.get("mcp-param-region").is_some(), known, "{name}");
     }
     // What one wants alone is too much.
-    let greedy = tool("d", &json!("R".repeat(80)));
+    let greedy = tool("d", &json!("R".repeat(500)));
     assert!(list(&mut peer, &session, &[greedy]).await.is_empty());
 }
 
