@@ -3,22 +3,25 @@
 use unicode_general_category::get_general_category;
 
 /// A set of characters, or all but those.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Class {
     pub(super) is_negated: bool,
     /// Whether upper and lower case are the same.
     pub(super) ignores_case: bool,
-    pub(super) items: Vec<Item>,
+    /// In their order, and none within or right beside another.
+    ranges: Vec<(char, char)>,
+    /// Named sets, each once; true for all that are not in it.
+    named: Vec<(Set, bool)>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Item {
     Range(char, char),
     /// A named set; true for all that are not in it.
     Named(Set, bool),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Set {
     Digit,
     Word,
@@ -35,11 +38,31 @@ pub(super) enum Set {
 }
 
 impl Class {
-    pub(super) fn of(item: Item) -> Self {
-        Self {
-            items: vec![item],
-            ..Self::default()
+    /// The set of all that is in one of the items.
+    pub(super) fn of(items: &[Item]) -> Self {
+        let mut class = Self::default();
+        for item in items {
+            match item {
+                Item::Range(first, last) => class.ranges.push((*first, *last)),
+                Item::Named(set, is_negated) => class.named.push((*set, *is_negated)),
+            }
         }
+        class.named.sort_unstable();
+        class.named.dedup();
+        class.ranges.sort_unstable();
+        class.ranges.dedup_by(|(first, last), (_, before)| {
+            let is_near = u32::from(*first) <= u32::from(*before) + 1;
+            if is_near {
+                *before = (*before).max(*last);
+            }
+            is_near
+        });
+        class
+    }
+
+    /// How many more steps than one it takes to look for a character: some where there are many named sets.
+    pub(super) fn steps(&self) -> usize {
+        self.named.len() / 4
     }
 
     pub(super) fn contains(&self, c: char) -> bool {
@@ -52,10 +75,13 @@ impl Class {
     }
 
     fn has(&self, c: char) -> bool {
-        self.items.iter().any(|item| match item {
-            Item::Range(first, last) => (*first..=*last).contains(&c),
-            Item::Named(set, is_negated) => set.contains(c) != *is_negated,
-        })
+        let behind = self.ranges.partition_point(|(first, _)| *first <= c);
+        let range = behind.checked_sub(1).and_then(|at| self.ranges.get(at));
+        range.is_some_and(|(_, last)| c <= *last)
+            || self
+                .named
+                .iter()
+                .any(|(set, is_negated)| set.contains(c) != *is_negated)
     }
 }
 

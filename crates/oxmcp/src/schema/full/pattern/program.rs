@@ -7,11 +7,18 @@ use super::{
 
 /// How many instructions a pattern may become: each step over a text may look at all of them.
 const MAX_INSTRUCTIONS: usize = 20_000;
+/// How many parts of a pattern may be written, repetitions counted: what is empty becomes no instruction, and takes its time
+/// all the same.
+const MAX_PARTS: usize = 8 * MAX_INSTRUCTIONS;
+
+const MULTIPLY: &str = "it stands for too much: repetitions of repetitions multiply";
 
 #[derive(Debug, Default)]
 pub(super) struct Program {
     pub(super) instructions: Vec<Instruction>,
     pub(super) classes: Vec<Class>,
+    /// How many parts were written, repetitions counted.
+    pub(super) parts: usize,
 }
 
 /// Where an instruction goes on to another by itself, it is the next one.
@@ -32,14 +39,16 @@ pub(super) enum Instruction {
     Match,
 }
 
-pub(super) fn compile(tree: &Tree) -> Result<Program, String> {
-    let mut compiler = Compiler::default();
+pub(super) fn compile(tree: &Tree, classes: Vec<Class>) -> Result<Program, String> {
+    let mut compiler = Compiler(Program {
+        classes,
+        ..Program::default()
+    });
     compiler.emit(tree, false)?;
     compiler.push(Instruction::Match)?;
     Ok(compiler.0)
 }
 
-#[derive(Default)]
 struct Compiler(Program);
 
 impl Compiler {
@@ -50,7 +59,7 @@ impl Compiler {
     fn push(&mut self, instruction: Instruction) -> Result<usize, String> {
         let at = self.next();
         if at >= MAX_INSTRUCTIONS {
-            return Err("it stands for too much: repetitions of repetitions multiply".to_owned());
+            return Err(MULTIPLY.to_owned());
         }
         self.0.instructions.push(instruction);
         Ok(at)
@@ -64,14 +73,13 @@ impl Compiler {
 
     /// Writes a part. What looks behind is read from the right to the left.
     fn emit(&mut self, tree: &Tree, is_backwards: bool) -> Result<(), String> {
+        self.0.parts += 1;
+        if self.0.parts > MAX_PARTS {
+            return Err(MULTIPLY.to_owned());
+        }
         match tree {
-            Tree::Class(class) => {
-                let known = self.0.classes.iter().position(|known| known == class);
-                let index = known.unwrap_or_else(|| {
-                    self.0.classes.push(class.clone());
-                    self.0.classes.len() - 1
-                });
-                self.push(Instruction::Class(index))?;
+            Tree::Class(index) => {
+                self.push(Instruction::Class(*index))?;
             }
             Tree::Sequence(terms) if is_backwards => {
                 terms

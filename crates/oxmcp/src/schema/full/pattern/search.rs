@@ -1,10 +1,13 @@
 //! A program at work on a text: all the places that it can be in, character by character.
 
 use super::{
-    class::Set,
+    class::{Class, Set},
     program::{self, Instruction, Program},
     syntax::{self, Assertion},
 };
+
+/// How long a pattern may be, in bytes. Those of published schemas have some hundred; what it takes to match grows with it.
+const MAX_LENGTH: usize = 16 << 10;
 
 /// A compiled pattern.
 #[derive(Debug)]
@@ -14,8 +17,21 @@ impl Pattern {
     /// # Errors
     /// Why the pattern cannot be used.
     pub(in crate::schema::full) fn new(pattern: &str) -> Result<Self, String> {
-        let tree = syntax::parse(pattern)?;
-        program::compile(&tree).map(Self)
+        if pattern.len() > MAX_LENGTH {
+            return Err(format!("it is longer than {MAX_LENGTH} bytes"));
+        }
+        let (tree, classes) = syntax::parse(pattern)?;
+        program::compile(&tree, classes).map(Self)
+    }
+
+    /// How many bytes it takes, and was worth in time to make, roughly.
+    pub(in crate::schema::full) fn size(&self) -> usize {
+        let Program {
+            instructions,
+            parts,
+            ..
+        } = &self.0;
+        instructions.len() * size_of::<Instruction>() + parts
     }
 
     /// Whether the pattern matches anywhere in the text. None where that takes more steps than there are; those that it
@@ -118,7 +134,11 @@ impl Search<'_> {
             }
             *steps = steps.checked_sub(1)?;
             for at in &now.waiting {
-                if self.accepts(*at, c) && self.follow(*at + 1, place, &mut then, steps)? {
+                let Some(class) = self.class(*at) else {
+                    continue;
+                };
+                *steps = steps.checked_sub(class.steps())?;
+                if class.contains(c) && self.follow(*at + 1, place, &mut then, steps)? {
                     return Some(true);
                 }
             }
@@ -130,12 +150,11 @@ impl Search<'_> {
         }
     }
 
-    fn accepts(&self, at: usize, c: char) -> bool {
-        let class = match self.program.instructions.get(at) {
+    fn class(&self, at: usize) -> Option<&Class> {
+        match self.program.instructions.get(at) {
             Some(Instruction::Class(index)) => self.program.classes.get(*index),
             _ => None,
-        };
-        class.is_some_and(|class| class.contains(c))
+        }
     }
 
     /// Follows all ways from an instruction up to the next character. True where one is a match.

@@ -4,6 +4,8 @@
 //! braces that begin no quantifier stand for themselves, and so does escaped punctuation. Two habits of other languages
 //! are understood, since schemas are written in those as well: `\A` and `\z`, and flags in front, `(?i)`.
 
+use std::collections::HashMap;
+
 use super::{
     class::{Class, Item, Set},
     escape::Escape,
@@ -16,7 +18,8 @@ const MAX_REPETITIONS: u32 = 10_000;
 
 #[derive(Debug)]
 pub(super) enum Tree {
-    Class(Class),
+    /// A character of the class with this number.
+    Class(usize),
     Sequence(Vec<Self>),
     Either(Vec<Self>),
     Repeat {
@@ -43,15 +46,17 @@ pub(super) enum Assertion {
     NoBoundary,
 }
 
-pub(super) fn parse(pattern: &str) -> Result<Tree, String> {
+/// The tree of a pattern, and its classes by their numbers.
+pub(super) fn parse(pattern: &str) -> Result<(Tree, Vec<Class>), String> {
     let mut parser = Parser {
         rest: pattern.chars(),
         depth: 0,
         flags: Flags::default(),
+        classes: HashMap::new(),
     };
     let tree = parser.alternatives()?;
     match parser.next() {
-        None => Ok(tree),
+        None => Ok((tree, parser.classes())),
         Some(_) => Err("there is a \")\" too many".to_owned()),
     }
 }
@@ -67,6 +72,8 @@ pub(super) struct Parser<'a> {
     pub(super) rest: std::str::Chars<'a>,
     depth: usize,
     flags: Flags,
+    /// Each class once, with its number.
+    classes: HashMap<Class, usize>,
 }
 
 impl Parser<'_> {
@@ -130,29 +137,41 @@ impl Parser<'_> {
             '^' => Tree::Assert(Assertion::Start),
             '$' if self.flags.lines => Tree::Assert(Assertion::LineEnd),
             '$' => Tree::Assert(Assertion::End),
-            '.' if self.flags.dot_is_all => Tree::Class(Class::of(Item::Named(Set::Any, false))),
-            '.' => Tree::Class(Class::of(Item::Named(Set::LineEnd, true))),
+            '.' if self.flags.dot_is_all => self.set(Class::of(&[Item::Named(Set::Any, false)])),
+            '.' => self.set(Class::of(&[Item::Named(Set::LineEnd, true)])),
             '(' => return self.group(),
-            '[' => Tree::Class(self.class()?),
+            '[' => {
+                let class = self.class()?;
+                self.set(class)
+            }
             '*' | '+' | '?' => return Err(format!("there is nothing for {c:?} to repeat")),
             '\\' => match self.escape(false)? {
                 Escape::Char(c) => self.character(c),
-                Escape::Set(item) => Tree::Class(self.cased(Class::of(item))),
+                Escape::Set(item) => self.set(self.cased(Class::of(&[item]))),
                 Escape::Assert(assertion) => Tree::Assert(assertion),
             },
             c => self.character(c),
         }))
     }
 
-    fn character(&self, c: char) -> Tree {
-        Tree::Class(self.cased(Class::of(Item::Range(c, c))))
+    fn character(&mut self, c: char) -> Tree {
+        self.set(self.cased(Class::of(&[Item::Range(c, c)])))
     }
 
-    fn cased(&self, class: Class) -> Class {
-        Class {
-            ignores_case: self.flags.ignores_case,
-            ..class
-        }
+    fn set(&mut self, class: Class) -> Tree {
+        let next = self.classes.len();
+        Tree::Class(*self.classes.entry(class).or_insert(next))
+    }
+
+    fn classes(self) -> Vec<Class> {
+        let mut classes: Vec<_> = self.classes.into_iter().collect();
+        classes.sort_unstable_by_key(|(_, number)| *number);
+        classes.into_iter().map(|(class, _)| class).collect()
+    }
+
+    fn cased(&self, mut class: Class) -> Class {
+        class.ignores_case = self.flags.ignores_case;
+        class
     }
 
     fn repeated(&mut self, term: Tree) -> Result<Tree, String> {
@@ -191,12 +210,15 @@ impl Parser<'_> {
 
     /// The bounds of `{2}`, `{2,}` and `{2,3}`, read up to the closing brace. None where the brace begins no quantifier.
     fn bounds(&mut self) -> Result<Option<(u32, Option<u32>)>, String> {
-        let Some((inner, _)) = self
-            .rest
-            .as_str()
-            .strip_prefix('{')
-            .and_then(|rest| rest.split_once('}'))
-        else {
+        let Some(rest) = self.rest.as_str().strip_prefix('{') else {
+            return Ok(None);
+        };
+        // Each brace is looked at up to the next alone: there may be nothing else in the pattern.
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != ',');
+        let Some((inner, true)) = end.and_then(|end| {
+            let (inner, rest) = rest.split_at_checked(end)?;
+            Some((inner, rest.starts_with('}')))
+        }) else {
             return Ok(None);
         };
         let (least, most) = inner.split_once(',').unwrap_or((inner, inner));
@@ -281,8 +303,8 @@ impl Parser<'_> {
 
     /// A class in brackets, behind the first.
     fn class(&mut self) -> Result<Class, String> {
-        let mut class = self.cased(Class::default());
-        class.is_negated = self.take("^");
+        let is_negated = self.take("^");
+        let mut items = Vec::new();
         while !self.take("]") {
             let first = self.class_atom()?;
             let has_range =
@@ -297,15 +319,17 @@ impl Parser<'_> {
                         }
                         // A hyphen before a set stands for itself.
                         set @ Item::Named(..) => {
-                            class.items.extend([Item::Range('-', '-'), set]);
+                            items.extend([Item::Range('-', '-'), set]);
                             Item::Range(first, first)
                         }
                     }
                 }
                 item => item,
             };
-            class.items.push(item);
+            items.push(item);
         }
+        let mut class = self.cased(Class::of(&items));
+        class.is_negated = is_negated;
         Ok(class)
     }
 

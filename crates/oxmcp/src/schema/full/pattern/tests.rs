@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::Pattern;
+use super::{Pattern, syntax::parse};
 
 fn matches(pattern: &str, text: &str) -> bool {
     let mut steps = 1_000_000;
@@ -144,4 +144,55 @@ proptest! {
         let matches = ours.unwrap().matches(&text, &mut 1_000_000);
         prop_assert_eq!(matches, Some(other.is_valid(&json!(text))), "{} {:?}", pattern, text);
     }
+}
+
+/// What is looked at for each of many parts would be seen.
+#[test]
+fn a_long_pattern_is_read_once() {
+    assert!(
+        Pattern::new(&"a".repeat(20_000))
+            .unwrap_err()
+            .contains("longer")
+    );
+    // A brace that is closed nowhere, or only at the very end.
+    for end in ["", "}"] {
+        let braces = "{".repeat(1_000) + end;
+        assert!(matches(&braces, &braces));
+        assert!(parse(&("{".repeat(1 << 21) + end)).is_ok());
+    }
+    let all: String = ('\u{4e00}'..).take(5_000).collect();
+    let pattern = Pattern::new(&format!("^{all}$")).unwrap();
+    assert_eq!(pattern.matches(&all, &mut 1_000_000), Some(true));
+    // Empty parts become nothing, and are written all the same.
+    let empty = format!("(a{}){{9999}}", "()".repeat(8_000));
+    assert!(Pattern::new(&empty).unwrap_err().contains("multiply"));
+}
+
+#[test]
+fn a_class_holds_what_its_items_hold() {
+    // Ranges within others, beside others, and apart.
+    let class = "^[c-fa-bx\\d0-4e-gm-m\\w\\p{Lu}\\P{L}\\w]$";
+    for c in ["a", "b", "g", "m", "x", "3", "_", "Ä", "!"] {
+        assert!(matches(class, c), "{c}");
+    }
+    assert!(!matches(class, "ä") && !matches("^[c-fa-bx]$", "g"));
+    // A class of thousands of ranges costs no more for each character than another.
+    let ranges: String = ('\u{4e00}'..).step_by(2).take(5_000).collect();
+    let class = Pattern::new(&format!("^[{ranges}]*$")).unwrap();
+    let text = "\u{4e00}".repeat(300_000) + "!";
+    assert_eq!(class.matches(&text, &mut 3_000_000), Some(false));
+}
+
+#[test]
+fn many_named_sets_cost_more_steps() {
+    let sets =
+        "\\p{Sm}\\p{Sc}\\p{Sk}\\p{So}\\p{Zs}\\p{Zl}\\p{Zp}\\p{Cc}\\p{Cf}\\p{Co}\\p{Pc}\\p{Pd}";
+    let text = "a".repeat(1000);
+    let spent = |pattern: &str| {
+        let mut steps = 1_000_000;
+        let pattern = Pattern::new(pattern).unwrap();
+        assert_eq!(pattern.matches(&text, &mut steps), Some(true));
+        1_000_000 - steps
+    };
+    assert!(spent(&format!("^[a{sets}]*$")) > spent("^[a]*$") + 2_000);
 }
