@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::full::percent_decode;
 use crate::error::{Error, Result};
 
 /// How deep the JSON of a schema may nest: less deep than the JSON parser goes, and three times what the deepest
@@ -11,6 +12,9 @@ use crate::error::{Error, Result};
 const MAX_DEPTH: usize = 100;
 /// How many JSON values a schema may consist of. A megabyte of schema has fewer.
 const MAX_VALUES: usize = 100_000;
+/// How long the JSON Pointers of all objects and truths in a schema may be together, in bytes: each may be a schema, which
+/// keeps the way to it. A megabyte of schema has some.
+const MAX_POINTERS: usize = 16 << 20;
 /// How many subschemas one instance may be held against, all references followed. References to references double
 /// the work with each step, so that a page of schema can keep a processor busy for years.
 const MAX_EXPANSION: usize = 1_000_000;
@@ -19,8 +23,7 @@ const MAX_EXPANSION_DEPTH: usize = 500;
 
 /// Refuses schemas that cost more than any use of them is worth.
 pub(super) fn check(schema: &Value) -> Result<()> {
-    let mut values = 0;
-    measure(schema, 0, &mut values)?;
+    Measure::default().of(schema, 0, 0)?;
     if has_reference(schema) {
         let mut expansion = Expansion {
             root: schema,
@@ -36,26 +39,48 @@ pub(super) fn check(schema: &Value) -> Result<()> {
     Ok(())
 }
 
-fn measure(value: &Value, depth: usize, values: &mut usize) -> Result<()> {
-    *values += 1;
-    if depth > MAX_DEPTH {
-        return Err(Error::limit(format!(
-            "the schema nests deeper than {MAX_DEPTH} levels"
-        )));
-    }
-    if *values > MAX_VALUES {
-        return Err(Error::limit(format!(
-            "the schema consists of more than {MAX_VALUES} JSON values"
-        )));
-    }
-    match value {
-        Value::Array(items) => items
-            .iter()
-            .try_for_each(|item| measure(item, depth + 1, values)),
-        Value::Object(map) => map
-            .values()
-            .try_for_each(|item| measure(item, depth + 1, values)),
-        _ => Ok(()),
+#[derive(Default)]
+struct Measure {
+    values: usize,
+    pointers: usize,
+}
+
+impl Measure {
+    /// Adds a value that is so deep within the schema, with a pointer of this length.
+    fn of(&mut self, value: &Value, depth: usize, pointer: usize) -> Result<()> {
+        self.values += 1;
+        if value.is_object() || value.is_boolean() {
+            self.pointers += pointer;
+        }
+        if depth > MAX_DEPTH {
+            return Err(Error::limit(format!(
+                "the schema nests deeper than {MAX_DEPTH} levels"
+            )));
+        }
+        if self.values > MAX_VALUES {
+            return Err(Error::limit(format!(
+                "the schema consists of more than {MAX_VALUES} JSON values"
+            )));
+        }
+        if self.pointers > MAX_POINTERS {
+            return Err(Error::limit(format!(
+                "the names in the schema are so long that the ways to its parts take more than {MAX_POINTERS} bytes"
+            )));
+        }
+        match value {
+            // As long as the numbers of items are, at most.
+            Value::Array(items) => items
+                .iter()
+                .try_for_each(|item| self.of(item, depth + 1, pointer + 7)),
+            Value::Object(map) => map.iter().try_for_each(|(name, item)| {
+                let escapes = name
+                    .bytes()
+                    .filter(|byte| matches!(byte, b'~' | b'/'))
+                    .count();
+                self.of(item, depth + 1, pointer + 1 + name.len() + escapes)
+            }),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -105,7 +130,7 @@ impl<'a> Expansion<'a> {
         let root = self.root;
         let Some(target) = reference
             .strip_prefix('#')
-            .and_then(|pointer| root.pointer(pointer))
+            .and_then(|pointer| root.pointer(&percent_decode(pointer)))
         else {
             return 1;
         };

@@ -1,5 +1,7 @@
 //! From the findings of the full validator to [`Violations`].
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::{
@@ -237,7 +239,7 @@ fn missing(place: &Value, instance: &Value, name: &str) -> String {
     format!("{} is missing{what}{hint}", quote_text(name))
 }
 
-fn unknown(offence: &Offence<'_, '_>, unexpected: &[String]) -> String {
+fn unknown(offence: &Offence<'_, '_>, unexpected: &[Cow<'_, str>]) -> String {
     let (place, instance) = (offence.place, &*offence.instance);
     let names = list(unexpected.iter().map(|name| quote_text(name)));
     let is_are = if unexpected.len() == 1 { "is" } else { "are" };

@@ -2,12 +2,15 @@
 
 /// Names longer than this are not compared, since comparing takes the product of the lengths.
 const MAX_LENGTH: usize = 64;
+/// How many names are looked at.
+const MAX_NAMES: usize = 1000;
 
 /// The name that `wrong` is most likely a misspelling of.
 pub(crate) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = normalized(wrong)?;
     let allowed = 1.max((wrong.len() + 1) / 3);
     names
+        .take(MAX_NAMES)
         .filter_map(|name| {
             let distance = distance(&wrong, &normalized(name)?);
             (distance <= allowed).then_some((distance, name))

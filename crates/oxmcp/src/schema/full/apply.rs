@@ -84,9 +84,10 @@ impl<'v> Run<'v> {
     }
 
     pub(super) fn dynamic_target(&self, reference: &DynamicRef) -> NodeId {
+        let all = &reference.candidates;
         let outermost = self.scope.iter().find_map(|resource| {
-            let mut candidates = reference.candidates.iter();
-            candidates.find(|(id, _)| id == resource)
+            let place = all.binary_search_by_key(resource, |(id, _)| *id).ok()?;
+            all.get(place)
         });
         outermost.map_or(reference.otherwise, |(_, id)| *id)
     }
@@ -115,16 +116,19 @@ impl<'v> Run<'v> {
     ) -> bool {
         let mut accepts = false;
         let mut all = Vec::new();
+        let room = self.room;
         for id in ids {
             let mut wrong = Vec::new();
             accepts |= self.node(*id, here.at, out.apart(&mut wrong));
             // Where somebody wants to know what has been evaluated, each alternative that fits says so.
             if accepts && out.marks.is_none() {
-                return true;
+                break;
             }
             all.push(wrong);
         }
-        if !accepts {
+        if accepts {
+            self.room = room;
+        } else {
             self.tell(here, "anyOf", Detail::Alternatives(all), out);
         }
         accepts
@@ -138,17 +142,21 @@ impl<'v> Run<'v> {
     ) -> bool {
         let mut count = 0;
         let mut all = Vec::new();
+        let room = self.room;
         for id in ids {
             let mut wrong = Vec::new();
             count += usize::from(self.node(*id, here.at, out.apart(&mut wrong)));
             all.push(wrong);
             if count > 1 {
+                self.room = room;
                 self.tell(here, "oneOf", Detail::Several, out);
                 return false;
             }
         }
         if count == 0 {
             self.tell(here, "oneOf", Detail::Alternatives(all), out);
+        } else {
+            self.room = room;
         }
         count == 1
     }

@@ -30,7 +30,7 @@ impl Keywords<'_, '_> {
         }
         if let Some(values) = self.map.get("enum") {
             let values = values.as_array().ok_or_else(|| self.misplaced("enum"))?;
-            let values = number::sorted(values).into_iter().cloned();
+            let values = number::sorted(values, &mut 0).into_iter().cloned();
             found.push(Keyword::Values("enum", values.collect()));
         }
         if let Some(value) = self.get("const", Dialect::Draft06) {
@@ -103,7 +103,7 @@ impl Keywords<'_, '_> {
         Ok(found)
     }
 
-    pub(super) fn text(&self) -> Result<Option<Keyword>> {
+    pub(super) fn text(&mut self) -> Result<Option<Keyword>> {
         match self.map.get("pattern") {
             None => Ok(None),
             Some(Value::String(pattern)) => {

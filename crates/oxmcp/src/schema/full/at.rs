@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::{marks::Marks, offence::Offence, validator::Node};
+use super::{marks::Marks, offence::Offence, run::MAX_OFFENCES, validator::Node};
+
+/// How many characters of a name a pointer tells. A name may be most of a value, and be told for all that is within.
+const MAX_NAME: usize = 256;
 
 /// A value, and the way to it.
 #[derive(Clone, Copy)]
@@ -36,7 +39,7 @@ impl<'p, 'i> At<'p, 'i> {
         }
     }
 
-    /// The JSON Pointer.
+    /// The JSON Pointer. Names that are very long are cut.
     pub(super) fn pointer(&self) -> String {
         let Some((parent, step)) = self.way else {
             return String::new();
@@ -44,7 +47,16 @@ impl<'p, 'i> At<'p, 'i> {
         let mut pointer = parent.pointer();
         pointer.push('/');
         match step {
-            Step::Member(name) => pointer.push_str(&name.replace('~', "~0").replace('/', "~1")),
+            Step::Member(name) => {
+                let told = match name.char_indices().nth(MAX_NAME) {
+                    Some((end, _)) => name.get(..end).unwrap_or(name),
+                    None => name,
+                };
+                pointer.push_str(&told.replace('~', "~0").replace('/', "~1"));
+                if told.len() < name.len() {
+                    pointer.push('…');
+                }
+            }
             Step::Item(index) => pointer.push_str(&index.to_string()),
         }
         pointer
@@ -89,10 +101,10 @@ impl<'v, 'i> Out<'_, 'v, 'i> {
         }
     }
 
-    /// The same, with the offences of one alternative apart.
+    /// The same, with the offences of one alternative apart, if any more are kept.
     pub(super) fn apart<'n>(&'n mut self, wrong: &'n mut Vec<Offence<'v, 'i>>) -> Out<'n, 'v, 'i> {
         Out {
-            found: self.found.is_some().then_some(wrong),
+            found: (!self.is_enough()).then_some(wrong),
             marks: self.marks.as_deref_mut(),
         }
     }
@@ -101,6 +113,12 @@ impl<'v, 'i> Out<'_, 'v, 'i> {
         if let Some(marks) = &mut self.marks {
             marks.mark(index);
         }
+    }
+
+    /// Whether nothing is gained by looking further, where something is wrong.
+    pub(super) fn is_enough(&self) -> bool {
+        let found = self.found.as_ref();
+        found.is_none_or(|found| found.len() >= MAX_OFFENCES)
     }
 
     /// Whether a wrong value is all that there is to know.

@@ -1,6 +1,10 @@
 //! From a schema to a [`Validator`].
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    mem::{size_of, size_of_val},
+    sync::Arc,
+};
 
 use serde_json::Value;
 
@@ -8,14 +12,21 @@ use super::{
     dialect::Dialect,
     grammar,
     keywords::{Keywords, invalid},
-    resources::{Place, Resources},
+    resources::{Place, ResourceId, Resources},
     validator::{DynamicRef, Grammar, Keyword, Node, NodeId, Validator},
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
+
+/// How many bytes a compiled schema may take, roughly. Each subschema keeps the way to it, and each pattern its program, so
+/// that a small schema may stand for a large one.
+const MAX_BYTES: usize = 64 << 20;
 
 /// Compiles a schema that is known to be one of this dialect.
 pub(super) fn compile(schema: Value, dialect: Dialect) -> Result<Validator> {
-    let mut compiler = Compiler::default();
+    let mut compiler = Compiler {
+        room: MAX_BYTES,
+        ..Compiler::default()
+    };
     compiler.resources.add(schema, "", dialect)?;
     let root = compiler.node(Place {
         document: 0,
@@ -23,6 +34,11 @@ pub(super) fn compile(schema: Value, dialect: Dialect) -> Result<Validator> {
     });
     while let Some((id, place)) = compiler.waiting.pop() {
         let node = compiler.compile(place)?;
+        if compiler.room == 0 {
+            return Err(Error::limit(format!(
+                "the schema would take more than {MAX_BYTES} bytes once it is compiled"
+            )));
+        }
         if let Some(slot) = compiler.nodes.get_mut(id) {
             *slot = Some(node);
         }
@@ -41,6 +57,10 @@ pub(super) struct Compiler {
     ids: HashMap<Place, NodeId>,
     /// Nodes that have a number and nothing else yet.
     waiting: Vec<(NodeId, Place)>,
+    /// The places that have a dynamic anchor, by its name, and how many resources were looked at for that.
+    anchored: HashMap<String, (usize, Arc<[(ResourceId, NodeId)]>)>,
+    /// How many bytes may still be taken. Where none are left, what is compiled is not used.
+    room: usize,
 }
 
 impl Compiler {
@@ -49,11 +69,20 @@ impl Compiler {
         if let Some(id) = self.ids.get(&place) {
             return *id;
         }
+        // It is kept for the node, in the map, and for a while in the list.
+        self.take(size_of::<Node>() + 3 * (size_of::<Place>() + place.pointer.len()));
+        if self.room == 0 {
+            return 0;
+        }
         let id = self.nodes.len();
         self.nodes.push(None);
         self.ids.insert(place.clone(), id);
         self.waiting.push((id, place));
         id
+    }
+
+    pub(super) fn take(&mut self, bytes: usize) {
+        self.room = self.room.saturating_sub(bytes);
     }
 
     fn compile(&mut self, place: Place) -> Result<Node> {
@@ -97,7 +126,7 @@ impl Compiler {
             Some(anchor) => self.dynamic_reference(&root, anchor),
             None => DynamicRef {
                 otherwise: self.node(root),
-                candidates: Vec::new(),
+                candidates: Arc::default(),
             },
         };
         Some(Keyword::Grammar(Grammar {
@@ -114,18 +143,34 @@ impl Compiler {
         let around = self.resources.around(place);
         let all = self.resources.all();
         let own = all.get(around).map(|it| it.dynamic_anchors.get(anchor));
-        let mut candidates = Vec::new();
-        if own.flatten() == Some(place) {
-            let anchors = all.iter().enumerate();
-            let places: Vec<_> = anchors
-                .filter_map(|(id, it)| Some((id, it.dynamic_anchors.get(anchor)?.clone())))
-                .collect();
-            let places = places.into_iter();
-            candidates.extend(places.map(|(id, place)| (id, self.node(place))));
-        }
+        let is_dynamic = own.flatten() == Some(place);
         DynamicRef {
             otherwise,
-            candidates,
+            candidates: if is_dynamic {
+                self.anchored(anchor)
+            } else {
+                Arc::default()
+            },
         }
+    }
+
+    /// The places of all resources that have a dynamic anchor. References to the same share them.
+    fn anchored(&mut self, anchor: &str) -> Arc<[(ResourceId, NodeId)]> {
+        let count = self.resources.all().len();
+        if let Some((seen, found)) = self.anchored.get(anchor)
+            && *seen == count
+        {
+            return Arc::clone(found);
+        }
+        let anchors = self.resources.all().iter().enumerate();
+        let places: Vec<_> = anchors
+            .filter_map(|(id, it)| Some((id, it.dynamic_anchors.get(anchor)?.clone())))
+            .collect();
+        let places = places.into_iter();
+        let found: Arc<[_]> = places.map(|(id, place)| (id, self.node(place))).collect();
+        self.take(size_of_val(&*found));
+        let entry = (count, Arc::clone(&found));
+        self.anchored.insert(anchor.to_owned(), entry);
+        found
     }
 }

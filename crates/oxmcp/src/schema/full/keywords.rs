@@ -13,7 +13,10 @@ use super::{
     uri,
     validator::{Contains, If, Items, Keyword, Members, NodeId, Rest},
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    schema::quote_text,
+};
 
 /// What is wrong with a schema, and where.
 pub(super) fn invalid(place: &Place, message: &str) -> Error {
@@ -126,13 +129,16 @@ impl<'s> Keywords<'_, 's> {
         names.ok_or_else(|| self.misplaced(keyword))
     }
 
-    pub(super) fn pattern(&self, keyword: &str, pattern: &str) -> Result<Pattern> {
-        Pattern::new(pattern).map_err(|error| {
+    pub(super) fn pattern(&mut self, keyword: &str, pattern: &str) -> Result<Pattern> {
+        let made = Pattern::new(pattern).map_err(|error| {
+            let pattern = quote_text(pattern);
             self.invalid(
                 keyword,
-                &format!("the pattern {pattern:?} cannot be used: {error}"),
+                &format!("the pattern {pattern} cannot be used: {error}"),
             )
-        })
+        })?;
+        self.compiler.take(made.size());
+        Ok(made)
     }
 
     fn requirements(&mut self) -> Result<Vec<Keyword>> {

@@ -29,6 +29,8 @@ mod validator;
 mod within;
 
 #[cfg(test)]
+mod bounds_tests;
+#[cfg(test)]
 mod tests;
 
 pub(super) use self::{
@@ -36,5 +38,6 @@ pub(super) use self::{
     grammar::{KINDS, Shape},
     offence::{Detail, Misfit, Offence},
     run::TooMuchWork,
+    uri::percent_decode,
     validator::Validator,
 };

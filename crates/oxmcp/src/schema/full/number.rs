@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Number, Value};
 
+use super::run::BYTES_PER_STEP;
+
 /// Compares two numbers exactly: no integer is rounded on the way.
 pub(super) fn compare(one: &Number, other: &Number) -> Ordering {
     match (integer(one), integer(other)) {
@@ -107,31 +109,42 @@ impl Decimal {
     }
 }
 
-/// An order of all values in which those are equal that JSON Schema holds to be equal.
-pub(super) fn order(one: &Value, other: &Value) -> Ordering {
+/// An order of all values in which those are equal that JSON Schema holds to be equal. Adds to `work` the steps that it
+/// took.
+pub(super) fn order(one: &Value, other: &Value, work: &mut usize) -> Ordering {
+    *work += 1;
     match (one, other) {
         (Value::Bool(one), Value::Bool(other)) => one.cmp(other),
         (Value::Number(one), Value::Number(other)) => compare(one, other),
-        (Value::String(one), Value::String(other)) => one.cmp(other),
+        (Value::String(one), Value::String(other)) => order_texts(one, other, work),
         (Value::Array(one), Value::Array(other)) => {
-            let pairs = one.iter().zip(other).map(|(one, other)| order(one, other));
+            let pairs = one.iter().zip(other);
+            let pairs = pairs.map(|(one, other)| order(one, other, work));
             first_difference(pairs).then_with(|| one.len().cmp(&other.len()))
         }
         (Value::Object(one), Value::Object(other)) => {
+            *work += one.len() + other.len();
             let (one, other) = (members(one), members(other));
             let pairs = one.iter().zip(&other);
-            let differences =
-                pairs.map(|(one, other)| one.0.cmp(other.0).then_with(|| order(one.1, other.1)));
+            let differences = pairs.map(|(one, other)| {
+                let names = order_texts(one.0, other.0, work);
+                names.then_with(|| order(one.1, other.1, work))
+            });
             first_difference(differences).then_with(|| one.len().cmp(&other.len()))
         }
         _ => rank(one).cmp(&rank(other)),
     }
 }
 
-/// Values in their order.
-pub(super) fn sorted(values: &[Value]) -> Vec<&Value> {
+fn order_texts(one: &str, other: &str, work: &mut usize) -> Ordering {
+    *work += one.len().min(other.len()) / BYTES_PER_STEP;
+    one.cmp(other)
+}
+
+/// Values in their order. Adds to `work` as [`order`] does.
+pub(super) fn sorted<'v>(values: &'v [Value], work: &mut usize) -> Vec<&'v Value> {
     let mut sorted: Vec<_> = values.iter().collect();
-    sorted.sort_by(|one, other| order(one, other));
+    sorted.sort_by(|one, other| order(one, other, work));
     sorted
 }
 
@@ -187,8 +200,12 @@ mod tests {
             (json!(null), json!(false), Ordering::Less),
         ];
         for (one, other, expected) in cases {
-            assert_eq!(order(&one, &other), expected, "{one} {other}");
-            assert_eq!(order(&other, &one), expected.reverse(), "{other} {one}");
+            assert_eq!(order(&one, &other, &mut 0), expected, "{one} {other}");
+            assert_eq!(
+                order(&other, &one, &mut 0),
+                expected.reverse(),
+                "{other} {one}"
+            );
         }
     }
 

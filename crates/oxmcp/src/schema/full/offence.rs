@@ -1,6 +1,9 @@
 //! What the validator finds, before it is put into words.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    mem::{size_of, size_of_val},
+};
 
 use serde_json::Value;
 
@@ -24,7 +27,7 @@ pub(in crate::schema) enum Detail<'v, 'i> {
     /// The name of a member that is not there.
     Missing(&'v str),
     /// The names of members that should not be there, as many as are told.
-    Unexpected(Vec<String>),
+    Unexpected(Vec<Cow<'i, str>>),
     /// What each alternative has against the value.
     Alternatives(Vec<Vec<Offence<'v, 'i>>>),
     /// More than one alternative accepts the value.
@@ -45,6 +48,20 @@ pub(in crate::schema) struct Misfit {
 }
 
 impl<'v> Offence<'v, '_> {
+    /// How many bytes it takes to keep it.
+    pub(super) fn size(&self) -> usize {
+        let instance = match &self.instance {
+            Cow::Owned(Value::String(text)) => text.len(),
+            _ => 0,
+        };
+        let detail = match &self.detail {
+            Detail::Name(offence) => offence.size(),
+            Detail::Unexpected(names) => size_of_val(names.as_slice()),
+            _ => 0,
+        };
+        size_of::<Self>() + self.pointer.len() + instance + detail
+    }
+
     /// The same, of a value that does not outlive it.
     pub(super) fn into_owned<'o>(self) -> Offence<'v, 'o> {
         Offence {
@@ -55,7 +72,10 @@ impl<'v> Offence<'v, '_> {
             detail: match self.detail {
                 Detail::None => Detail::None,
                 Detail::Missing(name) => Detail::Missing(name),
-                Detail::Unexpected(names) => Detail::Unexpected(names),
+                Detail::Unexpected(names) => {
+                    let own = |name: Cow<'_, str>| Cow::Owned(name.into_owned());
+                    Detail::Unexpected(names.into_iter().map(own).collect())
+                }
                 Detail::Alternatives(all) => {
                     let own = |one: Vec<Self>| one.into_iter().map(Self::into_owned).collect();
                     Detail::Alternatives(all.into_iter().map(own).collect())

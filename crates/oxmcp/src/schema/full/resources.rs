@@ -7,6 +7,9 @@ use serde_json::Value;
 use super::{dialect::Dialect, grammar, uri};
 use crate::error::{Error, Result};
 
+/// How long the URI of a schema may be. Each within it begins like it.
+const MAX_URI: usize = 1024;
+
 /// Where a schema stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
@@ -260,6 +263,11 @@ impl Resources {
             None => ("", Dialect::DEFAULT),
         };
         let uri = uri::resolve(base, uri);
+        if uri.len() > MAX_URI {
+            return Err(Error::limit(format!(
+                "a schema has a URI of more than {MAX_URI} bytes"
+            )));
+        }
         let mut here = around;
         if !id.starts_with('#') {
             let dialect = Dialect::named(schema)?.unwrap_or(dialect);

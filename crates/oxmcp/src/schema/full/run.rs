@@ -1,6 +1,6 @@
 //! A [`Validator`] at work on a value.
 
-use std::{borrow::Cow, cmp::Ordering};
+use std::borrow::Cow;
 
 use serde_json::Value;
 
@@ -22,8 +22,12 @@ const STEPS_PER_BYTE: usize = 64;
 /// How deep schemas and values may nest together, for the sake of the stack. No value that can be read needs more than
 /// a few schemas for each of its own levels.
 const MAX_DEPTH: usize = 600;
+/// How many bytes of a value are looked at in one step, where they are merely compared or counted.
+pub(super) const BYTES_PER_STEP: usize = 64;
 /// How many offences are kept of one value or of one alternative.
 pub(super) const MAX_OFFENCES: usize = 32;
+/// How many bytes they may take together: alternatives within alternatives keep theirs apart.
+const MAX_OFFENCE_BYTES: usize = 16 << 20;
 
 /// The value was not found right or wrong with the work that is worth it.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,6 +67,8 @@ pub(super) struct Run<'v> {
     steps: usize,
     depth: usize,
     pub(super) is_exhausted: bool,
+    /// How many bytes of offences may still be kept.
+    pub(super) room: usize,
     /// The resources that were entered on the way here, for dynamic references.
     pub(super) scope: Vec<ResourceId>,
 }
@@ -74,6 +80,7 @@ impl<'v> Run<'v> {
             steps: STEPS.saturating_add(length.saturating_mul(STEPS_PER_BYTE)),
             depth: 0,
             is_exhausted: false,
+            room: MAX_OFFENCE_BYTES,
             scope: Vec::new(),
         }
     }
@@ -171,8 +178,9 @@ impl<'v> Run<'v> {
             (Keyword::Never, _) => (false, "false"),
             (Keyword::Kinds(kinds), value) => (kinds & kind_of(node, value) != 0, "type"),
             (Keyword::Values(name, values), value) => {
-                let found = values.binary_search_by(|listed| number::order(listed, value));
-                (found.is_ok(), *name)
+                let mut work = 0;
+                let found = values.binary_search_by(|it| number::order(it, value, &mut work));
+                (!self.spend(work) && found.is_ok(), *name)
             }
             (Keyword::Limit(name, accepts, limit), Value::Number(number)) => {
                 (accepts(number::compare(number, limit)), *name)
@@ -183,6 +191,9 @@ impl<'v> Run<'v> {
                 (is_multiple, "multipleOf")
             }
             (Keyword::Count(name, kind, accepts, limit), value) => {
+                if let Value::String(text) = value {
+                    self.spend(text.len() / BYTES_PER_STEP);
+                }
                 let count = count(value, *kind);
                 let is_right = count.is_none_or(|count| accepts((count as u64).cmp(limit)));
                 (is_right, *name)
@@ -190,10 +201,7 @@ impl<'v> Run<'v> {
             (Keyword::Pattern(pattern), Value::String(text)) => {
                 (self.matches(pattern, text), "pattern")
             }
-            (Keyword::UniqueItems, Value::Array(items)) => {
-                let is_exhausted = self.spend(items.len());
-                (!is_exhausted && are_unique(items), "uniqueItems")
-            }
+            (Keyword::UniqueItems, Value::Array(items)) => (self.are_unique(items), "uniqueItems"),
             _ => return None,
         })
     }
@@ -204,8 +212,18 @@ impl<'v> Run<'v> {
         matches == Some(true)
     }
 
+    pub(super) fn are_unique(&mut self, items: &[Value]) -> bool {
+        let mut work = items.len();
+        let sorted = number::sorted(items, &mut work);
+        let are_unique = sorted.windows(2).all(|pair| {
+            let [one, other] = pair else { return true };
+            number::order(one, other, &mut work).is_ne()
+        });
+        !self.spend(work) && are_unique
+    }
+
     pub(super) fn tell<'i>(
-        &self,
+        &mut self,
         here: Here<'_, 'v, 'i>,
         keyword: &'static str,
         detail: Detail<'v, 'i>,
@@ -214,13 +232,18 @@ impl<'v> Run<'v> {
         let Some(found) = out.found.filter(|found| found.len() < MAX_OFFENCES) else {
             return;
         };
-        found.push(Offence {
+        let offence = Offence {
             place: self.validator.schema_of(here.node),
             keyword,
             pointer: here.at.pointer(),
             instance: Cow::Borrowed(here.at.value),
             detail,
-        });
+        };
+        self.is_exhausted |= self.room < offence.size();
+        self.room = self.room.saturating_sub(offence.size());
+        if !self.spend(1 + offence.pointer.len() / BYTES_PER_STEP) {
+            found.push(offence);
+        }
     }
 }
 
@@ -262,10 +285,4 @@ fn count(value: &Value, of: u8) -> Option<usize> {
         Value::Object(map) if of == kind::OBJECT => Some(map.len()),
         _ => None,
     }
-}
-
-pub(super) fn are_unique(items: &[Value]) -> bool {
-    number::sorted(items)
-        .windows(2)
-        .all(|pair| !matches!(pair, [one, other] if number::order(one, other) == Ordering::Equal))
 }

@@ -125,7 +125,7 @@ fn without_dots(path: &str) -> String {
 }
 
 /// A fragment as it was before it was written into a URI.
-pub(super) fn percent_decode(text: &str) -> Cow<'_, str> {
+pub(in crate::schema) fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return text.into();
     }

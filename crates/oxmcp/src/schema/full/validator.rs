@@ -109,7 +109,8 @@ pub(super) struct Contains {
 #[derive(Debug)]
 pub(super) struct DynamicRef {
     pub(super) otherwise: NodeId,
-    pub(super) candidates: Vec<(ResourceId, NodeId)>,
+    /// In the order of the resources.
+    pub(super) candidates: Arc<[(ResourceId, NodeId)]>,
 }
 
 #[derive(Debug)]

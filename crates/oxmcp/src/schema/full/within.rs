@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{
     at::{At, Here, Out},
     offence::Detail,
-    run::{MAX_OFFENCES, Run},
+    run::{BYTES_PER_STEP, Run},
     validator::{Contains, Items, Members, NodeId, Rest},
 };
 
@@ -37,17 +37,20 @@ impl<'v> Run<'v> {
     ) -> bool {
         let mut accepts = true;
         for name in map.keys() {
+            if self.spend(name.len() / BYTES_PER_STEP) {
+                return false;
+            }
             let name = Value::String(name.clone());
             let mut wrong = Vec::new();
             let wanted = Out {
-                found: out.found.is_some().then_some(&mut wrong),
+                found: (!out.is_enough()).then_some(&mut wrong),
                 marks: None,
             };
             if self.node(id, &At::root(&name), wanted) {
                 continue;
             }
             accepts = false;
-            if out.is_brief() || self.is_exhausted {
+            if out.is_enough() || self.is_exhausted {
                 break;
             }
             if let Some(offence) = wrong.into_iter().next() {
@@ -91,7 +94,7 @@ impl<'v> Run<'v> {
                 out.mark(index);
             }
             let is_wrong = !accepts || !unexpected.is_empty();
-            if is_wrong && out.is_brief() || self.is_exhausted {
+            if is_wrong && out.is_enough() || self.spend(1 + name.len() / BYTES_PER_STEP) {
                 return false;
             }
         }
@@ -119,7 +122,7 @@ impl<'v> Run<'v> {
                 break;
             };
             accepts &= self.node(id, &here.at.item(index, value), out.within());
-            if !accepts && is_enough(&out) || self.is_exhausted {
+            if !accepts && out.is_enough() || self.is_exhausted {
                 return false;
             }
             out.mark(index);
@@ -167,7 +170,7 @@ impl<'v> Run<'v> {
                 continue;
             }
             accepts &= self.node(id, &at.item(index, value), out.within());
-            if !accepts && is_enough(&out) || self.is_exhausted {
+            if !accepts && out.is_enough() || self.is_exhausted {
                 return false;
             }
             out.mark(index);
@@ -194,6 +197,10 @@ impl<'v> Run<'v> {
                     accepts &= self.node(id, &here.at.member(name, value), out.within());
                 }
             }
+            let is_wrong = !accepts || !unexpected.is_empty();
+            if is_wrong && out.is_enough() || self.spend(1) {
+                return false;
+            }
             out.mark(index);
         }
         if !unexpected.is_empty() {
@@ -204,13 +211,7 @@ impl<'v> Run<'v> {
     }
 }
 
-/// Whether nothing is gained by looking further.
-fn is_enough(out: &Out<'_, '_, '_>) -> bool {
-    let found = out.found.as_ref();
-    found.is_none_or(|found| found.len() >= MAX_OFFENCES)
-}
-
-fn names_of<'v, 'i>(names: &[&String]) -> Detail<'v, 'i> {
+fn names_of<'v, 'i>(names: &[&'i String]) -> Detail<'v, 'i> {
     let names = names.iter().take(MAX_NAMES);
-    Detail::Unexpected(names.map(|name| (*name).clone()).collect())
+    Detail::Unexpected(names.map(|name| name.as_str().into()).collect())
 }

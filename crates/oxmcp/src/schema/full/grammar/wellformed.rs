@@ -176,7 +176,7 @@ impl<'v> Run<'v> {
         mut out: Out<'_, 'v, 'i>,
     ) -> bool {
         let accepts = self.each(here, slot, items, out.within());
-        if accepts && !run::are_unique(items) {
+        if accepts && !self.are_unique(items) {
             self.tell(here, "uniqueItems", Detail::None, out);
             return false;
         }
@@ -202,7 +202,7 @@ impl<'v> Run<'v> {
     }
 
     fn fits<'i>(
-        &self,
+        &mut self,
         is_right: bool,
         here: Here<'_, 'v, 'i>,
         slot: Slot<'v>,
