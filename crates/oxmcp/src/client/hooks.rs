@@ -4,7 +4,7 @@ use std::{future::Future, sync::Arc};
 
 use crate::{
     client::{Client, ClientSession, visits::Visits},
-    json::Text,
+    json::{Logged, Text},
     protocol::{
         LoggingMessageParams, Notification,
         method::{
@@ -91,7 +91,7 @@ fn read<N: Notification>(params: Option<Text<'_>>) -> Option<N::Params> {
     match params.unwrap_or(Text::EMPTY).parse() {
         Ok(params) => Some(params),
         Err(error) => {
-            tracing::debug!(method = N::NAME, %error, "a notification that cannot be read was ignored");
+            tracing::debug!(method = N::NAME, error = %Logged(&error), "a notification that cannot be read was ignored");
             None
         }
     }

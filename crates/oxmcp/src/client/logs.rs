@@ -10,6 +10,7 @@ use futures_util::FutureExt;
 use crate::{
     Result,
     client::{Call, Client, ClientSession},
+    json::Logged,
     protocol::{LoggingLevel, Meta, Method, method::SetLevel},
 };
 
@@ -95,7 +96,7 @@ impl ClientSession {
         let call = self.set_level(level).into_future();
         let mut call = call.map(|answer| {
             if let Err(error) = answer {
-                tracing::warn!(%error, "the server does not take the level from which it is to log");
+                tracing::warn!(error = %Logged(&error), "the server does not take the level from which it is to log");
             }
         });
         if (&mut call).now_or_never().is_none() {

@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Error, ErrorCode, Result,
     client::{ClientSession, cache::CacheMode, ready::Ready},
+    json::Logged,
     protocol::{ListToolsResult, Method, Payload, Tool},
-    schema::quote_text,
     session::{CallResult, after},
     transport::Mirror,
 };
@@ -86,8 +86,8 @@ impl Mirrored {
 }
 
 fn tell(tool: &Tool, why: &str) {
-    let name = quote_text(&tool.name);
-    tracing::warn!(%name, ?why, "a tool is left out of the list, because its x-mcp-header is wrong");
+    let (tool, why) = (Logged(&tool.name), Logged(why));
+    tracing::warn!(%tool, %why, "a tool is left out of the list, because its x-mcp-header is wrong");
 }
 
 impl<P: Payload> Ready<P> {
@@ -139,7 +139,7 @@ async fn list_anew(session: &ClientSession, name: &str, listed: u64) -> bool {
     let tools = match all {
         Ok(tools) => tools,
         Err(error) => {
-            tracing::debug!(%error, "the tools could not be listed to find out which headers a call needs");
+            tracing::debug!(error = %Logged(&error), "the tools could not be listed to find out which headers a call needs");
             return false;
         }
     };

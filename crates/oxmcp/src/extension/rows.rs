@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::arguments::{ExtensionArguments, IntoAnswer};
 use crate::{
     Error, Result, Revision,
-    json::Text,
+    json::{Logged, Text},
     protocol::{Method, Notification, encode_payload, into_text},
     session::{Body, BoxFuture, Handler, HandlerFuture, Pace, RequestContext},
 };
@@ -122,7 +122,7 @@ impl Heard {
         let handler = Arc::new(handler);
         let listener = move |context: RequestContext, params: Text<'_>| {
             let arguments = Arguments::read(context, params.get()).map_err(|error| {
-                tracing::debug!(method = N::NAME, %error, "a notification that cannot be read was ignored");
+                tracing::debug!(method = N::NAME, error = %Logged(&error), "a notification that cannot be read was ignored");
             });
             let arguments = arguments.ok()?;
             let handler = Arc::clone(&handler);

@@ -10,6 +10,7 @@ use tokio::{runtime::Handle, time::sleep};
 
 use crate::{
     Result,
+    json::Logged,
     protocol::{
         Meta, Notification, NotificationParams, ResourceUpdatedParams,
         method::{PromptListChanged, ResourceListChanged, ResourceUpdated, ToolListChanged},
@@ -177,6 +178,6 @@ pub(super) async fn notify(connection: &Arc<Connection>, changed: &Topics, meta:
 /// What cannot be told is nobody's fault here: the session ends.
 pub(super) fn log(told: Result<()>) {
     if let Err(error) = told {
-        tracing::debug!(%error, "a client was not told of a change");
+        tracing::debug!(error = %Logged(&error), "a client was not told of a change");
     }
 }

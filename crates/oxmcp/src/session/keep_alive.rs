@@ -6,6 +6,7 @@ use tokio::time::sleep;
 
 use crate::{
     ErrorCode,
+    json::Logged,
     protocol::EmptyParams,
     session::{CallOptions, Connection},
 };
@@ -40,11 +41,11 @@ pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) 
             // The stream that the ping was sent on has ended, perhaps before the ping was read.
             Err(error) if error.is_timeout() && connection.outbox.heard_in() != heard => {}
             Err(error) if error.is_timeout() || error.is_network() && lost => {
-                tracing::warn!(%error, "the peer does not answer pings; closing the session");
+                tracing::warn!(error = %Logged(&error), "the peer does not answer pings; closing the session");
                 return connection.break_off("the peer stopped answering pings");
             }
             Err(error) => {
-                tracing::debug!(%error, "a ping failed");
+                tracing::debug!(error = %Logged(&error), "a ping failed");
                 // Networks have hiccups. Any other answer, be it an error, is a sign of life.
                 lost = error.is_network();
             }

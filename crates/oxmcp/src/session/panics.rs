@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use crate::Error;
+use crate::{Error, json::Logged};
 
 /// What a panic left behind. Its text is for this side's log and never crosses the wire.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Panic(Box<dyn Any + Send>);
 impl Panic {
     /// What the peer is told, once the log knows all.
     pub(crate) fn into_error(self) -> Error {
-        tracing::error!(panic = %self.text(), "a handler panicked");
+        tracing::error!(panic = %Logged(self.text()), "a handler panicked");
         Error::internal("the handler failed unexpectedly; the log of its side says more")
     }
 

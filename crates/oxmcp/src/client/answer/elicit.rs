@@ -6,6 +6,7 @@ use super::arguments::{AnswerArguments, Answerer, erase};
 use crate::{
     Error, Result,
     client::Client,
+    json::Logged,
     protocol::{
         ElicitAction, ElicitFormParams, ElicitResult, ElicitUrlParams, elicit_check::complete,
     },
@@ -174,7 +175,7 @@ pub(in crate::client) async fn fill_form(
     answer.content = match (answer.action, answer.content) {
         (ElicitAction::Accept, content) => {
             let content = complete(&schema, content.as_deref()).map_err(|wrong| {
-                tracing::warn!(%wrong, "the answer to an elicitation does not fit its form");
+                tracing::warn!(wrong = %Logged(&wrong), "the answer to an elicitation does not fit its form");
                 Error::internal(format!("the answer does not fit the form: {wrong}"))
             })?;
             Some(content)

@@ -13,6 +13,7 @@ use tokio::{runtime::Handle, time::sleep};
 use crate::{
     Error, Result,
     client::{Client, ClientSession},
+    json::Logged,
     protocol::{
         Notification, NotificationParams, Root,
         method::{self, RootsListChanged},
@@ -169,7 +170,7 @@ fn tell(client: &Client) {
             let params = NotificationParams::default();
             let told = session.connection().notify(RootsListChanged::NAME, params);
             if let Err(error) = told.await {
-                tracing::debug!(%error, "a server was not told that the roots have changed");
+                tracing::debug!(error = %Logged(&error), "a server was not told that the roots have changed");
             }
         });
     }

@@ -20,6 +20,7 @@ use crate::{
         decode::read_text,
         ready::{Begun, Params, Ready},
     },
+    json::Logged,
     protocol::{Method, Payload, method::Cacheable},
     session::after,
 };
@@ -90,7 +91,7 @@ impl<M: Method> Call<M> {
         let stale = used && is_failure(&error);
         match stale.then(|| cache.stale(&ask)).flatten() {
             Some(text) => {
-                tracing::warn!(%error, method = M::NAME, "an answer that is no longer fresh is used");
+                tracing::warn!(error = %Logged(&error), method = M::NAME, "an answer that is no longer fresh is used");
                 read_text::<M>(&session, &text)
             }
             None => Err(error),

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    json::Text,
+    json::{Logged, Text},
     protocol::{InputRequiredResult, InputResponses, RequestParams},
     server::{features::Features, methods::Call},
     session::{Body, BoxFuture, RequestContext, Work, panics},
@@ -137,7 +137,7 @@ fn open(cx: &RequestContext, features: &Features, origin: &Origin, token: &str) 
     opened.map_err(|reason| {
         tracing::warn!(
             method = origin.method,
-            target = %origin.target,
+            target = %Logged(&origin.target),
             %reason,
             "a requestState was refused"
         );

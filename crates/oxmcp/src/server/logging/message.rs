@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::gate::Audience;
 use crate::{
+    json::Logged,
     protocol::{LoggingLevel, LoggingMessageParams, Notification, method::LoggingMessage},
     session::RequestContext,
 };
@@ -54,7 +55,7 @@ impl RequestContext {
         let message = audience.and_then(|audience| {
             let message = LoggingMessageParams::new(level, &data);
             let message = message.map_err(
-                |error| tracing::warn!(%error, "what was to be logged to the client is no JSON"),
+                |error| tracing::warn!(error = %Logged(&error), "what was to be logged to the client is no JSON"),
             );
             Some((audience, message.ok()?))
         });
@@ -101,7 +102,7 @@ async fn send(context: &RequestContext, audience: Audience, message: LoggingMess
     let notice = audience.notice(dropped);
     for message in notice.into_iter().chain([message]) {
         if let Err(error) = context.tell(LoggingMessage::NAME, &message).await {
-            tracing::debug!(%error, "a log message was not sent");
+            tracing::debug!(error = %Logged(&error), "a log message was not sent");
         }
     }
 }

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     Result,
+    json::Logged,
     protocol::SubscriptionFilter,
     server::{features::Features, session::ServerSession},
     session::{RequestContext, panics},
@@ -66,7 +67,9 @@ impl Watches {
                         .push((Arc::clone(&hooks), uri.as_str().into()));
                     filter.resource_subscriptions.push(uri);
                 }
-                Err(error) => tracing::debug!(%error, uri, "a resource is not watched"),
+                Err(error) => {
+                    tracing::debug!(error = %Logged(&error), uri, "a resource is not watched")
+                }
             }
         }
         Ok(watches)
@@ -90,7 +93,7 @@ pub(crate) fn release(session: &ServerSession, ended: Vec<Ended>) {
         for (hooks, uri) in ended {
             let unsubscribe = async { (hooks.unsubscribe)(session.clone(), uri.to_string()).await };
             if let Err(panic) = panics::catch(Box::pin(unsubscribe)).await {
-                tracing::error!(panic = %panic.text(), "a handler of the end of a subscription panicked");
+                tracing::error!(panic = %Logged(panic.text()), "a handler of the end of a subscription panicked");
             }
         }
     });

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    json::Text,
+    json::{Logged, Text},
     protocol::{CallToolResult, Tool as Definition},
     schema::Schema,
     server::{ask::Asks, registry::Visibility},
@@ -130,13 +130,13 @@ impl RegisteredTool {
         }
         let name = &self.definition.name;
         let Some(structured) = &result.structured_content else {
-            tracing::error!(tool = %name, "the tool has an output schema but returned no structured content");
+            tracing::error!(tool = %Logged(name), "the tool has an output schema but returned no structured content");
             return Err(Error::internal(format!(
                 "tool {name} returned no structured content"
             )));
         };
         output.validate(structured).map_err(|violations| {
-            tracing::error!(tool = %name, %violations, "the tool's result does not fit its output schema");
+            tracing::error!(tool = %Logged(name), violations = %Logged(&violations), "the tool's result does not fit its output schema");
             Error::internal(format!("tool {name} returned a result that does not fit its output schema"))
         })
     }
