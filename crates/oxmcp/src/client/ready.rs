@@ -176,7 +176,13 @@ impl<P: Payload> Ready<P> {
                 Box::pin(connection.call_written(M::NAME, params, options)).await
             }
         };
-        answer.inspect_err(|error| self.session.peer().visits().begin_all(error))
+        answer.inspect_err(|error| {
+            let peer = self.session.peer();
+            // A client that cannot send its user anywhere waits for nothing.
+            if peer.client().features().on_elicit_url.is_some() {
+                peer.visits().begin_all(error);
+            }
+        })
     }
 }
 

@@ -10,6 +10,9 @@ use crate::{Error, ErrorCode, protocol::UrlElicitationRequiredData};
 /// So many are remembered; beyond it the oldest is forgotten. Nobody visits as many at once.
 const MOST: usize = 1024;
 
+/// Longer ids, in bytes, are not remembered: nothing is said of their visits later. Servers make them of a UUID or the like.
+const LONGEST: usize = 1024;
+
 /// The ids of visits that are not complete yet.
 #[derive(Debug, Default)]
 pub(super) struct Visits(Mutex<VecDeque<String>>);
@@ -17,6 +20,9 @@ pub(super) struct Visits(Mutex<VecDeque<String>>);
 impl Visits {
     /// The server sends the user to a page.
     pub(super) fn begin(&self, id: &str) {
+        if id.len() > LONGEST {
+            return;
+        }
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if open.iter().any(|known| known == id) {
             return;
@@ -49,5 +55,23 @@ impl Visits {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = open.iter().position(|known| known == id);
         place.is_some_and(|place| open.remove(place).is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_of_visits_is_bounded() {
+        let visits = Visits::default();
+        for index in 0..=MOST {
+            visits.begin(&index.to_string());
+            visits.begin(&"n".repeat(LONGEST + 1 + index));
+        }
+        assert!(!visits.complete("0") && visits.complete("1") && !visits.complete("1"));
+        let open = visits.0.lock().unwrap();
+        assert_eq!(open.len(), MOST - 1);
+        assert!(open.iter().all(|id| id.len() <= LONGEST));
     }
 }

@@ -135,6 +135,21 @@ async fn a_visit_is_complete_once_and_only_if_the_user_was_sent_there() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_cannot_be_sent_anywhere_waits_for_nothing() {
+    let (client, mut heard) = listening();
+    let (mut peer, session, _) = session_of(client, Revision::V2025_11_25).await;
+    let call = tokio::spawn(session.call_tool("t", ()).into_future());
+    let request = expect(&mut peer, "tools/call").await;
+    let page =
+        json!({"mode": "url", "message": "m", "url": "https://example.com/", "elicitationId": "9"});
+    let data = json!({"elicitations": [page]});
+    let refusal = json!({"code": -32042, "message": "log in first", "data": data});
+    refuse(&mut peer, &request, refusal).await;
+    assert_eq!(call.await.unwrap().unwrap_err().code().value(), -32042);
+    assert!(complete(&mut peer, &mut heard, &["9"]).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_handler_that_panics_harms_nobody() {
     let (sender, mut heard) = mpsc::channel(1);
     let client = client().on_log(move |message, _| {
