@@ -179,7 +179,8 @@ fn a_class_holds_what_its_items_hold() {
     // A class of thousands of ranges costs no more for each character than another.
     let ranges: String = ('\u{4e00}'..).step_by(2).take(5_000).collect();
     let class = Pattern::new(&format!("^[{ranges}]*$")).unwrap();
-    let text = "\u{4e00}".repeat(300_000) + "!";
+    let last = ranges.chars().last().unwrap().to_string();
+    let text = last.repeat(300_000) + "!";
     assert_eq!(class.matches(&text, &mut 3_000_000), Some(false));
 }
 
