@@ -52,14 +52,16 @@ pub struct Limits {
     /// as much of requests is then still read, so that two peers that are both full read each other's answers. What
     /// has to be sent is never dropped. Default: 1 MiB, enough to keep a pipe full.
     pub max_unsent_bytes: usize,
-    /// How many notifications may wait for a user's handler; beyond it the oldest is dropped, with a warning in the
-    /// log. Default: 1024.
+    /// How many notifications may wait for a user's handler, or to be taken from a subscription; beyond it the oldest is
+    /// dropped, with a warning in the log. Together they have no more bytes than one message may have
+    /// ([`max_message_bytes`](Self::max_message_bytes)). Default: 1024.
     pub max_queued_notifications: usize,
     /// How many notifications of extensions may wait for one subscription that a client does not read; beyond it the
     /// subscription is ended with an error that says so. Default: 1024.
     pub max_queued_events: usize,
     /// How many updates of progress may wait for the handler of one call; beyond it the newest is dropped, with a
-    /// warning in the log. Default: 16 384, so that none is lost while the handler keeps up on average.
+    /// warning in the log. Their messages have no more bytes together than one message may have
+    /// ([`max_message_bytes`](Self::max_message_bytes)). Default: 16 384, so that none is lost while the handler keeps up on average.
     pub max_queued_progress: usize,
     /// The longest `requestState`, in characters: what a handler that asks remembers between two rounds. One that would be
     /// longer is not sent, and one that is longer is refused. Default: 64 KiB, since it travels twice a round.

@@ -1,11 +1,17 @@
 //! The task of a session that asks the server for all that its handlers and watchers want to hear of.
 
-use std::{collections::BTreeSet, future::pending, mem, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashSet},
+    future::pending,
+    mem,
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::future::join_all;
 use tokio::{
     select,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -15,10 +21,11 @@ use crate::{
         backoff::Backoff,
         listener::Listener,
         peer::ClientPeer,
-        request::{Finish, begin, may_help, request},
+        request::{Asking, Finish, begin, may_help},
         subscription::SubscriptionEnd,
         updates::Updates,
     },
+    json::Logged,
     protocol::{
         Method, Notification, ResourceUpdatedParams, SubscribeParams, SubscriptionFilter,
         method::{PromptListChanged, ResourceListChanged, Subscribe, ToolListChanged, Unsubscribe},
@@ -149,8 +156,7 @@ impl Follower {
 
     /// Opens a subscription, and waits until the server agrees.
     async fn open(&self, asked: SubscriptionFilter) -> Result<Stream, Error> {
-        let limit = self.connection.limits.max_queued_notifications;
-        let listener = Listener::new(true, limit);
+        let listener = Listener::new(true, &self.connection.limits);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
         begin(listen_once(
@@ -160,17 +166,11 @@ impl Follower {
             asked.clone(),
             stop,
         ));
-        let patience = self.peer.client().features().timeout;
-        let Ok(agreed) = timeout(patience, listener.acknowledged()).await else {
-            return Err(Error::timeout(format!(
-                "the server did not acknowledge a subscription within {patience:?}; it was cancelled"
-            )));
-        };
-        let agreed = agreed?;
-        let uris = &agreed.resource_subscriptions;
+        let agreed = listener.acknowledged().await?;
+        let uris: HashSet<&String> = agreed.resource_subscriptions.iter().collect();
         let mut kept = asked.clone();
         kept.resource_subscriptions.retain(|uri| uris.contains(uri));
-        self.updates().heard(&asked.resource_subscriptions, uris);
+        self.updates().heard(&asked.resource_subscriptions, &uris);
         Ok(Stream {
             agreed,
             asked: kept,
@@ -190,7 +190,7 @@ impl Follower {
         ];
         for (_, name) in lists.into_iter().filter(|(heard, _)| *heard) {
             if let Some(job) = self.peer.hook(name, None) {
-                self.connection.lane().push(job);
+                self.connection.lane().push(job, 0);
             }
         }
         for uri in &agreed.resource_subscriptions {
@@ -204,7 +204,7 @@ impl Follower {
         let updates = self.updates();
         updates.refuse_new(&|| error.copy());
         if current.is_none() && !may_help(error) {
-            tracing::warn!(%error, "the server does not say what changes; handlers of changes are not called");
+            tracing::warn!(error = %Logged(&error), "the server does not say what changes; handlers of changes are not called");
             updates.want_lists(SubscriptionFilter::default());
             for uri in updates.wanted().resource_subscriptions {
                 updates.refuse(&uri, &|| error.copy());
@@ -213,7 +213,7 @@ impl Follower {
         let wanted = updates.wanted();
         if !wanted.is_empty() && current.is_none_or(|it| it.asked != wanted) {
             let pause = backoff.after(Duration::ZERO);
-            tracing::warn!(%error, ?pause, "the server does not say what changes; it is asked again");
+            tracing::warn!(error = %Logged(&error), ?pause, "the server does not say what changes; it is asked again");
             self.pause(pause).await;
         }
     }
@@ -244,7 +244,7 @@ impl Follower {
             for (uri, result) in less.iter().zip(dropped.await) {
                 held.remove(uri);
                 if let Err(error) = result {
-                    tracing::debug!(%error, uri, "the server did not take back a subscription");
+                    tracing::debug!(error = %Logged(&error), uri, "the server did not take back a subscription");
                 }
             }
             let asked = join_all(more.iter().map(|uri| self.ask::<Subscribe>(uri)));
@@ -282,7 +282,14 @@ async fn listen_once(
     stop: CancellationToken,
 ) {
     let finish = Finish(Arc::clone(&listener));
-    let over = request(&connection, peer.listeners(), &listener, asked, &stop).await;
+    let asking = Asking {
+        connection: &connection,
+        listeners: peer.listeners(),
+        listener: &listener,
+        stop: &stop,
+        patience: peer.client().features().timeout,
+    };
+    let over = asking.request(asked).await;
     finish.with(over);
 }
 

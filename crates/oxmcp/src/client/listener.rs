@@ -1,7 +1,7 @@
 //! The state of a subscription, which the reader fills, the task of its request ends, and its handle looks at.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
@@ -11,9 +11,13 @@ use tokio::sync::Notify;
 
 use crate::{
     Error, Result,
-    client::subscription::{SubscriptionEnd, SubscriptionEvent},
-    json::Text,
+    client::{
+        event_queue::EventQueue,
+        subscription::{SubscriptionEnd, SubscriptionEvent},
+    },
+    json::{Logged, Text},
     jsonrpc::RequestId,
+    limits::Limits,
     protocol::{
         AcknowledgedParams, Notification, NotificationParams, SubscriptionFilter,
         method::SubscriptionsAcknowledged,
@@ -40,7 +44,7 @@ impl Listeners {
             return true;
         };
         let Some(listener) = self.get(&id) else {
-            tracing::debug!(%id, method, "a notification of no open subscription was ignored");
+            tracing::debug!(id = %Logged(&id), method, "a notification of no open subscription was ignored");
             return false;
         };
         listener.take(method, params, resumed);
@@ -89,14 +93,12 @@ fn subscription_id(params: Option<Text<'_>>) -> Option<RequestId> {
 pub(super) struct Listener {
     /// Whether what it brings goes to the client's handlers, and not to a handle.
     for_handlers: bool,
-    /// How many events may wait to be taken.
-    limit: usize,
     state: Mutex<State>,
     /// It was acknowledged, or has ended.
     changed: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// What the server agreed to when it was asked last.
     acknowledged: Option<SubscriptionFilter>,
@@ -104,7 +106,7 @@ struct State {
     open: bool,
     /// Whether something may have been missed before the next acknowledgement.
     gap: bool,
-    events: VecDeque<SubscriptionEvent>,
+    events: EventQueue,
     /// Who waits for an event.
     reader: Option<Waker>,
     end: Option<SubscriptionEnd>,
@@ -113,11 +115,19 @@ struct State {
 }
 
 impl Listener {
-    pub(super) fn new(for_handlers: bool, limit: usize) -> Arc<Self> {
+    pub(super) fn new(for_handlers: bool, limits: &Limits) -> Arc<Self> {
+        let state = State {
+            acknowledged: None,
+            open: false,
+            gap: false,
+            events: EventQueue::new(limits),
+            reader: None,
+            end: None,
+            error: None,
+        };
         Arc::new(Self {
             for_handlers,
-            limit,
-            state: Mutex::default(),
+            state: Mutex::new(state),
             changed: Notify::new(),
         })
     }
@@ -146,7 +156,7 @@ impl Listener {
             tracing::warn!("the server acknowledged a subscription without saying to what");
         }
         // Who reads by hand can look at it; handlers are simply not called for what is missing.
-        tracing::debug!(?filter, "the server acknowledged a subscription");
+        tracing::debug!("the server acknowledged a subscription");
         let filter = filter.unwrap_or_default();
         let gap = self.lock().gap;
         if gap {
@@ -187,18 +197,9 @@ impl Listener {
     /// Keeps an event. What is waiting to be taken already says the same.
     pub(super) fn push(&self, event: SubscriptionEvent) {
         let mut state = self.lock();
-        if state.events.contains(&event) {
+        if !state.events.push(event) {
             return;
         }
-        if state.events.len() >= self.limit {
-            state.events.pop_front();
-            let limit = self.limit;
-            tracing::warn!(
-                limit,
-                "a subscription is not read; its oldest event is dropped"
-            );
-        }
-        state.events.push_back(event);
         wake(state);
     }
 
@@ -210,6 +211,17 @@ impl Listener {
         }
         wake(state);
         self.changed.notify_waiters();
+    }
+
+    /// Waits until the last request is acknowledged.
+    pub(super) async fn opened(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if self.lock().open {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// Waits for what the server has agreed to, or the error that it has refused with.
@@ -252,7 +264,7 @@ impl Listener {
 
     pub(super) fn poll_event(&self, cx: &Context<'_>) -> Poll<Option<SubscriptionEvent>> {
         let mut state = self.lock();
-        let event = state.events.pop_front();
+        let event = state.events.pop();
         if event.is_some() || state.end.is_some() {
             return Poll::Ready(event);
         }

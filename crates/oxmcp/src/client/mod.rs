@@ -8,6 +8,7 @@ mod call;
 mod calls;
 mod complete;
 mod decode;
+mod event_queue;
 mod extension;
 mod features;
 mod follow;

@@ -1,9 +1,13 @@
 //! A request for a subscription, from its first message to its last.
 
-use std::{future::Future, sync::Arc};
+use std::{
+    future::{Future, pending},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::FutureExt;
-use tokio::select;
+use tokio::{select, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -60,41 +64,66 @@ impl Over {
     }
 }
 
-/// Makes the request of a subscription, and waits until it ends: by its answer, by `stop`, or with the session. Dropped,
-/// it cancels the request on the wire.
-pub(super) async fn request(
-    connection: &Arc<Connection>,
-    listeners: &Arc<Listeners>,
-    listener: &Arc<Listener>,
-    filter: SubscriptionFilter,
-    stop: &CancellationToken,
-) -> Over {
-    let _open = Open {
-        listeners: Arc::clone(listeners),
-        listener: Arc::clone(listener),
-    };
-    let begun = (Arc::clone(listeners), Arc::clone(listener));
-    let options = CallOptions {
-        timeout: LONGEST_WAIT,
-        max_total: LONGEST_WAIT,
-        on_begin: Some(Box::new(move |id| {
-            let (listeners, listener) = begun;
-            listeners.enter(id, listener);
-        })),
-        ..CallOptions::default()
-    };
-    let answer = select! {
+/// Who asks for a subscription.
+pub(super) struct Asking<'a> {
+    pub(super) connection: &'a Arc<Connection>,
+    pub(super) listeners: &'a Arc<Listeners>,
+    pub(super) listener: &'a Arc<Listener>,
+    pub(super) stop: &'a CancellationToken,
+    /// How long the server may take to acknowledge it.
+    pub(super) patience: Duration,
+}
+
+impl Asking<'_> {
+    /// Makes the request of a subscription, and waits until it ends: by its answer, by `stop`, with the session, or because the
+    /// server does not acknowledge it in time. Dropped, it cancels the request on the wire.
+    pub(super) async fn request(&self, filter: SubscriptionFilter) -> Over {
+        let Self {
+            connection,
+            listeners,
+            listener,
+            stop,
+            patience,
+        } = *self;
+        let _open = Open {
+            listeners: Arc::clone(listeners),
+            listener: Arc::clone(listener),
+        };
+        let begun = (Arc::clone(listeners), Arc::clone(listener));
+        let options = CallOptions {
+            timeout: LONGEST_WAIT,
+            max_total: LONGEST_WAIT,
+            on_begin: Some(Box::new(move |id| {
+                let (listeners, listener) = begun;
+                listeners.enter(id, listener);
+            })),
+            ..CallOptions::default()
+        };
+        let answer = select! {
+            biased;
+            answer = connection.call(Listen::NAME, ListenParams::new(filter), options) => answer,
+            () = stop.cancelled() => return Over::by_this_side(),
+            () = connection.closing() => return Over::by_this_side(),
+            () = unacknowledged(listener, patience) => Err(Error::timeout(format!(
+                "the server did not acknowledge a subscription within {patience:?}; it was cancelled"
+            ))),
+        };
+        let (end, error) = match answer {
+            Ok(_) => (SubscriptionEnd::Graceful, None),
+            Err(error) if !connection.is_closing() => (SubscriptionEnd::Remote, Some(error)),
+            Err(error) => (SubscriptionEnd::Local, Some(error)),
+        };
+        Over { end, error }
+    }
+}
+
+/// Waits until it is too late for the server to acknowledge what it was asked for last.
+async fn unacknowledged(listener: &Listener, patience: Duration) {
+    select! {
         biased;
-        answer = connection.call(Listen::NAME, ListenParams::new(filter), options) => answer,
-        () = stop.cancelled() => return Over::by_this_side(),
-        () = connection.closing() => return Over::by_this_side(),
-    };
-    let (end, error) = match answer {
-        Ok(_) => (SubscriptionEnd::Graceful, None),
-        Err(error) if !connection.is_closing() => (SubscriptionEnd::Remote, Some(error)),
-        Err(error) => (SubscriptionEnd::Local, Some(error)),
-    };
-    Over { end, error }
+        () = listener.opened() => pending().await,
+        () = sleep(patience) => {}
+    }
 }
 
 /// Whether asking for a subscription once more, after this, can help. It cannot where the server does not know how, or

@@ -9,7 +9,7 @@ use crate::{
         methods::{self, Served},
         peer::ClientPeer,
     },
-    json::Text,
+    json::{Logged, Text},
     jsonrpc::{Params, RawNotification, RequestId},
     protocol::{
         Method, RequestParams, SubscriptionFilter,
@@ -131,20 +131,22 @@ impl Role for ClientPeer {
             self.updates().updated(update);
         }
         let features = self.client().features();
+        let bytes = method.len() + params.map_or(0, |params| params.get().len());
         let cx = || RequestContext::new(Arc::new(self.context(connection, None)));
         let Some(next) = features.incoming.next().cloned() else {
             if for_handlers && let Some(handler) = self.heard(cx, &method, params) {
-                connection.lane().push(handler);
+                connection.lane().push(handler, bytes);
             }
             return;
         };
         let cx = cx();
         let request = Request::incoming(cx, &method, params);
-        connection.lane().push(Box::pin(async move {
+        let job = Box::pin(async move {
             if let Err(error) = next.run(request).await {
-                tracing::debug!(%error, "the middleware refused a notification");
+                tracing::debug!(error = %Logged(&error), "the middleware refused a notification");
             }
-        }));
+        });
+        connection.lane().push(job, bytes);
     }
 
     fn ended(&self, connection: &Arc<Connection>, id: &RequestId) -> bool {

@@ -6,6 +6,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use futures_core::Stream;
@@ -15,6 +16,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::field::display;
 
 use crate::{
     Result,
@@ -22,9 +24,9 @@ use crate::{
         ClientSession,
         backoff::Backoff,
         listener::{Listener, Listeners},
-        request::{Finish, Over, begin, may_help, request},
+        request::{Asking, Finish, Over, begin, may_help},
     },
-    json::Text,
+    json::{Logged, Text},
     protocol::{
         Method, Notification, RawJson, ResourceUpdatedParams, SubscriptionFilter,
         method::{self, PromptListChanged, ResourceListChanged, ResourceUpdated, ToolListChanged},
@@ -90,7 +92,8 @@ pub enum SubscriptionEnd {
 /// A subscription that is about to be made; await it. Made by [`ClientSession::listen`](crate::ClientSession::listen).
 ///
 /// # Errors
-/// Where the server's revision has no subscriptions, the server refuses, or the session ends.
+/// Where the server's revision has no subscriptions, the server refuses, or does not acknowledge it within
+/// [`Client::timeout`](crate::Client::timeout); and where the session ends.
 ///
 /// # Cancel safety
 /// Dropping the future cancels the subscription on the wire.
@@ -186,7 +189,7 @@ impl Subscription {
         } = listen;
         session.has_method(method::Listen::NAME)?;
         let connection = session.connection();
-        let listener = Listener::new(false, connection.limits.max_queued_notifications);
+        let listener = Listener::new(false, &connection.limits);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
         let keeper = Keeper {
@@ -194,6 +197,7 @@ impl Subscription {
             listeners: Arc::clone(session.peer().listeners()),
             listener: Arc::clone(&listener),
             stop: stop.clone(),
+            patience: session.peer().client().features().timeout,
             once,
         };
         begin(keeper.keep(filter));
@@ -267,6 +271,8 @@ struct Keeper {
     listeners: Arc<Listeners>,
     listener: Arc<Listener>,
     stop: CancellationToken,
+    /// How long the server may take to acknowledge it.
+    patience: Duration,
     once: bool,
 }
 
@@ -278,19 +284,28 @@ impl Keeper {
             listeners,
             listener,
             stop,
+            patience,
             once,
         } = self;
         let finish = Finish(Arc::clone(&listener));
         let mut backoff = Backoff::new();
         loop {
             let start = Instant::now();
-            let over = request(&connection, &listeners, &listener, filter.clone(), &stop).await;
+            let asking = Asking {
+                connection: &connection,
+                listeners: &listeners,
+                listener: &listener,
+                stop: &stop,
+                patience,
+            };
+            let over = asking.request(filter.clone()).await;
             let agreed = listener.interrupt();
             if once || !may_resume(&listener, &over, agreed.as_ref()) {
                 return finish.with(over);
             }
             let pause = backoff.after(start.elapsed());
-            tracing::debug!(?pause, end = ?over.end, error = ?over.error, "a subscription is interrupted");
+            let error = over.error.as_ref().map(|error| display(Logged(error)));
+            tracing::debug!(?pause, end = ?over.end, error, "a subscription is interrupted");
             let ended = select! {
                 biased;
                 () = stop.cancelled() => Over::by_this_side(),

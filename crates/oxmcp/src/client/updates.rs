@@ -2,7 +2,7 @@
 //! resource.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -105,8 +105,7 @@ impl Updates {
     }
 
     /// The server tells of these resources, of those that were asked for.
-    pub(super) fn heard(&self, asked: &[String], told: &[String]) {
-        let told: BTreeSet<_> = told.iter().collect();
+    pub(super) fn heard(&self, asked: &[String], told: &HashSet<&String>) {
         for uri in asked {
             if told.contains(uri) {
                 self.acknowledge(uri);

@@ -68,10 +68,9 @@ impl ClientSession {
                  `resources.subscribe`); nothing was sent",
             ));
         }
-        let limit = self.connection().limits.max_queued_notifications;
         let watch = ResourceWatch {
             uri: uri.into(),
-            listener: Listener::new(false, limit),
+            listener: Listener::new(false, &self.connection().limits),
             session: self.clone(),
         };
         let peer = self.peer();

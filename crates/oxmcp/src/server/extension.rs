@@ -79,9 +79,12 @@ impl Server {
                 && publisher.tells(name, client.revision, &client.capabilities)
             {
                 let connection = Arc::clone(session.connection());
-                peer.outgoing_lane(&connection).push(Box::pin(async move {
+                let lane = Arc::clone(peer.outgoing_lane(&connection));
+                let job = Box::pin(async move {
                     event.send(&connection, JsonObject::new()).await;
-                }));
+                });
+                // It is this side's own, and all who hear of it share it.
+                lane.push(job, 0);
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     Error, ErrorCode, Limits, Result,
-    json::Text,
+    json::{Logged, Text},
     jsonrpc::RawNotification,
     protocol::{Notification, RequestMeta, RequestParams, method},
     server::{
@@ -144,9 +144,8 @@ impl ServerPeer {
 
     /// Where notifications of extensions for a legacy client wait until they are sent.
     pub(crate) fn outgoing_lane(&self, connection: &Connection) -> &Arc<Lane> {
-        let limit = connection.limits.max_queued_notifications;
         self.published
-            .get_or_init(|| Lane::new(limit, &connection.runtime))
+            .get_or_init(|| Lane::new(&connection.limits, &connection.runtime))
     }
 
     /// What the client hears of what is logged.
@@ -200,19 +199,21 @@ impl Role for ServerPeer {
         }
         let cx = self.context_of(connection, &features, params.map(|it| &it.meta));
         let params = params.map(|it| it.whole);
+        let bytes = method.len() + params.map_or(0, |params| params.get().len());
         let Some(next) = features.incoming.next().cloned() else {
             let params = params.unwrap_or(Text::EMPTY);
             if let Some(job) = features.extensions.heard(cx, &method, params) {
-                connection.lane().push(job);
+                connection.lane().push(job, bytes);
             }
             return;
         };
         let request = Request::incoming(cx, &method, params);
-        connection.lane().push(Box::pin(async move {
+        let job = Box::pin(async move {
             if let Err(error) = next.run(request).await {
-                tracing::debug!(%error, "the middleware refused a notification");
+                tracing::debug!(error = %Logged(&error), "the middleware refused a notification");
             }
-        }));
+        });
+        connection.lane().push(job, bytes);
     }
 
     fn has_batches(&self) -> bool {

@@ -9,14 +9,12 @@ use std::{
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tokio::{
-    sync::mpsc,
-    time::{Instant, sleep_until},
-};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, Result,
+    json::Logged,
     jsonrpc::{ExtraMeta, RequestId, write_notification, write_request},
     protocol::{CancelledParams, ProgressParams},
     session::{
@@ -27,6 +25,7 @@ use crate::{
         connection::not_json,
         middleware::{Request, Response},
         panics,
+        progress_queue::{self, ProgressReceiver, ProgressSender},
     },
 };
 
@@ -172,7 +171,7 @@ impl Connection {
     ) -> Answer {
         let (progress, updates) = match &options.on_progress {
             Some(_) => {
-                let (sender, receiver) = mpsc::channel(self.limits.max_queued_progress.max(1));
+                let (sender, receiver) = progress_queue::new(&self.limits);
                 (Some(sender), Some(receiver))
             }
             None => (None, None),
@@ -212,7 +211,7 @@ impl Connection {
     async fn watch(
         &self,
         id: i64,
-        mut updates: Option<mpsc::Receiver<ProgressParams>>,
+        mut updates: Option<ProgressReceiver>,
         options: &mut CallOptions,
         mut clock: Clock,
     ) -> Wait {
@@ -242,8 +241,8 @@ impl Connection {
     }
 }
 
-async fn next<T>(updates: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
-    updates.as_mut()?.recv().await
+async fn next(updates: &mut Option<ProgressReceiver>) -> Option<ProgressParams> {
+    updates.as_mut()?.next().await
 }
 
 async fn cancelled(token: Option<&CancellationToken>) {
@@ -259,14 +258,14 @@ fn report(options: &mut CallOptions, update: ProgressParams) {
     };
     if let Err(panic) = panics::catch_sync(|| on_progress(update)) {
         // What it was working on may be half done: it is not called again. The call goes on without it.
-        tracing::error!(panic = %panic.text(), "a progress handler panicked");
+        tracing::error!(panic = %Logged(panic.text()), "a progress handler panicked");
         options.on_progress = None;
     }
 }
 
 /// All progress that came before the answer is reported before the answer.
-fn drain(updates: &mut Option<mpsc::Receiver<ProgressParams>>, options: &mut CallOptions) {
-    while let Some(Ok(update)) = updates.as_mut().map(mpsc::Receiver::try_recv) {
+fn drain(updates: &mut Option<ProgressReceiver>, options: &mut CallOptions) {
+    while let Some(update) = updates.as_mut().and_then(ProgressReceiver::next_now) {
         report(options, update);
     }
 }
@@ -304,7 +303,7 @@ impl<'a> Pending<'a> {
     /// Gives it an id, under which `waker` is woken by the answer, or at `alarm`.
     pub(super) fn enter(
         &mut self,
-        progress: Option<mpsc::Sender<ProgressParams>>,
+        progress: Option<ProgressSender>,
         alarm: Option<Instant>,
         waker: Waker,
         on_begin: Option<OnBegin>,

@@ -8,16 +8,13 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use tokio::{
-    sync::{Notify, mpsc},
-    time::Instant,
-};
+use tokio::{sync::Notify, time::Instant};
 
 use crate::{
     Error, Result,
     jsonrpc::RequestId,
     protocol::ProgressParams,
-    session::{call_result::CallResult, waiting},
+    session::{call_result::CallResult, progress_queue::ProgressSender, waiting},
 };
 
 /// What a call gets.
@@ -34,7 +31,7 @@ struct Waiter {
     /// When he wants to be woken, answered or not.
     alarm: Option<Instant>,
     /// Where progress goes; `None` where the caller asked for none.
-    progress: Option<mpsc::Sender<ProgressParams>>,
+    progress: Option<ProgressSender>,
 }
 
 /// All calls that wait, by id. Ids count up and are never used again.
@@ -90,7 +87,7 @@ impl Calls {
     /// Enters a call under a new id. Who waits for it is woken by the answer, or at `alarm`.
     pub(crate) fn enter(
         &self,
-        progress: Option<mpsc::Sender<ProgressParams>>,
+        progress: Option<ProgressSender>,
         alarm: Option<Instant>,
         waker: Waker,
     ) -> Result<Entered> {
@@ -210,7 +207,7 @@ impl Calls {
         else {
             return false;
         };
-        if progress.try_send(params).is_err() {
+        if !progress.send(params) {
             tracing::warn!(
                 id,
                 "progress came faster than the caller takes it; one update is lost"

@@ -136,8 +136,9 @@ impl Connection {
     /// Where users' handlers of notifications run.
     pub(crate) fn lane(&self) -> &Arc<Lane> {
         let shared = self.shared();
-        let limit = shared.limits.max_queued_notifications;
-        shared.lane.get_or_init(|| Lane::new(limit, &self.runtime))
+        shared
+            .lane
+            .get_or_init(|| Lane::new(&shared.limits, &self.runtime))
     }
 
     pub(super) fn patience(&self) -> &Patience {

@@ -13,24 +13,45 @@ use tokio::{
     time::timeout,
 };
 
-use crate::session::{BoxFuture, panics};
+use crate::{
+    json::Logged,
+    limits::Limits,
+    session::{BoxFuture, panics},
+};
 
 /// The queue of notifications that wait for their handlers.
 #[derive(Debug)]
 pub(crate) struct Lane {
     state: Mutex<State>,
     limit: usize,
+    /// How many bytes may wait. One alone may be longer: it has been read.
+    max_bytes: usize,
     /// Where its connection runs: whoever pushes may be on a thread that has no runtime.
     runtime: Handle,
 }
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<BoxFuture<()>>,
+    queue: VecDeque<Queued>,
+    /// How many bytes all that waits takes.
+    bytes: usize,
     running: bool,
     /// Who runs the handlers.
     runner: Option<task::Id>,
     closed_from_within: bool,
+}
+
+struct Queued {
+    job: BoxFuture<()>,
+    bytes: usize,
+}
+
+impl State {
+    fn pop(&mut self) -> Option<BoxFuture<()>> {
+        let Queued { job, bytes } = self.queue.pop_front()?;
+        self.bytes -= bytes;
+        Some(job)
+    }
 }
 
 impl std::fmt::Debug for State {
@@ -43,25 +64,36 @@ impl std::fmt::Debug for State {
 
 impl Lane {
     /// A lane whose handlers run on `runtime`.
-    pub(crate) fn new(limit: usize, runtime: &Handle) -> Arc<Self> {
+    pub(crate) fn new(limits: &Limits, runtime: &Handle) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
-            limit,
+            limit: limits.max_queued_notifications,
+            max_bytes: limits.max_message_bytes,
             runtime: runtime.clone(),
         })
     }
 
-    /// Queues a handler. Where the queue is full the oldest gives way: the newest says most about how things are.
-    pub(crate) fn push(self: &Arc<Self>, job: BoxFuture<()>) {
+    /// Queues a handler, which keeps so many bytes of a peer. Where the queue is full the oldest gives way: the newest says
+    /// most about how things are.
+    pub(crate) fn push(self: &Arc<Self>, job: BoxFuture<()>, bytes: usize) {
         let mut state = self.lock();
-        if state.queue.len() >= self.limit {
-            state.queue.pop_front();
+        // What keeps nothing of a peer needs no room for that.
+        let is_full = |state: &State| {
+            let is_long = bytes > 0 && state.bytes.saturating_add(bytes) > self.max_bytes;
+            state.queue.len() >= self.limit || is_long
+        };
+        while is_full(&state) {
+            if state.pop().is_none() {
+                break;
+            }
             tracing::warn!(
                 limit = self.limit,
+                max_bytes = self.max_bytes,
                 "notifications come faster than they are taken; the oldest is dropped"
             );
         }
-        state.queue.push_back(job);
+        state.bytes += bytes;
+        state.queue.push_back(Queued { job, bytes });
         if !state.running {
             state.running = true;
             let runner = self.runtime.spawn(Arc::clone(self).run());
@@ -85,10 +117,11 @@ impl Lane {
         if is_over {
             return;
         }
-        self.push(Box::pin(async {
+        let tell = Box::pin(async {
             // Whoever waited may have gone.
             let _ = done.send(());
-        }));
+        });
+        self.push(tell, 0);
         if timeout(limit, all_done).await.is_err() {
             tracing::warn!("the session ends, and notifications still wait for their handlers");
         }
@@ -97,7 +130,7 @@ impl Lane {
     async fn run(self: Arc<Self>) {
         while let Some(job) = self.next() {
             if let Err(panic) = panics::catch(job).await {
-                tracing::error!(panic = %panic.text(), "a notification handler panicked");
+                tracing::error!(panic = %Logged(panic.text()), "a notification handler panicked");
             }
             yield_now().await;
         }
@@ -105,12 +138,44 @@ impl Lane {
 
     fn next(&self) -> Option<BoxFuture<()>> {
         let mut state = self.lock();
-        let job = state.queue.pop_front();
+        let job = state.pop();
         state.running = job.is_some();
         job
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which of the jobs run, of these sizes.
+    async fn run(max_bytes: usize, sizes: &[usize]) -> Vec<usize> {
+        let limits = Limits {
+            max_message_bytes: max_bytes,
+            ..Limits::default()
+        };
+        let lane = Lane::new(&limits, &Handle::current());
+        let ran = Arc::new(Mutex::new(Vec::new()));
+        for size in sizes {
+            let (ran, size) = (Arc::clone(&ran), *size);
+            let job = async move { ran.lock().unwrap().push(size) };
+            lane.push(Box::pin(job), size);
+        }
+        lane.flush(Duration::from_secs(1)).await;
+        assert_eq!(lane.lock().bytes, 0);
+        let ran = ran.lock().unwrap();
+        ran.clone()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_waits_is_bounded_in_bytes() {
+        assert_eq!(run(100, &[1, 40, 50, 30, 20]).await, [50, 30, 20]);
+        // One that is longer than all room has it alone.
+        assert_eq!(run(100, &[1, 500, 2]).await, [2]);
+        assert_eq!(run(100, &[1, 500]).await, [500]);
     }
 }

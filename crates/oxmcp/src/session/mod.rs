@@ -26,6 +26,7 @@ pub(crate) mod panics;
 mod patience;
 mod plain_call;
 mod progress;
+mod progress_queue;
 mod receive;
 #[cfg(feature = "http-server")]
 mod reply;

@@ -25,7 +25,7 @@ impl RootsCache {
         if let Some(OnRootsChanged(handler)) = handler
             && let Some(session) = ServerSession::of(connection)
         {
-            connection.lane().push(handler(session));
+            connection.lane().push(handler(session), 0);
         }
     }
 

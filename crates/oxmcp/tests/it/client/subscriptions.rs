@@ -232,3 +232,31 @@ async fn p5_handlers_are_called_after_an_interruption() {
     settle().await;
     assert!(heard.try_recv().is_err());
 }
+
+/// A server that takes the request and never says so.
+#[tokio::test(start_paused = true)]
+async fn a_subscription_that_is_never_acknowledged_times_out() {
+    let (mut peer, session) = modern(client()).await;
+    let start = Instant::now();
+    let listener = session.clone();
+    let listening = tokio::spawn(async move { listener.listen(tools()).await.map(drop) });
+    let request = expect(&mut peer, "subscriptions/listen").await;
+    let cancelled = expect(&mut peer, "notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["requestId"], request["id"]);
+    let error = listening.await.unwrap().unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert!(error.message().contains("did not acknowledge"), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(120));
+
+    // The same where it is asked again, which it then is once more.
+    let (mut subscription, id) = subscription(&mut peer, &session).await;
+    end(&mut peer, &id).await;
+    let (id, _) = listen(&mut peer).await;
+    let cancelled = expect(&mut peer, "notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["requestId"], id);
+    agree(&mut peer).await;
+    assert_eq!(
+        subscription.next().await,
+        Some(SubscriptionEvent::Resumed(tools()))
+    );
+}

@@ -1,0 +1,136 @@
+//! The events of a subscription that wait to be taken.
+
+use std::{
+    collections::{VecDeque, hash_map::RandomState},
+    hash::BuildHasher,
+};
+
+use crate::{client::subscription::SubscriptionEvent, limits::Limits};
+
+/// Events in the order in which they came, each once. Their number is bounded, and how many bytes they have together.
+#[derive(Debug)]
+pub(super) struct EventQueue {
+    waiting: VecDeque<Waiting>,
+    bytes: usize,
+    limit: usize,
+    /// One alone may be longer: it has been read.
+    max_bytes: usize,
+    keys: RandomState,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    event: SubscriptionEvent,
+    bytes: usize,
+    /// Equal events have equal ones, so that few are compared in full: what comes from a peer may be made to be alike.
+    key: u64,
+}
+
+impl EventQueue {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            bytes: 0,
+            limit: limits.max_queued_notifications,
+            max_bytes: limits.max_message_bytes,
+            keys: RandomState::new(),
+        }
+    }
+
+    /// Keeps an event; where there is no room the oldest gives way. `false` where what is waiting already says the same.
+    pub(super) fn push(&mut self, event: SubscriptionEvent) -> bool {
+        let text = text(&event);
+        let (bytes, key) = (text.len(), self.keys.hash_one(&text));
+        let is_known = |it: &Waiting| it.key == key && it.event == event;
+        if self.waiting.iter().any(is_known) {
+            return false;
+        }
+        while self.waiting.len() >= self.limit || self.bytes.saturating_add(bytes) > self.max_bytes
+        {
+            if self.pop().is_none() {
+                break;
+            }
+            tracing::warn!(
+                limit = self.limit,
+                max_bytes = self.max_bytes,
+                "a subscription is not read; its oldest event is dropped"
+            );
+        }
+        self.bytes += bytes;
+        self.waiting.push_back(Waiting { event, bytes, key });
+        true
+    }
+
+    pub(super) fn pop(&mut self) -> Option<SubscriptionEvent> {
+        let Waiting { event, bytes, .. } = self.waiting.pop_front()?;
+        self.bytes -= bytes;
+        Some(event)
+    }
+}
+
+/// What an event says. What it cannot be written of, which is nothing that was ever read, says nothing.
+fn text(event: &SubscriptionEvent) -> Vec<u8> {
+    match event {
+        SubscriptionEvent::ToolsListChanged => b"tools".to_vec(),
+        SubscriptionEvent::PromptsListChanged => b"prompts".to_vec(),
+        SubscriptionEvent::ResourcesListChanged => b"resources".to_vec(),
+        SubscriptionEvent::ResourceUpdated(update) => {
+            serde_json::to_vec(update).unwrap_or_default()
+        }
+        SubscriptionEvent::Resumed(filter) => serde_json::to_vec(filter).unwrap_or_default(),
+        SubscriptionEvent::Other { method, params } => {
+            let params = params.as_ref().map_or("", |params| params.get());
+            [method, params].concat().into_bytes()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::ResourceUpdatedParams;
+
+    fn updated(uri: &str) -> SubscriptionEvent {
+        SubscriptionEvent::ResourceUpdated(ResourceUpdatedParams::new(uri))
+    }
+
+    fn queue(limit: usize, max_bytes: usize) -> EventQueue {
+        EventQueue::new(&Limits {
+            max_queued_notifications: limit,
+            max_message_bytes: max_bytes,
+            ..Limits::default()
+        })
+    }
+
+    #[test]
+    fn what_waits_is_bounded_in_number_and_in_bytes() {
+        let mut events = queue(3, 1000);
+        for uri in ["a", "b", "a", "c", "d"] {
+            events.push(updated(uri));
+        }
+        assert_eq!(events.waiting.len(), 3);
+        assert_eq!(events.pop(), Some(updated("b")));
+        // Two of these have no room beside each other.
+        for letter in ["x", "y"] {
+            assert!(events.push(updated(&letter.repeat(700))));
+        }
+        assert_eq!(events.pop(), Some(updated(&"y".repeat(700))));
+        assert_eq!((events.pop(), events.bytes), (None, 0));
+        // What is longer than all room waits alone.
+        assert!(events.push(SubscriptionEvent::ToolsListChanged));
+        assert!(events.push(updated(&"z".repeat(2000))));
+        assert!(events.pop().is_some() && events.pop().is_none());
+    }
+
+    /// That each that comes is compared with all that wait would be seen: they differ at their ends.
+    #[test]
+    fn events_that_are_alike_cost_no_more_than_others() {
+        let mut events = queue(1 << 12, usize::MAX);
+        let long = "x".repeat(1 << 14);
+        for index in 0..1 << 13 {
+            assert!(events.push(updated(&format!("{long}{index:06}"))));
+        }
+        assert!(!events.push(updated(&format!("{long}008191"))));
+        assert_eq!(events.waiting.len(), 1 << 12);
+    }
+}
