@@ -164,6 +164,11 @@ impl Outbox {
         self.unsent() > self.max_unsent
     }
 
+    /// Whether there is room, or the connection has closed, so that there is nothing to wait for.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.is_full() || self.lock().closed
+    }
+
     /// How many bytes are not written yet.
     pub(crate) fn unsent(&self) -> usize {
         self.being_written.load(Ordering::Relaxed) + self.lock().buffer.len()
@@ -174,7 +179,7 @@ impl Outbox {
         loop {
             // It hears of all that happens from here on, so what is checked next cannot change unheard.
             let drained = self.drained.notified();
-            if !self.is_full() || self.lock().closed {
+            if self.has_room() {
                 return;
             }
             drained.await;

@@ -1,6 +1,9 @@
 use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::spawn_blocking,
+};
 
 use super::{
     directory::{Directory, Refused},
@@ -16,7 +19,8 @@ use crate::{
     session::RequestContext,
 };
 
-/// So many files are read at once: disks are not quicker with more, and each may fill as much memory as it is long.
+/// So many files are read, or written into their answers, at once: disks are not quicker with more, and each may fill as much
+/// memory as it is long.
 const AT_ONCE: usize = 16;
 
 /// A directory, and what of it is served.
@@ -87,16 +91,12 @@ impl Files {
         }
         let mime_type = mime_type(&names);
         let longest = self.longest;
-        let place = Arc::clone(&self.busy.0).acquire_owned().await;
+        let place = self.place(&cx).await?;
         // The place is held by who reads, who goes on where the request is cancelled: otherwise a client that cancels what it
         // has just asked for could have any number of files read.
-        let read = spawn_blocking(move || {
-            let read = self.directory.read(&names, longest);
-            drop(place);
-            read
-        });
+        let read = spawn_blocking(move || (self.directory.read(&names, longest), place));
         let read = read.await;
-        let read =
+        let (read, place) =
             read.map_err(|error| Error::internal("the file could not be read").with_source(error))?;
         let bytes = read.map_err(|refused| match refused {
             Refused::NotFound => Error::resource_not_found(uri),
@@ -108,7 +108,23 @@ impl Files {
                 Error::internal(format!("the file cannot be read: {error}")).with_source(error)
             }
         })?;
+        // What was read takes its memory until it has been written into the answer.
+        let _ = target.held.set(place);
         Ok(contents(uri, bytes, mime_type).into())
+    }
+
+    /// Waits until a file may be read: until there is a place, and room for the answer. A client that reads no answers takes
+    /// no places from others.
+    async fn place(&self, cx: &RequestContext) -> Result<OwnedSemaphorePermit> {
+        let outbox = &cx.parts().connection.outbox;
+        loop {
+            outbox.ready().await;
+            let place = Arc::clone(&self.busy.0).acquire_owned().await;
+            if outbox.has_room() {
+                return place
+                    .map_err(|error| Error::internal("no file can be read").with_source(error));
+            }
+        }
     }
 
     /// The paths by which a client may know a file.

@@ -17,7 +17,7 @@ pub(super) use handler::no_such;
 pub use handler::{ResourceArguments, TemplateArguments, TemplateInput};
 pub(super) use offer::read_resource;
 pub use output::IntoResourceResult;
-pub(super) use reader::{ErasedHandler, Target};
+pub(super) use reader::{ErasedHandler, Held, Target};
 pub(crate) use registered::{RegisteredResource, RegisteredTemplate};
 pub(crate) use routes::Routes;
 pub use template::ResourceTemplate;

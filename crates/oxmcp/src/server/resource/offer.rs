@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{RegisteredResource, RegisteredTemplate, Resource, ResourceTemplate, Target};
+use super::{Held, RegisteredResource, RegisteredTemplate, Resource, ResourceTemplate, Target};
 use crate::{
     Error, Result,
     json::Text,
@@ -176,6 +176,7 @@ pub(in crate::server) fn read_resource(call: Call<'_>) -> Result<Served> {
     let target = Target {
         uri: uri.into(),
         captures: captures.into(),
+        held: Held::default(),
     };
     let asks = reader.asks;
     if !ask::is_wanted(&call, asks) {

@@ -1,11 +1,13 @@
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
-    Result,
+    Result, Revision,
     codec::uri_template::Captures,
-    protocol::{CacheHint, CacheScope, ReadResourceResult},
+    protocol::{CacheHint, CacheScope, ReadResourceResult, encode_result},
     server::ask::Asks,
-    session::{Body, BoxFuture, Pace, RequestContext, Work},
+    session::{Body, BoxFuture, Encode, Pace, RequestContext, Work},
 };
 
 /// What is to be read: cheap to clone, so that a handler can be begun again.
@@ -14,6 +16,24 @@ pub(crate) struct Target {
     pub(crate) uri: Arc<str>,
     /// What a template's variables stand for.
     pub(crate) captures: Arc<Captures>,
+    /// What the handler holds until its result has been written.
+    pub(crate) held: Held,
+}
+
+/// See [`Target::held`].
+pub(crate) type Held = Arc<OnceLock<OwnedSemaphorePermit>>;
+
+/// A result, and what was held for it.
+#[derive(Debug)]
+struct Holding {
+    result: ReadResourceResult,
+    _held: Held,
+}
+
+impl Encode for Holding {
+    fn encode(&mut self, out: &mut Vec<u8>, revision: Revision, stamp: Option<&str>) -> Result<()> {
+        encode_result(out, &mut self.result, revision, stamp)
+    }
 }
 
 /// A read that has begun, or that could not.
@@ -48,12 +68,16 @@ impl Reader {
     /// Begins the handler. It may be begun again with the same target.
     fn begin(self: &Arc<Self>, context: RequestContext, target: Target) -> BoxFuture<Result<Body>> {
         let uri = Arc::clone(&target.uri);
+        let held = Arc::clone(&target.held);
         let begun = (self.handler)(context, target);
         let reader = Arc::clone(self);
         Box::pin(async move {
             let mut result = begun?.await?;
             reader.fill_in(&mut result, &uri);
-            Ok(Body::of(result))
+            Ok(Body::of(Holding {
+                result,
+                _held: held,
+            }))
         })
     }
 

@@ -1,5 +1,13 @@
 //! What is read and listed.
 
+use std::fmt::Write;
+
+use oxmcp::{Limits, testing::ScriptedPeer, transport::stream};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    time::sleep,
+};
+
 use super::*;
 
 #[tokio::test]
@@ -190,4 +198,46 @@ async fn files_are_a_template_like_any_other() {
     assert_eq!(list["result"]["resourceTemplates"], expected);
     let read = read(&server, Revision::LATEST, "t://notes.txt").await;
     assert_eq!(read["result"]["ttlMs"], 1000);
+}
+
+/// A client that reads no answers has no more files read than are read at once.
+#[tokio::test(start_paused = true)]
+async fn files_are_not_read_for_a_client_that_reads_no_answers() {
+    const LONG: usize = 64 << 10;
+    let temp = Temp::new();
+    temp.write("file", "a".repeat(LONG));
+    let limits = Limits {
+        max_unsent_bytes: 1024,
+        ..Limits::default()
+    };
+    let server = server(temp.files()).limits(limits);
+    let (ours, theirs) = tokio::io::duplex(64 << 10);
+    let _session = server.connect(stream(theirs)).await.unwrap();
+    let (read, mut write) = tokio::io::split(ours);
+    let mut all = String::new();
+    for id in 0..100 {
+        let params = json!({"uri": "t://file", "_meta": ScriptedPeer::modern_meta()});
+        let request =
+            json!({"jsonrpc": "2.0", "id": id, "method": "resources/read", "params": params});
+        writeln!(all, "{request}").unwrap();
+    }
+    // They arrive together, before there is anything unsent.
+    write.write_all(all.as_bytes()).await.unwrap();
+    // Time passes only when nothing moves any more.
+    sleep(Duration::from_secs(1)).await;
+    temp.write("file", "b".repeat(LONG));
+    let mut lines = BufReader::new(read).lines();
+    let (mut early, mut late) = (0, 0);
+    for _ in 0..100 {
+        let answer = lines.next_line().await.unwrap().unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let text = answer["result"]["contents"][0]["text"].as_str().unwrap();
+        assert_eq!(text.len(), LONG);
+        *(if text.starts_with('a') {
+            &mut early
+        } else {
+            &mut late
+        }) += 1;
+    }
+    assert!(early <= 32 && late >= 68, "{early} were read early");
 }
