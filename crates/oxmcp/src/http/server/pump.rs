@@ -33,6 +33,8 @@ pub(super) struct Pump {
     pub(super) readers: Registered,
     /// Who reads it. Nobody, while the client is away.
     pub(super) sink: Option<Sender<Bytes>>,
+    /// The index of the last event that who reads it has, where what follows is to be sent again.
+    pub(super) pending: Option<u64>,
     pub(super) buffer: Vec<u8>,
     #[expect(dead_code, reason = "it is heard for as long as it is here")]
     pub(super) hearing: Option<Hearing>,
@@ -52,14 +54,15 @@ enum Todo {
 
 impl Pump {
     /// Sends until there is no more to send, or for what belongs to no request, nobody reads any more.
-    pub(super) async fn run(mut self, seen: Option<u64>, mut first: Option<Reply>) {
-        match (seen, self.purpose) {
-            (Some(seen), _) => self.replay(seen).await,
+    pub(super) async fn run(mut self, mut first: Option<Reply>) {
+        match (self.pending, self.purpose) {
+            (Some(_), _) => {}
             (None, Purpose::Request) => self.prime().await,
             // The head of the response must not wait for the first message.
             (None, Purpose::Standing) => self.hand(COMMENT.into()).await,
         }
         loop {
+            self.replay().await;
             let todo = match first.take() {
                 Some(reply) => Todo::Send(reply),
                 None => self.next().await,
@@ -73,15 +76,13 @@ impl Pump {
                         Reply::Last => break,
                     }
                 }
-                Todo::Replay(reader) => {
-                    self.sink = Some(reader.sink);
-                    self.replay(reader.seen).await;
-                }
+                Todo::Replay(reader) => self.turn_to(reader),
                 Todo::Comment => self.hand(COMMENT.into()).await,
                 Todo::Gone if self.purpose == Purpose::Standing => break,
-                Todo::Gone => self.sink = None,
+                Todo::Gone => self.lose(),
             }
         }
+        self.replay().await;
         if self.purpose == Purpose::Request
             && let Some(store) = &self.store
         {
@@ -169,36 +170,54 @@ impl Pump {
             let mut out = Writer::new(&self.name, 1, 0);
             out.retry(index, retry);
             self.hand(out.finish()).await;
-            self.sink = None;
+            // Who has just come again comes for the rest.
+            if self.pending.is_none() {
+                self.sink = None;
+            }
         }
     }
 
-    /// Gives the new reader what it has not seen.
-    async fn replay(&mut self, mut seen: u64) {
+    /// From here on it is read by another, who has not seen all of it.
+    fn turn_to(&mut self, reader: Reader) {
+        self.sink = Some(reader.sink);
+        self.pending = Some(reader.seen);
+    }
+
+    /// Nobody reads it any more.
+    fn lose(&mut self) {
+        self.sink = None;
+        self.pending = None;
+    }
+
+    /// Gives a new reader what it has not seen, and who comes meanwhile what that one has not.
+    async fn replay(&mut self) {
         let Some(store) = self.store.clone() else {
             return;
         };
-        loop {
+        while let Some(mut seen) = self.pending {
             let found = store
                 .after(self.session.id(), &self.name, seen, REPLAYED)
                 .await;
             let events = match found {
                 Ok(Replay::Events { events, .. }) => events,
-                Ok(Replay::Lost) => return self.sink = None,
+                Ok(Replay::Lost) => return self.lose(),
                 Err(error) => {
                     log(Err(error));
-                    return self.sink = None;
+                    return self.lose();
                 }
             };
             if events.is_empty() {
+                self.pending = None;
                 return;
             }
-            self.hand(replayed(&self.name, &mut seen, &events)).await;
+            let out = replayed(&self.name, &mut seen, &events);
+            self.pending = Some(seen);
+            self.hand(out).await;
         }
     }
 
     /// Hands a part of the stream to its reader. One that is slow holds up this stream alone; one that comes again is not
-    /// made to wait for itself.
+    /// made to wait for itself: it gets nothing yet, but by [`replay`](Self::replay) all that it has not seen.
     async fn hand(&mut self, out: Vec<u8>) {
         let Some(sink) = self.sink.as_ref().filter(|_| !out.is_empty()) else {
             return;
@@ -207,14 +226,11 @@ impl Pump {
             biased;
             is_read = sink.send(out.into()) => {
                 if !is_read {
-                    self.sink = None;
+                    self.lose();
                 }
             }
-            Some(reader) = self.readers.next() => {
-                self.sink = Some(reader.sink);
-                Box::pin(self.replay(reader.seen)).await;
-            }
-            () = overdue(&self.session) => self.sink = None,
+            Some(reader) = self.readers.next() => self.turn_to(reader),
+            () = overdue(&self.session) => self.lose(),
         }
     }
 }

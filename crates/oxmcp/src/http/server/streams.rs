@@ -198,9 +198,9 @@ pub(super) fn begin(
         store,
         readers,
         sink: Some(sink),
+        pending: opening.resumed.map(|(_, seen)| seen),
         buffer: opening.taken,
     };
-    let seen = opening.resumed.map(|(_, seen)| seen);
-    tokio::spawn(pump.run(seen, opening.reply));
+    tokio::spawn(pump.run(opening.reply));
     Some(body)
 }

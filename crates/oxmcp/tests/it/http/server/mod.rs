@@ -6,3 +6,4 @@ mod modern;
 mod nodes;
 pub(super) mod peer;
 mod standing;
+mod resumed;

@@ -1,0 +1,123 @@
+//! Streams that somebody comes back to.
+
+use std::{sync::Arc, time::Duration};
+
+use oxmcp::{RequestContext, Tool};
+use serde_json::{Value, json};
+use tokio::{sync::Notify, task::yield_now};
+
+use super::{
+    legacy::endpoint,
+    peer::{Event, Events, Session},
+};
+use crate::support::{calculator, request};
+
+/// More than waits for one reader.
+const STEPS: usize = 1000;
+
+/// A tool that reports more than waits for one reader, and waits to be released.
+fn burst(release: &Arc<Notify>) -> Tool {
+    let release = Arc::clone(release);
+    Tool::new("burst", "Report and wait", move |cx: RequestContext| {
+        let release = Arc::clone(&release);
+        async move {
+            for step in 1..=STEPS {
+                cx.progress(u32::try_from(step).unwrap()).await;
+            }
+            release.notified().await;
+            "done"
+        }
+    })
+}
+
+fn call(name: &str) -> Value {
+    let params = json!({"name": name, "arguments": {}, "_meta": {"progressToken": "t"}});
+    request(7, "tools/call", params)
+}
+
+/// Whoever else is ready has his turn.
+async fn turns() {
+    for _ in 0..10 {
+        yield_now().await;
+    }
+}
+
+/// That this is all of a stream after its first event, each event once.
+fn is_all(rest: &[Event]) {
+    let index = |event: &Event| -> usize {
+        let id = event.id.as_deref().unwrap();
+        id.split_once('_').unwrap().1.parse().unwrap()
+    };
+    assert!(rest.iter().map(index).eq(2..STEPS + 3));
+    assert_eq!(rest.last().unwrap().data["id"], 7);
+}
+
+#[tokio::test]
+async fn attack_7_readers_that_come_again_without_reading_pile_up_nothing() {
+    let release = Arc::new(Notify::new());
+    let session = Session::open(&endpoint(&calculator().tool(burst(&release)))).await;
+    let mut events = Events::of(session.post(&call("burst")).await);
+    let seen = events.next().await.unwrap().id.unwrap();
+    let mut held = session.resume(&seen).await;
+    for _ in 0..5000 {
+        let next = session.resume(&seen).await;
+        // What sends has seen the new reader while the old one was still there.
+        yield_now().await;
+        yield_now().await;
+        held = next;
+    }
+    release.notify_one();
+    is_all(&Events::of(held).rest().await);
+}
+
+#[tokio::test]
+async fn who_comes_twice_gets_each_event_once() {
+    let release = Arc::new(Notify::new());
+    let session = Session::open(&endpoint(&calculator().tool(burst(&release)))).await;
+    let mut events = Events::of(session.post(&call("burst")).await);
+    let seen = events.next().await.unwrap().id.unwrap();
+    turns().await;
+    let first = session.resume(&seen).await;
+    turns().await;
+    let mut second = Events::of(session.resume(&seen).await);
+    turns().await;
+    let mut got = vec![second.next().await.unwrap()];
+    release.notify_one();
+    got.extend(second.rest().await);
+    is_all(&got);
+    // The first got the beginning, and no more.
+    let begun = Events::of(first).rest().await;
+    assert!(!begun.is_empty() && begun.len() < STEPS);
+}
+
+#[tokio::test]
+async fn who_comes_while_a_stream_is_ended_for_now_stays() {
+    let (release, parted) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let notify = (Arc::clone(&release), Arc::clone(&parted));
+    let tool = Tool::new("poll", "Answer later", move |cx: RequestContext| {
+        let (release, parted) = notify.clone();
+        async move {
+            // With the event before them as much as waits for a reader.
+            for step in 1..=3 {
+                cx.progress(step).await;
+                turns().await;
+            }
+            cx.close_stream(Duration::from_millis(500));
+            parted.notify_one();
+            release.notified().await;
+            "late"
+        }
+    });
+    let session = Session::open(&endpoint(&calculator().tool(tool))).await;
+    let slow = session.post(&call("poll")).await;
+    parted.notified().await;
+    turns().await;
+    let mut again = Events::of(session.resume("r0_1").await);
+    again.next().await.unwrap();
+    turns().await;
+    release.notify_one();
+    let rest = again.rest().await;
+    let answer = &rest.last().unwrap().data;
+    assert_eq!(answer["result"]["content"][0]["text"], "late");
+    assert_eq!(Events::of(slow).rest().await.len(), 4);
+}
