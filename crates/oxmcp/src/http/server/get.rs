@@ -146,8 +146,9 @@ impl Rest {
     fn respond(self, events: Vec<Bytes>) -> Response<ResponseBody> {
         let rest = stream::unfold((self, Some(events)), |(mut rest, events)| async move {
             let events = match events {
-                Some(events) => events,
-                None => rest.fetch().await?,
+                Some(events) if !events.is_empty() => events,
+                // What was sent last may have come after they were asked for.
+                _ => rest.fetch().await?,
             };
             if events.is_empty() {
                 return None;

@@ -112,7 +112,15 @@ impl<T> Receiver<T> {
         Poll::Pending
     }
 
-    /// The same as a future. Cancel safe.
+    /// Takes the next item, if it is there.
+    pub(super) fn take(&self) -> Option<T> {
+        let mut state = self.0.lock();
+        let item = state.items.pop_front();
+        wake(state, |state| &mut state.sender);
+        item
+    }
+
+    /// The same as [`poll`](Self::poll) as a future. Cancel safe.
     pub(super) async fn next(&self) -> Option<T> {
         poll_fn(|cx| self.poll(cx)).await
     }
@@ -204,7 +212,8 @@ mod tests {
     async fn what_is_put_takes_the_place_of_what_was_not_taken() {
         let (sender, receiver) = pipe(1);
         assert!(sender.put(1) && sender.put(2));
-        assert_eq!(receiver.next().await, Some(2));
+        assert_eq!(receiver.take(), Some(2));
+        assert_eq!(receiver.take(), None);
         assert_eq!(receiver.next().now_or_never(), None);
         drop(receiver);
         assert!(!sender.put(3));

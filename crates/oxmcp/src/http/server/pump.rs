@@ -31,6 +31,8 @@ pub(super) struct Pump {
     pub(super) connection: Arc<Connection>,
     pub(super) store: Option<Arc<dyn AnyEventStore>>,
     pub(super) readers: Registered,
+    /// Whether new readers still come here.
+    pub(super) is_registered: bool,
     /// Who reads it. Nobody, while the client is away.
     pub(super) sink: Option<Sender<Bytes>>,
     /// The index of the last event that who reads it has, where what follows is to be sent again.
@@ -78,11 +80,21 @@ impl Pump {
                 }
                 Todo::Replay(reader) => self.turn_to(reader),
                 Todo::Comment => self.hand(COMMENT.into()).await,
-                Todo::Gone if self.purpose == Purpose::Standing => break,
+                Todo::Gone if self.purpose == Purpose::Standing => {
+                    if self.leave() {
+                        return;
+                    }
+                }
                 Todo::Gone => self.lose(),
             }
         }
-        self.replay().await;
+        // Who comes before it has left gets the end of the stream here, and who comes later from the store.
+        loop {
+            self.replay().await;
+            if self.leave() {
+                break;
+            }
+        }
         if self.purpose == Purpose::Request
             && let Some(store) = &self.store
         {
@@ -183,6 +195,16 @@ impl Pump {
         self.pending = Some(reader.seen);
     }
 
+    /// Lets no new reader come here any more, unless one has come already.
+    fn leave(&mut self) -> bool {
+        if let Some(reader) = self.session.streams.leave(&self.name, &self.readers) {
+            self.turn_to(reader);
+            return false;
+        }
+        self.is_registered = false;
+        true
+    }
+
     /// Nobody reads it any more.
     fn lose(&mut self) {
         self.sink = None;
@@ -237,7 +259,10 @@ impl Pump {
 
 impl Drop for Pump {
     fn drop(&mut self) {
-        self.session.streams.leave(&self.name);
+        // Once it has left, the name may be that of another.
+        if self.is_registered {
+            self.session.streams.remove(&self.name);
+        }
         if !Arc::ptr_eq(&self.connection, self.session.connection()) {
             self.connection.outbox.close();
         }

@@ -101,13 +101,20 @@ impl Streams {
         Some((name, readers))
     }
 
-    /// Nobody sends on it any more.
-    pub(super) fn leave(&self, name: &str) {
+    /// Nobody sends on it any more, unless a reader has come to it meanwhile, who is returned.
+    pub(super) fn leave(&self, name: &str, readers: &Registered) -> Option<Reader> {
+        // While the lock is held no other can come.
         let mut live = self.lock();
-        live.readers.remove(name);
-        if live.standing.as_deref() == Some(name) {
-            live.standing = None;
+        let reader = readers.take();
+        if reader.is_none() {
+            live.remove(name);
         }
+        reader
+    }
+
+    /// Nobody sends on it any more, whoever has come to it.
+    pub(super) fn remove(&self, name: &str) {
+        self.lock().remove(name);
     }
 
     fn lock(&self) -> MutexGuard<'_, Live> {
@@ -116,6 +123,13 @@ impl Streams {
 }
 
 impl Live {
+    fn remove(&mut self, name: &str) {
+        self.readers.remove(name);
+        if self.standing.as_deref() == Some(name) {
+            self.standing = None;
+        }
+    }
+
     fn new_name(&mut self, purpose: Purpose) -> Box<str> {
         let initial = match purpose {
             Purpose::Request => REQUEST,
@@ -197,10 +211,30 @@ pub(super) fn begin(
         connection,
         store,
         readers,
+        is_registered: true,
         sink: Some(sink),
         pending: opening.resumed.map(|(_, seen)| seen),
         buffer: opening.taken,
     };
     tokio::spawn(pump.run(opening.reply));
     Some(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_who_comes_before_a_stream_is_left_is_not_lost() {
+        let streams = Streams::default();
+        let (name, readers) = streams.register(Purpose::Standing, None).unwrap();
+        let resume = |seen| streams.resume(&name, seen, &mut None).is_some();
+        assert!(resume(3) && streams.is_standing());
+        assert_eq!(streams.leave(&name, &readers).map(|it| it.seen), Some(3));
+        assert!(streams.is_standing(), "it goes on for who has come");
+        assert!(streams.leave(&name, &readers).is_none());
+        assert!(!resume(4) && !streams.is_standing());
+        let again = streams.register(Purpose::Standing, Some(&name));
+        assert!(again.is_some() && resume(5));
+    }
 }

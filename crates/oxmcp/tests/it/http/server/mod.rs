@@ -7,3 +7,4 @@ mod nodes;
 pub(super) mod peer;
 mod standing;
 mod resumed;
+mod stores;

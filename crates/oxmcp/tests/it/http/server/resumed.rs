@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use tokio::{sync::Notify, task::yield_now};
 
 use super::{
-    legacy::endpoint,
+    legacy::{call_steps, endpoint, steps},
     peer::{Event, Events, Session},
+    stores::{Act, SharedEvents},
 };
 use crate::support::{calculator, request};
 
@@ -120,4 +121,51 @@ async fn who_comes_while_a_stream_is_ended_for_now_stays() {
     let answer = &rest.last().unwrap().data;
     assert_eq!(answer["result"]["content"][0]["text"], "late");
     assert_eq!(Events::of(slow).rest().await.len(), 4);
+}
+
+#[tokio::test]
+async fn who_comes_while_the_answer_is_kept_gets_it() {
+    let (release, events) = (Arc::new(Notify::new()), SharedEvents::default());
+    let server = calculator().tool(steps(&release));
+    let session = Session::open(&endpoint(&server).event_store(events.clone())).await;
+    let mut stream = Events::of(session.post(&call_steps(5)).await);
+    stream.next().await.unwrap();
+    stream.next().await.unwrap();
+    release.notify_one();
+    let seen = stream.next().await.unwrap().id.unwrap();
+    drop(stream);
+    turns().await;
+    events.pause.at(Act::Append);
+    release.notify_one();
+    events.pause.reached().await;
+    let resumed = session.resume(&seen).await;
+    events.pause.go();
+    let rest = Events::of(resumed).rest().await;
+    assert_eq!(rest.len(), 1);
+    assert_eq!(rest[0].data["id"], 5);
+}
+
+#[tokio::test]
+async fn who_looks_for_more_just_before_the_answer_gets_it() {
+    let (release, events) = (Arc::new(Notify::new()), SharedEvents::default());
+    let server = calculator().tool(steps(&release));
+    let session = Session::open(&endpoint(&server).event_store(events.clone())).await;
+    let mut stream = Events::of(session.post(&call_steps(5)).await);
+    stream.next().await.unwrap();
+    stream.next().await.unwrap();
+    release.notify_one();
+    let seen = stream.next().await.unwrap().id.unwrap();
+    drop(stream);
+    turns().await;
+    events.pause.at(Act::After);
+    let late = async {
+        events.pause.reached().await;
+        release.notify_one();
+        turns().await;
+        events.pause.go();
+    };
+    let (resumed, ()) = tokio::join!(session.resume(&seen), late);
+    let rest = Events::of(resumed).rest().await;
+    assert_eq!(rest.len(), 1);
+    assert_eq!(rest[0].data["id"], 5);
 }
