@@ -69,6 +69,10 @@ pub(super) async fn restore(endpoint: &StreamableHttp, parts: &Arc<Parts>) -> Op
     let entered = endpoint.state.sessions.enter(limit)?;
     let origin = origin(Arc::clone(parts));
     let session = Session::new(server, id.into(), &origin, entered);
+    if let Err(error) = session.set_apart() {
+        tracing::error!(%error, "a session is not gone on with");
+        return None;
+    }
     session.keep_initialize(record.initialize.clone());
     say(&session, Initialize::NAME, &record.initialize, true).await;
     if session.revision() != Some(record.revision) {

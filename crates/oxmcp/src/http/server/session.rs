@@ -75,6 +75,18 @@ impl Session {
         })
     }
 
+    /// Lets its streams and the ids of the server's own requests be others than those of the nodes that had the session
+    /// before: a client may come back to a stream of theirs, or answer what they have asked.
+    pub(super) fn set_apart(&self) -> Result<()> {
+        let (name, number) = (random::<4>()?, random::<4>()?);
+        self.streams
+            .set_apart(&data_encoding::HEXLOWER.encode(&name));
+        // Far from each other, and below 2^53: not every client can read what is beyond.
+        let first = (i64::from(u32::from_le_bytes(number)) + 1) << 20;
+        self.connection.calls().count_from(first);
+        Ok(())
+    }
+
     pub(super) fn id(&self) -> &str {
         &self.id
     }

@@ -41,6 +41,8 @@ pub(super) struct Streams(Mutex<Live>);
 
 #[derive(Default)]
 struct Live {
+    /// What the names of its streams have in them, where other nodes have named streams of the session, too.
+    apart: Box<str>,
     /// The number of the next stream.
     next: u32,
     readers: HashMap<Box<str>, Sender<Reader>>,
@@ -65,6 +67,11 @@ pub(super) enum Purpose {
 }
 
 impl Streams {
+    /// The names of streams have this in them from here on.
+    pub(super) fn set_apart(&self, by: &str) {
+        self.lock().apart = format!("{by}-").into();
+    }
+
     /// Hands a stream that somebody sends on to a new reader; whoever read it before, or was about to, reads no further.
     /// `None` where nobody sends on it.
     pub(super) fn resume(
@@ -137,7 +144,7 @@ impl Live {
         };
         let number = self.next;
         self.next = number.wrapping_add(1);
-        format!("{initial}{number}").into()
+        format!("{initial}{}{number}", self.apart).into()
     }
 }
 

@@ -2,27 +2,21 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::StatusCode;
-use oxmcp::{
-    Resource, Server,
-    http::Principal,
-    store::{
-        EventStore, MemoryEventStore, MemorySessionStore, Replay, SessionRecord, SessionStore,
-    },
-};
+use oxmcp::{RequestContext, Resource, Server, Tool, ToolError, http::Principal};
 use serde_json::json;
 use tokio::sync::Notify;
 
 use super::{
     legacy::{call_steps, endpoint, steps},
     peer::{Events, LEGACY, Session, builder, header, initialize, json, send},
+    stores::{SharedEvents, SharedSessions},
 };
 use crate::support::{calculator, request};
 
 #[tokio::test]
 async fn a_session_goes_on_at_another_node() {
-    let (events, sessions) = (Shared::default(), SharedSessions::default());
+    let (events, sessions) = (SharedEvents::default(), SharedSessions::default());
     let node = |server: &Server| {
         endpoint(server)
             .event_store(events.clone())
@@ -42,10 +36,7 @@ async fn a_session_goes_on_at_another_node() {
     release.notify_one();
     stream.next().await.unwrap();
 
-    let moved = Session {
-        endpoint: node(&other),
-        id: session.id.clone(),
-    };
+    let moved = session.at(&node(&other));
     let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
     let answer = json(moved.call(3, "tools/call", params).await).await;
     assert_eq!(answer["result"]["content"][0]["text"], "3.0");
@@ -80,47 +71,80 @@ async fn attack_4_nobody_else_goes_on_with_a_session_that_is_kept() {
     assert_eq!(status("ann").await, StatusCode::OK);
 }
 
-/// Stores that two nodes have in common.
-#[derive(Clone, Default)]
-struct Shared(Arc<MemoryEventStore>);
-
-impl EventStore for Shared {
-    async fn append(&self, session: &str, stream: &str, data: Bytes) -> oxmcp::Result<u64> {
-        self.0.append(session, stream, data).await
+#[tokio::test]
+async fn streams_of_two_nodes_are_never_the_same() {
+    let (events, sessions) = (SharedEvents::default(), SharedSessions::default());
+    let release = Arc::new(Notify::new());
+    let node = || {
+        endpoint(&calculator().tool(steps(&release)))
+            .event_store(events.clone())
+            .session_store(sessions.clone())
+    };
+    let one = Session::open(&node()).await;
+    let mut streams = Vec::new();
+    let mut firsts = Vec::new();
+    for id in 0..3 {
+        // The first is at the node that opened the session, the others are at nodes that go on with it.
+        let at = if id == 0 {
+            one.endpoint.clone()
+        } else {
+            node()
+        };
+        let session = one.at(&at);
+        let mut stream = Events::of(session.post(&call_steps(id)).await);
+        let first = stream.next().await.unwrap().id.unwrap();
+        assert_eq!(first.split_once('_').unwrap().1, "1", "{first}");
+        stream.next().await.unwrap();
+        streams.push(stream);
+        firsts.push((session, first));
     }
-
-    async fn after(
-        &self,
-        session: &str,
-        stream: &str,
-        index: u64,
-        max: usize,
-    ) -> oxmcp::Result<Replay> {
-        self.0.after(session, stream, index, max).await
+    for _ in 0..2 {
+        for _ in &streams {
+            release.notify_one();
+            tokio::task::yield_now().await;
+        }
     }
-
-    async fn end(&self, session: &str, stream: &str) -> oxmcp::Result<()> {
-        self.0.end(session, stream).await
-    }
-
-    async fn forget(&self, session: &str) -> oxmcp::Result<()> {
-        self.0.forget(session).await
+    for (id, (stream, (session, first))) in streams.into_iter().zip(&firsts).enumerate() {
+        assert_eq!(stream.rest().await.last().unwrap().data["id"], id);
+        let again = Events::of(session.resume(first).await).rest().await;
+        assert_eq!(again.len(), 3, "two steps and the answer");
+        assert_eq!(again[2].data["id"], id);
     }
 }
 
-#[derive(Clone, Default)]
-struct SharedSessions(Arc<MemorySessionStore>);
-
-impl SessionStore for SharedSessions {
-    async fn save(&self, id: &str, record: SessionRecord) -> oxmcp::Result<()> {
-        self.0.save(id, record).await
+#[tokio::test]
+async fn attack_3_a_late_answer_to_one_node_answers_nothing_at_another() {
+    #[derive(Debug, serde::Deserialize, serde::Serialize, oxmcp::JsonSchema)]
+    struct Name {
+        name: String,
     }
 
-    async fn load(&self, id: &str) -> oxmcp::Result<Option<SessionRecord>> {
-        self.0.load(id).await
+    let sessions = SharedSessions::default();
+    let node = || {
+        let tool = Tool::new("greet", "Greet", |cx: RequestContext| async move {
+            let Name { name } = cx.ask("name", "Who are you?").await?;
+            Ok::<_, ToolError>(format!("Hello, {name}!"))
+        });
+        endpoint(&calculator().tool(tool)).session_store(sessions.clone())
+    };
+    let params = json!({"name": "greet", "arguments": {}});
+    let one = Session::open_in(&node(), LEGACY, json!({"elicitation": {}})).await;
+    let other = one.at(&node());
+    let mut asked = Vec::new();
+    let mut streams = Vec::new();
+    for session in [&one, &other] {
+        let mut events = Events::of(session.call(1, "tools/call", params.clone()).await);
+        events.next().await.unwrap();
+        asked.push(events.next().await.unwrap().data["id"].clone());
+        streams.push(events);
     }
-
-    async fn remove(&self, id: &str) -> oxmcp::Result<()> {
-        self.0.remove(id).await
+    for (id, name) in [(&asked[0], "Ann"), (&asked[1], "Bob")] {
+        let number = id.as_u64().unwrap();
+        assert!(number < 1 << 53, "JSON carries it as it is");
+        let answer = json!({"jsonrpc": "2.0", "id": id,
+            "result": {"action": "accept", "content": {"name": name}}});
+        assert_eq!(other.post(&answer).await.status(), StatusCode::ACCEPTED);
     }
+    let answer = streams[1].next().await.unwrap().data;
+    assert_eq!(answer["result"]["content"][0]["text"], "Hello, Bob!");
 }

@@ -82,6 +82,14 @@ impl Session {
         session
     }
 
+    /// The same session at another endpoint.
+    pub(crate) fn at(&self, endpoint: &StreamableHttp) -> Self {
+        Self {
+            endpoint: endpoint.clone(),
+            id: self.id.clone(),
+        }
+    }
+
     pub(crate) fn builder(&self, method: &str) -> Builder {
         builder(method)
             .header("mcp-session-id", &self.id)

@@ -1,11 +1,14 @@
-//! Stores that stand still where a test wants it.
+//! Stores that nodes have in common, and that stand still where a test wants it.
 
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use oxmcp::{
     Result,
-    store::{EventBatch, EventStore, MemoryEventStore, Replay},
+    store::{
+        EventBatch, EventStore, MemoryEventStore, MemorySessionStore, Replay, SessionRecord,
+        SessionStore,
+    },
 };
 use tokio::sync::Notify;
 
@@ -83,5 +86,25 @@ impl EventStore for SharedEvents {
 
     async fn forget(&self, session: &str) -> Result<()> {
         self.store.forget(session).await
+    }
+}
+
+/// Sessions in memory.
+#[derive(Clone, Default)]
+pub(crate) struct SharedSessions {
+    store: Arc<MemorySessionStore>,
+}
+
+impl SessionStore for SharedSessions {
+    async fn save(&self, id: &str, record: SessionRecord) -> Result<()> {
+        self.store.save(id, record).await
+    }
+
+    async fn load(&self, id: &str) -> Result<Option<SessionRecord>> {
+        self.store.load(id).await
+    }
+
+    async fn remove(&self, id: &str) -> Result<()> {
+        self.store.remove(id).await
     }
 }
