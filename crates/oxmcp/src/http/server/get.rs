@@ -11,12 +11,11 @@ use crate::{
     http::{
         names::LAST_EVENT_ID,
         server::{
-            ResponseBody, answer,
+            ResponseBody, answer, kept,
             ladder::Refusal,
             legacy::no_session,
             pump::replayed,
             respond::{Asked, only},
-            session::log,
             streams::{self, Opening, Purpose, REPLAYED, purpose},
         },
     },
@@ -55,6 +54,7 @@ pub(super) async fn get(asked: Asked) -> Response<ResponseBody> {
         taken: Vec::new(),
         reply: None,
         counted: Some(counted),
+        saves: false,
     };
     if parts.headers.contains_key(LAST_EVENT_ID) {
         let seen = only(&parts, &LAST_EVENT_ID).and_then(EventId::parse);
@@ -100,12 +100,10 @@ pub(super) async fn delete(asked: Asked) -> Response<ResponseBody> {
     let Some(session) = asked.session else {
         return no_session(None);
     };
-    // Nobody finds it from here on, though what runs may finish.
-    if let Some(store) = &asked.endpoint.settings.sessions {
-        log(store.remove(session.id()).await);
-    }
-    asked.endpoint.state.sessions.remove(session.id());
     session.begin_close();
+    // Nobody finds it from here on, though what runs may finish.
+    kept::remove(&session).await;
+    asked.endpoint.state.sessions.remove(session.id());
     answer::empty(StatusCode::NO_CONTENT)
 }
 

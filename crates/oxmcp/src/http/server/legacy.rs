@@ -13,9 +13,9 @@ use crate::{
             ResponseBody, StreamableHttp,
             answer::{self, Answer},
             events::{KEEP_ALIVE, is_alone, messages},
+            kept::{self, Kept},
             respond::{Asked, origin},
-            restore,
-            session::{self, Session},
+            session::{self, InUse, Session},
             streams::{self, Opening, Purpose},
         },
     },
@@ -48,10 +48,10 @@ pub(super) fn open(asked: Asked, initialize: &str, take: impl FnOnce(&Arc<Connec
         }
     };
     let session = Session::new(server, id, &origin, entered);
-    if endpoint.settings.sessions.is_some()
+    if let Some(store) = &endpoint.settings.sessions
         && let Ok(params) = serde_json::from_str(initialize)
     {
-        session.keep_initialize(params);
+        session.keep(Kept::new(Arc::clone(store), params, None));
     }
     let branch = session.branch(origin);
     take(&branch);
@@ -77,7 +77,8 @@ async fn opened(
         return answer::json(StatusCode::OK, last);
     }
     let session = session::begin(&endpoint, session);
-    restore::save(&endpoint, &session).await;
+    kept::begin_save(&session);
+    kept::saved(&session).await;
     let mut response = answer::json(StatusCode::OK, last);
     if let Ok(id) = HeaderValue::from_str(session.id()) {
         response.headers_mut().insert(SESSION_ID, id);
@@ -117,20 +118,45 @@ pub(super) fn post(
     } else {
         Ok(answer::empty(StatusCode::ACCEPTED))
     };
+    let saves = posted.changes_session && session.kept().is_some();
     match answered {
-        Ok(response) if !posted.changes_session => Answer::Now(response),
-        answered => Answer::later(async move {
+        Ok(response) if !saves => Answer::Now(response),
+        Err(waiting) if !saves => Answer::later(async move {
             let _in_use = in_use;
-            let response = match answered {
-                Ok(response) => response,
-                Err(waiting) => waiting.answer(&endpoint, &session).await,
-            };
-            if posted.changes_session {
-                restore::save(&endpoint, &session).await;
-            }
-            response
+            waiting.answer(&endpoint, &session, false).await
         }),
+        answered => Answer::later(kept_then(answered, endpoint, session, in_use)),
     }
+}
+
+/// The answer to what changes a session, once that is kept. It is kept, too, where the client goes away meanwhile.
+async fn kept_then(
+    answered: Result<Response<ResponseBody>, Waiting>,
+    endpoint: StreamableHttp,
+    session: Arc<Session>,
+    in_use: InUse,
+) -> Response<ResponseBody> {
+    let response = match answered {
+        Ok(response) => {
+            kept::begin_save(&session);
+            response
+        }
+        Err(waiting) => {
+            let session = Arc::clone(&session);
+            let answering = tokio::spawn(async move {
+                let _in_use = in_use;
+                let response = waiting.answer(&endpoint, &session, true).await;
+                kept::begin_save(&session);
+                response
+            });
+            let Ok(response) = answering.await else {
+                return answer::empty(StatusCode::INTERNAL_SERVER_ERROR);
+            };
+            response
+        }
+    };
+    kept::saved(&session).await;
+    response
 }
 
 /// What was posted.
@@ -195,6 +221,7 @@ impl Waiting {
         mut self,
         endpoint: &StreamableHttp,
         session: &Arc<Session>,
+        saves: bool,
     ) -> Response<ResponseBody> {
         if self.reply.is_none() {
             let reply = timeout(KEEP_ALIVE, self.branch.outbox.reply(&mut self.taken));
@@ -209,6 +236,7 @@ impl Waiting {
             taken: mem::take(&mut self.taken),
             reply: self.reply.take(),
             counted: None,
+            saves,
         };
         self.is_begun = true;
         let store = endpoint.settings.events.clone();

@@ -7,6 +7,7 @@ mod endpoint;
 mod events;
 mod exchange;
 mod get;
+mod kept;
 mod ladder;
 mod legacy;
 mod open;

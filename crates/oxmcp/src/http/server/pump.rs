@@ -12,6 +12,7 @@ use tokio::{
 use crate::{
     http::server::{
         events::{COMMENT, KEEP_ALIVE, Writer, encode, messages, parts},
+        kept,
         pipe::Sender,
         session::{InUse, Session, log},
         streams::{Purpose, REPLAYED, Reader, Registered},
@@ -40,6 +41,8 @@ pub(super) struct Pump {
     pub(super) buffer: Vec<u8>,
     #[expect(dead_code, reason = "it is heard for as long as it is here")]
     pub(super) hearing: Option<Hearing>,
+    /// Whether the session is another once it has sent all.
+    pub(super) saves: bool,
     #[expect(dead_code, reason = "the session lasts for as long as it is here")]
     pub(super) in_use: InUse,
 }
@@ -87,6 +90,9 @@ impl Pump {
                 }
                 Todo::Gone => self.lose(),
             }
+        }
+        if self.saves {
+            kept::begin_save(&self.session);
         }
         // Who comes before it has left gets the end of the stream here, and who comes later from the store.
         loop {

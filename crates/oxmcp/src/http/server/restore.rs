@@ -12,6 +12,7 @@ use crate::{
         names::SESSION_ID,
         server::{
             Principal, StreamableHttp,
+            kept::Kept,
             respond::{only, origin},
             session::{self, Session, log},
         },
@@ -21,7 +22,6 @@ use crate::{
         method::{Initialize, SetLevel, Subscribe, Unsubscribe},
     },
     session::Reply,
-    store::SessionRecord,
     transport::Frame,
 };
 
@@ -29,24 +29,6 @@ use crate::{
 pub(super) fn changes(method: &str) -> bool {
     let methods = [SetLevel::NAME, Subscribe::NAME, Unsubscribe::NAME];
     methods.contains(&method) || method == "notifications/initialized"
-}
-
-/// Keeps what a session is made of now.
-pub(super) async fn save(endpoint: &StreamableHttp, session: &Session) {
-    let (Some(store), Some(initialize)) = (&endpoint.settings.sessions, session.initialize())
-    else {
-        return;
-    };
-    let Some(revision) = session.revision() else {
-        return;
-    };
-    let peer = session.peer();
-    let mut record = SessionRecord::new(initialize.to_owned(), revision);
-    record.principal = session.principal().map(str::to_owned);
-    record.initialized = peer.callers().ready().is_some();
-    record.log_level = peer.log_gate().level();
-    record.subscribed = peer.subscribed_uris();
-    log(store.save(session.id(), record).await);
 }
 
 /// Makes the session that a request names, if it is kept for whom the request comes from.
@@ -73,7 +55,12 @@ pub(super) async fn restore(endpoint: &StreamableHttp, parts: &Arc<Parts>) -> Op
         tracing::error!(%error, "a session is not gone on with");
         return None;
     }
-    session.keep_initialize(record.initialize.clone());
+    let initialize = record.initialize.clone();
+    session.keep(Kept::new(
+        Arc::clone(store),
+        initialize,
+        Some(record.created),
+    ));
     say(&session, Initialize::NAME, &record.initialize, true).await;
     if session.revision() != Some(record.revision) {
         tracing::warn!("a session is not gone on with: it was of another revision");

@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use serde_json::value::RawValue;
 use tokio::{
     select,
     time::{Instant, sleep_until, timeout},
@@ -14,7 +13,12 @@ use tokio::{
 
 use crate::{
     Limits, Result, Revision, Server,
-    http::server::{endpoint::StreamableHttp, open::Entered, streams::Streams},
+    http::server::{
+        endpoint::StreamableHttp,
+        kept::{self, Kept},
+        open::Entered,
+        streams::Streams,
+    },
     server::{ServerPeer, ServerSession, random},
     session::{Connection, Origin, after},
 };
@@ -27,8 +31,8 @@ const MAX_WAITING: usize = 64 << 10;
 pub(super) struct Session {
     id: Box<str>,
     principal: Option<Arc<str>>,
-    /// What it was opened with, where it is kept.
-    initialize: OnceLock<Box<RawValue>>,
+    /// Where it is kept, if it is.
+    kept: OnceLock<Kept>,
     connection: Arc<Connection>,
     peer: Arc<ServerPeer>,
     pub(super) streams: Streams,
@@ -63,7 +67,7 @@ impl Session {
         Arc::new(Self {
             id,
             principal: origin.principal.clone(),
-            initialize: OnceLock::new(),
+            kept: OnceLock::new(),
             connection,
             peer,
             streams: Streams::default(),
@@ -107,15 +111,15 @@ impl Session {
         }
     }
 
-    /// What it was opened with, where it is kept.
-    pub(super) fn initialize(&self) -> Option<&RawValue> {
-        self.initialize.get().map(|params| &**params)
+    /// Where it is kept, if it is.
+    pub(super) fn kept(&self) -> Option<&Kept> {
+        self.kept.get()
     }
 
-    /// Keeps what it is opened with.
-    pub(super) fn keep_initialize(&self, params: Box<RawValue>) {
+    /// Lets it be kept.
+    pub(super) fn keep(&self, kept: Kept) {
         // It is opened once.
-        let _ = self.initialize.set(params);
+        let _ = self.kept.set(kept);
     }
 
     /// Whether it belongs to whom a request comes from.
@@ -197,9 +201,10 @@ async fn last(endpoint: StreamableHttp, session: Arc<Session>) {
         }
     }
     // Another node may go on with what is only idle here, or was when this one was closed.
-    let is_over = connection.is_closing() && !endpoint.state.closing.is_set();
-    if is_over && let Some(store) = &endpoint.settings.sessions {
-        log(store.remove(session.id()).await);
+    let is_over = connection.is_closing() && !endpoint.state.closing.is_set()
+        || session.kept().is_some_and(Kept::is_over);
+    if is_over {
+        kept::remove(&session).await;
     }
     endpoint.state.sessions.remove(session.id());
     let limit = connection.limits.drain;

@@ -194,6 +194,8 @@ pub(super) struct Opening {
     pub(super) reply: Option<Reply>,
     /// Its place among the streams of the endpoint.
     pub(super) counted: Option<Entered>,
+    /// Whether the session is another once it ends.
+    pub(super) saves: bool,
 }
 
 /// Begins a stream. `None` where there is one already that this would take the place of.
@@ -222,6 +224,7 @@ pub(super) fn begin(
         sink: Some(sink),
         pending: opening.resumed.map(|(_, seen)| seen),
         buffer: opening.taken,
+        saves: opening.saves,
     };
     tokio::spawn(pump.run(opening.reply));
     Some(body)

@@ -6,5 +6,6 @@ mod modern;
 mod nodes;
 pub(super) mod peer;
 mod standing;
+mod records;
 mod resumed;
 mod stores;

@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 pub(crate) enum Act {
     Append,
     After,
+    Save,
 }
 
 /// Where a store stands still, once.
@@ -89,14 +90,16 @@ impl EventStore for SharedEvents {
     }
 }
 
-/// Sessions in memory.
+/// Sessions in memory. It stands still before a record is kept.
 #[derive(Clone, Default)]
 pub(crate) struct SharedSessions {
     store: Arc<MemorySessionStore>,
+    pub(crate) pause: Arc<Pause>,
 }
 
 impl SessionStore for SharedSessions {
     async fn save(&self, id: &str, record: SessionRecord) -> Result<()> {
+        self.pause.pass(Act::Save).await;
         self.store.save(id, record).await
     }
 
