@@ -9,7 +9,8 @@ use crate::Result;
 /// them.
 ///
 /// A record is saved when its session opens, and whenever what it says has changed; it is loaded when a client names a
-/// session that a node does not have. Ids of sessions are secrets of their clients: a store must not show them.
+/// session that a node does not have. Ids of sessions are secrets of their clients: a store must not show them. They are
+/// made by the endpoint, 32 hexadecimal digits in lower case; a store is asked for none that is anything else.
 /// See [session management](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management).
 ///
 /// # Writing one
@@ -59,7 +60,8 @@ pub trait SessionStore: Send + Sync + 'static {
     /// The record of a session; `None` where there is none.
     ///
     /// # Errors
-    /// Where the store cannot be asked.
+    /// Where the store cannot be asked. The client is told to try another time, with 503; where there is no record, it is told
+    /// that its session is over.
     ///
     /// # Cancel safety
     /// Cancel safe: it changes nothing.

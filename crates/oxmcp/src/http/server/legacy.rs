@@ -31,13 +31,9 @@ pub(super) fn open(asked: Asked, initialize: &str, take: impl FnOnce(&Arc<Connec
         parts,
         ..
     } = asked;
-    let limit = endpoint.settings.limits.max_http_sessions;
-    let Some(entered) = endpoint.state.sessions.enter(limit) else {
-        let why = Error::internal(format!(
-            "there are {limit} sessions, which is the limit; try another time"
-        ));
-        let refused = answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why);
-        return Answer::Now(refused);
+    let entered = match session::enter(&endpoint) {
+        Ok(entered) => entered,
+        Err(refused) => return Answer::Now(*refused),
     };
     let origin = origin(parts);
     let id = match session::new_id() {

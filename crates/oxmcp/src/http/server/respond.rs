@@ -74,7 +74,10 @@ impl StreamableHttp {
         let session = match find(&self, &parts) {
             Some(session) => Some(session),
             None if self.settings.sessions.is_none() => None,
-            None => Box::pin(restore(&self, &parts)).await,
+            None => match Box::pin(restore(&self, &parts)).await {
+                Ok(session) => session,
+                Err(response) => return Ok(*response),
+            },
         };
         let server = match self.server(&parts, session.as_ref()) {
             Ok(server) => server,

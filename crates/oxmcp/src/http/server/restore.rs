@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
-use http::request::Parts;
+use http::{Response, StatusCode, request::Parts};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::{
+    Error,
     http::{
         names::SESSION_ID,
         server::{
-            Principal, StreamableHttp,
+            Principal, ResponseBody, StreamableHttp, answer,
             kept::Kept,
             respond::{only, origin},
             session::{self, Session, log},
@@ -32,29 +33,35 @@ pub(super) fn changes(method: &str) -> bool {
 }
 
 /// Makes the session that a request names, if it is kept for whom the request comes from.
-pub(super) async fn restore(endpoint: &StreamableHttp, parts: &Arc<Parts>) -> Option<Arc<Session>> {
-    let store = endpoint.settings.sessions.as_ref()?;
-    let id = only(parts, &SESSION_ID)?;
-    let record = match store.load(id).await {
-        Ok(record) => record?,
-        Err(error) => {
-            log(Err(error));
-            return None;
-        }
+///
+/// # Errors
+/// How a request is refused whose session may be there all the same. Where a client is told that it is not, it gives it up.
+pub(super) async fn restore(
+    endpoint: &StreamableHttp,
+    parts: &Arc<Parts>,
+) -> Result<Option<Arc<Session>>, Box<Response<ResponseBody>>> {
+    let refuse = |status, why: &Error| Box::new(answer::refuse(status, None, why));
+    let id = only(parts, &SESSION_ID).filter(|id| session::is_id(id));
+    let (Some(store), Some(id)) = (&endpoint.settings.sessions, id) else {
+        return Ok(None);
     };
     let principal = parts.extensions.get().map(Principal::as_str);
-    if record.principal.as_deref() != principal {
-        return None;
-    }
-    let server = endpoint.choose(parts).ok()?;
-    let limit = endpoint.settings.limits.max_http_sessions;
-    let entered = endpoint.state.sessions.enter(limit)?;
+    let record = match store.load(id).await {
+        Ok(Some(record)) if record.principal.as_deref() == principal => record,
+        Ok(_) => return Ok(None),
+        Err(error) => {
+            log(Err(error));
+            let why = Error::internal("the session cannot be looked for now; try another time");
+            return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, &why));
+        }
+    };
+    let server = endpoint.choose(parts)?;
+    let entered = session::enter(endpoint)?;
     let origin = origin(Arc::clone(parts));
     let session = Session::new(server, id.into(), &origin, entered);
-    if let Err(error) = session.set_apart() {
-        tracing::error!(%error, "a session is not gone on with");
-        return None;
-    }
+    session
+        .set_apart()
+        .map_err(|why| refuse(StatusCode::INTERNAL_SERVER_ERROR, &why))?;
     let initialize = record.initialize.clone();
     session.keep(Kept::new(
         Arc::clone(store),
@@ -65,7 +72,7 @@ pub(super) async fn restore(endpoint: &StreamableHttp, parts: &Arc<Parts>) -> Op
     if session.revision() != Some(record.revision) {
         tracing::warn!("a session is not gone on with: it was of another revision");
         session.connection().end();
-        return None;
+        return Ok(None);
     }
     if record.initialized {
         say(&session, "notifications/initialized", &json!({}), false).await;
@@ -76,7 +83,7 @@ pub(super) async fn restore(endpoint: &StreamableHttp, parts: &Arc<Parts>) -> Op
     for uri in record.subscribed {
         say(&session, Subscribe::NAME, &json!({"uri": uri}), true).await;
     }
-    Some(session::begin(endpoint, session))
+    Ok(Some(session::begin(endpoint, session)))
 }
 
 /// Says again what the client has said, and waits until it is done. What is answered is known already.

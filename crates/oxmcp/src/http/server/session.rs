@@ -6,14 +6,16 @@ use std::{
     time::Duration,
 };
 
+use http::{Response, StatusCode};
 use tokio::{
     select,
     time::{Instant, sleep_until, timeout},
 };
 
 use crate::{
-    Limits, Result, Revision, Server,
+    Error, Limits, Result, Revision, Server,
     http::server::{
+        ResponseBody, answer,
         endpoint::StreamableHttp,
         kept::{self, Kept},
         open::Entered,
@@ -227,10 +229,30 @@ pub(super) fn log(done: Result<()>) {
     }
 }
 
+/// Makes room for one more session.
+///
+/// # Errors
+/// How it is refused where there is none.
+pub(super) fn enter(endpoint: &StreamableHttp) -> Result<Entered, Box<Response<ResponseBody>>> {
+    let limit = endpoint.settings.limits.max_http_sessions;
+    endpoint.state.sessions.enter(limit).ok_or_else(|| {
+        let why = Error::internal(format!(
+            "there are {limit} sessions, which is the limit; try another time"
+        ));
+        Box::new(answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why))
+    })
+}
+
 /// 128 random bits.
 pub(super) fn new_id() -> Result<Box<str>> {
     let random = random::<16>()?;
     Ok(data_encoding::HEXLOWER.encode(&random).into())
+}
+
+/// Whether this is the id of a session as they are made. No other gets anywhere near a store.
+pub(super) fn is_id(text: &str) -> bool {
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    text.len() == 32 && text.bytes().all(is_hex)
 }
 
 /// Something of a session is open.

@@ -7,5 +7,6 @@ mod nodes;
 pub(super) mod peer;
 mod standing;
 mod records;
+mod restored;
 mod resumed;
 mod stores;

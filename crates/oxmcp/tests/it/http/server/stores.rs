@@ -1,10 +1,13 @@
 //! Stores that nodes have in common, and that stand still where a test wants it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
 use bytes::Bytes;
 use oxmcp::{
-    Result,
+    Error, Result,
     store::{
         EventBatch, EventStore, MemoryEventStore, MemorySessionStore, Replay, SessionRecord,
         SessionStore,
@@ -95,6 +98,10 @@ impl EventStore for SharedEvents {
 pub(crate) struct SharedSessions {
     store: Arc<MemorySessionStore>,
     pub(crate) pause: Arc<Pause>,
+    /// The ids that were asked for.
+    pub(crate) asked: Arc<Mutex<Vec<String>>>,
+    /// Whether nothing can be loaded for now.
+    pub(crate) is_away: Arc<AtomicBool>,
 }
 
 impl SessionStore for SharedSessions {
@@ -104,6 +111,10 @@ impl SessionStore for SharedSessions {
     }
 
     async fn load(&self, id: &str) -> Result<Option<SessionRecord>> {
+        self.asked.lock().unwrap().push(id.to_owned());
+        if self.is_away.load(Ordering::Relaxed) {
+            return Err(Error::internal("the database is away"));
+        }
         self.store.load(id).await
     }
 
