@@ -15,7 +15,7 @@ use crate::{
             events::{KEEP_ALIVE, is_alone, messages},
             kept::{self, Kept},
             respond::{Asked, origin},
-            session::{self, InUse, Session},
+            session::{self, InUse, Session, Unbegun},
             streams::{self, Opening, Purpose},
         },
     },
@@ -43,7 +43,7 @@ pub(super) fn open(asked: Asked, initialize: &str, take: impl FnOnce(&Arc<Connec
             return Answer::Now(refused);
         }
     };
-    let session = Session::new(server, id, &origin, entered);
+    let session = Session::unbegun(server, id, &origin, entered);
     if let Some(store) = &endpoint.settings.sessions
         && let Ok(params) = serde_json::from_str(initialize)
     {
@@ -57,7 +57,7 @@ pub(super) fn open(asked: Asked, initialize: &str, take: impl FnOnce(&Arc<Connec
 /// The answer to what opens a session, which is one from here on.
 async fn opened(
     endpoint: StreamableHttp,
-    session: Arc<Session>,
+    session: Unbegun,
     branch: Arc<Connection>,
 ) -> Response<ResponseBody> {
     let mut line = Vec::new();
@@ -69,7 +69,6 @@ async fn opened(
     // Nobody is asked or told anything before the client knows its session: the last message is the answer.
     let last = messages(&answered).last().unwrap_or_default().to_vec();
     if session.revision().is_none() {
-        session.connection().end();
         return answer::json(StatusCode::OK, last);
     }
     let session = session::begin(&endpoint, session);

@@ -58,7 +58,7 @@ pub(super) async fn restore(
     let server = endpoint.choose(parts)?;
     let entered = session::enter(endpoint)?;
     let origin = origin(Arc::clone(parts));
-    let session = Session::new(server, id.into(), &origin, entered);
+    let session = Session::unbegun(server, id.into(), &origin, entered);
     session
         .set_apart()
         .map_err(|why| refuse(StatusCode::INTERNAL_SERVER_ERROR, &why))?;
@@ -71,7 +71,6 @@ pub(super) async fn restore(
     say(&session, Initialize::NAME, &record.initialize, true).await;
     if session.revision() != Some(record.revision) {
         tracing::warn!("a session is not gone on with: it was of another revision");
-        session.connection().end();
         return Ok(None);
     }
     if record.initialized {

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    ops::Deref,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
@@ -49,14 +50,37 @@ struct Activity {
     last: Instant,
 }
 
+/// A session that is being made. Dropped before it has begun, as where the client goes away, it ends: something of it may run
+/// or be watched already.
+pub(super) struct Unbegun {
+    session: Arc<Session>,
+    is_begun: bool,
+}
+
+impl Deref for Unbegun {
+    type Target = Arc<Session>;
+
+    fn deref(&self) -> &Arc<Session> {
+        &self.session
+    }
+}
+
+impl Drop for Unbegun {
+    fn drop(&mut self) {
+        if !self.is_begun {
+            self.session.connection.end();
+        }
+    }
+}
+
 impl Session {
     /// A session that `initialize` may open, for whom the request comes from.
-    pub(super) fn new(
+    pub(super) fn unbegun(
         server: Server,
         id: Box<str>,
         origin: &Origin,
         entered: Entered,
-    ) -> Arc<Self> {
+    ) -> Unbegun {
         let limits = server.features().limits.clone();
         let limits = Limits {
             max_unsent_bytes: limits.max_unsent_bytes.min(MAX_WAITING),
@@ -66,7 +90,7 @@ impl Session {
         let connection = Connection::new(Arc::clone(&peer) as _, limits);
         // Until the client gets a stream.
         connection.outbox.is_for_later();
-        Arc::new(Self {
+        let session = Arc::new(Self {
             id,
             principal: origin.principal.clone(),
             kept: OnceLock::new(),
@@ -78,7 +102,11 @@ impl Session {
                 last: Instant::now(),
             }),
             _entered: entered,
-        })
+        });
+        Unbegun {
+            session,
+            is_begun: false,
+        }
     }
 
     /// Lets its streams and the ids of the server's own requests be others than those of the nodes that had the session
@@ -169,11 +197,12 @@ impl Session {
 
 /// Puts a session that was opened in its place, and sees it to its end. Where there is one already that somebody has made
 /// meanwhile, that is the one.
-pub(super) fn begin(endpoint: &StreamableHttp, session: Arc<Session>) -> Arc<Session> {
+pub(super) fn begin(endpoint: &StreamableHttp, mut unbegun: Unbegun) -> Arc<Session> {
+    let session = Arc::clone(&unbegun);
     if let Err(other) = endpoint.state.sessions.insert(&session) {
-        session.connection.end();
         return other;
     }
+    unbegun.is_begun = true;
     let handle = ServerSession::new(Arc::clone(&session.connection), Arc::clone(&session.peer));
     session.peer.server().remember(&handle);
     tokio::spawn(last(endpoint.clone(), Arc::clone(&session)));
