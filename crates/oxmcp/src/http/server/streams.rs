@@ -43,7 +43,7 @@ pub(super) struct Streams(Mutex<Live>);
 struct Live {
     /// What the names of its streams have in them, where other nodes have named streams of the session, too.
     apart: Box<str>,
-    /// The number of the next stream.
+    /// The number of the next stream of a request.
     next: u32,
     readers: HashMap<Box<str>, Sender<Reader>>,
     /// The one for what belongs to no request.
@@ -138,12 +138,15 @@ impl Live {
     }
 
     fn new_name(&mut self, purpose: Purpose) -> Box<str> {
-        let initial = match purpose {
-            Purpose::Request => REQUEST,
-            Purpose::Standing => STANDING,
+        let (initial, number) = match purpose {
+            // There is one: who opens it again goes on with it from where it is.
+            Purpose::Standing => (STANDING, 0),
+            Purpose::Request => {
+                let number = self.next;
+                self.next = number.wrapping_add(1);
+                (REQUEST, number)
+            }
         };
-        let number = self.next;
-        self.next = number.wrapping_add(1);
         format!("{initial}{}{number}", self.apart).into()
     }
 }

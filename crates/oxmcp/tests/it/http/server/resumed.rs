@@ -11,7 +11,7 @@ use super::{
     peer::{Event, Events, Session},
     stores::{Act, SharedEvents},
 };
-use crate::support::{calculator, request};
+use crate::support::{calculator, idle, request};
 
 /// More than waits for one reader.
 const STEPS: usize = 1000;
@@ -168,4 +168,22 @@ async fn who_looks_for_more_just_before_the_answer_gets_it() {
     let rest = Events::of(resumed).rest().await;
     assert_eq!(rest.len(), 1);
     assert_eq!(rest[0].data["id"], 5);
+}
+
+#[tokio::test]
+async fn a_session_has_one_stream_for_what_belongs_to_no_request_however_often_it_is_opened() {
+    let server = calculator();
+    let session = Session::open(&endpoint(&server)).await;
+    for number in 0..3 {
+        let mut events = Events::of(session.get().await);
+        let _ = server.clone().tool(idle(&format!("tool-{number}")));
+        let mut told = events.next().await.unwrap();
+        while told.data.is_null() {
+            told = events.next().await.unwrap();
+        }
+        let (stream, _) = told.id.as_deref().unwrap().split_once('_').unwrap();
+        assert_eq!(stream, "s0");
+        drop(events);
+        turns().await;
+    }
 }
