@@ -22,7 +22,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(60 * 60);
 /// An [`EventStore`] in the memory of this process. It is what an endpoint uses that is not given another one.
 ///
 /// It is bounded by size and by age, for each stream, each session and all together. A session that sends much loses its
-/// own oldest events; what it holds never drives out those of sessions that hold less.
+/// own oldest events; what it holds never drives out those of sessions that hold less. A stream that has not ended is forgotten
+/// once nothing was added to it for a day; should it go on, its indexes do, too, but maybe with a gap.
 ///
 /// ```
 /// use std::time::Duration;
@@ -43,6 +44,8 @@ struct State {
     /// How much each session holds, the most last.
     by_bytes: BTreeSet<(usize, Arc<str>)>,
     bytes: usize,
+    /// The highest index of the streams that were forgotten before their end.
+    forgotten: u64,
     /// When all that is too old is to be dropped, also that of sessions that nobody asks for.
     sweep: Option<Instant>,
 }
@@ -109,7 +112,9 @@ impl MemoryEventStore {
         let mut state = self.lock();
         state.sweep(now, self.bounds.age);
         let name = state.open(session);
+        let forgotten = state.forgotten;
         let last = state.with(&name, |session| {
+            session.count_after(forgotten);
             session.append(stream, events, now, &self.bounds)
         });
         state.make_room(self.max_bytes);
@@ -129,6 +134,7 @@ impl State {
         let before = session.bytes();
         let result = change(session);
         let after = session.bytes();
+        self.forgotten = self.forgotten.max(session.forgotten());
         if before != after {
             self.by_bytes.remove(&(before, Arc::clone(name)));
             self.by_bytes.insert((after, Arc::clone(name)));

@@ -12,6 +12,9 @@ use crate::{Error, Result};
 
 /// What an event costs beyond its data, so that many small ones are counted for what they are.
 const EVENT_COST: usize = 64;
+/// How long a stream that has not ended is remembered though nothing is added to it. It may be that of a call that takes so
+/// long, or of a client that was told nothing; but nobody ends the streams of a session that goes on elsewhere.
+const MAX_SILENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What one session may hold.
 pub(super) struct Bounds {
@@ -41,6 +44,8 @@ pub(super) struct Session {
     bytes: usize,
     /// How often events have been added.
     count: u64,
+    /// The highest index of the streams that were forgotten before their end, here or in other sessions.
+    forgotten: u64,
 }
 
 /// The last events of a stream, without gaps.
@@ -53,8 +58,9 @@ struct Stream {
     last: u64,
     bytes: usize,
     ended: bool,
-    /// With which addition to the session its newest event came.
+    /// With which addition to the session its newest event came, and when.
     newest: u64,
+    touched: Option<Instant>,
 }
 
 /// What was added at once. Its memory is free once all of it is dropped.
@@ -76,6 +82,17 @@ impl Session {
         self.streams.is_empty()
     }
 
+    /// The highest index of the streams that are known to have been forgotten before their end.
+    pub(super) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Streams that begin from here on count from after this index, as if what is before was dropped: each may be one that was
+    /// forgotten, and no index may stand for two events.
+    pub(super) fn count_after(&mut self, forgotten: u64) {
+        self.forgotten = self.forgotten.max(forgotten);
+    }
+
     pub(super) fn append(
         &mut self,
         stream: &str,
@@ -87,7 +104,10 @@ impl Session {
         self.count += 1;
         let entry = match self.streams.get_mut(stream) {
             Some(entry) => entry,
-            None => self.streams.entry(stream.to_owned()).or_default(),
+            None => self.streams.entry(stream.to_owned()).or_insert(Stream {
+                last: self.forgotten,
+                ..Stream::default()
+            }),
         };
         if entry.ended {
             return Err(Error::misuse(
@@ -145,17 +165,24 @@ impl Session {
         true
     }
 
-    /// Drops what is older than `age`, and streams that have ended and of which nothing is left.
+    /// Drops what is older than `age`, and streams of which nothing is left and that have ended, or been silent for too long.
     pub(super) fn expire(&mut self, now: Instant, age: Duration) {
-        let mut freed = 0;
+        let silence = age.max(MAX_SILENCE);
+        let (mut freed, mut forgotten) = (0, self.forgotten);
         self.streams.retain(|_, stream| {
             let is_old = |kept: &Kept| now.saturating_duration_since(kept.since) > age;
             while stream.kept.front().is_some_and(is_old) {
                 freed += stream.drop_addition();
             }
+            let since = stream.touched.unwrap_or(now);
+            if !stream.ended && now.saturating_duration_since(since) > silence {
+                forgotten = forgotten.max(stream.last);
+                return false;
+            }
             !stream.is_over()
         });
         self.bytes -= freed;
+        self.forgotten = forgotten;
     }
 
     pub(super) fn after(&self, stream: &str, index: u64, max: usize) -> Replay {
@@ -191,6 +218,7 @@ impl Stream {
     fn push(&mut self, kept: Kept) {
         self.last += kept.count() as u64;
         self.newest = kept.number;
+        self.touched = Some(kept.since);
         self.count += kept.count();
         self.bytes += kept.cost();
         self.kept.push_back(kept);

@@ -188,3 +188,26 @@ async fn w27_what_nobody_asks_for_goes_too() {
     assert!(format!("{store:?}").contains("sessions: 1, bytes: 0"));
     assert_eq!(after(&store, "open", "a", 1).await, Some(0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn w27_streams_that_never_end_are_forgotten_after_a_day() {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+    let store = MemoryEventStore::new().max_age(Duration::from_secs(60));
+    for session in 0..50 {
+        append(&store, &session.to_string(), "a", 3).await;
+    }
+    advance(DAY).await;
+    // Who waits for so long can still be answered.
+    assert_eq!(append(&store, "0", "a", 1).await, 4);
+    assert_eq!(after(&store, "1", "a", 3).await, Some(0));
+    advance(DAY / 2).await;
+    assert_eq!(after(&store, "1", "a", 3).await, None);
+    assert_eq!(after(&store, "0", "a", 4).await, Some(0));
+    assert!(format!("{store:?}").contains("sessions: 1, bytes: 0"));
+    // What goes on all the same has no index that it has had before.
+    assert_eq!(append(&store, "1", "a", 2).await, 5);
+    assert_eq!(after(&store, "1", "a", 2).await, None);
+    assert_eq!(after(&store, "1", "a", 3).await, Some(2));
+    assert_eq!(after(&store, "1", "a", 6).await, None);
+}
