@@ -60,11 +60,12 @@ enum Todo {
 impl Pump {
     /// Sends until there is no more to send, or for what belongs to no request, nobody reads any more.
     pub(super) async fn run(mut self, mut first: Option<Reply>) {
-        match (self.pending, self.purpose) {
-            (Some(_), _) => {}
-            (None, Purpose::Request) => self.prime().await,
+        if self.pending.is_none() {
+            let is_primed = self.prime().await;
             // The head of the response must not wait for the first message.
-            (None, Purpose::Standing) => self.hand(COMMENT.into()).await,
+            if !is_primed && self.purpose == Purpose::Standing {
+                self.hand(COMMENT.into()).await;
+            }
         }
         loop {
             self.replay().await;
@@ -172,14 +173,17 @@ impl Pump {
         self.keep_one(&**store, b"").await
     }
 
-    /// Gives the client an id to come back with, before there is anything to send.
-    async fn prime(&mut self) {
+    /// Gives the client an id to come back with, before there is anything to send, if the revision of the session knows of
+    /// it. Without one it would be told that its stream is read, for as long as nobody has noticed that its connection broke.
+    async fn prime(&mut self) -> bool {
         let polls = self.session.revision().is_some_and(|it| it.has_polling());
         if polls && let Some(index) = self.mark().await {
             let mut out = Writer::new(&self.name, 1, 0);
             out.event(Some(index), b"");
             self.hand(out.finish()).await;
+            return true;
         }
+        false
     }
 
     /// Ends the stream for now: the client comes back for the rest.

@@ -174,7 +174,7 @@ async fn attack_19_nobody_ends_the_subscription_of_another_or_is_told_its_news()
     let server = notes();
     let endpoint = StreamableHttp::from(server.clone());
     let ann = Session::open(&endpoint).await;
-    let mut to_ann = Events::of(ann.get().await);
+    let mut to_ann = ann.listen().await;
     let uri = json!({"uri": "mem://note"});
     let subscribed = ann.call(1, "resources/subscribe", uri.clone()).await;
     assert_eq!(json(subscribed).await["result"], json!({}));
@@ -183,7 +183,7 @@ async fn attack_19_nobody_ends_the_subscription_of_another_or_is_told_its_news()
     listening.next().await.unwrap();
 
     let bob = Session::open(&endpoint).await;
-    let mut to_bob = Events::of(bob.get().await);
+    let mut to_bob = bob.listen().await;
     bob.call(1, "resources/unsubscribe", uri).await;
     let mut cancel = notification("notifications/cancelled");
     cancel["params"] = json!({"requestId": 1});

@@ -53,7 +53,7 @@ enum Leaving {
 async fn one(start: Arc<Start>, number: usize, all: Arc<Barrier>, leaving: Leaving) {
     let endpoint = &start.endpoint;
     let session = Session::open(endpoint).await;
-    let mut stream = Events::of(session.get().await);
+    let mut stream = session.listen().await;
     let params = json!({"notifications": {"toolsListChanged": true}});
     let listening = call_modern(endpoint, "subscriptions/listen", params).await;
     let mut listening = Events::of(listening);

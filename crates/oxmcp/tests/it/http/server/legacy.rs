@@ -155,7 +155,7 @@ async fn attack_4_a_session_is_there_for_whom_it_belongs_to_alone() {
 async fn attack_4_a_second_get_never_steals_the_stream() {
     let server = calculator();
     let session = Session::open(&endpoint(&server)).await;
-    let mut events = Events::of(session.get().await);
+    let mut events = session.listen().await;
     assert_eq!(session.get().await.status(), StatusCode::CONFLICT);
     let _ = server.clone().tool(idle("another"));
     let told = events.next().await.unwrap();
@@ -302,7 +302,7 @@ async fn e2_closing_the_endpoint_ends_its_sessions_and_lets_what_runs_finish() {
     let mut events = Events::of(session.post(&call_steps(5)).await);
     events.next().await.unwrap();
     events.next().await.unwrap();
-    let stream = Events::of(session.get().await);
+    let stream = session.listen().await;
     release.notify_one();
     let finish = async {
         events.next().await.unwrap();

@@ -40,7 +40,7 @@ async fn a_session_goes_on_at_another_node() {
     let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
     let answer = json(moved.call(3, "tools/call", params).await).await;
     assert_eq!(answer["result"]["content"][0]["text"], "3.0");
-    let mut told = Events::of(moved.get().await);
+    let mut told = moved.listen().await;
     other.resource_updated("test://a");
     let update = told.next().await.unwrap().data;
     assert_eq!(update["params"]["uri"], "test://a");

@@ -113,6 +113,14 @@ impl Session {
         send(&self.endpoint, self.builder("GET"), "").await
     }
 
+    /// The session's stream, after the event that it begins with.
+    pub(crate) async fn listen(&self) -> Events {
+        let mut events = Events::of(self.get().await);
+        let first = events.next().await.unwrap();
+        assert!(first.id.is_some() && first.data.is_null(), "{first:?}");
+        events
+    }
+
     pub(crate) async fn resume(&self, last: &str) -> Response<ResponseBody> {
         let builder = self.builder("GET").header("last-event-id", last);
         send(&self.endpoint, builder, "").await

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use oxmcp::{RequestContext, Tool};
 use serde_json::{Value, json};
-use tokio::{sync::Notify, task::yield_now};
+use tokio::{sync::Notify, task::yield_now, time::timeout};
 
 use super::{
     legacy::{call_steps, endpoint, steps},
@@ -186,4 +186,44 @@ async fn a_session_has_one_stream_for_what_belongs_to_no_request_however_often_i
         drop(events);
         turns().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_told_nothing_yet_comes_back_though_nobody_has_seen_that_he_was_gone() {
+    let server = calculator();
+    let session = Session::open(&endpoint(&server)).await;
+    // The network is gone, but this end of the connection is not.
+    let mut silent = Events::of(session.get().await);
+    let primed = timeout(Duration::from_secs(60), silent.next()).await;
+    let primed = primed.expect("it begins with an id").unwrap();
+    assert_eq!(
+        (primed.id.as_deref(), primed.data),
+        (Some("s0_1"), Value::Null)
+    );
+    let mut events = Events::of(session.resume("s0_1").await);
+    let _ = server.clone().tool(idle("another"));
+    let told = events.next().await.unwrap();
+    assert_eq!(told.data["method"], "notifications/tools/list_changed");
+    assert!(silent.next().await.is_none(), "it is told once");
+}
+
+#[tokio::test]
+async fn who_does_not_know_events_without_data_gets_none() {
+    let server = calculator();
+    for version in ["2025-03-26", "2025-06-18"] {
+        let session = Session::open_in(&endpoint(&server), version, json!({})).await;
+        let mut events = Events::of(session.get().await);
+        let _ = server.clone().tool(idle(version));
+        let told = events.next().await.unwrap();
+        assert_eq!(told.data["method"], "notifications/tools/list_changed");
+    }
+    let bare = endpoint(&server).without_event_store();
+    let session = Session::open(&bare).await;
+    let mut events = Events::of(session.get().await);
+    let _ = server.clone().tool(idle("another"));
+    let told = events.next().await.unwrap();
+    assert_eq!(
+        (told.id, &told.data["method"]),
+        (None, &json!("notifications/tools/list_changed"))
+    );
 }
