@@ -32,7 +32,7 @@ async fn k11_a_session_without_a_stream_is_not_pinged_to_death() {
 #[tokio::test(start_paused = true)]
 async fn k11_a_client_is_pinged_on_the_stream_of_its_session() {
     let session = Session::open(&endpoint(&calculator().keep_alive(INTERVAL))).await;
-    let mut events = Events::of(session.get().await);
+    let mut events = session.listen().await;
     for _ in 0..3 {
         let ping = events.next().await.unwrap().data;
         assert_eq!(ping["method"], "ping");
