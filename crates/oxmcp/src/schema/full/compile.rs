@@ -12,8 +12,8 @@ use super::{
     dialect::Dialect,
     grammar,
     keywords::{Keywords, invalid},
-    resources::{Place, ResourceId, Resources},
-    validator::{DynamicRef, Grammar, Keyword, Node, NodeId, Validator},
+    resources::{Place, Resources},
+    validator::{Candidates, DynamicRef, Grammar, Keyword, Node, NodeId, Validator},
 };
 use crate::error::{Error, Result};
 
@@ -58,7 +58,7 @@ pub(super) struct Compiler {
     /// Nodes that have a number and nothing else yet.
     waiting: Vec<(NodeId, Place)>,
     /// The places that have a dynamic anchor, by its name, and how many resources were looked at for that.
-    anchored: HashMap<String, (usize, Arc<[(ResourceId, NodeId)]>)>,
+    anchored: HashMap<String, (usize, Candidates)>,
     /// How many bytes may still be taken. Where none are left, what is compiled is not used.
     room: usize,
 }
@@ -155,7 +155,7 @@ impl Compiler {
     }
 
     /// The places of all resources that have a dynamic anchor. References to the same share them.
-    fn anchored(&mut self, anchor: &str) -> Arc<[(ResourceId, NodeId)]> {
+    fn anchored(&mut self, anchor: &str) -> Candidates {
         let count = self.resources.all().len();
         if let Some((seen, found)) = self.anchored.get(anchor)
             && *seen == count
@@ -167,7 +167,7 @@ impl Compiler {
             .filter_map(|(id, it)| Some((id, it.dynamic_anchors.get(anchor)?.clone())))
             .collect();
         let places = places.into_iter();
-        let found: Arc<[_]> = places.map(|(id, place)| (id, self.node(place))).collect();
+        let found: Candidates = places.map(|(id, place)| (id, self.node(place))).collect();
         self.take(size_of_val(&*found));
         let entry = (count, Arc::clone(&found));
         self.anchored.insert(anchor.to_owned(), entry);

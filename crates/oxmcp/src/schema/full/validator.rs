@@ -109,9 +109,11 @@ pub(super) struct Contains {
 #[derive(Debug)]
 pub(super) struct DynamicRef {
     pub(super) otherwise: NodeId,
-    /// In the order of the resources.
-    pub(super) candidates: Arc<[(ResourceId, NodeId)]>,
+    pub(super) candidates: Candidates,
 }
+
+/// The places that have an anchor, in the order of the resources that they are in.
+pub(super) type Candidates = Arc<[(ResourceId, NodeId)]>;
 
 #[derive(Debug)]
 pub(super) struct If {

@@ -68,7 +68,7 @@ impl Watches {
                     filter.resource_subscriptions.push(uri);
                 }
                 Err(error) => {
-                    tracing::debug!(error = %Logged(&error), uri, "a resource is not watched")
+                    tracing::debug!(error = %Logged(&error), uri, "a resource is not watched");
                 }
             }
         }
