@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     Error, Result,
+    json::Logged,
     jsonrpc::{
         Envelope, ErrorCode, ErrorObject, Malformed, Params, RawNotification, RawResponse,
         RequestId, answered, write_error,
@@ -29,7 +30,7 @@ impl Connection {
             Frame::Failed { id, error } => {
                 let known = own_id(&id).map(|own| self.calls().answer(own, Err(error)));
                 if !matches!(known, Some(Ok(()))) {
-                    tracing::debug!(%id, "the failure of an unknown call was ignored");
+                    tracing::debug!(id = %Logged(&id), "the failure of an unknown call was ignored");
                 }
             }
         }
@@ -150,7 +151,7 @@ impl Connection {
                     ..
                 }) => {
                     let known = self.in_flight().cancel(&id) || self.role().ended(self, &id);
-                    tracing::debug!(%id, reason, known, "the peer cancelled a request");
+                    tracing::debug!(id = %Logged(&id), reason, known, "the peer cancelled a request");
                 }
                 _ => tracing::debug!("a cancellation that names no request was ignored"),
             },
@@ -178,8 +179,8 @@ impl Connection {
         };
         if let Err(answer) = answered {
             let id = id.map_or(Cow::Borrowed("none"), |id| Cow::Owned(id.to_string()));
-            let error = answer.err();
-            tracing::debug!(%id, ?error, "a response to nothing that waits was ignored");
+            let error = answer.err().as_ref().map(Error::to_string);
+            tracing::debug!(id = %Logged(&id), error, "a response to nothing that waits was ignored");
         }
     }
 
@@ -194,7 +195,7 @@ impl Connection {
         } = malformed;
         let is_client = self.role().side() == Side::Client;
         if is_client {
-            tracing::warn!(error = %error.message, "the server sent something that is no message");
+            tracing::warn!(error = %Logged(&error.message), "the server sent something that is no message");
             self.heard_noise(bytes);
         }
         // An answer that cannot be understood is still the answer: its caller must not wait for another.
@@ -231,7 +232,7 @@ impl Connection {
     fn refuse(&self, error: ErrorObject) {
         if self.role().side() == Side::Client {
             // A server cannot make anything of an error that answers nothing.
-            tracing::warn!(error = %error.message, "the server sent something that cannot be taken");
+            tracing::warn!(error = %Logged(&error.message), "the server sent something that cannot be taken");
             return;
         }
         self.refuse_in(None, None, &error);

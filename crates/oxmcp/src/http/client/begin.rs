@@ -10,7 +10,7 @@ use super::{
     link::{Link, Running},
     outgoing::Outgoing,
 };
-use crate::jsonrpc::RequestId;
+use crate::{json::Logged, jsonrpc::RequestId};
 
 /// How long a server may take to accept what it does not answer.
 const ACCEPTANCE: Duration = Duration::from_secs(60);
@@ -74,7 +74,9 @@ impl Link {
             drop(place);
             match told {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::warn!(%error, "the server did not take a message"),
+                Ok(Err(error)) => {
+                    tracing::warn!(error = %Logged(&error), "the server did not take a message")
+                }
                 Err(_) => tracing::warn!("the server did not take a message in time"),
             }
             if first.is_some() {

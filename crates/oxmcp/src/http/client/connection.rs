@@ -25,7 +25,7 @@ use super::{
     connector::{Relay, Socket},
     pool::Pool,
 };
-use crate::{Error, Result, session::with_causes};
+use crate::{Error, Result, json::Logged, session::with_causes};
 
 type Sent = Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>>;
 
@@ -93,7 +93,7 @@ impl Connection {
             let (sender, driver) = opened.map_err(|error| failed(&error))?;
             tokio::spawn(async move {
                 if let Err(error) = driver.await {
-                    tracing::debug!(%error, "a connection broke off");
+                    tracing::debug!(error = %Logged(&error), "a connection broke off");
                 }
             });
             return Ok(Self::Http2(Http2 { origin, sender }));
@@ -197,7 +197,7 @@ impl Http1 {
         {
             self.driver = None;
             if let Err(error) = ended {
-                tracing::debug!(%error, "a connection broke off");
+                tracing::debug!(error = %Logged(&error), "a connection broke off");
             }
         }
     }

@@ -14,7 +14,7 @@ use super::{
     session::{Session, agreed_revision, outcome},
     taker::{Taker, Then},
 };
-use crate::{Error, Result, http::names::SESSION_ID};
+use crate::{Error, Result, http::names::SESSION_ID, json::Logged};
 
 /// How long each step may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -92,7 +92,7 @@ impl Link {
         }
         for request in requests {
             if let Err(error) = self.ask(&request, &session).await {
-                tracing::warn!(%error, method = request.method(), "the new session lacks what the old one had");
+                tracing::warn!(error = %Logged(&error), method = request.method(), "the new session lacks what the old one had");
             }
         }
         let generation = session.generation;

@@ -20,7 +20,7 @@ use super::{
     stream::{Ended, Stream},
     taker::Taker,
 };
-use crate::{Error, Result, http::names::LAST_EVENT_ID};
+use crate::{Error, Result, http::names::LAST_EVENT_ID, json::Logged};
 
 /// What came of asking for a stream.
 enum Opened {
@@ -84,7 +84,7 @@ impl Link {
             if let Ok(Ok(true)) = Abortable::new(listening, registration).await
                 && let Err(error) = link.renew(generation).await
             {
-                tracing::warn!(%error, "the server lost the session");
+                tracing::warn!(error = %Logged(&error), "the server lost the session");
             }
         });
     }
@@ -121,15 +121,15 @@ impl Link {
                 // A server without such a stream may also say that there is no such page.
                 Opened::Lost(_) => return Ok(was_open),
                 Opened::Refused(error) => {
-                    tracing::debug!(%error, "the server says nothing beside its answers");
+                    tracing::debug!(error = %Logged(&error), "the server says nothing beside its answers");
                     return Ok(false);
                 }
             };
             let Some(pause) = attempts.next(stream.retry) else {
-                tracing::warn!(error = %why, "what the server says beside its answers is not heard any more");
+                tracing::warn!(error = %Logged(&why), "what the server says beside its answers is not heard any more");
                 return Err(why);
             };
-            tracing::debug!(error = %why, ?pause, "the stream of what the server says is interrupted");
+            tracing::debug!(error = %Logged(&why), ?pause, "the stream of what the server says is interrupted");
             sleep(pause).await;
         }
     }

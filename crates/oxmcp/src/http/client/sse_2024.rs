@@ -21,6 +21,7 @@ use super::{
 use crate::{
     Error, ErrorCode, Result,
     codec::sse::{Decoder, Item},
+    json::Logged,
 };
 
 /// How long the server may take to say where messages go.
@@ -39,7 +40,7 @@ impl Link {
             return Err(refused);
         }
         if let Err(error) = self.open_2024().await {
-            tracing::debug!(%error, "it is no server of 2024-11-05 either");
+            tracing::debug!(error = %Logged(&error), "it is no server of 2024-11-05 either");
             return Err(refused);
         }
         match self.attempt(initialize, &Session::default()).await {

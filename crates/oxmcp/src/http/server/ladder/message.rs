@@ -176,7 +176,7 @@ impl<'m> Message<'m> {
     }
 }
 
-/// The step [`Rung::Shape`](super::rungs::Rung::Shape), as far as it does not show when a message is parsed. Modern servers ask
+/// The step [`Rung::Shape`], as far as it does not show when a message is parsed. Modern servers ask
 /// nothing, so that nobody has an answer for them.
 pub(super) fn shape(message: &Message<'_>) -> Verdict {
     if message.kind == Kind::Response && message.is_modern() {
@@ -193,7 +193,7 @@ pub(super) fn batched(message: &Message<'_>) -> Verdict {
     Ok(())
 }
 
-/// The step [`Rung::Repeated`](super::rungs::Rung::Repeated).
+/// The step [`Rung::Repeated`].
 pub(super) fn repeated(message: &Message<'_>) -> Verdict {
     static ROUTING: [HeaderName; 4] = [PROTOCOL_VERSION, SESSION_ID, METHOD, NAME];
     if message.headers.len() == message.headers.keys_len() {
@@ -209,12 +209,12 @@ pub(super) fn repeated(message: &Message<'_>) -> Verdict {
     }
 }
 
-/// The step [`Rung::Ambiguous`](super::rungs::Rung::Ambiguous).
+/// The step [`Rung::Ambiguous`].
 pub(super) fn ambiguous(message: &Message<'_>) -> Verdict {
     message.params.check().map_err(Fault::from)
 }
 
-/// The step [`Rung::Agreement`](super::rungs::Rung::Agreement). No rule says which headers notifications have: what is there must
+/// The step [`Rung::Agreement`]. No rule says which headers notifications have: what is there must
 /// be true.
 pub(super) fn agreement(message: &Message<'_>) -> Verdict {
     let is_request = message.kind == Kind::Request;
@@ -251,7 +251,7 @@ fn disagreement(header: &str, body: &str) -> Fault {
         .into()
 }
 
-/// The step [`Rung::Version`](super::rungs::Rung::Version).
+/// The step [`Rung::Version`].
 pub(super) fn version(message: &Message<'_>) -> Verdict {
     if let Some(version) = message.meta().version() {
         return match message.served.modern(&version) {
@@ -282,7 +282,7 @@ fn asked(params: &RequestParams<'_>) -> Option<String> {
     version.as_str().map(std::borrow::Cow::into_owned)
 }
 
-/// The step [`Rung::Envelope`](super::rungs::Rung::Envelope).
+/// The step [`Rung::Envelope`].
 pub(super) fn envelope(message: &Message<'_>) -> Verdict {
     if !message.is_modern_request() {
         return Ok(());
@@ -294,7 +294,7 @@ pub(super) fn envelope(message: &Message<'_>) -> Verdict {
     classified.map(drop).map_err(Fault::from)
 }
 
-/// The step [`Rung::Method`](super::rungs::Rung::Method). In sessions whoever serves the request says what there is.
+/// The step [`Rung::Method`]. In sessions whoever serves the request says what there is.
 pub(super) fn method(message: &Message<'_>) -> Verdict {
     let Some(revision) = message.revision().filter(|_| message.kind == Kind::Request) else {
         return Ok(());
