@@ -75,7 +75,7 @@ impl Link {
             match told {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(error = %Logged(&error), "the server did not take a message")
+                    tracing::warn!(error = %Logged(&error), "the server did not take a message");
                 }
                 Err(_) => tracing::warn!("the server did not take a message in time"),
             }
