@@ -1,7 +1,13 @@
 //! What the tests of both roles need.
 
+use std::sync::LazyLock;
+
 use oxmcp::{JsonSchema, Revision, Server, Tool, testing::ScriptedPeer};
 use serde_json::{Value, json};
+use tracing::{
+    Dispatch, Subscriber,
+    subscriber::{DefaultGuard, NoSubscriber},
+};
 
 /// The revisions that `initialize` opens.
 pub(crate) const LEGACY: [Revision; 4] = [
@@ -94,4 +100,16 @@ pub(crate) fn text(answer: &Value) -> &str {
         .pointer("/result/content/0/text")
         .and_then(Value::as_str)
         .unwrap_or_else(|| panic!("no text: {answer}"))
+}
+
+/// From here on, until the guard is dropped, `subscriber` hears this thread.
+///
+/// While there is one subscriber in all, tracing asks that of the thread which comes to a place first whether anybody wants
+/// to hear of it, and remembers the answer for all threads. Tests beside one another have threads without any; so there are
+/// always some.
+pub(crate) fn subscribe(subscriber: impl Subscriber + Send + Sync) -> DefaultGuard {
+    static OTHERS: LazyLock<[Dispatch; 2]> =
+        LazyLock::new(|| [(); 2].map(|()| Dispatch::new(NoSubscriber::new())));
+    LazyLock::force(&OTHERS);
+    tracing::subscriber::set_default(subscriber)
 }

@@ -21,13 +21,13 @@ use tracing_subscriber::{
     registry,
 };
 
-use crate::support::{modern, request, script};
+use crate::support::{modern, request, script, subscribe};
 
 const MESSAGE: &str = "notifications/message";
 
 /// From here on, until the guard is dropped, events of this thread are sent.
 fn listen(layer: logging::LogLayer) -> DefaultGuard {
-    tracing::subscriber::set_default(registry().with(layer))
+    subscribe(registry().with(layer))
 }
 
 fn server(tool: Tool) -> Server {
@@ -336,7 +336,7 @@ async fn after_the_answer_only_a_legacy_session_hears() {
 #[tokio::test]
 async fn a_filter_of_the_layers_own_decides_what_is_sent() {
     let layer = logging::layer().with_filter(LevelFilter::INFO);
-    let _guard = tracing::subscriber::set_default(registry().with(layer));
+    let _guard = subscribe(registry().with(layer));
     let tool = Tool::new("talk", "Log by tracing", || async {
         tracing::debug!("not this");
         tracing::info!("this");

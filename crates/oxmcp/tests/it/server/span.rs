@@ -9,10 +9,12 @@ use std::{
 use oxmcp::{JsonSchema, Prompt, Result, Revision, Server, Tool, testing};
 use serde_json::json;
 use tracing::{
-    Dispatch, Event, Metadata, Subscriber,
+    Event, Metadata, Subscriber,
     field::{Field, Visit},
     span::{Attributes, Id, Record},
 };
+
+use crate::support::subscribe;
 
 type Fields = BTreeMap<String, String>;
 
@@ -68,10 +70,7 @@ struct Nothing {}
 #[tokio::test]
 async fn a_request_has_a_span_by_the_conventions() -> Result<()> {
     let spans = Spans::default();
-    // Where there is but one subscriber, tracing asks that of the thread which comes to a span first, and remembers the
-    // answer for all. Threads of other tests have none.
-    let _second = Dispatch::new(spans.clone());
-    let _guard = tracing::subscriber::set_default(spans.clone());
+    let _guard = subscribe(spans.clone());
     let fail = |_: Nothing| async { Err::<(), _>(oxmcp::Error::invalid_params("no")) };
     let server = Server::new("s", "1")
         .tool(Tool::new("fail", "Fail", fail))
