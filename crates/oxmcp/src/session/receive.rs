@@ -4,6 +4,7 @@ use std::{borrow::Cow, fmt, sync::Arc};
 
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use tracing::field::display;
 
 use crate::{
     Error, Result,
@@ -151,6 +152,7 @@ impl Connection {
                     ..
                 }) => {
                     let known = self.in_flight().cancel(&id) || self.role().ended(self, &id);
+                    let reason = reason.map(|reason| display(Logged(reason)));
                     tracing::debug!(id = %Logged(&id), reason, known, "the peer cancelled a request");
                 }
                 _ => tracing::debug!("a cancellation that names no request was ignored"),
@@ -179,7 +181,7 @@ impl Connection {
         };
         if let Err(answer) = answered {
             let id = id.map_or(Cow::Borrowed("none"), |id| Cow::Owned(id.to_string()));
-            let error = answer.err().as_ref().map(Error::to_string);
+            let error = answer.err().map(|error| display(Logged(error)));
             tracing::debug!(id = %Logged(&id), error, "a response to nothing that waits was ignored");
         }
     }
@@ -187,13 +189,12 @@ impl Connection {
     /// A server says what is wrong with a message, and so does a client of a request. It cannot help a server that talks
     /// nonsense: it remembers the first for the diagnosis.
     fn take_malformed(&self, malformed: Malformed, bytes: &[u8], batch: Option<&Arc<Batch>>) {
+        let side = self.role().side();
+        let is_refused = is_refused(&malformed, side);
         let Malformed {
-            id,
-            answers,
-            is_asked,
-            error,
+            id, answers, error, ..
         } = malformed;
-        let is_client = self.role().side() == Side::Client;
+        let is_client = side == Side::Client;
         if is_client {
             tracing::warn!(error = %Logged(&error.message), "the server sent something that is no message");
             self.heard_noise(bytes);
@@ -202,8 +203,7 @@ impl Connection {
         if let Some(id) = &answers {
             self.fail_answered(id, &error);
         }
-        // Servers log where they should speak: only what is a request for certain gets an answer of a client.
-        if !is_client || is_asked && id.is_some() {
+        if is_refused {
             self.refuse_in(batch, id.as_ref(), &error);
         }
     }
@@ -262,8 +262,14 @@ fn is_answered(parsed: &Result<Envelope<'_, RequestParams<'_>>, Malformed>, side
     match parsed {
         Ok(Envelope::Request(_)) => true,
         Ok(_) => false,
-        Err(_) => side == Side::Server,
+        Err(malformed) => is_refused(malformed, side),
     }
+}
+
+/// Whether who sent it is told. Servers log where they should speak: only what is a request for certain gets an answer of a
+/// client.
+fn is_refused(malformed: &Malformed, side: Side) -> bool {
+    side == Side::Server || malformed.is_asked && malformed.id.is_some()
 }
 
 /// The elements of a batch: no more than `limit` and one are kept, however many there are.

@@ -138,3 +138,20 @@ async fn what_is_no_answer_fails_no_call() {
     peer.send_line(pong).await.unwrap();
     pinging.await.unwrap().unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_refused_in_a_batch_is_answered_with_the_rest_of_it() {
+    let client = Client::new("test", "1.0.0");
+    let (_session, mut peer) = server_in(client, Revision::V2025_03_26).await;
+    let by_position = r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#;
+    let batch = format!(r#"[{by_position},{{"jsonrpc":"2.0","id":8,"method":"ping"}}]"#);
+    peer.send_line(batch).await.unwrap();
+    let answers = peer.receive().await.unwrap();
+    let ids: Vec<_> = answers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["id"])
+        .collect();
+    assert_eq!(ids, [7, 8], "{answers}");
+}
