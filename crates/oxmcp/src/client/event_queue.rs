@@ -1,27 +1,19 @@
 //! The events of a subscription that wait to be taken.
 
-use std::{
-    collections::{VecDeque, hash_map::RandomState},
-    hash::BuildHasher,
-};
+use std::{collections::hash_map::RandomState, hash::BuildHasher};
 
-use crate::{client::subscription::SubscriptionEvent, limits::Limits};
+use crate::{client::subscription::SubscriptionEvent, limits::Limits, session::Bounded};
 
-/// Events in the order in which they came, each once. Their number is bounded, and how many bytes they have together.
+/// Events in the order in which they came, each once.
 #[derive(Debug)]
 pub(super) struct EventQueue {
-    waiting: VecDeque<Waiting>,
-    bytes: usize,
-    limit: usize,
-    /// One alone may be longer: it has been read.
-    max_bytes: usize,
+    waiting: Bounded<Waiting>,
     keys: RandomState,
 }
 
 #[derive(Debug)]
 struct Waiting {
     event: SubscriptionEvent,
-    bytes: usize,
     /// Equal events have equal ones, so that few are compared in full: what comes from a peer may be made to be alike.
     key: u64,
 }
@@ -29,10 +21,7 @@ struct Waiting {
 impl EventQueue {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
-            waiting: VecDeque::new(),
-            bytes: 0,
-            limit: limits.max_queued_notifications,
-            max_bytes: limits.max_message_bytes,
+            waiting: Bounded::new(limits),
             keys: RandomState::new(),
         }
     }
@@ -45,26 +34,13 @@ impl EventQueue {
         if self.waiting.iter().any(is_known) {
             return false;
         }
-        while self.waiting.len() >= self.limit || self.bytes.saturating_add(bytes) > self.max_bytes
-        {
-            if self.pop().is_none() {
-                break;
-            }
-            tracing::warn!(
-                limit = self.limit,
-                max_bytes = self.max_bytes,
-                "a subscription is not read; its oldest event is dropped"
-            );
-        }
-        self.bytes += bytes;
-        self.waiting.push_back(Waiting { event, bytes, key });
+        let lost = "a subscription is not read; its oldest event is dropped";
+        self.waiting.push(Waiting { event, key }, bytes, lost);
         true
     }
 
     pub(super) fn pop(&mut self) -> Option<SubscriptionEvent> {
-        let Waiting { event, bytes, .. } = self.waiting.pop_front()?;
-        self.bytes -= bytes;
-        Some(event)
+        self.waiting.pop().map(|waiting| waiting.event)
     }
 }
 
@@ -115,7 +91,7 @@ mod tests {
             assert!(events.push(updated(&letter.repeat(700))));
         }
         assert_eq!(events.pop(), Some(updated(&"y".repeat(700))));
-        assert_eq!((events.pop(), events.bytes), (None, 0));
+        assert_eq!((events.pop(), events.waiting.bytes()), (None, 0));
         // What is longer than all room waits alone.
         assert!(events.push(SubscriptionEvent::ToolsListChanged));
         assert!(events.push(updated(&"z".repeat(2000))));

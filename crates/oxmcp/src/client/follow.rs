@@ -283,10 +283,10 @@ async fn listen_once(
 ) {
     let finish = Finish(Arc::clone(&listener));
     let asking = Asking {
-        connection: &connection,
-        listeners: peer.listeners(),
-        listener: &listener,
-        stop: &stop,
+        connection,
+        listeners: Arc::clone(peer.listeners()),
+        listener,
+        stop,
         patience: peer.client().features().timeout,
     };
     let over = asking.request(asked).await;

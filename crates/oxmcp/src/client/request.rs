@@ -65,16 +65,16 @@ impl Over {
 }
 
 /// Who asks for a subscription.
-pub(super) struct Asking<'a> {
-    pub(super) connection: &'a Arc<Connection>,
-    pub(super) listeners: &'a Arc<Listeners>,
-    pub(super) listener: &'a Arc<Listener>,
-    pub(super) stop: &'a CancellationToken,
+pub(super) struct Asking {
+    pub(super) connection: Arc<Connection>,
+    pub(super) listeners: Arc<Listeners>,
+    pub(super) listener: Arc<Listener>,
+    pub(super) stop: CancellationToken,
     /// How long the server may take to acknowledge it.
     pub(super) patience: Duration,
 }
 
-impl Asking<'_> {
+impl Asking {
     /// Makes the request of a subscription, and waits until it ends: by its answer, by `stop`, with the session, or because the
     /// server does not acknowledge it in time. Dropped, it cancels the request on the wire.
     pub(super) async fn request(&self, filter: SubscriptionFilter) -> Over {
@@ -84,7 +84,7 @@ impl Asking<'_> {
             listener,
             stop,
             patience,
-        } = *self;
+        } = self;
         let _open = Open {
             listeners: Arc::clone(listeners),
             listener: Arc::clone(listener),
@@ -104,7 +104,7 @@ impl Asking<'_> {
             answer = connection.call(Listen::NAME, ListenParams::new(filter), options) => answer,
             () = stop.cancelled() => return Over::by_this_side(),
             () = connection.closing() => return Over::by_this_side(),
-            () = unacknowledged(listener, patience) => Err(Error::timeout(format!(
+            () = unacknowledged(listener, *patience) => Err(Error::timeout(format!(
                 "the server did not acknowledge a subscription within {patience:?}; it was cancelled"
             ))),
         };

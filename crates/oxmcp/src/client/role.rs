@@ -9,7 +9,7 @@ use crate::{
         methods::{self, Served},
         peer::ClientPeer,
     },
-    json::{Logged, Text},
+    json::Text,
     jsonrpc::{Params, RawNotification, RequestId},
     protocol::{
         Method, RequestParams, SubscriptionFilter,
@@ -117,6 +117,7 @@ impl Role for ClientPeer {
         connection: &Arc<Connection>,
         notification: RawNotification<'_, RequestParams<'_>>,
     ) {
+        let bytes = notification.bytes();
         let RawNotification { method, params } = notification;
         let params = params.map(|params| params.whole);
         let change = Change::read(&method, params);
@@ -131,7 +132,6 @@ impl Role for ClientPeer {
             self.updates().updated(update);
         }
         let features = self.client().features();
-        let bytes = method.len() + params.map_or(0, |params| params.get().len());
         let cx = || RequestContext::new(Arc::new(self.context(connection, None)));
         let Some(next) = features.incoming.next().cloned() else {
             if for_handlers && let Some(handler) = self.heard(cx, &method, params) {
@@ -141,12 +141,7 @@ impl Role for ClientPeer {
         };
         let cx = cx();
         let request = Request::incoming(cx, &method, params);
-        let job = Box::pin(async move {
-            if let Err(error) = next.run(request).await {
-                tracing::debug!(error = %Logged(&error), "the middleware refused a notification");
-            }
-        });
-        connection.lane().push(job, bytes);
+        connection.lane().push(Box::pin(next.pass(request)), bytes);
     }
 
     fn ended(&self, connection: &Arc<Connection>, id: &RequestId) -> bool {

@@ -6,7 +6,6 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use futures_core::Stream;
@@ -23,7 +22,7 @@ use crate::{
     client::{
         ClientSession,
         backoff::Backoff,
-        listener::{Listener, Listeners},
+        listener::Listener,
         request::{Asking, Finish, Over, begin, may_help},
     },
     json::{Logged, Text},
@@ -31,7 +30,6 @@ use crate::{
         Method, Notification, RawJson, ResourceUpdatedParams, SubscriptionFilter,
         method::{self, PromptListChanged, ResourceListChanged, ResourceUpdated, ToolListChanged},
     },
-    session::Connection,
 };
 
 /// What a server says within a [`Subscription`].
@@ -192,15 +190,14 @@ impl Subscription {
         let listener = Listener::new(false, &connection.limits);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
-        let keeper = Keeper {
+        let asking = Asking {
             connection: Arc::clone(connection),
             listeners: Arc::clone(session.peer().listeners()),
             listener: Arc::clone(&listener),
             stop: stop.clone(),
             patience: session.peer().client().features().timeout,
-            once,
         };
-        begin(keeper.keep(filter));
+        begin(keep(asking, filter, once));
         Ok(Self {
             filter: listener.acknowledged().await?,
             listener,
@@ -265,56 +262,34 @@ impl Stream for Subscription {
     }
 }
 
-/// What asks for a subscription.
-struct Keeper {
-    connection: Arc<Connection>,
-    listeners: Arc<Listeners>,
-    listener: Arc<Listener>,
-    stop: CancellationToken,
-    /// How long the server may take to acknowledge it.
-    patience: Duration,
-    once: bool,
-}
-
-impl Keeper {
-    /// Asks for a subscription, and again whenever it ends and that may help.
-    async fn keep(self, filter: SubscriptionFilter) {
-        let Self {
-            connection,
-            listeners,
-            listener,
-            stop,
-            patience,
-            once,
-        } = self;
-        let finish = Finish(Arc::clone(&listener));
-        let mut backoff = Backoff::new();
-        loop {
-            let start = Instant::now();
-            let asking = Asking {
-                connection: &connection,
-                listeners: &listeners,
-                listener: &listener,
-                stop: &stop,
-                patience,
-            };
-            let over = asking.request(filter.clone()).await;
-            let agreed = listener.interrupt();
-            if once || !may_resume(&listener, &over, agreed.as_ref()) {
-                return finish.with(over);
-            }
-            let pause = backoff.after(start.elapsed());
-            let error = over.error.as_ref().map(|error| display(Logged(error)));
-            tracing::debug!(?pause, end = ?over.end, error, "a subscription is interrupted");
-            let ended = select! {
-                biased;
-                () = stop.cancelled() => Over::by_this_side(),
-                () = connection.closing() => Over::by_this_side(),
-                _ = connection.ended() => over,
-                () = sleep(pause) => continue,
-            };
-            return finish.with(ended);
+/// Asks for a subscription, and again whenever it ends and that may help, unless that is wanted `once`.
+async fn keep(asking: Asking, filter: SubscriptionFilter, once: bool) {
+    let Asking {
+        connection,
+        listener,
+        stop,
+        ..
+    } = &asking;
+    let finish = Finish(Arc::clone(listener));
+    let mut backoff = Backoff::new();
+    loop {
+        let start = Instant::now();
+        let over = asking.request(filter.clone()).await;
+        let agreed = listener.interrupt();
+        if once || !may_resume(listener, &over, agreed.as_ref()) {
+            return finish.with(over);
         }
+        let pause = backoff.after(start.elapsed());
+        let error = over.error.as_ref().map(|error| display(Logged(error)));
+        tracing::debug!(?pause, end = ?over.end, error, "a subscription is interrupted");
+        let ended = select! {
+            biased;
+            () = stop.cancelled() => Over::by_this_side(),
+            () = connection.closing() => Over::by_this_side(),
+            _ = connection.ended() => over,
+            () = sleep(pause) => continue,
+        };
+        return finish.with(ended);
     }
 }
 

@@ -72,6 +72,13 @@ pub(crate) struct RawNotification<'a, P = Text<'a>> {
     pub(crate) params: Option<&'a P>,
 }
 
+impl<'a, P: Params<'a>> RawNotification<'_, P> {
+    /// How many bytes of the peer it keeps, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        self.method.len() + self.params.map_or(0, |params| params.whole().get().len())
+    }
+}
+
 /// A response whose result nobody has looked at.
 #[derive(Debug)]
 pub(crate) struct RawResponse<'a, P> {
@@ -234,10 +241,8 @@ impl<'a> Members<'a> {
             let mut malformed = Malformed::invalid(id.clone(), message);
             malformed.is_asked = self.method.is_some() && !answered;
             if answered {
-                malformed.answers.clone_from(&malformed.id);
-            }
-            if self.method.is_none() {
-                malformed.id = malformed.id.filter(|_| !answered);
+                malformed.answers.clone_from(&id);
+                malformed.id = malformed.id.filter(|_| self.method.is_some());
             }
             malformed
         };

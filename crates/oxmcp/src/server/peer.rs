@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     Error, ErrorCode, Limits, Result,
-    json::{Logged, Text},
+    json::Text,
     jsonrpc::RawNotification,
     protocol::{Notification, RequestMeta, RequestParams, method},
     server::{
@@ -191,6 +191,7 @@ impl Role for ServerPeer {
             self.server.watch(connection.trunk());
         }
         let features = self.server.features();
+        let bytes = notification.bytes();
         let RawNotification { method, params } = notification;
         if method == method::RootsListChanged::NAME
             && let Some(roots) = self.callers.roots()
@@ -199,7 +200,6 @@ impl Role for ServerPeer {
         }
         let cx = self.context_of(connection, &features, params.map(|it| &it.meta));
         let params = params.map(|it| it.whole);
-        let bytes = method.len() + params.map_or(0, |params| params.get().len());
         let Some(next) = features.incoming.next().cloned() else {
             let params = params.unwrap_or(Text::EMPTY);
             if let Some(job) = features.extensions.heard(cx, &method, params) {
@@ -208,12 +208,7 @@ impl Role for ServerPeer {
             return;
         };
         let request = Request::incoming(cx, &method, params);
-        let job = Box::pin(async move {
-            if let Err(error) = next.run(request).await {
-                tracing::debug!(error = %Logged(&error), "the middleware refused a notification");
-            }
-        });
-        connection.lane().push(job, bytes);
+        connection.lane().push(Box::pin(next.pass(request)), bytes);
     }
 
     fn has_batches(&self) -> bool {

@@ -45,11 +45,7 @@ impl Connection {
             None => {
                 // A user's code must not run under the outbox's lock: it may well log.
                 let params = serde_json::to_vec(&params).map_err(not_json)?;
-                let encode = |out: &mut Vec<u8>| {
-                    out.extend_from_slice(&params);
-                    Ok(())
-                };
-                let answer = self.exchange(method, &encode, &mut options).await;
+                let answer = self.call_written(method, &params, &mut options).await;
                 answer.map(|result| result.json)
             }
             Some(next) => {

@@ -253,9 +253,8 @@ impl<'a> Pump<'a> {
             }
             select! {
                 biased;
-                frame = read.read() => match self.arrived(frame, 0) {
-                    Ok(()) => {}
-                    Err(_) => return,
+                frame = read.read() => if self.arrived(frame, 0).is_err() {
+                    return;
                 },
                 () = sleep_until(deadline) => return,
             }

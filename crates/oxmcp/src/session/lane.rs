@@ -1,7 +1,6 @@
 //! Where users' notification handlers run: one at a time, in the order of arrival, and in nobody's way.
 
 use std::{
-    collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -16,42 +15,23 @@ use tokio::{
 use crate::{
     json::Logged,
     limits::Limits,
-    session::{BoxFuture, panics},
+    session::{Bounded, BoxFuture, panics},
 };
 
 /// The queue of notifications that wait for their handlers.
 #[derive(Debug)]
 pub(crate) struct Lane {
     state: Mutex<State>,
-    limit: usize,
-    /// How many bytes may wait. One alone may be longer: it has been read.
-    max_bytes: usize,
     /// Where its connection runs: whoever pushes may be on a thread that has no runtime.
     runtime: Handle,
 }
 
-#[derive(Default)]
 struct State {
-    queue: VecDeque<Queued>,
-    /// How many bytes all that waits takes.
-    bytes: usize,
+    queue: Bounded<BoxFuture<()>>,
     running: bool,
     /// Who runs the handlers.
     runner: Option<task::Id>,
     closed_from_within: bool,
-}
-
-struct Queued {
-    job: BoxFuture<()>,
-    bytes: usize,
-}
-
-impl State {
-    fn pop(&mut self) -> Option<BoxFuture<()>> {
-        let Queued { job, bytes } = self.queue.pop_front()?;
-        self.bytes -= bytes;
-        Some(job)
-    }
 }
 
 impl std::fmt::Debug for State {
@@ -66,34 +46,21 @@ impl Lane {
     /// A lane whose handlers run on `runtime`.
     pub(crate) fn new(limits: &Limits, runtime: &Handle) -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::default(),
-            limit: limits.max_queued_notifications,
-            max_bytes: limits.max_message_bytes,
+            state: Mutex::new(State {
+                queue: Bounded::new(limits),
+                running: false,
+                runner: None,
+                closed_from_within: false,
+            }),
             runtime: runtime.clone(),
         })
     }
 
-    /// Queues a handler, which keeps so many bytes of a peer. Where the queue is full the oldest gives way: the newest says
-    /// most about how things are.
+    /// Queues a handler, which keeps so many bytes of a peer. Where the queue is full the oldest gives way.
     pub(crate) fn push(self: &Arc<Self>, job: BoxFuture<()>, bytes: usize) {
+        let lost = "notifications come faster than they are taken; the oldest is dropped";
         let mut state = self.lock();
-        // What keeps nothing of a peer needs no room for that.
-        let is_full = |state: &State| {
-            let is_long = bytes > 0 && state.bytes.saturating_add(bytes) > self.max_bytes;
-            state.queue.len() >= self.limit || is_long
-        };
-        while is_full(&state) {
-            if state.pop().is_none() {
-                break;
-            }
-            tracing::warn!(
-                limit = self.limit,
-                max_bytes = self.max_bytes,
-                "notifications come faster than they are taken; the oldest is dropped"
-            );
-        }
-        state.bytes += bytes;
-        state.queue.push_back(Queued { job, bytes });
+        state.queue.push(job, bytes, lost);
         if !state.running {
             state.running = true;
             let runner = self.runtime.spawn(Arc::clone(self).run());
@@ -138,7 +105,7 @@ impl Lane {
 
     fn next(&self) -> Option<BoxFuture<()>> {
         let mut state = self.lock();
-        let job = state.pop();
+        let job = state.queue.pop();
         state.running = job.is_some();
         job
     }
@@ -166,7 +133,7 @@ mod tests {
             lane.push(Box::pin(job), size);
         }
         lane.flush(Duration::from_secs(1)).await;
-        assert_eq!(lane.lock().bytes, 0);
+        assert_eq!(lane.lock().queue.bytes(), 0);
         let ran = ran.lock().unwrap();
         ran.clone()
     }

@@ -4,6 +4,7 @@
 mod backlog;
 mod batch;
 mod body;
+mod bounded;
 mod call;
 mod call_options;
 mod call_result;
@@ -39,6 +40,7 @@ use std::{future::Future, pin::Pin};
 
 pub(crate) use batch::Batch;
 pub(crate) use body::{Body, Encode};
+pub(crate) use bounded::Bounded;
 pub(crate) use call_options::{CallOptions, OnProgress, shared_progress};
 pub(crate) use call_result::CallResult;
 pub(crate) use calls::own_id;

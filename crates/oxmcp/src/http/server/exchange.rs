@@ -1,6 +1,6 @@
 //! Answering a modern request: on the request's own path, without anything that outlives it.
 
-use std::{mem, sync::Arc, time::Duration};
+use std::{mem, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -14,7 +14,7 @@ use crate::{
     ErrorCode,
     http::server::{
         ResponseBody, answer,
-        endpoint::{State, StreamableHttp},
+        endpoint::StreamableHttp,
         events::{COMMENT, KEEP_ALIVE, encode, is_alone},
         open::Entered,
     },
@@ -26,11 +26,10 @@ use crate::{
 pub(super) struct Exchange {
     connection: Arc<Connection>,
     peer: Arc<ServerPeer>,
-    endpoint: Arc<State>,
+    endpoint: StreamableHttp,
     /// What has to be sent.
     buffer: Vec<u8>,
-    /// How long it may go on once the endpoint is being closed, and until when that is.
-    drain: Duration,
+    /// Until when it may go on, once the endpoint is being closed.
     cut_at: Option<Instant>,
     is_over: bool,
     _open: Entered,
@@ -41,18 +40,16 @@ impl Exchange {
     pub(super) fn new(
         connection: Arc<Connection>,
         peer: Arc<ServerPeer>,
-        endpoint: &StreamableHttp,
+        endpoint: StreamableHttp,
     ) -> Self {
-        let state = &endpoint.state;
         Self {
             connection,
             peer,
-            endpoint: Arc::clone(state),
             buffer: Vec::new(),
-            drain: endpoint.settings.limits.drain,
             cut_at: None,
             is_over: false,
-            _open: state.open.enter(),
+            _open: endpoint.state.open.enter(),
+            endpoint,
         }
     }
 
@@ -92,8 +89,8 @@ impl Exchange {
                     Reply::Part(_) => {}
                     reply => return Some(reply),
                 },
-                () = self.endpoint.closing.wait(), if self.cut_at.is_none() => {
-                    self.cut_at = Some(after(Instant::now(), self.drain));
+                () = self.endpoint.state.closing.wait(), if self.cut_at.is_none() => {
+                    self.cut_at = Some(after(Instant::now(), self.endpoint.settings.limits.drain));
                     self.connection.in_flight().drain();
                 }
                 () = sleep_until(self.cut_at.unwrap_or(until)), if self.cut_at.is_some() => {

@@ -95,7 +95,7 @@ fn modern(asked: Asked, message: Message<'_>) -> Answer {
     let peer = ServerPeer::stateless(server);
     let connection = Connection::of(Arc::clone(&peer) as _, limits, origin(parts));
     connection.take_envelope(message);
-    let mut exchange = Exchange::new(connection, peer, &endpoint);
+    let mut exchange = Exchange::new(connection, peer, endpoint);
     if !is_request {
         return Answer::Now(answer::empty(StatusCode::ACCEPTED));
     }

@@ -8,7 +8,7 @@ use std::{
 use tower_service::Service;
 
 use super::{Request, Response, request::Origin};
-use crate::{Error, Result, session::BoxFuture};
+use crate::{Error, Result, json::Logged, session::BoxFuture};
 
 /// What comes after a middleware: the next one, or in the end the handler or the wire.
 ///
@@ -45,6 +45,13 @@ impl Next {
     /// Dropping the future drops what comes next; a call on its way out is cancelled on the wire.
     pub async fn run(&self, request: Request) -> Result<Response> {
         (self.0)(request).await
+    }
+
+    /// Hands on a notification, which nobody answers.
+    pub(crate) async fn pass(self, notification: Request) {
+        if let Err(error) = self.run(notification).await {
+            tracing::debug!(error = %Logged(&error), "the middleware refused a notification");
+        }
     }
 
     /// A line that begins with `f`.

@@ -4,15 +4,14 @@ use http::{HeaderMap, request::Parts};
 
 use super::{
     guard::Policy,
-    message::{Admitted, Message, Served, batched, legacy},
-    mirrored::{self, tool},
+    message::{Admitted, Message, Served, batched, named, unserved},
+    mirrored::tool,
     refusal::{Fault, Refusal},
     rungs::{Check, RUNGS, Rung},
 };
 use crate::{
     Revision,
     extension::Extensions,
-    http::names::PROTOCOL_VERSION,
     json::Cursor,
     jsonrpc::{Envelope, Params},
     protocol::{Method, RequestParams, method::CallTool},
@@ -80,10 +79,15 @@ pub(in crate::http::server) fn session(
     features: &Features,
     headers: &HeaderMap,
 ) -> Result<(), Refusal> {
-    if features.revisions.iter().all(|it| it.is_modern()) {
+    let served = &features.revisions;
+    if served.iter().all(|it| it.is_modern()) {
         return Err(Refusal::no_sessions());
     }
-    legacy(&features.revisions, headers)
+    match named(served, headers)? {
+        Some(revision) if revision.is_modern() => Err(Refusal::no_sessions()),
+        Some(revision) if !served.contains(&revision) => Err(unserved(served, revision.as_str())),
+        _ => Ok(()),
+    }
 }
 
 /// Whether an array of messages may be taken, which it is in sessions of 2025-03-26: that is the session's to see. Elements
@@ -96,10 +100,7 @@ pub(in crate::http::server) fn batch(headers: &HeaderMap, body: &[u8]) -> Result
         revisions: &Revision::ALL,
         extensions: &Extensions::default(),
     };
-    let version = mirrored::text(headers, &PROTOCOL_VERSION);
-    if version.is_some_and(|name| name.parse::<Revision>().is_err()) {
-        legacy(served.revisions, headers)?;
-    }
+    named(served.revisions, headers)?;
     let mut verdict = Ok(());
     let text = str::from_utf8(body).unwrap_or_default();
     let mut cursor = Cursor::new(text);

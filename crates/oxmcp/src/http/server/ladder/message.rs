@@ -85,20 +85,20 @@ impl Header {
     }
 }
 
-/// Whether the header, where no single message says it too, names a legacy revision of these, if it names any.
+/// The revision that the header names, where no single message says it too.
 ///
 /// # Errors
-/// How that is refused.
-pub(super) fn legacy(served: &[Revision], headers: &HeaderMap) -> Result<(), Refusal> {
-    let unserved = match Header::of(headers) {
-        Header::Absent => return Ok(()),
-        Header::Known(it) if it.is_modern() => return Err(Refusal::no_sessions()),
-        Header::Known(it) if served.contains(&it) => return Ok(()),
-        Header::Known(it) => it.as_str().to_owned(),
-        Header::Unknown(name) => name,
-    };
-    let fault = unsupported_version(served, &unserved).into();
-    Err(Refusal::new(Rung::Version, fault))
+/// How it is refused where it names none.
+pub(super) fn named(served: &[Revision], headers: &HeaderMap) -> Result<Option<Revision>, Refusal> {
+    match Header::of(headers) {
+        Header::Absent => Ok(None),
+        Header::Known(revision) => Ok(Some(revision)),
+        Header::Unknown(name) => Err(unserved(served, &name)),
+    }
+}
+
+pub(super) fn unserved(served: &[Revision], version: &str) -> Refusal {
+    Refusal::new(Rung::Version, unsupported_version(served, version).into())
 }
 
 impl<'m> Message<'m> {
