@@ -107,11 +107,8 @@ impl<'a> Cursor<'a> {
             let key = self.string()?;
             self.colon()?;
             member(key, self)?;
-            self.skip_space();
-            match self.take()? {
-                b',' => self.skip_space(),
-                b'}' => break,
-                _ => return Err(Syntax),
+            if !self.goes_on_until(b'}')? {
+                break;
             }
         }
         self.depth -= 1;
@@ -129,15 +126,24 @@ impl<'a> Cursor<'a> {
         self.depth += 1;
         loop {
             item(self)?;
-            self.skip_space();
-            match self.take()? {
-                b',' => self.skip_space(),
-                b']' => break,
-                _ => return Err(Syntax),
+            if !self.goes_on_until(b']')? {
+                break;
             }
         }
         self.depth -= 1;
         Ok(())
+    }
+
+    /// Goes on behind an element: to the next one, or with `false` out of what ends there with `end`.
+    #[inline]
+    fn goes_on_until(&mut self, end: u8) -> Checked<bool> {
+        self.skip_space();
+        match self.take()? {
+            b',' => self.skip_space(),
+            byte if byte == end => return Ok(false),
+            _ => return Err(Syntax),
+        }
+        Ok(true)
     }
 
     /// Takes any value.

@@ -12,4 +12,4 @@ mod text;
 pub(crate) use cursor::{Checked, Cursor, Syntax};
 pub(crate) use logged::Logged;
 pub(crate) use strings::write_string;
-pub(crate) use text::{Members, Text};
+pub(crate) use text::{Members, SPACE, Text};

@@ -8,6 +8,9 @@ use super::{
     strings::read_string,
 };
 
+/// What JSON takes for white space.
+pub(crate) const SPACE: [char; 4] = [' ', '\n', '\r', '\t'];
+
 /// The text of one JSON value, which has been checked: walking over it needs no second look.
 ///
 /// It is what `&RawValue` is, but a `RawValue` cannot be had without parsing the text once more.
@@ -112,7 +115,7 @@ impl PartialEq for Text<'_> {
 
 impl<'a> From<&'a RawValue> for Text<'a> {
     fn from(raw: &'a RawValue) -> Self {
-        Self::checked(raw.get().trim_matches([' ', '\t', '\n', '\r']))
+        Self::checked(raw.get().trim_matches(SPACE))
     }
 }
 

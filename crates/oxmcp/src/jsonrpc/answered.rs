@@ -3,10 +3,7 @@
 use std::{iter, str};
 
 use super::RequestId;
-use crate::json::Text;
-
-/// What JSON takes for white space.
-const SPACE: [char; 4] = [' ', '\n', '\r', '\t'];
+use crate::json::{SPACE, Text};
 
 /// The ids of the requests that a message or a batch answers, also where it is broken or cut off. It takes a look at its
 /// beginning where that suffices, and one walk over it at most; arrays within a batch are not looked into.

@@ -173,10 +173,19 @@ mod tests {
 
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
-        net::TcpListener,
+        net::{TcpListener, TcpStream},
     };
 
     use super::*;
+
+    /// The head of a request that comes.
+    async fn head(socket: &mut TcpStream) -> String {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(socket.read_u8().await.unwrap());
+        }
+        String::from_utf8(head).unwrap()
+    }
 
     /// Sends a request to `url` by a proxy that answers with `status`; returns what the proxy was sent.
     async fn by_proxy(url: &str, status: u16) -> (Result<Response<HttpBody>>, String) {
@@ -187,13 +196,10 @@ mod tests {
         let client = DefaultClient::over(connector);
         let proxy = async {
             let (mut socket, _) = listener.accept().await.unwrap();
-            let mut head = Vec::new();
-            while !head.ends_with(b"\r\n\r\n") {
-                head.push(socket.read_u8().await.unwrap());
-            }
+            let head = head(&mut socket).await;
             let answer = format!("HTTP/1.1 {status} Here\r\ncontent-length: 0\r\n\r\n");
             socket.write_all(answer.as_bytes()).await.unwrap();
-            String::from_utf8(head).unwrap()
+            head
         };
         let request = Request::get(url).body(Bytes::new()).unwrap();
         tokio::join!(client.send(request), proxy)
@@ -234,10 +240,7 @@ mod tests {
         let client = DefaultClient::over(connector);
         let server = async {
             let (mut socket, _) = listener.accept().await.unwrap();
-            let mut request = Vec::new();
-            while !request.ends_with(b"\r\n\r\n") {
-                request.push(socket.read_u8().await.unwrap());
-            }
+            head(&mut socket).await;
             let answer = format!("HTTP/1.1 200 OK\r\n{header}content-length: 0\r\n\r\n");
             socket.write_all(answer.as_bytes()).await.unwrap();
             socket

@@ -123,10 +123,9 @@ async fn who_comes_while_a_stream_is_ended_for_now_stays() {
     assert_eq!(Events::of(slow).rest().await.len(), 4);
 }
 
-#[tokio::test]
-async fn who_comes_while_the_answer_is_kept_gets_it() {
-    let (release, events) = (Arc::new(Notify::new()), SharedEvents::default());
-    let server = calculator().tool(steps(&release));
+/// A client whose call waits to be answered, and that has gone away. Returns the id of the last event that it has seen.
+async fn away_before_the_answer(release: &Arc<Notify>, events: &SharedEvents) -> (Session, String) {
+    let server = calculator().tool(steps(release));
     let session = Session::open(&endpoint(&server).event_store(events.clone())).await;
     let mut stream = Events::of(session.post(&call_steps(5)).await);
     stream.next().await.unwrap();
@@ -135,6 +134,13 @@ async fn who_comes_while_the_answer_is_kept_gets_it() {
     let seen = stream.next().await.unwrap().id.unwrap();
     drop(stream);
     turns().await;
+    (session, seen)
+}
+
+#[tokio::test]
+async fn who_comes_while_the_answer_is_kept_gets_it() {
+    let (release, events) = (Arc::new(Notify::new()), SharedEvents::default());
+    let (session, seen) = away_before_the_answer(&release, &events).await;
     events.pause.at(Act::Append);
     release.notify_one();
     events.pause.reached().await;
@@ -148,15 +154,7 @@ async fn who_comes_while_the_answer_is_kept_gets_it() {
 #[tokio::test]
 async fn who_looks_for_more_just_before_the_answer_gets_it() {
     let (release, events) = (Arc::new(Notify::new()), SharedEvents::default());
-    let server = calculator().tool(steps(&release));
-    let session = Session::open(&endpoint(&server).event_store(events.clone())).await;
-    let mut stream = Events::of(session.post(&call_steps(5)).await);
-    stream.next().await.unwrap();
-    stream.next().await.unwrap();
-    release.notify_one();
-    let seen = stream.next().await.unwrap().id.unwrap();
-    drop(stream);
-    turns().await;
+    let (session, seen) = away_before_the_answer(&release, &events).await;
     events.pause.at(Act::After);
     let late = async {
         events.pause.reached().await;
