@@ -8,8 +8,10 @@ mod logged;
 mod specials;
 mod strings;
 mod text;
+mod walk;
 
 pub(crate) use cursor::{Checked, Cursor, Syntax};
 pub(crate) use logged::Logged;
 pub(crate) use strings::write_string;
-pub(crate) use text::{Members, SPACE, Text};
+pub(crate) use text::{SPACE, Text};
+pub(crate) use walk::Members;

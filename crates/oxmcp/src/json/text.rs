@@ -4,8 +4,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::{
-    specials::{Specials, next_special},
     strings::read_string,
+    walk::{Items, Members},
 };
 
 /// What JSON takes for white space.
@@ -34,7 +34,7 @@ impl<'a> Text<'a> {
         Self { text, plain: false }
     }
 
-    /// The same for a string, of which is known whether something in it is escaped.
+    /// The same, where it is known whether it is a string in which nothing is escaped.
     #[inline]
     pub(crate) fn string(text: &'a str, plain: bool) -> Self {
         Self { text, plain }
@@ -98,12 +98,12 @@ impl<'a> Text<'a> {
 
     /// The members of an object: keys and values. Anything else has none.
     pub(crate) fn members(self) -> Members<'a> {
-        Members(Walk::into(self.text, b'{'))
+        Members::of(self.text)
     }
 
     /// The items of an array. Anything else has none.
     pub(crate) fn items(self) -> Items<'a> {
-        Items(Walk::into(self.text, b'['))
+        Items::of(self.text)
     }
 }
 
@@ -117,157 +117,6 @@ impl<'a> From<&'a RawValue> for Text<'a> {
     fn from(raw: &'a RawValue) -> Self {
         Self::checked(raw.get().trim_matches(SPACE))
     }
-}
-
-/// The members of an object.
-pub(crate) struct Members<'a>(Option<Walk<'a>>);
-
-impl<'a> Members<'a> {
-    /// The next key, whose value is taken next.
-    pub(crate) fn key(&mut self) -> Option<Text<'a>> {
-        self.0.as_mut()?.value()
-    }
-
-    /// Whether the value that is next is a string.
-    pub(crate) fn is_string(&mut self) -> bool {
-        self.0.as_mut().is_some_and(Walk::is_string)
-    }
-
-    /// The value of the key that was taken.
-    pub(crate) fn value(&mut self) -> Option<Text<'a>> {
-        self.0.as_mut()?.value()
-    }
-
-    /// The same, where it is a string: it is read while it is walked over.
-    pub(crate) fn string(&mut self) -> Option<Cow<'a, str>> {
-        self.0.as_mut()?.string()
-    }
-}
-
-impl<'a> Iterator for Members<'a> {
-    type Item = (Text<'a>, Text<'a>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let walk = self.0.as_mut()?;
-        let key = walk.value()?;
-        let value = walk.value()?;
-        Some((key, value))
-    }
-}
-
-/// The items of an array.
-pub(crate) struct Items<'a>(Option<Walk<'a>>);
-
-impl<'a> Iterator for Items<'a> {
-    type Item = Text<'a>;
-
-    fn next(&mut self) -> Option<Text<'a>> {
-        self.0.as_mut()?.value()
-    }
-}
-
-/// A place in a text that has been checked.
-struct Walk<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Walk<'a> {
-    /// Behind the bracket that `text` begins with, where it is this one.
-    fn into(text: &'a str, bracket: u8) -> Option<Self> {
-        (text.as_bytes().first() == Some(&bracket)).then_some(Self { text, at: 1 })
-    }
-
-    /// Takes the next value, a key being one, whatever stands before it. `None` at the end of what is open.
-    fn value(&mut self) -> Option<Text<'a>> {
-        let start = self.next()?;
-        let bytes = self.text.as_bytes();
-        let mut plain = false;
-        self.at = match bytes.get(start)? {
-            b'"' => {
-                let (end, unescaped) = string_end(bytes, start)?;
-                plain = unescaped;
-                end
-            }
-            b'{' | b'[' => nested_end(bytes, start)?,
-            _ => scalar_end(bytes, start),
-        };
-        let text = self.text.get(start..self.at)?;
-        Some(Text { text, plain })
-    }
-
-    fn is_string(&mut self) -> bool {
-        let start = self.next();
-        start.and_then(|start| self.text.as_bytes().get(start)) == Some(&b'"')
-    }
-
-    /// Takes the next value, which is a string.
-    fn string(&mut self) -> Option<Cow<'a, str>> {
-        let start = self.next()? + 1;
-        let (string, length) = read_string(self.text.get(start..)?)?;
-        self.at = start + length + 1;
-        Some(string)
-    }
-
-    /// Where the next value begins.
-    fn next(&mut self) -> Option<usize> {
-        loop {
-            match self.text.as_bytes().get(self.at)? {
-                b' ' | b'\n' | b'\r' | b'\t' | b',' | b':' => self.at += 1,
-                b'}' | b']' => return None,
-                _ => return Some(self.at),
-            }
-        }
-    }
-}
-
-/// Behind the string that begins at `start`, and whether nothing in it is escaped.
-fn string_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
-    // Control characters do not stand in strings that were checked.
-    let mut at = next_special(bytes, start + 1)?;
-    if bytes.get(at)? == &b'"' {
-        return Some((at + 1, true));
-    }
-    let mut specials = Specials::new(bytes, at);
-    loop {
-        at = specials.next()?;
-        if bytes.get(at)? == &b'"' {
-            return Some((at + 1, false));
-        }
-        specials.pass(at + 2);
-    }
-}
-
-/// Behind the object or array that begins at `start`: where as many brackets are closed as were opened.
-fn nested_end(bytes: &[u8], start: usize) -> Option<usize> {
-    let (mut at, mut depth) = (start, 0_usize);
-    loop {
-        match bytes.get(at)? {
-            b'"' => {
-                at = string_end(bytes, at)?.0;
-                continue;
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' if depth == 1 => return Some(at + 1),
-            b'}' | b']' => depth -= 1,
-            _ => {}
-        }
-        at += 1;
-    }
-}
-
-/// Behind the number or word that begins at `start`.
-fn scalar_end(bytes: &[u8], start: usize) -> usize {
-    let rest = bytes.get(start..).unwrap_or_default();
-    let ends = |byte: &u8| {
-        matches!(
-            byte,
-            b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t' | b':'
-        )
-    };
-    rest.iter()
-        .position(ends)
-        .map_or(bytes.len(), |offset| start + offset)
 }
 
 #[cfg(test)]

@@ -53,9 +53,31 @@ struct Object<'de, 'c> {
 enum Next<'de> {
     Key,
     /// A value whose key was handed out.
-    Value(Text<'de>),
+    Value(Value<'de>),
     /// The same, a string that nobody has looked at: it may be long, and is looked at only once.
     String,
+}
+
+impl<'de> Object<'de, '_> {
+    /// The value of the property that is next, if it is accepted.
+    #[inline]
+    fn value(&mut self, name: &str) -> Option<Value<'de>> {
+        let (value, is_accepted) = if let Some((text, integer)) = self.members.integer() {
+            let value = Value {
+                text,
+                integer: Some(integer),
+            };
+            (value, self.properties.accept_integer(name, integer))
+        } else {
+            let text = self.members.value()?;
+            let value = Value {
+                text,
+                integer: None,
+            };
+            (value, self.properties.accept(name, text))
+        };
+        is_accepted.then_some(value)
+    }
 }
 
 impl<'de> Deserializer<'de> for &mut Object<'de, '_> {
@@ -104,10 +126,7 @@ impl<'de> MapAccess<'de> for &mut Object<'de, '_> {
         if self.members.is_string() && self.properties.accept_any_string(name) {
             self.next = Next::String;
         } else {
-            let value = self.members.value().ok_or_else(leave_it)?;
-            if !self.properties.accept(name, value) {
-                return Err(leave_it());
-            }
+            let value = self.value(name).ok_or_else(leave_it)?;
             self.next = Next::Value(value);
         }
         seed.deserialize(BorrowedStrDeserializer::new(name))
@@ -117,8 +136,8 @@ impl<'de> MapAccess<'de> for &mut Object<'de, '_> {
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
         let string = match mem::replace(&mut self.next, Next::Key) {
             Next::Key => None,
-            Next::Value(value) if value.is_string() => value.as_str(),
-            Next::Value(value) => return seed.deserialize(Value(value)),
+            Next::Value(value) if value.text.is_string() => value.text.as_str(),
+            Next::Value(value) => return seed.deserialize(value),
             Next::String => self.members.string(),
         };
         seed.deserialize(Str(string.ok_or_else(leave_it)?))
@@ -186,13 +205,15 @@ mod tests {
         "list", "unit", "unknown",
     ];
 
-    const VALUES: [&str; 22] = [
+    const VALUES: [&str; 24] = [
         "null",
         "true",
         "0",
         "-0",
         "-7",
         "300",
+        "999999999999999999",
+        "-9223372036854775808",
         "18446744073709551616",
         "1.5",
         "1e3",

@@ -57,14 +57,17 @@ fn boolean(check: &Check, value: bool) -> bool {
     clippy::cast_precision_loss,
     reason = "limits are not compared with integers that are not exact"
 )]
+fn integer(check: &Check, integer: i64) -> bool {
+    check.typed(kind::INTEGER).is_some_and(|typed| {
+        typed.lists(|listed| listed.as_i64() == Some(integer))
+            && typed.accepts_number(integer as f64)
+    })
+}
+
 fn number(check: &Check, text: &str) -> bool {
-    if let Ok(integer) = text.parse::<i64>() {
+    if let Ok(value) = text.parse() {
         // `-0` is a fraction for serde_json, which readers of the value may rely on.
-        return text != "-0"
-            && check.typed(kind::INTEGER).is_some_and(|typed| {
-                typed.lists(|listed| listed.as_i64() == Some(integer))
-                    && typed.accepts_number(integer as f64)
-            });
+        return text != "-0" && integer(check, value);
     }
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         // Larger than any `i64`: rare enough for the full validator.
@@ -137,37 +140,41 @@ impl<'c> Properties<'c> {
     /// Whether a property of this name may have this value. A name that comes twice counts once, and is accepted only if
     /// both values are: whichever is taken, it holds.
     pub(super) fn accept(&mut self, name: &str, value: Text<'_>) -> bool {
-        let position = self.typed.position(name);
-        let property = position.and_then(|it| Some((it, self.typed.properties.get(it)?)));
-        let Some((position, property)) = property else {
-            return accepts(&self.typed.additional, value);
-        };
-        self.meet(position);
-        accepts(&property.check, value)
+        self.meet(name, |check| accepts(check, value))
+    }
+
+    /// The same where the value is known to be this integer.
+    #[inline]
+    pub(super) fn accept_integer(&mut self, name: &str, value: i64) -> bool {
+        self.meet(name, |check| match check {
+            Check::Anything => true,
+            check => integer(check, value),
+        })
     }
 
     /// Whether a property of this name may have any string. Where not, it is not met.
     pub(super) fn accept_any_string(&mut self, name: &str) -> bool {
-        let position = self.typed.position(name);
-        let property = position.and_then(|it| self.typed.properties.get(it));
-        let check = property.map_or(&self.typed.additional, |property| &property.check);
-        let any = match check {
+        self.meet(name, |check| match check {
             Check::Anything => true,
             _ => check
                 .typed(kind::STRING)
                 .is_some_and(|typed| typed.values.is_none() && typed.lengths.is_none()),
-        };
-        if any && let Some(position) = position {
-            self.meet(position);
-        }
-        any
+        })
     }
 
-    fn meet(&mut self, position: usize) {
-        let bit = u32::try_from(position)
-            .ok()
-            .and_then(|it| 1_u64.checked_shl(it));
-        self.met |= bit.unwrap_or(0);
+    #[inline]
+    fn meet(&mut self, name: &str, accepts: impl FnOnce(&Check) -> bool) -> bool {
+        let position = self.typed.position(name);
+        let property = position.and_then(|it| Some((it, self.typed.properties.get(it)?)));
+        let Some((position, property)) = property else {
+            return accepts(&self.typed.additional);
+        };
+        let accepted = accepts(&property.check);
+        if accepted {
+            let bit = u32::try_from(position).ok();
+            self.met |= bit.and_then(|it| 1_u64.checked_shl(it)).unwrap_or(0);
+        }
+        accepted
     }
 
     /// Whether all that are required were met.

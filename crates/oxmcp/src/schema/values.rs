@@ -53,7 +53,11 @@ impl<'de> Deserializer<'de> for Str<'de> {
 }
 
 /// A value that is no string: serde_json reads it.
-pub(super) struct Value<'de>(pub(super) Text<'de>);
+pub(super) struct Value<'de> {
+    pub(super) text: Text<'de>,
+    /// The same, where it has been read as an integer.
+    pub(super) integer: Option<i64>,
+}
 
 /// Reads a text by a method of serde_json.
 fn by_serde_json<'de, T>(
@@ -70,22 +74,30 @@ fn by_serde_json<'de, T>(
 macro_rules! by_serde_json {
     ($($method:ident($($argument:ident: $type:ty),*);)+) => {$(
         fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value> {
-            by_serde_json(self.0.get(), |json| json.$method($($argument,)* visitor))
+            by_serde_json(self.text.get(), |json| json.$method($($argument,)* visitor))
         }
     )+};
 }
 
-/// The same where an integer is wanted, which mostly is small and without a sign: then it is read here.
+/// The same where an integer is wanted, which mostly has been read.
 macro_rules! integers {
     ($($method:ident)+) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-            let text = self.0.get();
-            match text.parse() {
-                Ok(integer) => visitor.visit_u64(integer),
-                Err(_) => by_serde_json(text, |json| json.$method(visitor)),
+            match self.integer {
+                Some(integer) => visit_integer(integer, visitor),
+                None => by_serde_json(self.text.get(), |json| json.$method(visitor)),
             }
         }
     )+};
+}
+
+/// Hands an integer out as serde_json does.
+#[inline]
+fn visit_integer<'de, V: Visitor<'de>>(integer: i64, visitor: V) -> Result<V::Value> {
+    match u64::try_from(integer) {
+        Ok(integer) => visitor.visit_u64(integer),
+        Err(_) => visitor.visit_i64(integer),
+    }
 }
 
 impl<'de> Deserializer<'de> for Value<'de> {
@@ -103,7 +115,7 @@ impl<'de> Deserializer<'de> for Value<'de> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        if self.0.is_null() {
+        if self.text.is_null() {
             return visitor.visit_none();
         }
         visitor.visit_some(self)
