@@ -133,6 +133,7 @@ pub use tasks::{
     ServerTasksCapability, Task, TaskMetadata, TaskParams, TaskPayload, TaskStatus,
 };
 pub(crate) use tool_outline::Outline;
+pub(crate) use tool_result::TextResult;
 pub use tools::{
     CallToolParams, CallToolResult, ListToolsResult, TaskSupport, Tool, ToolAnnotations,
     ToolExecution,

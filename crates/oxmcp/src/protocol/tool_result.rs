@@ -3,8 +3,51 @@
 //! It is the commonest of all results, and its text is what most bytes of most sessions are. Serializers look at every
 //! byte of a string; [`write_string`] looks at many together.
 
-use super::{CallToolResult, ContentBlock};
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use super::{CallToolResult, ContentBlock, HasMeta, Meta, Project, Revision};
 use crate::json::write_string;
+
+/// A [`CallToolResult`] that is nothing but one text.
+#[derive(Debug, Serialize)]
+pub(crate) struct TextResult {
+    content: [TextBlock; 1],
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "text")]
+struct TextBlock {
+    text: Cow<'static, str>,
+}
+
+impl TextResult {
+    pub(crate) fn new(text: Cow<'static, str>) -> Self {
+        Self {
+            content: [TextBlock { text }],
+        }
+    }
+}
+
+/// All revisions have it.
+impl Project for TextResult {
+    fn project(&mut self, _to: Revision) {}
+}
+
+impl HasMeta for TextResult {
+    fn meta_mut(&mut self) -> Option<&mut Meta> {
+        None
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        let [block] = &self.content;
+        out.extend_from_slice(br#"{"content":["#);
+        write_text(out, &block.text);
+        out.extend_from_slice(b"]}");
+        Ok(())
+    }
+}
 
 impl CallToolResult {
     /// Appends the result as JSON, just as its `Serialize` has it.
@@ -36,13 +79,17 @@ impl CallToolResult {
 fn write_block(out: &mut Vec<u8>, block: &ContentBlock) -> serde_json::Result<()> {
     match block {
         ContentBlock::Text(text) if text.annotations.is_none() && text.meta.is_absent() => {
-            out.extend_from_slice(br#"{"type":"text","text":"#);
-            write_string(out, &text.text);
-            out.push(b'}');
+            write_text(out, &text.text);
             Ok(())
         }
         other => serde_json::to_writer(out, other),
     }
+}
+
+fn write_text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(br#"{"type":"text","text":"#);
+    write_string(out, text);
+    out.push(b'}');
 }
 
 #[cfg(test)]
@@ -50,7 +97,7 @@ mod tests {
     use serde_json::value::to_raw_value;
 
     use super::*;
-    use crate::protocol::{ImageContent, TextContent};
+    use crate::protocol::{ImageContent, TextContent, encode_result};
 
     #[test]
     fn it_is_written_as_it_is_serialized() {
@@ -68,6 +115,26 @@ mod tests {
             result.write(&mut out).unwrap();
             let written = String::from_utf8(out).unwrap();
             assert_eq!(written, serde_json::to_string(&result).unwrap());
+        }
+    }
+
+    fn encoded(mut result: impl Project + HasMeta, revision: Revision) -> String {
+        let mut out = Vec::new();
+        encode_result(&mut out, &mut result, revision, Some("{}")).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn nothing_but_text_is_written_as_a_whole_result_is() {
+        for text in ["", "a \"quote\"\n"] {
+            let whole = CallToolResult::text(text);
+            let result = TextResult::new(text.into());
+            let serialized = serde_json::to_string(&result).unwrap();
+            assert_eq!(serialized, serde_json::to_string(&whole).unwrap());
+            for revision in Revision::ALL {
+                let result = TextResult::new(text.into());
+                assert_eq!(encoded(result, revision), encoded(whole.clone(), revision));
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     Result, Revision,
-    protocol::{CallToolResult, HasMeta, Project, encode_result, into_text},
+    protocol::{CallToolResult, HasMeta, Project, TextResult, encode_result, into_text},
 };
 
 /// A result on its way out.
@@ -14,7 +14,9 @@ pub(crate) enum Body {
     Json(Box<str>),
     /// JSON, as it goes onto the wire, and shared by all who ask: a list that did not change.
     Shared(Arc<str>),
-    /// The commonest result, which is serialized straight into the outbox.
+    /// The commonest result.
+    Text(TextResult),
+    /// Any other result of a tool, which is serialized straight into the outbox.
     Tool(CallToolResult),
     /// The result of any other method.
     Other(Box<dyn Encode>),
@@ -47,6 +49,7 @@ impl Body {
         match self {
             Self::Json(json) => out.extend_from_slice(json.as_bytes()),
             Self::Shared(json) => out.extend_from_slice(json.as_bytes()),
+            Self::Text(mut result) => return encode_result(out, &mut result, revision, stamp),
             Self::Tool(mut result) => return encode_result(out, &mut result, revision, stamp),
             Self::Other(mut result) => return result.encode(out, revision, stamp),
         }

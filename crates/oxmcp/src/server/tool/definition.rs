@@ -122,9 +122,9 @@ impl Tool {
             Arc::new(move |context, arguments, finish| {
                 check(finish.0.name(), finish.0.input(), arguments)?;
                 let running = handler(context, Text::checked(arguments).to_raw());
-                Ok(Box::pin(async move {
-                    finish.with(running.await.into_tool_result())
-                }))
+                Ok(Box::pin(
+                    async move { finish.with(running.await.into_output()) },
+                ))
             }),
             Asks::of(true, R::asks_by_hand()),
         )

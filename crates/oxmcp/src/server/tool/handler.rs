@@ -2,11 +2,10 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::{IntoToolResult, RegisteredTool, ToolError};
+use super::{IntoToolResult, RegisteredTool, ToolError, output::ToolOutput};
 use crate::{
     Result,
     json::Text,
-    protocol::CallToolResult,
     schema::{JsonSchema, Schema},
     server::handler::{Handler, HandlerContext, HandlerFuture},
     session::{Body, BoxFuture, RequestContext},
@@ -164,8 +163,8 @@ pub(super) type Begun = Result<BoxFuture<Result<Body>>, ToolError>;
 pub(super) struct Finish(pub(super) Arc<RegisteredTool>);
 
 impl Finish {
-    pub(super) fn with(self, result: Result<CallToolResult, ToolError>) -> Result<Body> {
-        self.0.finish(result)
+    pub(super) fn with(self, output: Result<ToolOutput, ToolError>) -> Result<Body> {
+        self.0.finish(output)
     }
 }
 
@@ -183,8 +182,8 @@ where
         let tool = &finish.0;
         let arguments = Arguments::read(context, tool.name(), tool.input(), arguments)?;
         let running = handler.call(arguments).run();
-        Ok(Box::pin(async move {
-            finish.with(running.await.into_tool_result())
-        }))
+        Ok(Box::pin(
+            async move { finish.with(running.await.into_output()) },
+        ))
     })
 }

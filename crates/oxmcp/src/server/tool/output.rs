@@ -44,6 +44,38 @@ pub trait IntoToolResult {
     /// # Errors
     /// What the tool failed with.
     fn into_tool_result(self) -> Result<CallToolResult, ToolError>;
+
+    /// The same, as it is answered.
+    #[doc(hidden)]
+    fn into_output(self) -> Result<ToolOutput, ToolError>
+    where
+        Self: Sized,
+    {
+        self.into_tool_result().map(ToolOutput::Whole)
+    }
+}
+
+/// What a handler has returned. Most return nothing but text, of which no [`CallToolResult`] need be made.
+#[doc(hidden)]
+#[expect(
+    unnameable_types,
+    reason = "nobody but the types of this crate returns anything but the default"
+)]
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ToolOutput {
+    Text(Cow<'static, str>),
+    Whole(CallToolResult),
+}
+
+impl ToolOutput {
+    /// The result of the call.
+    pub(super) fn into_whole(self) -> CallToolResult {
+        match self {
+            Self::Text(text) => CallToolResult::new([ContentBlock::text(text)]),
+            Self::Whole(result) => result,
+        }
+    }
 }
 
 /// A value of any serializable type, which a tool returns as structured content.
@@ -115,11 +147,25 @@ macro_rules! texts {
             fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
                 ContentBlock::text(self).into_tool_result()
             }
+
+            fn into_output(self) -> Result<ToolOutput, ToolError> {
+                Ok(ToolOutput::Text(self.into()))
+            }
         }
     )*};
 }
 
-texts!(String &'static str Box<str> Cow<'static, str>);
+texts!(String &'static str Cow<'static, str>);
+
+impl IntoToolResult for Box<str> {
+    fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
+        self.into_string().into_tool_result()
+    }
+
+    fn into_output(self) -> Result<ToolOutput, ToolError> {
+        self.into_string().into_output()
+    }
+}
 
 impl IntoToolResult for () {
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
@@ -163,5 +209,9 @@ impl<T: IntoToolResult, E: IntoToolError> IntoToolResult for Result<T, E> {
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
         self.map_err(IntoToolError::into_tool_error)?
             .into_tool_result()
+    }
+
+    fn into_output(self) -> Result<ToolOutput, ToolError> {
+        self.map_err(IntoToolError::into_tool_error)?.into_output()
     }
 }

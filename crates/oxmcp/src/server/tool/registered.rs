@@ -4,11 +4,12 @@ use super::{
     Tool, ToolError,
     definition::of_tool,
     handler::{ErasedHandler, Finish},
+    output::ToolOutput,
 };
 use crate::{
     Error, Result,
     json::{Logged, Text},
-    protocol::{CallToolResult, Tool as Definition},
+    protocol::{CallToolResult, TextResult, Tool as Definition},
     schema::Schema,
     server::{ask::Asks, registry::Visibility},
     session::{Body, BoxFuture, Pace, RequestContext, Work},
@@ -110,9 +111,12 @@ impl RegisteredTool {
         self.input.as_ref()
     }
 
-    pub(super) fn finish(&self, result: Result<CallToolResult, ToolError>) -> Result<Body> {
-        let result = match result {
-            Ok(result) => result,
+    pub(super) fn finish(&self, output: Result<ToolOutput, ToolError>) -> Result<Body> {
+        let result = match output {
+            Ok(ToolOutput::Text(text)) if self.output.is_none() => {
+                return Ok(Body::Text(TextResult::new(text)));
+            }
+            Ok(output) => output.into_whole(),
             Err(error) => error.into_result()?,
         };
         self.check_output(&result)?;
