@@ -64,13 +64,12 @@ impl<'a> Cursor<'a> {
         self.is_over().map(|()| true)
     }
 
-    /// The same for a text whose object was gone into, up to behind a comma.
+    /// The same for a text whose object was [entered](Self::enters).
     pub(crate) fn rest(
         mut self,
-        mut member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
+        member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
     ) -> Checked<()> {
-        self.skip_space();
-        self.members_on(&mut member)?;
+        self.leaves(member)?;
         self.is_over()
     }
 
@@ -91,6 +90,7 @@ impl<'a> Cursor<'a> {
             return self.value();
         }
         if !self.open(b'}') {
+            self.depth += 1;
             self.members_on(&mut member)?;
         }
         self.since(start).map(Text::checked)
@@ -102,7 +102,6 @@ impl<'a> Cursor<'a> {
         &mut self,
         member: &mut impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
     ) -> Checked<()> {
-        self.depth += 1;
         loop {
             let key = self.string()?;
             self.colon()?;
@@ -110,6 +109,28 @@ impl<'a> Cursor<'a> {
             if !self.goes_on_until(b'}')? {
                 break;
             }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Goes into the object that stands here where it begins like this, to the byte: up to behind a value, or before one.
+    /// What objects usually begin with need not be taken apart.
+    #[inline]
+    pub(crate) fn enters(&mut self, beginning: &str) -> bool {
+        let enters = self.goes_on(beginning);
+        self.depth += u32::from(enters);
+        enters
+    }
+
+    /// Goes over the rest of an object that was [entered](Self::enters), from behind a value to behind the object.
+    #[inline]
+    pub(crate) fn leaves(
+        &mut self,
+        mut member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
+    ) -> Checked<()> {
+        if self.goes_on_until(b'}')? {
+            return self.members_on(&mut member);
         }
         self.depth -= 1;
         Ok(())
@@ -328,6 +349,14 @@ impl<'a> Cursor<'a> {
         } else {
             self.digits()?;
         }
+        match self.peek() {
+            Some(b'.' | b'e' | b'E') => self.fraction(),
+            _ => Ok(()),
+        }
+    }
+
+    /// What makes a number of an integer.
+    fn fraction(&mut self) -> Checked<()> {
         if self.peek() == Some(b'.') {
             self.at += 1;
             self.digits()?;
@@ -343,11 +372,11 @@ impl<'a> Cursor<'a> {
     }
 
     fn digits(&mut self) -> Checked<()> {
-        let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.at += 1;
-        }
-        if self.at > start { Ok(()) } else { Err(Syntax) }
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit());
+        let length = digits.count();
+        self.at += length;
+        if length > 0 { Ok(()) } else { Err(Syntax) }
     }
 
     #[inline]
@@ -369,8 +398,9 @@ impl<'a> Cursor<'a> {
         Ok(byte)
     }
 
+    /// The text from `start` to here.
     #[inline]
-    fn since(&self, start: usize) -> Checked<&'a str> {
+    pub(crate) fn since(&self, start: usize) -> Checked<&'a str> {
         self.text.get(start..self.at).ok_or(Syntax)
     }
 }

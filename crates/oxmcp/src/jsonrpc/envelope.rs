@@ -12,8 +12,8 @@ use crate::json::{Checked, Cursor, Text};
 
 /// The only version of JSON-RPC, as it stands in each message.
 const VERSION: &str = r#""2.0""#;
-/// How nearly all messages begin: it need not be taken apart.
-const USUAL_BEGINNING: &str = r#"{"jsonrpc":"2.0","#;
+/// How nearly all messages begin.
+const USUAL_BEGINNING: &str = r#"{"jsonrpc":"2.0""#;
 
 /// The params of a message, as far as somebody looks into them while the message is checked.
 pub(crate) trait Params<'a> {
@@ -162,13 +162,13 @@ impl<'p, P> Envelope<'p, P> {
     {
         let mut members = Members::default();
         let mut cursor = Cursor::new(text);
-        let usual = cursor.goes_on(USUAL_BEGINNING);
-        members.jsonrpc = usual.then_some(Text::string(VERSION, true));
-        let take = |key, cursor: &mut Cursor<'a>| members.take(key, cursor, params);
-        let checked = if usual {
-            cursor.rest(take).map(|()| true)
+        let checked = if cursor.enters(USUAL_BEGINNING) {
+            members.take_usual(&mut cursor, params).and_then(|()| {
+                let take = |key, cursor: &mut Cursor<'a>| members.take(key, cursor, params);
+                cursor.rest(take).map(|()| true)
+            })
         } else {
-            cursor.whole(take)
+            cursor.whole(|key, cursor| members.take(key, cursor, params))
         };
         match checked {
             Ok(true) => match members.twice {
@@ -197,6 +197,26 @@ struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
+    /// Takes the members that come next where they come in the usual order, without a look at their names.
+    #[inline]
+    fn take_usual(&mut self, cursor: &mut Cursor<'a>, params: &mut impl Params<'a>) -> Checked<()> {
+        self.jsonrpc = Some(Text::string(VERSION, true));
+        if !cursor.goes_on(r#","id":"#) {
+            return Ok(());
+        }
+        self.id = Some(cursor.value()?);
+        if cursor.goes_on(r#","method":"#) {
+            self.method = Some(cursor.value()?);
+            if cursor.goes_on(r#","params":"#) {
+                self.has_params = true;
+                params.take(cursor)?;
+            }
+        } else if cursor.goes_on(r#","result":"#) {
+            self.result = Some(params.take_result(cursor)?);
+        }
+        Ok(())
+    }
+
     /// Takes a member. Names are case-sensitive: `"Method"` is not `"method"`.
     fn take(
         &mut self,

@@ -50,7 +50,18 @@ impl<'a> Params<'a> for RequestParams<'a> {
     };
 
     fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()> {
-        self.whole = cursor.members(|key, cursor| self.take_member(key, cursor))?;
+        let start = cursor.at();
+        if !cursor.enters(r#"{"name":"#) {
+            self.whole = cursor.members(|key, cursor| self.take_member(key, cursor))?;
+            return Ok(());
+        }
+        // The usual order of a call: the names need no look.
+        self.name = Some(cursor.value()?);
+        if cursor.goes_on(r#","arguments":"#) {
+            self.arguments = Some(cursor.value()?);
+        }
+        cursor.leaves(|key, cursor| self.take_member(key, cursor))?;
+        self.whole = cursor.since(start).map(Text::checked)?;
         Ok(())
     }
 
@@ -320,6 +331,7 @@ fn parse<T: DeserializeOwned>(key: &str, text: Text<'_>) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jsonrpc::Envelope;
 
     fn meta(params: &str) -> Result<RequestMeta<'_>> {
         let params = RequestParams::of(Text::checked(params));
@@ -424,5 +436,60 @@ mod tests {
         assert_eq!(meta.log_level().unwrap(), Some(LoggingLevel::Notice));
         let loud = meta_of(r#"{"_meta":{"io.modelcontextprotocol/logLevel":"loud"}}"#);
         assert!(loud.unwrap().log_level().is_err());
+    }
+
+    /// What a message says, or why it is none.
+    fn said(message: &str) -> String {
+        let mut params = RequestParams::UNREAD;
+        match Envelope::parse(message.as_bytes(), &mut params) {
+            Ok(Envelope::Request(request)) => {
+                let params = request.params;
+                let params = params.map(|it| (it.name, it.arguments, it.meta.raw, it.twice));
+                format!("{} {} {params:?}", request.id, request.method)
+            }
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_usual_order_of_a_message_means_what_any_other_means() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let deep = |arguments: &str| format!(r#"{{"name":"add","arguments":{arguments}}}"#);
+        let params = [
+            r#"{"name":"add","arguments":{"a":1}}"#.to_owned(),
+            r#"{"name":"add","arguments":{"a":1},"_meta":{"progressToken":1}}"#.to_owned(),
+            r#"{"name":"add","arguments":{},"name":"twice"}"#.to_owned(),
+            r#"{"name":"add","arguments":{},"arguments":{}}"#.to_owned(),
+            r#"{"name":7}"#.to_owned(),
+            r#"{"name":"add","more":[]}"#.to_owned(),
+            r#"{"name":"add",}"#.to_owned(),
+            deep(&nested(126)),
+            deep(&nested(127)),
+        ];
+        for params in &params {
+            let rest = format!(r#""id":7,"method":"tools/call","params":{params}"#);
+            let usual = said(&format!(r#"{{"jsonrpc":"2.0",{rest}}}"#));
+            let spaced = said(&format!(r#"{{ "jsonrpc" : "2.0" , {rest}}}"#));
+            let other = said(&format!(r#"{{{rest},"jsonrpc":"2.0"}}"#));
+            let strange = rest.replacen(r#""name":"#, r#""name" :"#, 1);
+            let strange = said(&format!(r#"{{"jsonrpc":"2.0",{strange}}}"#));
+            for other in [&spaced, &other, &strange] {
+                let is_error = usual.starts_with("Err");
+                assert!(
+                    is_error && other.starts_with("Err") || *other == usual,
+                    "{usual}\n{other}"
+                );
+            }
+        }
+        assert!(
+            said(&format!(
+                r#"{{"jsonrpc":"2.0","id":7,"id":8,"method":"x"}}"#
+            ))
+            .contains("twice")
+        );
+        assert!(said(r#"{"jsonrpc":"2.0","id":7,"result":{},"result":{}}"#).contains("twice"));
+        assert!(said(r#"{"jsonrpc":"2.0","id":7,"method":"x"} "#).starts_with("7 x"));
+        assert!(said(r#"{"jsonrpc":"2.0"}"#).contains("missing"));
+        assert!(said(r#"{"jsonrpc":"2.0","id":7"#).starts_with("Err"));
     }
 }
