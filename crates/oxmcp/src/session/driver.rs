@@ -111,7 +111,7 @@ async fn converse(
     let mut batch = Vec::new();
     let mut room = Room::default();
     loop {
-        if pump.give_way().await {
+        if pump.is_due_to_give_way() && pump.give_way().await {
             return Ok(());
         }
         let unsent = connection.outbox.unsent();
@@ -122,20 +122,33 @@ async fn converse(
             return Ok(());
         }
         let may_read = pump.may_read(unsent) && !(unsent > 0 && read.is_drained());
-        select! {
-            biased;
-            frame = read.read(), if may_read => pump.arrived(frame, unsent)?,
-            due = connection.outbox.take(&mut batch, pump.gathers()) => match due {
-                Due::Attention => pump.look_around(),
-                Due::Write => {
-                    if let Err(error) = pump.write(read, write, &batch).await {
-                        pump.last_words(read).await;
-                        return Err(error);
-                    }
-                    connection.outbox.wrote(&mut batch, &mut room);
+        // Mostly there is an answer now, and nothing more to read.
+        let due = if may_read || pump.gathers() {
+            None
+        } else {
+            connection.outbox.take_now(&mut batch)
+        };
+        let due = match due {
+            Some(due) => due,
+            None => select! {
+                biased;
+                frame = read.read(), if may_read => {
+                    pump.arrived(frame, unsent)?;
+                    continue;
                 }
+                due = connection.outbox.take(&mut batch, pump.gathers()) => due,
+                () = pump.deadline() => return Ok(()),
             },
-            () = pump.deadline() => return Ok(()),
+        };
+        match due {
+            Due::Attention => pump.look_around(),
+            Due::Write => {
+                if let Err(error) = pump.write(read, write, &batch).await {
+                    pump.last_words(read).await;
+                    return Err(error);
+                }
+                connection.outbox.wrote(&mut batch, &mut room);
+            }
         }
     }
 }
@@ -153,12 +166,13 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Lets other tasks have their turn, now and then, and looks at what a peer that never pauses would keep from being
+    fn is_due_to_give_way(&self) -> bool {
+        self.in_a_row >= MESSAGES_IN_A_ROW
+    }
+
+    /// Lets other tasks have their turn, and looks at what a peer that never pauses would keep from being
     /// seen: whether the connection is to be closed, and whether its time is up. Returns the latter.
     async fn give_way(&mut self) -> bool {
-        if self.in_a_row < MESSAGES_IN_A_ROW {
-            return false;
-        }
         self.in_a_row = 0;
         yield_now().await;
         self.look_around();
@@ -224,7 +238,7 @@ impl<'a> Pump<'a> {
         let writing = write.write(Messages::new(batch));
         pin!(writing);
         while !connection.is_cut() {
-            if self.give_way().await {
+            if self.is_due_to_give_way() && self.give_way().await {
                 return Err(Error::closed("the peer stopped reading"));
             }
             let may_read = self.reading && !self.backlog.is_full();
@@ -248,7 +262,7 @@ impl<'a> Pump<'a> {
         connection.in_flight().drain();
         let deadline = after(Instant::now(), LAST_WORDS);
         while self.reading && !connection.calls().is_empty() && !connection.is_cut() {
-            if self.give_way().await {
+            if self.is_due_to_give_way() && self.give_way().await {
                 return;
             }
             select! {

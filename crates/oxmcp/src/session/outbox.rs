@@ -197,22 +197,36 @@ impl Outbox {
 
     fn poll_take(&self, cx: &Context<'_>, written: &mut Vec<u8>, gather: bool) -> Poll<Due> {
         let mut state = self.lock();
-        if mem::take(&mut state.attention) {
-            return Poll::Ready(Due::Attention);
-        }
-        if state.buffer.is_empty() {
-            state.roused = false;
-            waiting::note(&mut state.driver, cx.waker());
-            return Poll::Pending;
-        }
-        if mem::take(&mut state.roused) && gather {
+        let is_roused = mem::take(&mut state.roused);
+        if is_roused && gather && !state.attention {
             // A task that wakes itself goes to the end of the queue.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
+        if let Some(due) = self.due(&mut state, written) {
+            return Poll::Ready(due);
+        }
+        waiting::note(&mut state.driver, cx.waker());
+        Poll::Pending
+    }
+
+    /// The same where there is something to do at once.
+    pub(crate) fn take_now(&self, written: &mut Vec<u8>) -> Option<Due> {
+        let mut state = self.lock();
+        state.roused = false;
+        self.due(&mut state, written)
+    }
+
+    fn due(&self, state: &mut State, written: &mut Vec<u8>) -> Option<Due> {
+        if mem::take(&mut state.attention) {
+            return Some(Due::Attention);
+        }
+        if state.buffer.is_empty() {
+            return None;
+        }
         mem::swap(&mut state.buffer, written);
         self.being_written.store(written.len(), Ordering::Relaxed);
-        Poll::Ready(Due::Write)
+        Some(Due::Write)
     }
 
     /// For the driver while it writes: waits until the connection's state has changed. Cancel safe.
