@@ -14,7 +14,7 @@ use super::{
     session::{Session, agreed_revision, outcome},
     taker::{Taker, Then},
 };
-use crate::{Error, Result, http::names::SESSION_ID, json::Logged};
+use crate::{Error, ErrorCode, Result, http::names::SESSION_ID, json::Logged};
 
 /// How long each step may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -50,7 +50,7 @@ impl Link {
         tracing::info!("the server lost the session; another one is opened");
         let result = self.open_again(&session).await;
         if let Err(error) = &result
-            && (error.is_protocol() || error.is_unsupported())
+            && is_final(error)
         {
             let text = format!(
                 "the server lost the session, and no other could be opened: {}",
@@ -121,6 +121,14 @@ impl Link {
         outcome(&answer)?;
         Ok(Opened { answer, session_id })
     }
+}
+
+/// Whether no session can be opened another time either. A server that is being restarted says no, too, and many say it in
+/// JSON-RPC.
+fn is_final(error: &Error) -> bool {
+    let is_passing = matches!(error.http_status(), Some(408 | 425 | 429 | 500..))
+        || error.code() == ErrorCode::INTERNAL_ERROR;
+    error.is_unsupported() || error.is_protocol() && !is_passing
 }
 
 struct Opened {
