@@ -481,12 +481,7 @@ mod tests {
                 );
             }
         }
-        assert!(
-            said(&format!(
-                r#"{{"jsonrpc":"2.0","id":7,"id":8,"method":"x"}}"#
-            ))
-            .contains("twice")
-        );
+        assert!(said(r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"x"}"#).contains("twice"));
         assert!(said(r#"{"jsonrpc":"2.0","id":7,"result":{},"result":{}}"#).contains("twice"));
         assert!(said(r#"{"jsonrpc":"2.0","id":7,"method":"x"} "#).starts_with("7 x"));
         assert!(said(r#"{"jsonrpc":"2.0"}"#).contains("missing"));

@@ -14,6 +14,8 @@ mod limits;
 mod middleware;
 mod ordering;
 mod panics;
+#[cfg(target_os = "linux")]
+mod peak;
 mod progress;
 mod shutdown;
 mod timeouts;
