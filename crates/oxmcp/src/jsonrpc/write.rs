@@ -7,13 +7,15 @@ use serde_json::{Map, Value};
 use super::{ErrorObject, RequestId};
 use crate::{Result, json::write_string};
 
-/// Appends a response, whose result `encode` appends as JSON.
+/// Appends a response, whose result `encode` appends as JSON. `is_line` says that it has no line break, so that nobody
+/// looks for one.
 ///
 /// # Errors
 /// Where the result cannot be encoded; then nothing is appended.
 pub(crate) fn write_response(
     out: &mut Vec<u8>,
     id: &RequestId,
+    is_line: bool,
     encode: impl FnOnce(&mut Vec<u8>) -> Result<()>,
 ) -> Result<()> {
     let start = out.len();
@@ -24,7 +26,10 @@ pub(crate) fn write_response(
         out.truncate(start);
         return Err(error);
     }
-    finish(out, start);
+    if !is_line {
+        make_line(out, start);
+    }
+    out.extend_from_slice(b"}\n");
     Ok(())
 }
 
@@ -168,9 +173,15 @@ fn write_object(
     Ok(())
 }
 
-/// Closes the message that began at `start`. Raw JSON that came from elsewhere may hold line breaks between its
-/// tokens (within strings they are always escaped), and a message must not.
+/// Closes the message that began at `start`.
 fn finish(out: &mut Vec<u8>, start: usize) {
+    make_line(out, start);
+    out.extend_from_slice(b"}\n");
+}
+
+/// Makes a line of the JSON from `start` on. What came from elsewhere may hold line breaks between its tokens (within
+/// strings they are always escaped), and a message must not.
+pub(crate) fn make_line(out: &mut [u8], start: usize) {
     let mut at = start;
     while let Some(offset) = out
         .get(at..)
@@ -181,7 +192,6 @@ fn finish(out: &mut Vec<u8>, start: usize) {
             *byte = b' ';
         }
     }
-    out.extend_from_slice(b"}\n");
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use data_encoding::BASE64URL_NOPAD;
 
 use crate::{
     Error, Result, Revision,
+    jsonrpc::make_line,
     protocol::{
         CacheHint, CacheScope, Cursor, HasMeta, ListPromptsResult, ListResourceTemplatesResult,
         ListResourcesResult, ListToolsResult, Method, Project, encode_result, into_text, method,
@@ -115,6 +116,8 @@ fn make<T: Feature>(
     page.fill(entries, next, hint);
     let mut out = Vec::new();
     encode_result(&mut out, &mut page, revision, Some(&features.stamp))?;
+    // Schemas are as their authors wrote them.
+    make_line(&mut out, 0);
     into_text(out)
 }
 

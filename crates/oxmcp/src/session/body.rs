@@ -12,7 +12,7 @@ use crate::{
 pub(crate) enum Body {
     /// JSON, as it goes onto the wire.
     Json(Box<str>),
-    /// JSON, as it goes onto the wire, and shared by all who ask: a list that did not change.
+    /// JSON in one line, as it goes onto the wire, and shared by all who ask: a list that did not change.
     Shared(Arc<str>),
     /// The commonest result.
     Text(TextResult),
@@ -37,6 +37,11 @@ impl Body {
     /// A result of any type.
     pub(crate) fn of(result: impl Encode + 'static) -> Self {
         Self::Other(Box::new(result))
+    }
+
+    /// Whether its JSON is known to have no line break.
+    pub(crate) fn is_line(&self) -> bool {
+        matches!(self, Self::Shared(_) | Self::Text(_))
     }
 
     /// Appends the result as JSON, as a peer that speaks `revision` must see it. `stamp` is the `serverInfo` for it.

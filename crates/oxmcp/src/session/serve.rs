@@ -233,8 +233,10 @@ fn write_answer(out: &mut Vec<u8>, context: &ContextParts, result: Result<Body>)
     context.set_answered();
     let stamp = context.connection.role().stamp();
     let revision = context.peer.revision;
-    let written =
-        result.and_then(|body| write_response(out, id, |out| body.encode(out, revision, stamp)));
+    let written = result.and_then(|body| {
+        let is_line = body.is_line();
+        write_response(out, id, is_line, |out| body.encode(out, revision, stamp))
+    });
     if let Err(error) = written {
         let mut object = ErrorObject::from(&error);
         project_error(&mut object, revision);
