@@ -44,6 +44,7 @@ pub(super) fn call_by_name<T: Named>(call: Call<'_>) -> Result<Served> {
     })?;
     let unknown = || Error::invalid_params(unknown(T::KIND, registry, &call.cx, &name));
     let feature = registry.get(&name, &call.cx).ok_or_else(unknown)?;
+    call.peer.undoubted()?;
     let arguments = call
         .params
         .arguments

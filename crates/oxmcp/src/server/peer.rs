@@ -37,6 +37,8 @@ pub(crate) struct ServerPeer {
     is_stateless: bool,
     /// Why a request was refused before any handler saw it.
     pub(super) refused: OnceLock<ErrorCode>,
+    /// See [`undoubted`](Self::undoubted).
+    doubt: Option<Error>,
     /// What the client hears of what is logged.
     log: LogGate,
     /// What the session that `initialize` opened subscribes to.
@@ -52,18 +54,23 @@ pub(crate) struct ServerPeer {
 
 impl ServerPeer {
     pub(crate) fn new(server: Server) -> Arc<Self> {
-        Self::with(server, Arc::default(), false)
+        Self::with(server, Arc::default(), false, None)
     }
 
     /// For one modern request, which has a connection of its own. Nothing of it stays but its subscription, for as long as
-    /// it is open.
+    /// it is open. `doubt` is what is wrong with the request if its caller sees what it names.
     #[cfg(feature = "http-server")]
-    pub(crate) fn stateless(server: Server) -> Arc<Self> {
+    pub(crate) fn stateless(server: Server, doubt: Option<Error>) -> Arc<Self> {
         let listens = Arc::clone(server.listens());
-        Self::with(server, listens, true)
+        Self::with(server, listens, true, doubt)
     }
 
-    fn with(server: Server, listens: Arc<Listens>, is_stateless: bool) -> Arc<Self> {
+    fn with(
+        server: Server,
+        listens: Arc<Listens>,
+        is_stateless: bool,
+        doubt: Option<Error>,
+    ) -> Arc<Self> {
         let stamp = Arc::clone(&server.features().stamp);
         Arc::new(Self {
             server,
@@ -71,6 +78,7 @@ impl ServerPeer {
             listens,
             is_stateless,
             refused: OnceLock::new(),
+            doubt,
             log: LogGate::default(),
             subscribed: Subscribed::default(),
             quota: OnceLock::new(),
@@ -140,6 +148,19 @@ impl ServerPeer {
     #[cfg(feature = "http-server")]
     pub(crate) fn refused(&self) -> Option<ErrorCode> {
         self.refused.get().copied()
+    }
+
+    /// Refuses a request that the transport has a doubt about, once it is known that the caller sees what it names.
+    ///
+    /// # Errors
+    /// The doubt.
+    pub(super) fn undoubted(&self) -> Result<()> {
+        let Some(doubt) = &self.doubt else {
+            return Ok(());
+        };
+        // Middleware may stand between this and who answers.
+        let _ = self.refused.set(doubt.code());
+        Err(doubt.copy())
     }
 
     /// Where notifications of extensions for a legacy client wait until they are sent.

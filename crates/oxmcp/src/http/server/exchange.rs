@@ -127,6 +127,7 @@ impl Exchange {
 pub(super) fn status(refused: Option<ErrorCode>, failed: Option<ErrorCode>) -> StatusCode {
     match (refused, failed) {
         (_, Some(ErrorCode::MISSING_CLIENT_CAPABILITY))
+        | (Some(ErrorCode::HEADER_MISMATCH), Some(ErrorCode::HEADER_MISMATCH))
         | (Some(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION), _) => StatusCode::BAD_REQUEST,
         (Some(ErrorCode::METHOD_NOT_FOUND), _) => StatusCode::NOT_FOUND,
         _ => StatusCode::OK,

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 
 use crate::{
+    Error,
     http::server::{
         ResponseBody,
         answer::{self, Answer},
@@ -49,11 +50,13 @@ fn take(asked: Asked, body: &[u8]) -> Answer {
     };
     let features = asked.server.features().clone();
     let id = id_of(&message).cloned();
-    let admitted = ladder::message(&features, &asked.parts.headers, &message);
-    match admitted {
-        Err(refusal) => Answer::Now(refusal.response(id.as_ref())),
-        Ok(Admitted::Modern(_)) => modern(asked, message),
-        Ok(Admitted::Legacy) => {
+    let climbed = match ladder::message(&features, &asked.parts.headers, &message) {
+        Ok(climbed) => climbed,
+        Err(refusal) => return Answer::Now(refusal.response(id.as_ref())),
+    };
+    match climbed.admitted {
+        Admitted::Modern(_) => modern(asked, message, climbed.doubt),
+        Admitted::Legacy => {
             let (method, params) = match &message {
                 Envelope::Request(it) => (&*it.method, it.params),
                 Envelope::Notification(it) => (&*it.method, it.params),
@@ -75,7 +78,7 @@ fn take(asked: Asked, body: &[u8]) -> Answer {
 }
 
 /// Answers a modern request on its own. A modern client knows of no session, whatever it may seem to name.
-fn modern(asked: Asked, message: Message<'_>) -> Answer {
+fn modern(asked: Asked, message: Message<'_>, doubt: Option<Error>) -> Answer {
     let Asked {
         endpoint,
         mut server,
@@ -92,7 +95,7 @@ fn modern(asked: Asked, message: Message<'_>) -> Answer {
     let lasts = matches!(&message, Envelope::Request(it) if it.method == Listen::NAME);
     let parts = if lasts { detached(parts) } else { parts };
     let limits = server.features().limits.clone();
-    let peer = ServerPeer::stateless(server);
+    let peer = ServerPeer::stateless(server, doubt);
     let connection = Connection::of(Arc::clone(&peer) as _, limits, origin(parts));
     connection.take_envelope(message);
     let mut exchange = Exchange::new(connection, peer, endpoint);

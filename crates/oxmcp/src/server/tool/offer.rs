@@ -61,12 +61,25 @@ impl Named for RegisteredTool {
     }
 }
 
+/// What the headers of a tool's calls have to say.
+#[cfg(feature = "http-server")]
+pub(crate) struct Expected<'a> {
+    pub(crate) headers: &'a ParamHeaders,
+    /// Whether every caller sees the tool.
+    pub(crate) is_for_all: bool,
+}
+
 #[cfg(feature = "http-server")]
 impl Features {
     /// Which arguments of a tool headers repeat. `None` where there are none, and where there is no such tool.
-    #[cfg(feature = "http-server")]
-    pub(crate) fn param_headers(&self, tool: &str) -> Option<&ParamHeaders> {
-        self.tools.find(tool)?.param_headers()
+    pub(crate) fn param_headers(&self, tool: &str) -> Option<Expected<'_>> {
+        let tool = self.tools.find(tool)?;
+        let headers = tool.param_headers()?;
+        let is_for_all = tool.visibility.is_none();
+        Some(Expected {
+            headers,
+            is_for_all,
+        })
     }
 }
 

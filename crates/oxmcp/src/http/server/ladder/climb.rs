@@ -1,5 +1,7 @@
 //! Going over the table.
 
+use std::cell::OnceCell;
+
 use http::{HeaderMap, request::Parts};
 
 use super::{
@@ -10,7 +12,7 @@ use super::{
     rungs::{Check, RUNGS, Rung},
 };
 use crate::{
-    Revision,
+    Error, Revision,
     extension::Extensions,
     json::Cursor,
     jsonrpc::{Envelope, Params},
@@ -45,6 +47,14 @@ pub(in crate::http::server) fn head(
     })
 }
 
+/// What came up the ladder.
+pub(in crate::http::server) struct Climbed {
+    pub(in crate::http::server) admitted: Admitted,
+    /// The error that answers where the caller sees the tool that the request names. Who does not see it must not
+    /// learn from a refusal that there is one.
+    pub(in crate::http::server) doubt: Option<Error>,
+}
+
 /// By which rules a message is to be served, if it is.
 ///
 /// # Errors
@@ -53,22 +63,37 @@ pub(in crate::http::server) fn message(
     features: &Features,
     headers: &HeaderMap,
     envelope: &Envelope<'_, RequestParams<'_>>,
-) -> Result<Admitted, Refusal> {
+) -> Result<Climbed, Refusal> {
     let served = Served {
         revisions: &features.revisions,
         extensions: &features.extensions,
     };
     let message = Message::new(&served, headers, envelope);
+    let doubt = OnceCell::new();
     climb(|check| match check {
         Check::Message(check) => check(&message),
         Check::Tool if message.is_modern_request() && message.method == CallTool::NAME => {
             let name = message.params.name.and_then(|name| name.as_str());
-            let expected = name.and_then(|name| features.param_headers(&name));
-            expected.map_or(Ok(()), |expected| tool(headers, expected, message.params))
+            let Some(expected) = name.and_then(|name| features.param_headers(&name)) else {
+                return Ok(());
+            };
+            let checked = tool(headers, expected.headers, message.params);
+            if expected.is_for_all {
+                return checked;
+            }
+            checked.or_else(|fault| {
+                // It is decided where the request is served, since nobody else can say who sees what.
+                doubt.set(Refusal::new(Rung::ParamHeaders, fault)).ok();
+                Ok(())
+            })
         }
         _ => Ok(()),
     })?;
-    Ok(message.admitted())
+    let doubt = doubt.into_inner();
+    Ok(Climbed {
+        admitted: message.admitted(),
+        doubt: doubt.map(|refusal| refusal.error.into()),
+    })
 }
 
 /// Whether a session may be listened to, or ended.

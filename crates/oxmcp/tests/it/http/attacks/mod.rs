@@ -4,6 +4,7 @@
 mod ambiguity;
 mod bounds;
 mod bytes;
+mod hidden;
 mod leaks;
 mod net;
 mod origins;

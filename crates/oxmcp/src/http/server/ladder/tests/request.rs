@@ -74,7 +74,8 @@ impl Sent {
         let mut params = RequestParams::UNREAD;
         let envelope = Envelope::parse(self.body.as_bytes(), &mut params);
         let envelope = envelope.map_err(|malformed| Refusal::malformed(&malformed))?;
-        message(&server.features(), &parts.headers, &envelope)
+        let climbed = message(&server.features(), &parts.headers, &envelope)?;
+        Ok(climbed.admitted)
     }
 
     pub(super) fn climb(&self) -> Result<Admitted, Refusal> {
