@@ -73,11 +73,11 @@ impl Callers {
         self.legacy.get().map(|legacy| &legacy.roots)
     }
 
-    /// What of these a session that is ready hears of, since it was told that it would.
-    pub(super) fn awaits(&self, changed: &Topics) -> Option<Topics> {
+    /// What of these the client of a session that is ready hears of, since it was told that it would.
+    pub(super) fn awaits(&self, changed: &Topics) -> Option<(&Arc<Peer>, Topics)> {
         let legacy = self.legacy.get()?;
         let ready = legacy.initialized.load(Ordering::Relaxed);
-        ready.then(|| legacy.awaited.and(changed))
+        ready.then(|| (&legacy.peer, legacy.awaited.and(changed)))
     }
 
     /// The client says that it is ready. Returns whether that is news.

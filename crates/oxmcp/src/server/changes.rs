@@ -92,7 +92,7 @@ fn tell(server: &Server, changed: &Topics) {
     server.listens().tell(changed);
     for session in server.sessions() {
         session.peer().listens().tell(changed);
-        let awaited = session.peer().awaited(changed);
+        let awaited = session.peer().awaited(session.connection(), changed);
         if session.peer().due().add(awaited) {
             tokio::spawn(async move {
                 let mut teller = Teller(Some(session.peer().due()));

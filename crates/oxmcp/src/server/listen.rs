@@ -21,7 +21,7 @@ use crate::{
     },
     server::{
         changes::{log, notify},
-        subscription::{Subscribing, Topics, Watches},
+        subscription::{Subscribing, Topics, Watches, retain_seen},
     },
     session::{Body, Connection, IdleWait, RequestContext},
 };
@@ -206,7 +206,7 @@ pub(super) async fn serve(
     select! {
         biased;
         () = cx.cancelled() => return Err(Error::cancelled("the client cancelled the subscription")),
-        Err(error) = stream(connection, &registration.listen, wanted, id) => return Err(error),
+        Err(error) = stream(&cx, &registration.listen, wanted, id) => return Err(error),
         () = connection.in_flight().drained() => {}
     }
     let mut out = Vec::new();
@@ -223,18 +223,25 @@ pub(super) async fn serve(
 /// Acknowledges what is told, then tells it. What names the subscription is made when it is needed: while nothing happens,
 /// which is most of the time, it would only take room.
 async fn stream(
-    connection: &Arc<Connection>,
+    cx: &RequestContext,
     listen: &Listen,
     wanted: SubscriptionFilter,
     id: &RequestId,
 ) -> Result<Infallible> {
+    let connection = &cx.parts().connection;
     let mut acknowledged = AcknowledgedParams::new(wanted);
     acknowledged.meta = Meta::of_subscription(id);
     connection
         .notify(SubscriptionsAcknowledged::NAME, acknowledged)
         .await?;
     loop {
-        let due = listen.next().await;
+        let mut due = listen.next().await;
+        if let Some(session) = cx.server_session() {
+            let server = session.server();
+            retain_seen(&server.features(), &mut due.changed.uris, || {
+                Some(cx.clone())
+            });
+        }
         let meta = Meta::of_subscription(id);
         notify(connection, &due.changed, &meta).await;
         for event in due.events {

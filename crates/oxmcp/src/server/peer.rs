@@ -19,7 +19,7 @@ use crate::{
         listen::Listens,
         logging::LogGate,
         methods,
-        subscription::{Quota, Subscribed, Topics, release},
+        subscription::{Quota, Subscribed, Topics, release, retain_seen},
     },
     session::{
         Arrival, BoxFuture, Connection, ContextParts, Lane, RequestContext, Role, Side,
@@ -97,13 +97,16 @@ impl ServerPeer {
         &self.callers
     }
 
-    /// What of these the session that `initialize` opened hears of: it was told of what can change, or has subscribed,
-    /// and has said that it is ready.
-    pub(crate) fn awaited(&self, changed: &Topics) -> Topics {
-        let Some(mut awaited) = self.callers.awaits(changed) else {
+    /// What of these the session that `initialize` opened hears of: it was told of what can change, or has subscribed to
+    /// what it sees, and has said that it is ready.
+    pub(crate) fn awaited(&self, connection: &Arc<Connection>, changed: &Topics) -> Topics {
+        let Some((peer, mut awaited)) = self.callers.awaits(changed) else {
             return Topics::default();
         };
         awaited.uris = self.subscribed.of(changed);
+        retain_seen(&self.server.features(), &mut awaited.uris, || {
+            self.subscribed.context(connection, peer)
+        });
         awaited
     }
 

@@ -14,7 +14,7 @@ use crate::{
             answer::{self, Answer},
             events::{KEEP_ALIVE, is_alone, messages},
             kept::{self, Kept},
-            respond::{Asked, origin},
+            respond::{Asked, detached, origin},
             session::{self, InUse, Session, Unbegun},
             streams::{self, Opening, Purpose},
         },
@@ -106,6 +106,12 @@ pub(super) fn post(
         return Answer::Now(no_session(id));
     };
     let in_use = session.enter();
+    // The session keeps who subscribes.
+    let parts = if posted.changes_session {
+        detached(parts)
+    } else {
+        parts
+    };
     let branch = session.branch(origin(parts));
     take(&branch);
     let answered = if posted.is_answered {

@@ -14,7 +14,7 @@ use crate::{
         server::{
             Principal, ResponseBody, StreamableHttp, answer,
             kept::Kept,
-            respond::{only, origin},
+            respond::{detached, only, origin},
             session::{self, Session, log},
         },
     },
@@ -22,7 +22,7 @@ use crate::{
         Method,
         method::{Initialize, SetLevel, Subscribe, Unsubscribe},
     },
-    session::Reply,
+    session::{Origin, Reply},
     transport::Frame,
 };
 
@@ -57,7 +57,7 @@ pub(super) async fn restore(
     };
     let server = endpoint.choose(parts)?;
     let entered = session::enter(endpoint)?;
-    let origin = origin(Arc::clone(parts));
+    let origin = origin(detached(Arc::clone(parts)));
     let session = Session::unbegun(server, id.into(), &origin, entered);
     session
         .set_apart()
@@ -68,25 +68,31 @@ pub(super) async fn restore(
         initialize,
         Some(record.created),
     ));
-    say(&session, Initialize::NAME, &record.initialize, true).await;
+    say(&session, &origin, Initialize::NAME, &record.initialize, true).await;
     if session.revision() != Some(record.revision) {
         tracing::warn!("a session is not gone on with: it was of another revision");
         return Ok(None);
     }
     if record.initialized {
-        say(&session, "notifications/initialized", &json!({}), false).await;
+        say(&session, &origin, "notifications/initialized", &json!({}), false).await;
     }
     if let Some(level) = record.log_level {
-        say(&session, SetLevel::NAME, &json!({"level": level}), true).await;
+        say(&session, &origin, SetLevel::NAME, &json!({"level": level}), true).await;
     }
     for uri in record.subscribed {
-        say(&session, Subscribe::NAME, &json!({"uri": uri}), true).await;
+        say(&session, &origin, Subscribe::NAME, &json!({"uri": uri}), true).await;
     }
     Ok(Some(session::begin(endpoint, session)))
 }
 
 /// Says again what the client has said, and waits until it is done. What is answered is known already.
-async fn say(session: &Arc<Session>, method: &str, params: &impl Serialize, is_request: bool) {
+async fn say(
+    session: &Arc<Session>,
+    origin: &Origin,
+    method: &str,
+    params: &impl Serialize,
+    is_request: bool,
+) {
     #[derive(Serialize)]
     struct Message<'a, P> {
         jsonrpc: &'a str,
@@ -105,7 +111,7 @@ async fn say(session: &Arc<Session>, method: &str, params: &impl Serialize, is_r
     let Ok(message) = serde_json::to_vec(&message) else {
         return;
     };
-    let branch = session.branch(session.origin());
+    let branch = session.branch(origin.clone());
     branch.take(Frame::Message(&message));
     let mut answer = Vec::new();
     while is_request && branch.outbox.reply(&mut answer).await != Reply::Last {

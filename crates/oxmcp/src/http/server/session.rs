@@ -133,14 +133,6 @@ impl Session {
         self.principal.as_deref()
     }
 
-    /// What a transport knows of who opened it.
-    pub(super) fn origin(&self) -> Origin {
-        Origin {
-            principal: self.principal.clone(),
-            ..Origin::default()
-        }
-    }
-
     /// Where it is kept, if it is.
     pub(super) fn kept(&self) -> Option<&Kept> {
         self.kept.get()

@@ -57,7 +57,8 @@ macro_rules! options {
             }
 
             /// Says which callers it is for. To the others it does not exist: it is not in their list, and they can
-            /// neither read it nor subscribe to it. The function is asked for each request, and must be quick.
+            /// neither read it nor hear of its updates; they may watch it, as they may what nobody has. The function is
+            /// asked for each request, and before an update is told, and must be quick.
             #[must_use]
             pub fn visible_to(
                 mut self,

@@ -21,7 +21,7 @@ impl Routes {
     }
 
     /// The first template that the URI is one of and that the caller sees.
-    pub(super) fn find(
+    pub(in crate::server) fn find(
         &self,
         uri: &str,
         cx: &RequestContext,

@@ -25,7 +25,8 @@ pub(crate) struct Hooks {
 impl Server {
     /// Lets clients watch resources: those who do are told by [`resource_updated`](Self::resource_updated).
     ///
-    /// Any URI can be watched, also one that cannot be read yet. Who is told of what is kept track of; that ends with the
+    /// Any URI can be watched, also one that cannot be read yet. Where resources or templates are
+    /// [for some callers only](crate::Resource::visible_to), the others are not told of updates of them. Who is told of what is kept track of; that ends with the
     /// session at the latest.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#subscriptions).
     #[must_use]
@@ -41,6 +42,9 @@ impl Server {
     /// answer; others are told what was agreed to. Each time that it succeeds is followed by one call of `unsubscribe`, when
     /// the client has had enough or the session has ended. A client that subscribes twice to the same resource by
     /// `resources/subscribe` counts once; each `subscriptions/listen` counts by itself.
+    ///
+    /// Where resources or templates are [for some callers only](crate::Resource::visible_to), `subscribe` is asked about what
+    /// the caller can read, and nothing else can be watched: so what is hidden looks like what does not exist.
     ///
     /// ```
     /// use oxmcp::{RequestContext, Resource, Server, ServerSession};

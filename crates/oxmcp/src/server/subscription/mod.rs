@@ -4,12 +4,14 @@
 
 mod hooks;
 mod quota;
+mod seen;
 mod session;
 mod topics;
 mod watches;
 
 pub(crate) use hooks::Subscribing;
 pub(super) use quota::Quota;
+pub(super) use seen::retain_seen;
 pub(super) use session::{Subscribed, subscribe, unsubscribe};
 pub(crate) use topics::Topics;
 pub(super) use watches::{Watches, release};

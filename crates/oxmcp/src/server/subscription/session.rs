@@ -11,7 +11,8 @@ use super::{
     Topics,
     hooks::{Hooks, Subscribing},
     quota::Taken,
-    watches::{Ended, is_hidden, release},
+    seen::is_put_to_the_author,
+    watches::{Ended, release},
 };
 use crate::{
     Error, Result,
@@ -20,7 +21,7 @@ use crate::{
         methods::{Call, Served},
         session::ServerSession,
     },
-    session::{Body, RequestContext, Work},
+    session::{Body, Connection, ContextParts, Origin, Peer, RequestContext, Work},
 };
 
 /// What a session that `initialize` opened watches.
@@ -34,6 +35,8 @@ pub(crate) struct Subscribed {
 #[derive(Debug, Default)]
 struct State {
     watched: HashMap<Arc<str>, Watch>,
+    /// Who asked last. Whether they see something can be asked again later.
+    asker: Option<Origin>,
     is_closed: bool,
 }
 
@@ -64,10 +67,23 @@ impl Subscribed {
         watched.cloned().collect()
     }
 
+    /// A context in which can be asked whether the client sees something.
+    pub(crate) fn context(
+        &self,
+        connection: &Arc<Connection>,
+        peer: &Arc<Peer>,
+    ) -> Option<RequestContext> {
+        let asker = self.lock().asker.clone()?;
+        let branch = connection.branch(asker, connection.limits.max_unsent_bytes);
+        let context = ContextParts::new(&branch, None, Arc::clone(peer));
+        Some(RequestContext::new(Arc::new(context)))
+    }
+
     /// The session has ended. Returns what ends with it.
     pub(crate) fn close(&self) -> Vec<Ended> {
         let mut state = self.lock();
         state.is_closed = true;
+        state.asker = None;
         let ended = state.watched.drain();
         ended
             .filter_map(|(uri, watch)| Some((watch.hooks?, uri)))
@@ -82,12 +98,14 @@ impl Subscribed {
     fn begin(
         &self,
         uri: &Arc<str>,
+        asker: &Origin,
         room: impl FnOnce() -> Result<Taken>,
     ) -> Result<Option<Begun<'_>>> {
         let mut state = self.lock();
         if state.is_closed {
             return Err(Error::closed("the session has ended"));
         }
+        state.asker = Some(asker.clone());
         if state.watched.contains_key(uri) {
             return Ok(None);
         }
@@ -138,7 +156,7 @@ pub(in crate::server) fn subscribe(call: Call<'_>) -> Result<Served> {
         return Err(Error::method_not_found(name));
     };
     let params: SubscribeParams = call.read(name)?;
-    if is_hidden(call.features, &params.uri, &call.cx) {
+    if hooks.is_some() && !is_put_to_the_author(call.features, &params.uri, &call.cx) {
         return Err(Error::resource_not_found(&params.uri));
     }
     let session = session(&call.cx)?;
@@ -157,7 +175,9 @@ async fn begin(
     let limits = &session.connection().limits;
     let begun = peer
         .subscribed()
-        .begin(&uri, || peer.quota().take([uri.len()], limits))?;
+        .begin(&uri, cx.parts().connection.origin(), || {
+            peer.quota().take([uri.len()], limits)
+        })?;
     match (begun, hooks) {
         (Some(begun), Some(hooks)) => {
             off_the_connection().await;

@@ -7,13 +7,14 @@ use tokio::runtime::Handle;
 use super::{
     hooks::{Hooks, Subscribing},
     quota::Taken,
+    seen::is_put_to_the_author,
     session::off_the_connection,
 };
 use crate::{
     Result,
     json::Logged,
     protocol::SubscriptionFilter,
-    server::{features::Features, session::ServerSession},
+    server::session::ServerSession,
     session::{RequestContext, panics},
 };
 
@@ -29,7 +30,7 @@ pub(crate) struct Watches {
 }
 
 impl Watches {
-    /// Leaves out of the filter what its sender may not watch, then asks the server's author to agree to the rest.
+    /// Leaves out of the filter what the server's author does not agree to, or cannot be asked about.
     ///
     /// # Errors
     /// Where it is too much.
@@ -41,21 +42,21 @@ impl Watches {
     ) -> Result<Self> {
         let limits = &session.connection().limits;
         let room = session.peer().quota().take_all(filter, cx, limits)?;
-        let mut wanted = std::mem::take(&mut filter.resource_subscriptions);
-        // Each is held against the templates, so this comes when it is known that they are not too many.
-        {
-            let features = session.server().features();
-            wanted.retain(|uri| !is_hidden(&features, uri, cx));
-        }
         let mut watches = Self {
             _room: room,
             session,
             agreed: Vec::new(),
         };
         let Some(hooks) = subscribing.and_then(|subscribing| subscribing.hooks) else {
-            filter.resource_subscriptions = wanted;
             return Ok(watches);
         };
+        let mut wanted = std::mem::take(&mut filter.resource_subscriptions);
+        // Each is held against the templates, so this comes when it is known that they are not too many.
+        {
+            let server = watches.session.server();
+            let features = server.features();
+            wanted.retain(|uri| is_put_to_the_author(&features, uri, cx));
+        }
         if !wanted.is_empty() {
             off_the_connection().await;
         }
@@ -97,13 +98,4 @@ pub(crate) fn release(session: &ServerSession, ended: Vec<Ended>) {
             }
         }
     });
-}
-
-/// Whether there is such a resource, and it is not for this caller.
-pub(crate) fn is_hidden(features: &Features, uri: &str, cx: &RequestContext) -> bool {
-    let resources = &features.resources;
-    if resources.contains(uri) {
-        return resources.get(uri, cx).is_none();
-    }
-    features.templates.is_restricted() && features.routes.hides(uri, cx)
 }

@@ -1,16 +1,21 @@
 //! What is hidden from a caller must not show by how a request for it is refused.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use oxmcp::{
-    RequestContext, Server, Tool,
+    RequestContext, Resource, Server, Tool,
     http::{Principal, StreamableHttp},
     middleware::{self, Next, Request},
 };
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::{
-    http::server::peer::{json, modern_builder, send},
-    support::{calculator, modern},
+    http::server::peer::{
+        Events, LEGACY, Session, builder, header, initialize, json, modern_builder, send,
+    },
+    support::{calculator, modern, notification, request},
 };
 
 /// A server with a tool for Ann alone, whose argument headers repeat.
@@ -18,13 +23,50 @@ fn server() -> Server {
     let region = json!({"type": "string", "x-mcp-header": "Region"});
     let schema = json!({"type": "object", "properties": {"region": region}});
     let tool = Tool::dynamic("move", "Move it", schema, |_, _| async { Ok("moved") });
-    calculator().tool(tool.visible_to(is_ann))
+    let secret = Resource::text("app://secret", "secret", "");
+    calculator()
+        .tool(tool.visible_to(is_ann))
+        .resource(secret.visible_to(is_ann))
+        .subscriptions()
 }
 
 fn is_ann(cx: &RequestContext) -> bool {
     let request = cx.http_request();
     let caller = request.and_then(|request| request.extensions.get::<Principal>());
     caller.is_some_and(|caller| caller.as_str() == "ann")
+}
+
+/// Opens a session that watches the URI. Returns the answer to that, and the session's stream.
+async fn watch(endpoint: &StreamableHttp, who: &str, uri: &str) -> (Value, Events) {
+    let who = Principal::new(who);
+    let open = initialize(LEGACY, json!({})).to_string();
+    let opened = send(endpoint, builder("POST").extension(who.clone()), open).await;
+    let session = Session {
+        endpoint: endpoint.clone(),
+        id: header(opened.headers(), "mcp-session-id").to_owned(),
+    };
+    let of = |method| session.builder(method).extension(who.clone());
+    let ready = notification("notifications/initialized").to_string();
+    send(endpoint, of("POST"), ready).await;
+    let stream = send(endpoint, of("GET"), "").await;
+    let subscribe = request(1, "resources/subscribe", json!({"uri": uri})).to_string();
+    let answer = json(send(endpoint, of("POST"), subscribe).await).await;
+    (answer, Events::of(stream))
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_who_does_not_see_a_resource_can_watch_it_in_vain() {
+    let server = server();
+    let endpoint = StreamableHttp::from(server.clone());
+    let (unknown, _) = watch(&endpoint, "bob", "app://unknown").await;
+    for (who, told) in [("ann", true), ("bob", false)] {
+        let (answer, mut events) = watch(&endpoint, who, "app://secret").await;
+        assert_eq!(answer, unknown);
+        assert!(events.next().await.unwrap().data.is_null());
+        server.resource_updated("app://secret");
+        let next = timeout(Duration::from_millis(20), events.next()).await;
+        assert_eq!(next.is_ok(), told, "{who}: {next:?}");
+    }
 }
 
 /// Calls a tool in a region, of which a header says something.

@@ -29,6 +29,17 @@ fn server() -> Server {
 /// What its hooks were called with.
 type Calls = Arc<Mutex<Vec<String>>>;
 
+/// A server with a resource and a template that nobody sees.
+fn restricted(server: Server) -> Server {
+    let hidden = |_cx: &RequestContext| false;
+    let template =
+        |uri_template| ResourceTemplate::dynamic(uri_template, "x", |_cx, _variables| async { "" });
+    server
+        .resource(Resource::text("file:///secret", "s", "").visible_to(hidden))
+        .resource_template(template("secret://{x}").visible_to(hidden))
+        .resource_template(template("secret://open{x}"))
+}
+
 /// Lets everything that is due happen.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(11)).await;
@@ -83,6 +94,9 @@ async fn updates(peer: &mut ScriptedPeer, revision: Revision) -> Vec<String> {
         let message = peer.receive().await.unwrap();
         if message["id"] == 4711 {
             return updates;
+        }
+        if message["method"] == "notifications/resources/list_changed" {
+            continue;
         }
         assert_eq!(message["method"], UPDATED, "{message}");
         updates.push(message["params"]["uri"].as_str().unwrap().to_owned());

@@ -189,33 +189,75 @@ async fn p1_without_subscriptions_nothing_can_be_watched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_caller_does_not_see_it_cannot_watch() {
-    let hidden = |_cx: &RequestContext| false;
-    let template =
-        |uri_template| ResourceTemplate::dynamic(uri_template, "x", |_cx, _variables| async { "" });
-    let server = server()
-        .resource(Resource::text("file:///secret", "s", "").visible_to(hidden))
-        .resource_template(template("secret://{x}").visible_to(hidden))
-        .resource_template(template("secret://open{x}"));
+async fn what_a_caller_does_not_see_is_watched_like_what_is_not_there_and_nobody_tells_of_it() {
+    let server = restricted(server());
     for revision in Revision::ALL {
+        let mut peer = open(&server, revision).await;
+        let unheard = watch(&mut peer, revision, 1, "unheard://of").await;
+        for uri in ["file:///secret", "secret://x", "secret://open1"] {
+            let mut peer = open(&server, revision).await;
+            let answer = watch(&mut peer, revision, 1, uri).await;
+            let unheard = unheard.to_string().replace("unheard://of", uri);
+            assert_eq!(answer.to_string(), unheard);
+            server.resource_updated(uri);
+            settle().await;
+            let told = if uri == "secret://open1" {
+                vec![uri]
+            } else {
+                vec![]
+            };
+            assert_eq!(updates(&mut peer, revision).await, told);
+        }
+        server.resource_updated("unheard://of");
+        settle().await;
+        assert_eq!(updates(&mut peer, revision).await, ["unheard://of"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_author_is_not_asked_about_what_the_caller_does_not_see() {
+    let asked = Calls::default();
+    let asks = Arc::clone(&asked);
+    let server = restricted(server()).on_subscribe(
+        move |_cx, uri| {
+            asks.lock().unwrap().push(uri);
+            async { Ok(()) }
+        },
+        |_session, _uri| async {},
+    );
+    for revision in Revision::ALL {
+        let mut peer = open(&server, revision).await;
+        let unheard = watch(&mut peer, revision, 1, "unheard://of").await;
         for uri in ["file:///secret", "secret://x"] {
             let mut peer = open(&server, revision).await;
             let answer = watch(&mut peer, revision, 1, uri).await;
-            if revision.is_modern() {
-                assert_eq!(answer["params"]["notifications"], json!({}));
-            } else {
-                assert_eq!(answer["error"]["code"], -32002, "{answer}");
-            }
-            server.resource_updated(uri);
-            settle().await;
-            assert_eq!(updates(&mut peer, revision).await, [""; 0]);
+            let unheard = unheard.to_string().replace("unheard://of", uri);
+            assert_eq!(answer.to_string(), unheard);
         }
-        for uri in ["secret://open1", "unheard://of"] {
-            let mut peer = open(&server, revision).await;
-            watch(&mut peer, revision, 1, uri).await;
-            server.resource_updated(uri);
-            settle().await;
-            assert_eq!(updates(&mut peer, revision).await, [uri]);
+        assert!(asked.lock().unwrap().is_empty(), "{revision}");
+        for (id, uri) in [(2, "file:///a"), (3, "secret://open1")] {
+            watch(&mut peer, revision, id, uri).await;
+            assert_eq!(asked.lock().unwrap().pop().unwrap(), uri, "{revision}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_hidden_later_is_not_told_from_then_on() {
+    let server = server();
+    let mut peers = Vec::new();
+    for revision in Revision::ALL {
+        let mut peer = open(&server, revision).await;
+        watch(&mut peer, revision, 1, "file:///a").await;
+        peers.push((revision, peer));
+    }
+    for (visible, told) in [(false, vec![]), (true, vec!["file:///a"])] {
+        let resource = Resource::text("file:///a", "a", "").visible_to(move |_cx| visible);
+        server.add_resources([resource]).unwrap();
+        server.resource_updated("file:///a");
+        settle().await;
+        for (revision, peer) in &mut peers {
+            assert_eq!(updates(peer, *revision).await, told, "{revision}");
         }
     }
 }
@@ -233,7 +275,10 @@ async fn what_is_too_much_is_refused_before_each_of_it_is_looked_at() {
         *looks.lock().unwrap() += 1;
         false
     });
-    let server = server().resource_template(template).limits(limits);
+    let server = server()
+        .resource_template(template)
+        .on_subscribe(|_cx, _uri| async { Ok(()) }, |_session, _uri| async {})
+        .limits(limits);
     for (uris, refused) in [(4, false), (5, true)] {
         let uris: Vec<_> = (0..uris).map(|it| format!("secret://{it}")).collect();
         let filter = json!({"notifications": {"resourceSubscriptions": uris}});
