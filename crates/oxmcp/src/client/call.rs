@@ -20,7 +20,7 @@ use crate::{
         ready::{Begun, Given, Params, Ready, check_type},
     },
     protocol::{Meta, Method, Payload, ProgressParams, ResultType, method},
-    session::CallOptions,
+    session::{CallOptions, GoingOn},
 };
 
 /// A call that is about to be made. Await it for the result, or first say how it is to be made.
@@ -142,7 +142,7 @@ impl<M: Method> Call<M> {
         Ok(match ready.begin::<M>().await? {
             Given::Complete(result) => Begun::Complete(result.json),
             Given::Extended(result) => Begun::Extended(result),
-            Given::Asks(result) => Begun::Asks(Box::new(ready), result),
+            Given::Asks(asks) => Begun::Asks(Box::new(ready), asks),
         })
     }
 
@@ -156,6 +156,8 @@ impl<M: Method> Call<M> {
         match result.result_type() {
             ResultType::Complete => read::<M>(&ready.session, result).map(CallOutcome::Complete),
             ResultType::InputRequired => {
+                // What the session waits for if it is being closed goes no further here.
+                drop(GoingOn::new(ready.session.connection()));
                 decode(M::NAME, &result.json).map(CallOutcome::InputRequired)
             }
             ResultType::Other => {

@@ -9,7 +9,7 @@ use crate::{
     client::{
         ClientSession,
         cache::CacheMode,
-        rounds::{Again, unknown_type},
+        rounds::{Again, Asks, unknown_type},
     },
     json::Text,
     protocol::{
@@ -57,7 +57,7 @@ pub(super) enum Given {
     /// It is of a type that an extension has added.
     Extended(Box<str>),
     /// The server asks for something first.
-    Asks(Box<str>),
+    Asks(Asks),
 }
 
 /// A call that was made once, and its result.
@@ -67,7 +67,7 @@ pub(super) enum Begun<P> {
     /// It is of a type that an extension has added.
     Extended(Box<str>),
     /// The server asks for something first: the call can go on.
-    Asks(Box<Ready<P>>, Box<str>),
+    Asks(Box<Ready<P>>, Asks),
 }
 
 impl<P: Payload> Ready<P> {
@@ -88,7 +88,7 @@ impl<P: Payload> Ready<P> {
         match self.judge::<M>(result)? {
             Given::Complete(result) => Ok(result),
             Given::Extended(result) => Ok(result.into()),
-            Given::Asks(result) => Ok(self.go_on::<M>(result).await?.into()),
+            Given::Asks(asks) => Ok(self.go_on::<M>(asks).await?.into()),
         }
     }
 
@@ -99,7 +99,9 @@ impl<P: Payload> Ready<P> {
         }
         Ok(match result.result_type() {
             ResultType::Complete => Given::Complete(result),
-            ResultType::InputRequired => Given::Asks(result.json),
+            ResultType::InputRequired => {
+                Given::Asks(Asks::new(self.session.connection(), result.json))
+            }
             ResultType::Other => {
                 check_type::<M>(&self.session, &result.json)?;
                 Given::Extended(result.json)
@@ -107,11 +109,8 @@ impl<P: Payload> Ready<P> {
         })
     }
 
-    /// Answers what the server asks in `result`, until it asks no more.
-    pub(super) async fn go_on<M: Method<Params = P>>(
-        &mut self,
-        result: Box<str>,
-    ) -> Result<Box<str>> {
+    /// Answers what the server asks, until it asks no more.
+    pub(super) async fn go_on<M: Method<Params = P>>(&mut self, asks: Asks) -> Result<Box<str>> {
         let session = &self.session;
         if !method::is_in(method::MULTI_ROUND_TRIP, M::NAME, session.revision()) {
             return Err(Error::decode(format!(
@@ -121,7 +120,7 @@ impl<P: Payload> Ready<P> {
         }
         let again = Again::after(M::NAME, mem::take(&mut self.options));
         let params = self.params.to_json()?;
-        let complete = again.until_complete(session, &params, result).await?;
+        let complete = again.until_complete(session, &params, asks).await?;
         check_type::<M>(session, &complete)?;
         Ok(complete)
     }

@@ -26,13 +26,26 @@ use crate::{
         ResultType, peek_result_type, with_answers,
     },
     session::{
-        Body, BoxFuture, CallOptions, OnProgress, RequestContext, after, attend,
-        middleware::Request, shared_progress,
+        Body, BoxFuture, CallOptions, Connection, GoingOn, OnProgress, RequestContext, after,
+        attend, middleware::Request, shared_progress,
     },
 };
 
 /// How long to wait before a request is made again that nothing was asked for, at first and at last.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
+
+/// A result in which the server asks for something.
+pub(super) struct Asks {
+    result: Box<str>,
+    _going_on: GoingOn,
+}
+
+impl Asks {
+    pub(super) fn new(connection: &Arc<Connection>, result: Box<str>) -> Self {
+        let _going_on = GoingOn::new(connection);
+        Self { result, _going_on }
+    }
+}
 
 /// What is needed to make a request again.
 pub(super) struct Again {
@@ -67,11 +80,13 @@ impl Again {
             on_progress: self.on_progress.clone().map(shared_progress),
             cancel: self.cancel.clone(),
             meta: self.meta.clone(),
+            goes_on: true,
             ..CallOptions::default()
         }
     }
 
-    /// Answers what the server asks in `result` and makes the request again, until the server asks no more.
+    /// Answers what the server asks and makes the request again, until the server asks no more. A session that is being
+    /// closed waits for that, as it does for any call.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the request on the wire, and the handlers that are running.
@@ -79,9 +94,13 @@ impl Again {
         self,
         session: &ClientSession,
         params: &[u8],
-        mut result: Box<str>,
+        asks: Asks,
     ) -> Result<Box<str>> {
         let method = self.method;
+        let Asks {
+            mut result,
+            _going_on,
+        } = asks;
         let limit = session.connection().limits.max_rounds;
         let params = str::from_utf8(params).map_err(|_| Error::misuse("the params are no text"))?;
         let mut pause = PAUSES.0;
@@ -119,7 +138,7 @@ impl Again {
         )))
     }
 
-    /// Runs what is done between two requests: it ends with the call, and with the session.
+    /// Runs what is done between two requests: it ends with the call, and when the server can be asked nothing more.
     async fn bounded<T>(
         &self,
         session: &ClientSession,
@@ -132,13 +151,7 @@ impl Again {
                 None => pending().await,
             }
         };
-        let connection = session.connection();
-        let ended = async {
-            select! {
-                () = connection.closing() => {}
-                _ = connection.ended() => {}
-            }
-        };
+        let ended = session.connection().calls().over();
         select! {
             biased;
             () = cancelled => Err(Error::cancelled(format!("the call of {method} was cancelled"))),

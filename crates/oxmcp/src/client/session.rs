@@ -149,8 +149,8 @@ impl ClientSession {
         self.connection().notify(name, params).await
     }
 
-    /// Closes the session: calls in flight may finish within [`Limits::drain`](crate::Limits::drain), then they fail;
-    /// and notifications that have arrived are handled, within the same time. Returns when the transport is closed, and a server that was started has exited. It may be called again, and by
+    /// Closes the session: calls in flight may finish within [`Limits::drain`](crate::Limits::drain), with what the server
+    /// asks until then, and fail after it; and notifications that have arrived are handled, within the same time. Returns when the transport is closed, and a server that was started has exited. It may be called again, and by
     /// several at once.
     ///
     /// # Errors

@@ -137,7 +137,7 @@ impl Connection {
         encode: &Encode<'_>,
         options: &mut CallOptions,
     ) -> Answer {
-        if self.is_closing() && self.role().side() == Side::Client {
+        if self.is_closing() && self.role().side() == Side::Client && !options.goes_on {
             return Err(Error::closed("the session was closed"));
         }
         // A call that nobody wants must not even be begun.
@@ -349,7 +349,7 @@ impl Drop for Pending<'_> {
                 .connection
                 .notify_raw(|out| write_notification(out, "notifications/cancelled", &params));
         }
-        if waiting && self.connection.is_closing() {
+        if self.connection.is_closing() {
             // It may have been the last that the driver was waiting for.
             self.connection.outbox.call_attention();
         }

@@ -31,6 +31,8 @@ pub(crate) struct CallOptions {
     pub(crate) on_progress: Option<OnProgress>,
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) meta: Meta,
+    /// Whether it was begun before: then a session that is being closed still lets it be made.
+    pub(crate) goes_on: bool,
 }
 
 impl Default for CallOptions {
@@ -50,6 +52,7 @@ impl CallOptions {
             on_progress: None,
             cancel: None,
             meta: Meta::default(),
+            goes_on: false,
         }
     }
 
@@ -71,6 +74,7 @@ impl CallOptions {
             on_progress: shared.map(shared_progress),
             cancel: self.cancel.clone(),
             meta: self.meta.clone(),
+            goes_on: self.goes_on,
         }
     }
 }

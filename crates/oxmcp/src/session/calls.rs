@@ -13,8 +13,10 @@ use tokio::{sync::Notify, time::Instant};
 use crate::{
     Error, Result,
     jsonrpc::RequestId,
-    protocol::ProgressParams,
-    session::{call_result::CallResult, progress_queue::ProgressSender, waiting},
+    protocol::{ProgressParams, ResultType},
+    session::{
+        call_result::CallResult, cancel::CancelSignal, progress_queue::ProgressSender, waiting,
+    },
 };
 
 /// What a call gets.
@@ -40,6 +42,8 @@ pub(crate) struct Calls {
     state: Mutex<State>,
     /// The first alarm is earlier than it was.
     earlier: Notify,
+    /// Set when there will be no more answers.
+    over: CancelSignal,
 }
 
 #[derive(Debug, Default)]
@@ -48,6 +52,8 @@ struct State {
     waiting: HashMap<i64, Waiter, BuildHasherDefault<IdHasher>>,
     /// How many of them are not answered.
     unanswered: usize,
+    /// How many are not being made just now, but will be again.
+    going_on: usize,
     /// When the clock looks at the alarms next. `None` where there is no clock.
     next_look: Option<Instant>,
     /// Why there will be no more answers.
@@ -238,12 +244,32 @@ impl Calls {
         }
         state.unanswered = 0;
         drop(state);
+        self.over.set();
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Whether all calls are answered.
+    /// Waits until there will be no more answers. Cancel safe.
+    pub(crate) async fn over(&self) {
+        self.over.wait().await;
+    }
+
+    /// A call will be made again; see [`GoingOn`](crate::session::GoingOn).
+    pub(super) fn goes_on(&self) {
+        self.lock().going_on += 1;
+    }
+
+    pub(super) fn goes_on_no_more(&self) {
+        self.lock().going_on -= 1;
+    }
+
+    /// Whether all calls are answered, and none goes on: not even one whose answer nobody has looked at yet.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().unanswered == 0
+        let state = self.lock();
+        let goes_on = |waiter: &Waiter| match &waiter.answer {
+            Some(Ok(result)) => result.result_type() == ResultType::InputRequired,
+            _ => false,
+        };
+        state.unanswered == 0 && state.going_on == 0 && !state.waiting.values().any(goes_on)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -16,6 +16,7 @@ mod context;
 mod deadline;
 mod driver;
 pub(crate) mod failure;
+mod going_on;
 pub(crate) mod handler;
 mod inflight;
 mod keep_alive;
@@ -54,6 +55,7 @@ pub(crate) use driver::drive;
 pub use failure::IntoError;
 #[cfg(feature = "http-client")]
 pub(crate) use failure::with_causes;
+pub(crate) use going_on::GoingOn;
 pub use handler::{Handler, HandlerContext, HandlerFuture};
 pub(crate) use inflight::IdleWait;
 pub(crate) use keep_alive::keep_alive;

@@ -19,6 +19,7 @@ use crate::{
         Call,
         decode::read_text,
         ready::{Begun, Params, Ready},
+        rounds::Asks,
     },
     json::Logged,
     protocol::{Method, Payload, method::Cacheable},
@@ -204,7 +205,7 @@ enum Fetched<M: Method> {
     /// The result, and its text where it stays fresh for a while.
     Done(M::Result, Option<Arc<str>>),
     /// The server asks for something first.
-    Asks(Box<Ready<M::Params>>, Box<str>),
+    Asks(Box<Ready<M::Params>>, Asks),
 }
 
 impl<M: Method> Fetched<M> {

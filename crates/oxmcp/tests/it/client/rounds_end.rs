@@ -2,13 +2,16 @@
 
 use std::{future::IntoFuture, time::Duration};
 
+use futures_util::FutureExt;
 use oxmcp::{
-    Accept, CancellationToken, Client, Error, RequestContext,
+    Accept, CancellationToken, Client, Error, Limits, RequestContext,
+    middleware::{self, Next},
     protocol::{CreateMessageParams, CreateMessageResult, ElicitFormParams},
 };
 use serde_json::json;
 use tokio::{
     sync::mpsc,
+    task::yield_now,
     time::{Instant, sleep, timeout},
 };
 
@@ -152,4 +155,100 @@ async fn the_clock_stands_still_while_the_user_is_asked_and_the_whole_time_does_
     );
     let cancelled = expect(&mut peer, "notifications/cancelled").await;
     assert_eq!(cancelled["params"]["requestId"], again["id"]);
+}
+
+/// A client whose user takes a second.
+fn user() -> Client {
+    client().on_elicit(|_: ElicitFormParams| async {
+        sleep(Duration::from_secs(1)).await;
+        Accept(json!({"name": "Ann"}))
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn k4_a_session_that_is_being_closed_lets_a_call_finish_its_rounds() {
+    for middleware in [false, true] {
+        let client = if middleware {
+            let pass = |request, next: Next| async move { next.run(request).await };
+            user().outgoing_layer(middleware::from_fn(pass))
+        } else {
+            user()
+        };
+        // Closed before the server asks, once it has asked, while the user is asked, and after that.
+        for closed in 0..4 {
+            let (mut peer, session, _) = session_of(client.clone(), MODERN).await;
+            let call = calling(&session);
+            let start = Instant::now();
+            let close = || {
+                let session = session.clone();
+                tokio::spawn(async move { session.close().await })
+            };
+            let mut closing = Vec::new();
+            let request = expect(&mut peer, "tools/call").await;
+            if closed == 0 {
+                closing.push(close());
+                yield_now().await;
+            }
+            answer(&mut peer, &request, asks(json!({"a": form()}))).await;
+            if closed == 1 {
+                closing.push(close());
+            }
+            if closed == 2 {
+                sleep(Duration::from_millis(500)).await;
+                closing.push(close());
+            }
+            let again = expect(&mut peer, "tools/call").await;
+            if closed == 3 {
+                closing.push(close());
+                yield_now().await;
+            }
+            let once_more = asks(json!({"a": form()}));
+            answer(&mut peer, &again, once_more).await;
+            let again = expect(&mut peer, "tools/call").await;
+            answer(&mut peer, &again, done()).await;
+            call.await.unwrap().unwrap();
+            for closing in closing {
+                closing.await.unwrap().unwrap();
+            }
+            assert_eq!(start.elapsed(), Duration::from_secs(2), "{closed}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_being_closed_waits_no_longer_for_rounds_than_for_a_call() {
+    let (client, mut heard) = slow_user();
+    let (mut peer, session, _) = session_of(client, MODERN).await;
+    let call = calling(&session);
+    let request = expect(&mut peer, "tools/call").await;
+    answer(&mut peer, &request, asks(json!({"a": form()}))).await;
+    assert_eq!(next(&mut heard).await, Some("asked"));
+    let start = Instant::now();
+    session.close().await.unwrap();
+    assert_eq!(start.elapsed(), Limits::default().drain);
+    assert!(call.await.unwrap().unwrap_err().is_closed());
+    assert_eq!(next(&mut heard).await, Some("cancelled"));
+
+    // What goes on by hand is over with its answer, whether anybody looks at that or not.
+    for looks in [true, false] {
+        let (mut peer, session, _) = session_of(user(), MODERN).await;
+        let mut call = Box::pin(session.call_tool("t", ()).manual());
+        assert!((&mut call).now_or_never().is_none());
+        let request = expect(&mut peer, "tools/call").await;
+        let start = Instant::now();
+        let closing = tokio::spawn({
+            let session = session.clone();
+            async move { session.close().await }
+        });
+        yield_now().await;
+        answer(&mut peer, &request, asks(json!({"a": form()}))).await;
+        if looks {
+            call.await.unwrap();
+        } else {
+            yield_now().await;
+            drop(call);
+        }
+        closing.await.unwrap().unwrap();
+        assert_eq!(start.elapsed(), Duration::ZERO, "{looks}");
+    }
 }

@@ -1,7 +1,8 @@
 //! Our client and our endpoint, over TCP.
 
+use futures_util::FutureExt;
 use oxmcp::{
-    Accept, Client, RequestContext, Revision, Server, Tool,
+    Accept, Client, RequestContext, Revision, Server, Tool, ToolError,
     http::{Endpoint, Serving, StreamableHttp},
     protocol::{ElicitFormParams, SubscriptionFilter},
 };
@@ -79,7 +80,7 @@ async fn a_tool_asks_the_user_in_every_revision_that_can() {
 
     let greet = Tool::new("greet", "Greet", |cx: RequestContext| async move {
         let Name { name } = cx.ask("name", "Who are you?").await?;
-        Ok::<_, oxmcp::ToolError>(format!("Hello, {name}!"))
+        Ok::<_, ToolError>(format!("Hello, {name}!"))
     });
     let (_serving, url) = serve(&calculator().tool(greet)).await;
     for revision in [
@@ -138,4 +139,32 @@ async fn d7_the_transport_of_2024_11_05_is_there_under_the_same_url() {
     let sum = session.call_tool("add", json!({"a": 1, "b": 2})).await;
     assert!(!sum.unwrap().is_error);
     session.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_is_being_closed_lets_a_call_be_made_again() {
+    #[derive(Debug, serde::Deserialize, serde::Serialize, oxmcp::JsonSchema)]
+    struct Name {
+        name: String,
+    }
+
+    let greet = Tool::new("greet", "Greet", |cx: RequestContext| async move {
+        let Name { name } = cx.ask("name", "Who are you?").await?;
+        Ok::<_, ToolError>(format!("Hello {name}"))
+    });
+    let (_serving, url) = serve(&calculator().tool(greet)).await;
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let client = Client::new("both", "1").revisions([revision]).on_elicit(
+            |_: ElicitFormParams, cx: RequestContext| async move {
+                let session = cx.client_session().unwrap();
+                let _ = session.close().now_or_never();
+                Accept(json!({"name": "Ann"}))
+            },
+        );
+        let session = client.connect(Endpoint::new(&url)).await.unwrap();
+        let greeted = session.call_tool("greet", json!({})).await.unwrap();
+        let greeted = serde_json::to_value(&greeted).unwrap();
+        assert_eq!(greeted["content"][0]["text"], "Hello Ann", "{revision}");
+        session.close().await.unwrap();
+    }
 }
