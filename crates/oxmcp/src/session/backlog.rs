@@ -1,17 +1,19 @@
 //! What arrived while too much was unsent, and waits until there is room for its answer.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 
 use crate::{
-    json::Text,
+    json::{Cursor, Text},
     jsonrpc::{Envelope, Params, RequestId},
     transport::Frame,
 };
 
-/// What an entry takes beside its bytes, roughly.
-const OVERHEAD: usize = 96;
+/// What an entry takes beside its bytes and its requests, roughly.
+const OVERHEAD: usize = 128;
+/// What a request takes beside its bytes, so that it is found by its id.
+const INDEXED: usize = 96;
 
 /// Messages that will be answered, in the order in which they came.
 ///
@@ -20,33 +22,56 @@ const OVERHEAD: usize = 96;
 /// notifications pass the requests that have to wait.
 #[derive(Debug)]
 pub(crate) struct Backlog {
-    kept: VecDeque<Kept>,
+    /// By their numbers, which count up.
+    kept: BTreeMap<u64, Kept>,
+    /// Where the requests are that wait.
+    places: HashMap<RequestId, u64>,
+    last: u64,
     bytes: usize,
     limit: usize,
+    /// How many messages a batch may hold.
+    max_batch: usize,
     /// Whether an `initialize` was let through.
     opened: bool,
 }
 
 #[derive(Debug)]
 struct Kept {
-    /// The id of a request.
-    id: Option<RequestId>,
-    /// `None` for a message that was too long.
-    message: Option<Vec<u8>>,
+    message: Message,
+    /// The ids of the requests in it.
+    ids: Vec<RequestId>,
+}
+
+#[derive(Debug)]
+enum Message {
+    TooLong,
+    Single(Vec<u8>),
+    Batch {
+        bytes: Vec<u8>,
+        /// The requests in it that are not to be begun any more.
+        cancelled: Vec<RequestId>,
+    },
 }
 
 impl Kept {
     fn size(&self) -> usize {
-        OVERHEAD + self.message.as_ref().map_or(0, Vec::len)
+        let bytes = match &self.message {
+            Message::TooLong => 0,
+            Message::Single(bytes) | Message::Batch { bytes, .. } => bytes.len(),
+        };
+        OVERHEAD + INDEXED * self.ids.len() + bytes
     }
 }
 
 impl Backlog {
-    pub(crate) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize, max_batch: usize) -> Self {
         Self {
-            kept: VecDeque::new(),
+            kept: BTreeMap::new(),
+            places: HashMap::new(),
+            last: 0,
             bytes: 0,
             limit,
+            max_batch,
             opened: false,
         }
     }
@@ -66,11 +91,17 @@ impl Backlog {
         let bytes = match frame {
             Frame::Message(bytes) => *bytes,
             Frame::TooLong { .. } => {
-                self.push(None, None);
+                self.push(Message::TooLong, Vec::new());
                 return true;
             }
             Frame::Failed { .. } => return false,
         };
+        if bytes.trim_ascii_start().first() == Some(&b'[') {
+            let ids = requests(bytes, self.max_batch);
+            let (bytes, cancelled) = (bytes.to_vec(), Vec::new());
+            self.push(Message::Batch { bytes, cancelled }, ids);
+            return true;
+        }
         let mut params = Text::UNREAD;
         let id = match Envelope::parse(bytes, &mut params) {
             Ok(Envelope::Response(_)) => return false,
@@ -88,30 +119,46 @@ impl Backlog {
             Ok(Envelope::Request(request)) => Some(request.id),
             Ok(Envelope::Notification(_)) | Err(_) => None,
         };
-        self.push(id, Some(bytes.to_vec()));
+        self.push(Message::Single(bytes.to_vec()), Vec::from_iter(id));
         true
     }
 
-    /// Runs `take` on the oldest.
-    pub(crate) fn pop(&mut self, take: impl FnOnce(Frame<'_>)) {
-        let Some(kept) = self.kept.pop_front() else {
+    /// Runs `take` on the oldest, and the ids of those of its requests that are not to be begun.
+    pub(crate) fn pop(&mut self, take: impl FnOnce(Frame<'_>, &[RequestId])) {
+        let Some((place, kept)) = self.kept.pop_first() else {
             return;
         };
         self.bytes -= kept.size();
-        take(
-            kept.message
-                .as_deref()
-                .map_or(Frame::TooLong { beginning: b"" }, Frame::Message),
-        );
+        for id in &kept.ids {
+            self.leave(id, place);
+        }
+        match &kept.message {
+            Message::TooLong => take(Frame::TooLong { beginning: b"" }, &[]),
+            Message::Single(bytes) => take(Frame::Message(bytes), &[]),
+            Message::Batch { bytes, cancelled } => take(Frame::Message(bytes), cancelled),
+        }
         if self.kept.is_empty() {
-            self.kept = VecDeque::new();
+            // What was much once need not stay.
+            self.places = HashMap::new();
         }
     }
 
-    fn push(&mut self, id: Option<RequestId>, message: Option<Vec<u8>>) {
-        let kept = Kept { id, message };
+    fn push(&mut self, message: Message, ids: Vec<RequestId>) {
+        self.last += 1;
+        let kept = Kept { message, ids };
         self.bytes += kept.size();
-        self.kept.push_back(kept);
+        for id in &kept.ids {
+            // Of two with one id, which is an error, the older is meant.
+            self.places.entry(id.clone()).or_insert(self.last);
+        }
+        self.kept.insert(self.last, kept);
+    }
+
+    /// A request stands there no longer.
+    fn leave(&mut self, id: &RequestId, place: u64) {
+        if self.places.get(id) == Some(&place) {
+            self.places.remove(id);
+        }
     }
 
     /// Forgets a request that is cancelled before it was begun. `false` where it is not here.
@@ -125,10 +172,126 @@ impl Backlog {
         let Some(Cancelled { request_id }) = cancelled else {
             return false;
         };
-        let mut waiting = self.kept.iter();
-        let found = waiting.position(|kept| kept.id.as_ref() == Some(&request_id));
-        let removed = found.and_then(|index| self.kept.remove(index));
-        self.bytes -= removed.as_ref().map_or(0, Kept::size);
-        removed.is_some()
+        let Some(place) = self.places.remove(&request_id) else {
+            return false;
+        };
+        if let Some(kept) = self.kept.get_mut(&place)
+            && let Message::Batch { cancelled, .. } = &mut kept.message
+        {
+            // The others in it are begun when its turn comes.
+            cancelled.push(request_id);
+        } else if let Some(kept) = self.kept.remove(&place) {
+            self.bytes -= kept.size();
+        }
+        true
+    }
+}
+
+/// The ids of the requests in a batch, if it has no more than `limit` messages: it is refused as a whole otherwise.
+fn requests(batch: &[u8], limit: usize) -> Vec<RequestId> {
+    let mut ids = Vec::new();
+    let mut messages = 0;
+    let text = str::from_utf8(batch).unwrap_or_default();
+    let read = Cursor::new(text).items(|cursor| {
+        let element = cursor.value()?;
+        messages += 1;
+        let mut params = Text::UNREAD;
+        if messages <= limit
+            && let Ok(Envelope::Request(request)) = Envelope::parse_str(element.get(), &mut params)
+        {
+            ids.push(request.id);
+        }
+        Ok(())
+    });
+    if read.is_err() || messages > limit {
+        return Vec::new();
+    }
+    ids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backlog() -> Backlog {
+        Backlog::new(1 << 20, 4)
+    }
+
+    fn keep(backlog: &mut Backlog, message: &str) -> bool {
+        backlog.keep(&Frame::Message(message.as_bytes()), false)
+    }
+
+    fn request(id: &str) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#)
+    }
+
+    fn cancel(backlog: &mut Backlog, id: &str) -> bool {
+        let params = format!(r#"{{"requestId":{id}}}"#);
+        let method = "notifications/cancelled";
+        let message = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
+        keep(backlog, &message)
+    }
+
+    /// All that is left, each with what was cancelled of it.
+    fn rest(mut backlog: Backlog) -> Vec<(String, Vec<RequestId>)> {
+        let mut rest = Vec::new();
+        while !backlog.is_empty() {
+            backlog.pop(|frame, cancelled| {
+                let Frame::Message(bytes) = frame else {
+                    panic!("{frame:?}")
+                };
+                rest.push((
+                    String::from_utf8(bytes.to_vec()).unwrap(),
+                    cancelled.to_vec(),
+                ));
+            });
+        }
+        assert_eq!((backlog.bytes, backlog.places.len()), (0, 0));
+        rest
+    }
+
+    #[test]
+    fn what_is_cancelled_is_not_given_out_and_takes_no_room() {
+        let mut backlog = backlog();
+        for id in ["1", "\"a\"", "2"] {
+            assert!(keep(&mut backlog, &request(id)));
+        }
+        assert!(cancel(&mut backlog, "\"a\""));
+        assert!(!cancel(&mut backlog, "\"a\""), "it is not there any more");
+        assert!(!cancel(&mut backlog, "3"), "it never was");
+        backlog.pop(|_, _| ());
+        assert!(!cancel(&mut backlog, "1"), "it has been begun");
+        assert_eq!(rest(backlog), [(request("2"), Vec::new())]);
+    }
+
+    #[test]
+    fn a_batch_is_given_out_with_what_was_cancelled_of_it() {
+        let mut backlog = backlog();
+        let notification = r#"{"jsonrpc":"2.0","method":"n"}"#;
+        let batch = format!(" [{},{notification},5,{}]", request("1"), request("2"));
+        assert!(keep(&mut backlog, &batch));
+        assert!(cancel(&mut backlog, "2"));
+        assert!(!cancel(&mut backlog, "2"));
+        assert_eq!(rest(backlog), [(batch, vec![RequestId::from(2)])]);
+    }
+
+    #[test]
+    fn what_is_refused_as_a_whole_has_no_requests() {
+        let five = vec![request("1"); 5].join(",");
+        for batch in [format!("[{five}]"), format!("[{}", request("1"))] {
+            let mut backlog = backlog();
+            assert!(keep(&mut backlog, &batch));
+            assert!(!cancel(&mut backlog, "1"), "{batch}");
+        }
+    }
+
+    #[test]
+    fn of_two_with_one_id_the_older_is_cancelled() {
+        let mut backlog = backlog();
+        for _ in 0..2 {
+            keep(&mut backlog, &request("1"));
+        }
+        assert!(cancel(&mut backlog, "1"));
+        assert_eq!(rest(backlog).len(), 1);
     }
 }

@@ -10,6 +10,7 @@ use tokio::{
 
 use crate::{
     Error, Result,
+    jsonrpc::RequestId,
     session::{
         Connection, Side, after,
         backlog::Backlog,
@@ -155,12 +156,13 @@ async fn converse(
 
 impl<'a> Pump<'a> {
     fn new(connection: &'a Arc<Connection>) -> Self {
+        let limits = &connection.limits;
         Self {
             connection,
             phase: Phase::Open,
             reading: true,
             // What a peer has sent before it heard that this side is full: as much as may be unsent on its side, twice.
-            backlog: Backlog::new(connection.limits.max_unsent_bytes.saturating_mul(2)),
+            backlog: Backlog::new(limits.max_unsent_bytes.saturating_mul(2), limits.max_batch),
             in_a_row: 0,
             since_write: 0,
         }
@@ -218,7 +220,13 @@ impl<'a> Pump<'a> {
         }
         self.in_a_row += 1;
         let connection = self.connection;
-        self.backlog.pop(|frame| connection.take(frame));
+        let take = |frame: Frame<'_>, cancelled: &[RequestId]| match frame {
+            Frame::Message(bytes) if !cancelled.is_empty() => {
+                connection.take_batch(bytes, cancelled);
+            }
+            frame => connection.take(frame),
+        };
+        self.backlog.pop(take);
         if self.backlog.is_empty() && self.phase != Phase::Open {
             connection.in_flight().drain();
         }

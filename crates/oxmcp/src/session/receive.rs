@@ -24,7 +24,7 @@ impl Connection {
         match frame {
             Frame::TooLong { beginning } => self.take_too_long(beginning),
             Frame::Message(bytes) => match bytes.trim_ascii_start().first() {
-                Some(b'[') => self.take_batch(bytes),
+                Some(b'[') => self.take_batch(bytes, &[]),
                 Some(_) => self.take_message(bytes),
                 None => {}
             },
@@ -56,7 +56,8 @@ impl Connection {
         }
     }
 
-    fn take_batch(self: &Arc<Self>, bytes: &[u8]) {
+    /// Takes a batch, but for the requests in it that were cancelled before its turn came.
+    pub(super) fn take_batch(self: &Arc<Self>, bytes: &[u8], cancelled: &[RequestId]) {
         if !self.role().has_batches() {
             return self.refuse_batch(
                 bytes,
@@ -83,15 +84,19 @@ impl Connection {
                 ),
             );
         }
-        self.take_messages(&messages);
+        self.take_messages(&messages, cancelled);
     }
 
-    fn take_messages(self: &Arc<Self>, messages: &[&RawValue]) {
+    fn take_messages(self: &Arc<Self>, messages: &[&RawValue], cancelled: &[RequestId]) {
         let mut params = vec![RequestParams::UNREAD; messages.len()];
         let parsed: Vec<_> = messages
             .iter()
             .zip(&mut params)
             .map(|(raw, params)| (Envelope::parse_str(raw.get(), params), raw.get()))
+            .filter(|(message, _)| match message {
+                Ok(Envelope::Request(request)) => !cancelled.contains(&request.id),
+                _ => true,
+            })
             .collect();
         let side = self.role().side();
         let answers = parsed.iter().filter(|(it, _)| is_answered(it, side));
