@@ -75,6 +75,10 @@ pub struct Limits {
     /// How many connections an address that is served over HTTP takes at once; more wait until one has ended. Default: 4096,
     /// each some 16 KiB while nothing is asked, and a client that listens has one or two.
     pub max_http_connections: usize,
+    /// How long a client may take nothing at all of what is written to a connection of such an address before that is closed,
+    /// to half as long again. Whoever reads slowly, or has nothing to read, may take as long as they like. Default: 2 minutes,
+    /// in which a phone finds its network again; clients resume their streams over another connection.
+    pub http_stall: Duration,
     /// How long running handlers may go on after the peer has closed its side or the session was closed.
     /// Default: 10 s, which is what clients commonly wait before they kill a server.
     pub drain: Duration,
@@ -107,6 +111,7 @@ impl Default for Limits {
             max_mirrored_bytes: 1 << 20,
             max_batch: 128,
             max_http_connections: 4096,
+            http_stall: Duration::from_secs(120),
             drain: Duration::from_secs(10),
             cancel_grace: Duration::from_secs(1),
             max_rounds: 10,

@@ -96,7 +96,7 @@ pub(super) async fn supervise<L, S, B>(
     S::Future: Send + 'static,
     B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
 {
-    let protocols = Protocols::new();
+    let protocols = Protocols::new(&limits);
     let mut connections = Connections::new(limits.max_http_connections);
     let mut start = move |io: L::Io, connections: &mut Connections| {
         let (finish, finishing) = oneshot::channel();

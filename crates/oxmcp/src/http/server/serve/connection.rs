@@ -28,12 +28,11 @@ use tower_service::Service;
 
 use super::{
     heads::Heads,
+    overdue::{HEAD, Writes, overdue},
     preface::{Version, begin},
 };
+use crate::Limits;
 
-/// How long the head of a request may take at least, and how long a connection over HTTP/1 may wait for the next one. Clients
-/// give up their idle connections after 90 s at most: so it is them who do, and no request is lost on its way.
-const HEAD: Duration = Duration::from_secs(100);
 /// How much is read ahead at most, which is also the longest head of a request: several times what proxies let through.
 const READ_AHEAD: usize = 64 << 10;
 /// How often clients over HTTP/2 are asked for a sign of life, and how long they have to give it. Over HTTP/1 what is
@@ -48,10 +47,12 @@ pub(super) struct Protocols(Arc<Builders>);
 struct Builders {
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
+    /// How long a client may take nothing of what is written to it.
+    stall: Duration,
 }
 
 impl Protocols {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(limits: &Limits) -> Self {
         let mut http1 = http1::Builder::new();
         http1
             .header_read_timeout(HEAD)
@@ -63,7 +64,11 @@ impl Protocols {
             .timer(TokioTimer::new())
             .keep_alive_interval(PING)
             .keep_alive_timeout(PONG);
-        Self(Arc::new(Builders { http1, http2 }))
+        Self(Arc::new(Builders {
+            http1,
+            http2,
+            stall: limits.http_stall,
+        }))
     }
 }
 
@@ -80,10 +85,11 @@ pub(super) async fn attend<I, S, B>(
     S::Future: Send + 'static,
     B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
 {
+    let writes = Writes::default();
     // Until it is known which version a client speaks, nobody else looks at the clock.
     let begun = select! {
         biased;
-        begun = timeout(HEAD, begin(io)) => begun,
+        begun = timeout(HEAD, begin(io, writes.clone())) => begun,
         _ = &mut finish => return,
     };
     let Ok(Ok((version, io))) = begun else {
@@ -91,6 +97,7 @@ pub(super) async fn attend<I, S, B>(
     };
     let service = TowerToHyperService::new(service);
     let io = TokioIo::new(io);
+    let stall = protocols.0.stall;
     match version {
         Version::Http1 => {
             let heads = Heads::new();
@@ -98,22 +105,24 @@ pub(super) async fn attend<I, S, B>(
             http1.timer(heads.clone());
             let connection = pin!(http1.serve_connection(io, heads.heard_by(service)));
             let driven = drive(connection, http1::Connection::graceful_shutdown, finish);
-            select! {
-                biased;
-                () = driven => {}
-                () = heads.late(HEAD) => tracing::debug!("a connection was idle for too long"),
-            }
+            unless(overdue(Some(&heads), &writes, stall), driven).await;
         }
         // What it needs is larger, and nobody who speaks HTTP/1 should have to make room for it.
         Version::Http2 => {
             let mut connection = Box::pin(protocols.0.http2.serve_connection(io, service));
-            drive(
-                connection.as_mut(),
-                http2::Connection::graceful_shutdown,
-                finish,
-            )
-            .await;
+            let shut_down = http2::Connection::graceful_shutdown;
+            let driven = drive(connection.as_mut(), shut_down, finish);
+            unless(overdue(None, &writes, stall), driven).await;
         }
+    }
+}
+
+/// Goes on with a connection until it has had time enough.
+async fn unless(overdue: impl Future<Output = &'static str>, driven: impl Future<Output = ()>) {
+    select! {
+        biased;
+        () = driven => {}
+        why = overdue => tracing::debug!("it is closed: {why}"),
     }
 }
 

@@ -106,13 +106,13 @@ async fn what_is_served_ends_when_its_handle_is_dropped() {
     accepted.closed().await;
 }
 
-/// Frames of HTTP/2 by hand: the preface, settings, and a request for `/waits`, its headers written out.
-fn http2_request() -> Vec<u8> {
+/// Frames of HTTP/2 by hand: the preface, settings, and a request, its headers written out.
+fn http2_request(path: &str) -> Vec<u8> {
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     bytes.extend([0, 0, 0, 4, 0, 0, 0, 0, 0]);
     // GET, http, the path, and the host.
     let mut block = vec![0x82, 0x86];
-    for (name, value) in [(0x04, "/waits"), (0x01, "localhost")] {
+    for (name, value) in [(0x04, path), (0x01, "localhost")] {
         block.extend([name, u8::try_from(value.len()).unwrap()]);
         block.extend(value.as_bytes());
     }
@@ -126,7 +126,11 @@ fn http2_request() -> Vec<u8> {
 async fn http2_is_spoken_with_who_begins_with_it() {
     let it = tested(Limits::default());
     let mut client = it.connect().await;
-    client.near.write_all(&http2_request()).await.unwrap();
+    client
+        .near
+        .write_all(&http2_request("/waits"))
+        .await
+        .unwrap();
     it.until_running(1).await;
     it.paths.go_on.notify_one();
     client.read_until("waited").await;
@@ -136,13 +140,17 @@ async fn http2_is_spoken_with_who_begins_with_it() {
 async fn a_client_of_http2_that_goes_away_takes_its_requests_with_it() {
     let it = tested(Limits::default());
     let mut gone = it.connect().await;
-    gone.near.write_all(&http2_request()).await.unwrap();
+    gone.near.write_all(&http2_request("/waits")).await.unwrap();
     it.until_running(1).await;
     drop(gone);
     it.paths.dropped.notified().await;
     // One that is there, and does not answer any more, has gone too.
     let mut silent = it.connect().await;
-    silent.near.write_all(&http2_request()).await.unwrap();
+    silent
+        .near
+        .write_all(&http2_request("/waits"))
+        .await
+        .unwrap();
     it.until_running(1).await;
     let start = Instant::now();
     it.paths.dropped.notified().await;
@@ -153,9 +161,43 @@ async fn a_client_of_http2_that_goes_away_takes_its_requests_with_it() {
 async fn w13_close_is_bounded_for_http2_too() {
     let it = tested(Limits::default());
     let mut client = it.connect().await;
-    client.near.write_all(&http2_request()).await.unwrap();
+    client
+        .near
+        .write_all(&http2_request("/waits"))
+        .await
+        .unwrap();
     it.until_running(1).await;
     it.serving.close().await;
     it.paths.dropped.notified().await;
     assert_eq!(it.paths.running.load(Ordering::SeqCst), 0);
+}
+
+/// It opens windows as wide as they get. With the limit as it is by default, it would be missed for its answers first.
+#[tokio::test(start_paused = true)]
+async fn attack_7_a_client_of_http2_that_sends_and_never_reads_is_not_waited_for() {
+    let limits = Limits {
+        http_stall: Duration::from_secs(20),
+        ..Limits::default()
+    };
+    let it = tested(limits);
+    let mut client = it.connect().await;
+    let mut bytes = http2_request("/floods");
+    for stream in [0, 1] {
+        bytes.extend([0, 0, 4, 8, 0, 0, 0, 0, stream]);
+        bytes.extend(0x7000_0000_u32.to_be_bytes());
+    }
+    client.near.write_all(&bytes).await.unwrap();
+    it.until_running(1).await;
+    let start = Instant::now();
+    let ping = [&[0, 0, 8, 6, 0, 0, 0, 0, 0][..], &[1; 8]].concat();
+    loop {
+        tokio::select! {
+            biased;
+            () = it.paths.dropped.notified() => break,
+            () = sleep(Duration::from_secs(1)) => {}
+        }
+        let _ = client.near.write_all(&ping).await;
+    }
+    let waited = start.elapsed().as_secs();
+    assert!((20..=31).contains(&waited), "{waited} s");
 }

@@ -1,7 +1,7 @@
 //! How long the heads of requests take, over HTTP/1.
 //!
-//! Hyper sets a timer for each head, which takes part of the time of a call though nearly all are there at once. Here one
-//! timer for each connection looks now and then whether it still waits for the same head.
+//! Hyper sets a timer for each head, which takes part of the time of a call though nearly all are there at once. Here they are
+//! only counted, and what looks at the clock is [`overdue`](super::overdue).
 
 use std::{
     future::Future,
@@ -19,10 +19,6 @@ use hyper::{
     rt::{Sleep, Timer},
     service::Service,
 };
-use tokio::time::sleep;
-
-/// So many looks in a row must find that a connection waits for the same head.
-const LOOKS: u32 = 4;
 
 /// The heads of one connection: what hyper takes for a clock.
 #[derive(Clone, Debug)]
@@ -47,24 +43,12 @@ impl Heads {
         }))
     }
 
-    /// Waits until a head has taken longer than `limit`, by a quarter of it at most.
-    pub(super) async fn late(&self, limit: Duration) {
-        let (mut seen, mut looks) = (0, 0);
-        loop {
-            sleep(limit / LOOKS).await;
-            let awaited = self.0.awaited.load(Ordering::Relaxed);
-            if awaited == self.0.came.load(Ordering::Relaxed) {
-                // A request is being answered, which may take as long as it likes.
-                (seen, looks) = (0, 0);
-            } else if awaited == seen {
-                looks += 1;
-            } else {
-                (seen, looks) = (awaited, 0);
-            }
-            if looks == LOOKS {
-                return;
-            }
-        }
+    /// The number of the head that is waited for. `None` while a request is being answered, which may take as long as it
+    /// likes.
+    pub(super) fn waiting(&self) -> Option<u64> {
+        let Counts { awaited, came, .. } = &*self.0;
+        let awaited = awaited.load(Ordering::Relaxed);
+        (awaited != came.load(Ordering::Relaxed)).then_some(awaited)
     }
 
     /// The service that is called with each request, and so tells that its head has come.

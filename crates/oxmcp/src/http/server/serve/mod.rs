@@ -7,6 +7,7 @@ mod connection;
 #[cfg(test)]
 mod end_tests;
 mod heads;
+mod overdue;
 mod preface;
 #[cfg(test)]
 mod script;

@@ -12,6 +12,8 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
+use super::overdue::Writes;
+
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// How much is read at first: most requests are shorter, and hyper takes this much at once.
 const FIRST: usize = 4 << 10;
@@ -29,10 +31,14 @@ pub(super) struct Begun<I> {
     /// So much of it was handed out.
     taken: usize,
     io: I,
+    writes: Writes,
 }
 
-/// Reads until it is known which HTTP is spoken.
-pub(super) async fn begin<I: AsyncRead + Unpin>(mut io: I) -> io::Result<(Version, Begun<I>)> {
+/// Reads until it is known which HTTP is spoken. From then on `writes` knows whether anything is taken.
+pub(super) async fn begin<I: AsyncRead + Unpin>(
+    mut io: I,
+    writes: Writes,
+) -> io::Result<(Version, Begun<I>)> {
     let mut first = Vec::with_capacity(FIRST);
     let version = loop {
         let ended = io.read_buf(&mut first).await? == 0;
@@ -46,6 +52,7 @@ pub(super) async fn begin<I: AsyncRead + Unpin>(mut io: I) -> io::Result<(Versio
         first,
         taken: 0,
         io,
+        writes,
     };
     Ok((version, begun))
 }
@@ -88,7 +95,9 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Begun<I> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.io).poll_write(cx, bytes);
+        self.writes.note(&written);
+        written
     }
 
     fn poll_write_vectored(
@@ -96,7 +105,9 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Begun<I> {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(cx, slices)
+        let written = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
+        self.writes.note(&written);
+        written
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -133,7 +144,7 @@ mod tests {
         for size in [1, 3, 4096] {
             let (mut client, server) = duplex(64);
             client.write_all(b"POST / HTTP/1.1").await.unwrap();
-            let (version, mut begun) = begin(server).await.unwrap();
+            let (version, mut begun) = begin(server, Writes::default()).await.unwrap();
             assert_eq!(version, Version::Http1);
             client.write_all(b"\r\n\r\n").await.unwrap();
             drop(client);
@@ -153,6 +164,9 @@ mod tests {
     async fn who_says_nothing_and_goes_speaks_no_http2() {
         let (client, server) = duplex(64);
         drop(client);
-        assert_eq!(begin(server).await.unwrap().0, Version::Http1);
+        assert_eq!(
+            begin(server, Writes::default()).await.unwrap().0,
+            Version::Http1
+        );
     }
 }

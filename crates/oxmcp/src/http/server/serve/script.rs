@@ -125,6 +125,14 @@ impl Service<Request<Incoming>> for Paths {
                 }
                 "/panics" => panic!("as it should"),
                 "/echo" => ResponseBody::full(request.collect().await.unwrap().to_bytes()),
+                "/floods" => {
+                    let chunk = Bytes::from_static(&[b'x'; 64 << 10]);
+                    let _running = running;
+                    ResponseBody::stream(stream::repeat(chunk).map(move |chunk| {
+                        let _ = &_running;
+                        chunk
+                    }))
+                }
                 "/streams" => {
                     let first = stream::iter([Bytes::from_static(b"first ")]);
                     let rest = stream::once(async move {

@@ -205,6 +205,35 @@ async fn a_request_that_takes_long_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn attack_7_who_takes_nothing_of_what_is_written_is_not_waited_for() {
+    let it = tested(Limits::default());
+    let mut client = it.connect().await;
+    client.get("/floods").await;
+    // Whoever takes a little now and then is only slow.
+    let mut piece = vec![0; 1 << 20];
+    for _ in 0..5 {
+        sleep(Duration::from_secs(115)).await;
+        client.near.read_exact(&mut piece).await.unwrap();
+    }
+    let start = Instant::now();
+    it.paths.dropped.notified().await;
+    let waited = start.elapsed().as_secs();
+    assert!((120..=180).contains(&waited), "{waited} s");
+    client.rest().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_with_nothing_to_write_is_no_stall() {
+    let it = tested(Limits::default());
+    let mut client = it.connect().await;
+    client.get("/streams").await;
+    client.read_until("first ").await;
+    sleep(Duration::from_secs(100_000)).await;
+    it.paths.go_on.notify_one();
+    client.read_until("last").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn attack_7_a_head_that_never_ends_is_refused() {
     let it = tested(Limits::default());
     let mut client = it.connect().await;
