@@ -31,9 +31,13 @@ pub struct Limits {
     /// with 503; and as a limit of the [server](crate::Server::limits), how many subscriptions of modern clients over HTTP it
     /// keeps, where one more gets an error that says so. Default: 10 000, at some 15 KiB each with its connection.
     pub max_http_streams: usize,
-    /// How many sessions an HTTP endpoint keeps at once; one more is refused with 503. Default: 10 000, at some 15 KiB each
+    /// How many sessions an HTTP endpoint keeps at once; one more is refused with 503, unless an unused one can give way. Default: 10 000, at some 15 KiB each
     /// with its connection.
     pub max_http_sessions: usize,
+    /// How many of them are of one principal (`http::Principal`), where it is known; one more is refused with 429.
+    /// Default: 1000, so that nobody takes all by himself. Where there is no room, be it for a principal or at all, the oldest
+    /// session whose client has sent nothing since `initialize` gives way to a new one.
+    pub max_http_sessions_each: usize,
     /// How long a session over HTTP lasts in which nothing happens and no stream is open. Default: 30 minutes: people leave
     /// their desks.
     pub http_session_idle: Duration,
@@ -99,6 +103,7 @@ impl Default for Limits {
             max_subscriptions: 1024,
             max_http_streams: 10_000,
             max_http_sessions: 10_000,
+            max_http_sessions_each: 1000,
             http_session_idle: Duration::from_secs(30 * 60),
             max_http_body_bytes: 4 << 20,
             max_watched_uris: 10_000,

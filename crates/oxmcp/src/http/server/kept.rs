@@ -61,7 +61,7 @@ impl Kept {
         let peer = session.peer();
         let mut record = SessionRecord::new(self.initialize.clone(), session.revision()?);
         record.created = *self.created.get_or_init(|| record.created);
-        record.principal = session.principal().map(str::to_owned);
+        record.principal = session.principal().map(|it| it.as_ref().to_owned());
         record.initialized = peer.callers().ready().is_some();
         record.log_level = peer.log_gate().level();
         record.subscribed = peer.subscribed_uris();

@@ -31,11 +31,11 @@ pub(super) fn open(asked: Asked, initialize: &str, take: impl FnOnce(&Arc<Connec
         parts,
         ..
     } = asked;
-    let entered = match session::enter(&endpoint) {
-        Ok(entered) => entered,
+    let origin = origin(parts);
+    let place = match session::enter(&endpoint, &origin) {
+        Ok(place) => place,
         Err(refused) => return Answer::Now(*refused),
     };
-    let origin = origin(parts);
     let id = match session::new_id() {
         Ok(id) => id,
         Err(why) => {
@@ -43,7 +43,7 @@ pub(super) fn open(asked: Asked, initialize: &str, take: impl FnOnce(&Arc<Connec
             return Answer::Now(refused);
         }
     };
-    let session = Session::unbegun(server, id, &origin, entered);
+    let session = Session::unbegun(server, id, &origin, place);
     if let Some(store) = &endpoint.settings.sessions
         && let Ok(params) = serde_json::from_str(initialize)
     {
@@ -72,6 +72,7 @@ async fn opened(
         return answer::json(StatusCode::OK, last);
     }
     let session = session::begin(&endpoint, session);
+    endpoint.state.sessions.is_unused(&session);
     kept::begin_save(&session);
     kept::saved(&session).await;
     let mut response = answer::json(StatusCode::OK, last);

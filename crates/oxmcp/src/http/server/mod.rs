@@ -12,6 +12,7 @@ mod ladder;
 mod legacy;
 mod open;
 mod pipe;
+mod places;
 mod post;
 mod principal;
 mod pump;
@@ -22,6 +23,7 @@ mod session;
 mod sessions;
 mod sse_2024;
 mod streams;
+mod unused;
 
 pub use body::ResponseBody;
 pub use endpoint::StreamableHttp;

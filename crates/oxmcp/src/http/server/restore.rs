@@ -56,9 +56,9 @@ pub(super) async fn restore(
         }
     };
     let server = endpoint.choose(parts)?;
-    let entered = session::enter(endpoint)?;
     let origin = origin(detached(Arc::clone(parts)));
-    let session = Session::unbegun(server, id.into(), &origin, entered);
+    let place = session::enter(endpoint, &origin)?;
+    let session = Session::unbegun(server, id.into(), &origin, place);
     session
         .set_apart()
         .map_err(|why| refuse(StatusCode::INTERNAL_SERVER_ERROR, &why))?;
@@ -68,19 +68,47 @@ pub(super) async fn restore(
         initialize,
         Some(record.created),
     ));
-    say(&session, &origin, Initialize::NAME, &record.initialize, true).await;
+    say(
+        &session,
+        &origin,
+        Initialize::NAME,
+        &record.initialize,
+        true,
+    )
+    .await;
     if session.revision() != Some(record.revision) {
         tracing::warn!("a session is not gone on with: it was of another revision");
         return Ok(None);
     }
     if record.initialized {
-        say(&session, &origin, "notifications/initialized", &json!({}), false).await;
+        say(
+            &session,
+            &origin,
+            "notifications/initialized",
+            &json!({}),
+            false,
+        )
+        .await;
     }
     if let Some(level) = record.log_level {
-        say(&session, &origin, SetLevel::NAME, &json!({"level": level}), true).await;
+        say(
+            &session,
+            &origin,
+            SetLevel::NAME,
+            &json!({"level": level}),
+            true,
+        )
+        .await;
     }
     for uri in record.subscribed {
-        say(&session, &origin, Subscribe::NAME, &json!({"uri": uri}), true).await;
+        say(
+            &session,
+            &origin,
+            Subscribe::NAME,
+            &json!({"uri": uri}),
+            true,
+        )
+        .await;
     }
     Ok(Some(session::begin(endpoint, session)))
 }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use http::{Response, StatusCode};
+use http::Response;
 use tokio::{
     select,
     time::{Instant, sleep_until, timeout},
@@ -19,8 +19,9 @@ use crate::{
         ResponseBody, answer,
         endpoint::StreamableHttp,
         kept::{self, Kept},
-        open::Entered,
+        places::Place,
         streams::Streams,
+        unused::IsUnused,
     },
     server::{ServerPeer, ServerSession, random},
     session::{Connection, Origin, after},
@@ -40,7 +41,6 @@ pub(super) struct Session {
     peer: Arc<ServerPeer>,
     pub(super) streams: Streams,
     activity: Mutex<Activity>,
-    _entered: Entered,
 }
 
 struct Activity {
@@ -48,6 +48,10 @@ struct Activity {
     open: usize,
     /// When that was none, or else when the session was opened.
     last: Instant,
+    /// That nothing has come after `initialize`.
+    unused: Option<IsUnused>,
+    /// `None` once it was given to another.
+    place: Option<Place>,
 }
 
 /// A session that is being made. Dropped before it has begun, as where the client goes away, it ends: something of it may run
@@ -75,12 +79,7 @@ impl Drop for Unbegun {
 
 impl Session {
     /// A session that `initialize` may open, for whom the request comes from.
-    pub(super) fn unbegun(
-        server: Server,
-        id: Box<str>,
-        origin: &Origin,
-        entered: Entered,
-    ) -> Unbegun {
+    pub(super) fn unbegun(server: Server, id: Box<str>, origin: &Origin, place: Place) -> Unbegun {
         let limits = server.features().limits.clone();
         let limits = Limits {
             max_unsent_bytes: limits.max_unsent_bytes.min(MAX_WAITING),
@@ -100,8 +99,9 @@ impl Session {
             activity: Mutex::new(Activity {
                 open: 0,
                 last: Instant::now(),
+                unused: None,
+                place: Some(place),
             }),
-            _entered: entered,
         });
         Unbegun {
             session,
@@ -129,8 +129,8 @@ impl Session {
         &self.connection
     }
 
-    pub(super) fn principal(&self) -> Option<&str> {
-        self.principal.as_deref()
+    pub(super) fn principal(&self) -> Option<&Arc<str>> {
+        self.principal.as_ref()
     }
 
     /// Where it is kept, if it is.
@@ -167,8 +167,29 @@ impl Session {
 
     /// The session lasts at least until what this returns is dropped.
     pub(super) fn enter(self: &Arc<Self>) -> InUse {
-        self.lock().open += 1;
+        let mut activity = self.lock();
+        activity.open += 1;
+        let unused = activity.unused.take();
+        drop(activity);
+        drop(unused);
         InUse(Arc::clone(self))
+    }
+
+    /// It may give way to another until it is used for the first time.
+    pub(super) fn is_unused(&self, unused: IsUnused) {
+        self.lock().unused = Some(unused);
+    }
+
+    /// Ends the session in favour of another, which gets its place at once, unless it was used meanwhile.
+    pub(super) fn give_way(&self) {
+        let mut activity = self.lock();
+        let unused = activity.unused.take();
+        let place = unused.as_ref().and_then(|_| activity.place.take());
+        drop(activity);
+        if place.is_some() {
+            tracing::debug!(session = self.id(), "a session that nobody used gives way");
+            self.begin_close();
+        }
     }
 
     /// Ends it in the background.
@@ -250,17 +271,22 @@ pub(super) fn log(done: Result<()>) {
     }
 }
 
-/// Makes room for one more session.
+/// Makes room for one more session, for whom it is.
 ///
 /// # Errors
 /// How it is refused where there is none.
-pub(super) fn enter(endpoint: &StreamableHttp) -> Result<Entered, Box<Response<ResponseBody>>> {
-    let limit = endpoint.settings.limits.max_http_sessions;
-    endpoint.state.sessions.enter(limit).ok_or_else(|| {
-        let why = Error::internal(format!(
-            "there are {limit} sessions, which is the limit; try another time"
-        ));
-        Box::new(answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why))
+pub(super) fn enter(
+    endpoint: &StreamableHttp,
+    origin: &Origin,
+) -> Result<Place, Box<Response<ResponseBody>>> {
+    let limits = &endpoint.settings.limits;
+    let entered = endpoint
+        .state
+        .sessions
+        .enter(origin.principal.as_ref(), limits);
+    entered.map_err(|full| {
+        let (status, why) = full.why(limits);
+        Box::new(answer::refuse(status, None, &Error::internal(why)))
     })
 }
 

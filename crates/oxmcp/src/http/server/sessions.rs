@@ -7,9 +7,13 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::http::server::{
-    open::{Entered, Open},
-    session::Session,
+use crate::{
+    Limits,
+    http::server::{
+        places::{Full, Place, Places},
+        session::Session,
+        unused::Unused,
+    },
 };
 
 /// In so many parts the table is locked: requests of different sessions hardly ever wait for each other.
@@ -22,13 +26,40 @@ type Part = Mutex<HashMap<Box<str>, Arc<Session>>>;
 pub(super) struct Sessions {
     parts: [Part; PARTS],
     hasher: RandomState,
-    open: Arc<Open>,
+    places: Places,
+    unused: Arc<Unused>,
 }
 
 impl Sessions {
-    /// Makes room for one more. `None` where there are as many as that.
-    pub(super) fn enter(&self, limit: usize) -> Option<Entered> {
-        self.open.enter_below(limit)
+    /// Makes room for one more. Where there is none, the oldest that nobody has used gives way: of the same principal where
+    /// that has too many, or else of all.
+    ///
+    /// # Errors
+    /// Why there is no room, though nothing is unused.
+    pub(super) fn enter(
+        &self,
+        principal: Option<&Arc<str>>,
+        limits: &Limits,
+    ) -> Result<Place, Full> {
+        loop {
+            let full = match self.places.enter(principal, limits) {
+                Ok(place) => return Ok(place),
+                Err(full) => full,
+            };
+            let of = principal.filter(|_| full == Full::Own);
+            let Some(oldest) = self.unused.take_oldest(of) else {
+                return Err(full);
+            };
+            if let Some(session) = oldest.upgrade() {
+                session.give_way();
+            }
+        }
+    }
+
+    /// Until somebody uses the session, which was opened just now, it may give way to others.
+    pub(super) fn is_unused(&self, session: &Arc<Session>) {
+        let owner = session.principal().map(Arc::clone);
+        session.is_unused(self.unused.enter(owner, Arc::downgrade(session)));
     }
 
     /// Puts a session where it is found.
@@ -65,7 +96,7 @@ impl Sessions {
 
     /// Waits until there is none any more, and nothing that belongs to one. Cancel safe.
     pub(super) async fn all_gone(&self) {
-        self.open.none().await;
+        self.places.none().await;
     }
 
     fn part(&self, id: &str) -> MutexGuard<'_, HashMap<Box<str>, Arc<Session>>> {
@@ -78,7 +109,7 @@ impl Sessions {
 impl fmt::Debug for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sessions")
-            .field("open", &self.open)
+            .field("open", &self.places)
             .finish()
     }
 }

@@ -251,12 +251,13 @@ impl LegacySse {
         if self.sessions.is_closing() {
             return Err(responses::closing());
         }
-        let Some(place) = self.sessions.enter(self.settings.limits.max_http_sessions) else {
-            return Err(refuse(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "there are too many sessions; try another time",
-            ));
-        };
+        let limits = &self.settings.limits;
+        let principal = parts.extensions.get::<Principal>().cloned();
+        let place = self.sessions.enter(principal.as_ref(), limits);
+        let place = place.map_err(|full| {
+            let (status, why) = full.why(limits);
+            refuse(status, &why)
+        })?;
         let server = (self.settings.choose)(&parts).ok_or_else(|| {
             refuse(
                 StatusCode::BAD_REQUEST,
@@ -270,7 +271,6 @@ impl LegacySse {
         let id = new_id().map_err(|error| responses::failed(&error))?;
         let endpoint = query::endpoint(&self.settings.messages, &id);
         let (transport, inbox, response) = SseTransport::open(&endpoint);
-        let principal = parts.extensions.get::<Principal>().cloned();
         // Handlers know by which request the session was opened; theirs come by others, all to the one connection.
         let origin = Origin {
             is_alone: false,
@@ -320,7 +320,7 @@ impl From<Server> for LegacySse {
 impl fmt::Debug for LegacySse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LegacySse")
-            .field("sessions", self.sessions.entered())
+            .field("sessions", self.sessions.places())
             .field("closing", &self.sessions.is_closing())
             .finish_non_exhaustive()
     }

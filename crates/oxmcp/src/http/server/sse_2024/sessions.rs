@@ -8,10 +8,10 @@ use std::{
 
 use super::transport::SseInbox;
 use crate::{
-    ServerSession,
+    Limits, ServerSession,
     http::server::{
         Principal,
-        open::{Entered, Open},
+        places::{Full, Place, Places},
     },
 };
 
@@ -20,7 +20,7 @@ use crate::{
 pub(in crate::http::server) struct Sessions {
     table: RwLock<Table>,
     /// How many there are, those included that are just being opened.
-    entered: Arc<Open>,
+    places: Places,
 }
 
 #[derive(Default)]
@@ -35,18 +35,26 @@ pub(super) struct Connected {
     pub(super) session: ServerSession,
     /// Who opened it, and alone may post to it.
     pub(super) principal: Option<Principal>,
-    pub(super) _place: Entered,
+    pub(super) _place: Place,
 }
 
 impl Sessions {
-    /// Makes room for one more. `None` where there are as many as that.
-    pub(super) fn enter(&self, max: usize) -> Option<Entered> {
-        self.entered.enter_below(max)
+    /// Makes room for one more.
+    ///
+    /// # Errors
+    /// Why there is none. All have their stream open, so that none gives way.
+    pub(super) fn enter(
+        &self,
+        principal: Option<&Principal>,
+        limits: &Limits,
+    ) -> Result<Place, Full> {
+        let principal = principal.map(Principal::shared);
+        self.places.enter(principal.as_ref(), limits)
     }
 
     /// How many there are.
-    pub(super) fn entered(&self) -> &Open {
-        &self.entered
+    pub(super) fn places(&self) -> &Places {
+        &self.places
     }
 
     /// Keeps a session until it ends. Returns false where all are being closed.
@@ -103,7 +111,7 @@ impl Sessions {
 impl fmt::Debug for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sessions")
-            .field("open", &self.entered)
+            .field("open", &self.places)
             .finish_non_exhaustive()
     }
 }

@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -14,14 +15,18 @@ use futures_util::stream;
 use http::StatusCode;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use oxmcp::{Limits, RequestContext, Server, Tool, http::StreamableHttp};
+use oxmcp::{
+    Limits, RequestContext, Server, Tool,
+    http::{Principal, StreamableHttp},
+};
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::sleep};
 use tower::ServiceExt;
 
 use crate::{
     http::server::peer::{
-        Events, LEGACY, Session, builder, call_modern, initialize, json, modern_builder, send,
+        Events, LEGACY, Session, builder, call_modern, header, initialize, json, modern_builder,
+        send,
     },
     support::{calculator, modern, request},
 };
@@ -216,4 +221,88 @@ async fn attack_7_json_is_read_to_a_depth_that_the_stack_has_room_for() {
         let taken = answer.get("result").is_some_and(|it| it["isError"] != true);
         assert_eq!(taken, depth <= 100, "{depth}: {answer}");
     }
+}
+
+/// Opens a session and nothing else, where there is room. Returns its id, and the status.
+async fn open(endpoint: &StreamableHttp, who: Option<&str>) -> (String, StatusCode) {
+    let mut request = builder("POST");
+    if let Some(who) = who {
+        request = request.extension(Principal::new(who));
+    }
+    let open = initialize(LEGACY, json!({})).to_string();
+    let response = send(endpoint, request, open).await;
+    let id = header(response.headers(), "mcp-session-id").to_owned();
+    (id, response.status())
+}
+
+/// Uses a session. Returns whether it is still there.
+async fn ping(endpoint: &StreamableHttp, who: Option<&str>, id: &str) -> bool {
+    let mut sent = builder("POST").header("mcp-session-id", id);
+    if let Some(who) = who {
+        sent = sent.extension(Principal::new(who));
+    }
+    let ping = request(1, "ping", json!({})).to_string();
+    send(endpoint, sent, ping).await.status() == StatusCode::OK
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_7_who_opens_sessions_without_end_pushes_out_those_alone_that_nobody_uses() {
+    let endpoint = limited(Limits {
+        max_http_sessions: 3,
+        ..Limits::default()
+    });
+    let (used, _) = open(&endpoint, None).await;
+    assert!(ping(&endpoint, None, &used).await);
+    let mut ids = Vec::new();
+    for _ in 0..100 {
+        let (id, status) = open(&endpoint, None).await;
+        assert_eq!(status, StatusCode::OK);
+        ids.push(id);
+        sleep(Duration::from_millis(1)).await;
+    }
+    assert!(ping(&endpoint, None, &used).await);
+    let mut left = Vec::new();
+    for id in &ids {
+        if ping(&endpoint, None, id).await {
+            left.push(id);
+        }
+    }
+    // The youngest. Now they are used, and none gives way any more.
+    assert_eq!(left, ids.iter().skip(98).collect::<Vec<_>>());
+    let (_, status) = open(&endpoint, None).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    for id in [&used].into_iter().chain(left) {
+        assert!(ping(&endpoint, None, id).await);
+    }
+    endpoint.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_7_a_principal_has_its_share_of_the_sessions() {
+    let endpoint = limited(Limits {
+        max_http_sessions: 4,
+        max_http_sessions_each: 2,
+        ..Limits::default()
+    });
+    let (ann, bob) = (Some("ann"), Some("bob"));
+    let (of_bob, _) = open(&endpoint, bob).await;
+    let (first, _) = open(&endpoint, ann).await;
+    let (second, _) = open(&endpoint, ann).await;
+    // Her own oldest gives way, though another is older.
+    let (third, status) = open(&endpoint, ann).await;
+    assert_eq!(status, StatusCode::OK);
+    sleep(Duration::from_millis(1)).await;
+    assert!(!ping(&endpoint, ann, &first).await);
+    assert!(ping(&endpoint, ann, &second).await && ping(&endpoint, ann, &third).await);
+    for _ in 0..3 {
+        let (_, status) = open(&endpoint, ann).await;
+        assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+    }
+    assert!(ping(&endpoint, bob, &of_bob).await);
+    assert_eq!(open(&endpoint, bob).await.1, StatusCode::OK);
+    // One that she ends makes room again.
+    let delete = builder("DELETE").header("mcp-session-id", &third);
+    send(&endpoint, delete.extension(Principal::new("ann")), "").await;
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(open(&endpoint, ann).await.1, StatusCode::OK);
 }
