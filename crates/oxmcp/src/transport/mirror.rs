@@ -57,6 +57,8 @@ struct Book {
     max_bytes: usize,
     /// Counts what was learned.
     learned: u64,
+    /// Counts how often anything has become another than it was.
+    changes: u64,
 }
 
 struct ExtensionHeader {
@@ -165,11 +167,20 @@ impl Mirror {
             member,
             header: header.to_ascii_lowercase(),
         });
-        *self.lock() = Book {
-            extensions: extensions.collect(),
+        let extensions = extensions.collect();
+        let mut book = self.lock();
+        *book = Book {
+            extensions,
             max_bytes,
+            changes: book.changes + 1,
             ..Book::default()
         };
+    }
+
+    /// How often anything that it knows has changed. While that is the same number, so are the headers of the same request.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn changes(&self) -> u64 {
+        self.lock().changes
     }
 
     /// Learns what a tool wants repeated, in the place of what it wanted before.
@@ -242,6 +253,7 @@ impl Book {
         }
         let tool: Arc<str> = tool.into();
         self.learned += 1;
+        self.changes += 1;
         self.bytes += size;
         let entry = Entry {
             headers: headers.map(Arc::new),
@@ -256,6 +268,7 @@ impl Book {
         let entry = self.tools.remove(tool)?;
         self.order.remove(&entry.learned);
         self.bytes -= entry.size;
+        self.changes += 1;
         Some(entry)
     }
 }

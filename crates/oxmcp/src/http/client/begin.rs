@@ -32,7 +32,7 @@ impl Link {
                 return;
             }
         }
-        match message.id() {
+        match &message.id {
             Some(id) => self.begin_call(id.clone(), message),
             None => self.begin_telling(message).await,
         }
@@ -40,7 +40,7 @@ impl Link {
 
     fn begin_call(self: &Arc<Self>, id: RequestId, message: Outgoing) {
         let link = Arc::clone(self);
-        let message_revision = message.modern;
+        let message_revision = message.modern();
         let modern = message_revision.is_some();
         let name = id.clone();
         let call = async move {

@@ -191,11 +191,7 @@ impl Transport for Endpoint {
                 Arc::clone(self.client.insert(Arc::new(client)))
             }
         };
-        let wire = Wire {
-            client,
-            target: Target::new(url)?,
-            headers: self.headers.clone(),
-        };
+        let wire = Wire::new(client, Target::new(url)?, self.headers.clone());
         let (engine, inlet) = Engine::new();
         let max_message = self.max_message.unwrap_or(limits.max_message_bytes);
         let mut link = Link::new(wire, inlet, self.reconnect.clone(), max_message);

@@ -14,8 +14,9 @@ use tokio::{select, time::timeout};
 use super::{
     answer,
     engine::{Engine, Event},
+    known::Known,
     link::{Link, UNTAKEN},
-    outgoing::{KnownMeta, Outgoing},
+    outgoing::Outgoing,
 };
 use crate::{
     Result,
@@ -45,7 +46,7 @@ pub struct EndpointReader {
 pub struct EndpointWriter {
     link: Arc<Link>,
     engine: Shared,
-    known: KnownMeta,
+    known: Known,
 }
 
 pub(super) fn halves(engine: Engine, link: Arc<Link>) -> (EndpointReader, EndpointWriter) {
@@ -57,7 +58,7 @@ pub(super) fn halves(engine: Engine, link: Arc<Link>) -> (EndpointReader, Endpoi
     let writer = EndpointWriter {
         link,
         engine,
-        known: KnownMeta::default(),
+        known: Known::default(),
     };
     (reader, writer)
 }
@@ -96,7 +97,9 @@ impl ReadHalf for EndpointReader {
 impl WriteHalf for EndpointWriter {
     async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
         for message in messages {
-            let message = match Outgoing::read(message, &self.link.mirror, &mut self.known) {
+            let link = &self.link;
+            let read = Outgoing::read(message, &link.wire.posted, &link.mirror, &mut self.known);
+            let message = match read {
                 Ok(message) => message,
                 Err((Some(id), error)) => {
                     self.link.refuse(id, error);

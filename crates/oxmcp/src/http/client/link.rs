@@ -18,10 +18,7 @@ use super::{
     wire::{Target, Wire},
 };
 use crate::{
-    Error, Revision,
-    http::names::{PROTOCOL_VERSION, SESSION_ID},
-    jsonrpc::RequestId,
-    transport::Mirror,
+    Error, Revision, http::names::PROTOCOL_VERSION, jsonrpc::RequestId, transport::Mirror,
 };
 
 /// How many notifications and answers may be on their way: beyond it what is to be sent waits, so that a server that asks
@@ -93,32 +90,29 @@ impl Link {
         self.state().session.clone()
     }
 
-    /// Adds the headers of a message.
-    pub(super) fn add_headers(
-        &self,
-        headers: &mut HeaderMap,
-        message: &Outgoing,
-        session: &Session,
-    ) {
-        let is_legacy = session.revision.is_some() || message.is("initialize");
-        let revision = message.modern.or_else(|| {
+    /// The headers of a message.
+    pub(super) fn headers(&self, message: &Outgoing, session: &Session) -> HeaderMap {
+        if message.modern().is_some() {
+            return message.about.headers.clone();
+        }
+        if session.revision.is_some() {
+            return session.posted.as_ref().clone();
+        }
+        let mut headers = self.wire.posted.clone();
+        let revision = {
             let state = self.state();
             // The transport of 2024-11-05 has no such header.
-            let is_legacy = is_legacy || state.messages_2024.is_some();
+            let is_legacy = message.is("initialize") || state.messages_2024.is_some();
             state.modern.filter(|_| !is_legacy)
-        });
+        };
         match revision {
             Some(revision) => {
-                headers.insert(
-                    PROTOCOL_VERSION,
-                    HeaderValue::from_static(revision.as_str()),
-                );
+                let revision = HeaderValue::from_static(revision.as_str());
+                headers.insert(PROTOCOL_VERSION, revision);
             }
-            None => session.add_headers(headers),
+            None => session.add_headers(&mut headers),
         }
-        for (name, value) in &message.headers {
-            headers.insert(name, value.clone());
-        }
+        headers
     }
 
     /// Tells that a request is not sent.
@@ -133,16 +127,5 @@ impl Link {
     /// Ends the connection.
     pub(super) async fn end(&self, error: Error) {
         self.inlet.tell(Event::End(error)).await;
-    }
-}
-
-impl Session {
-    /// Adds the headers of all that belongs to it.
-    pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
-        for (name, value) in [(SESSION_ID, &self.id), (PROTOCOL_VERSION, &self.revision)] {
-            if let Some(value) = value {
-                headers.insert(name, value.clone());
-            }
-        }
     }
 }

@@ -14,6 +14,7 @@ mod fingerprint;
 mod gate;
 mod halves;
 mod http_client;
+mod known;
 mod link;
 mod mirror;
 mod outgoing;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response};
+use http::{HeaderValue, Response};
 use tokio::time::sleep;
 
 use super::{
     answer::{self, Form, read_body, refusal},
     http_client::HttpBody,
     link::Link,
-    outgoing::{Kind, Outgoing},
+    outgoing::Outgoing,
     reconnect::Attempts,
     session::{Session, agreed_revision},
     stream::{Ended, Stream},
@@ -38,7 +38,7 @@ impl Link {
     /// Sends a message, until its answer is there, by way of another session where the server has lost the one that was
     /// open.
     pub(super) async fn exchange(self: &Arc<Self>, message: &Outgoing) -> Result<()> {
-        if message.modern.is_some() || message.is("initialize") {
+        if message.modern().is_some() || message.is("initialize") {
             let missed = self.attempt(message, &Session::default()).await;
             return match missed {
                 Err(Missed::Failed(error)) if message.is("initialize") => {
@@ -58,7 +58,7 @@ impl Link {
             Err(Missed::Lost { begun, .. }) => begun,
         };
         Box::pin(self.renew(session.generation)).await?;
-        if message.kind == Kind::Response || message.is("notifications/cancelled") {
+        if message.method().is_none() || message.is("notifications/cancelled") {
             // What it is about has gone with the session.
             return Ok(());
         }
@@ -81,7 +81,7 @@ impl Link {
         let response = self.send(message, session).await?;
         if !response.status().is_success() {
             let refusal = refusal(response).await;
-            let is_lost = session.id.is_some() && refusal.is_session_lost(message.id());
+            let is_lost = session.id.is_some() && refusal.is_session_lost(message.id.as_ref());
             let error = refusal.error;
             return Err(if is_lost {
                 let begun = false;
@@ -90,22 +90,21 @@ impl Link {
                 error.into()
             });
         }
-        if self.state().messages_2024.is_some() && message.modern.is_none() {
+        if self.state().messages_2024.is_some() && message.modern().is_none() {
             answer::discard(response.into_body()).await;
             return Ok(());
         }
-        match &message.kind {
-            Kind::Request { .. } => {
-                let then = if message.is("initialize") {
-                    Then::Open(response.headers().get(SESSION_ID).cloned())
-                } else {
-                    Then::Tell
-                };
-                let taker = Taker::new(message, then);
-                self.take_answer(message, taker, session, response).await?;
-            }
-            _ => answer::discard(response.into_body()).await,
+        if message.id.is_none() {
+            answer::discard(response.into_body()).await;
+            return Ok(());
         }
+        let then = if message.is("initialize") {
+            Then::Open(response.headers().get(SESSION_ID).cloned())
+        } else {
+            Then::Tell
+        };
+        let taker = Taker::new(message, then);
+        self.take_answer(message, taker, session, response).await?;
         Ok(())
     }
 
@@ -118,10 +117,10 @@ impl Link {
         let mut attempts = Attempts::new(&self.reconnect);
         loop {
             let target = self.state().messages_2024.clone();
-            let target = target.filter(|_| message.modern.is_none());
+            let target = target.filter(|_| message.modern().is_none());
             let target = target.as_ref().unwrap_or(&self.wire.target);
-            let add_headers = |headers: &mut HeaderMap| self.add_headers(headers, message, session);
-            let sent = self.wire.post(target, add_headers, message.body.clone());
+            let headers = || self.headers(message, session);
+            let sent = self.wire.post(target, headers, message.body.clone());
             let sent = sent.await;
             let error = match sent {
                 Ok(response) => {
@@ -165,7 +164,7 @@ impl Link {
                 match stream.read(self, response.into_body()).await {
                     Ended::Answered => {}
                     Ended::Overlong(error) => return Err(error.into()),
-                    Ended::Cut { .. } if message.modern.is_none() && stream.is_resumable() => {
+                    Ended::Cut { .. } if message.modern().is_none() && stream.is_resumable() => {
                         let session = opened.as_ref().unwrap_or(session);
                         Box::pin(self.resume(&mut stream, session)).await?;
                     }
@@ -205,14 +204,8 @@ impl Link {
             return;
         };
         let mut state = self.state();
-        state.session = Session {
-            generation: state.session.generation + 1,
-            id: id.map(|mut id| {
-                id.set_sensitive(true);
-                id
-            }),
-            revision: Some(revision),
-        };
+        let generation = state.session.generation + 1;
+        state.session = Session::new(generation, id, Some(revision), &self.wire.posted);
     }
 }
 

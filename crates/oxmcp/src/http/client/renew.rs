@@ -70,11 +70,12 @@ impl Link {
         let initialize = initialize.ok_or_else(|| Error::unsupported("there was none"))?;
         let opened = self.ask(&initialize, &Session::default()).await?;
         let revision = agreed_revision(&opened.answer);
-        let session = Session {
-            generation: lost.generation + 1,
-            id: opened.session_id,
-            revision: revision.clone(),
-        };
+        let session = Session::new(
+            lost.generation + 1,
+            opened.session_id,
+            revision.clone(),
+            &self.wire.posted,
+        );
         if revision.is_none() || revision != lost.revision {
             self.state().session = session;
             let theirs = revision.as_ref().and_then(|it| it.to_str().ok());

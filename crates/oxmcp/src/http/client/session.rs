@@ -1,14 +1,15 @@
 //! What a session of a legacy server is on the wire.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 use serde::Deserialize;
 
 use super::outgoing::Outgoing;
 use crate::{
     Error, Result,
+    http::names::{PROTOCOL_VERSION, SESSION_ID},
     json::Text,
     jsonrpc::{Envelope, Params},
 };
@@ -26,6 +27,41 @@ pub(super) struct Session {
     pub(super) id: Option<HeaderValue>,
     /// The revision that was agreed on.
     pub(super) revision: Option<HeaderValue>,
+    /// The headers of its messages.
+    pub(super) posted: Arc<HeaderMap>,
+}
+
+impl Session {
+    /// `posted` are the headers of messages in no session.
+    pub(super) fn new(
+        generation: u64,
+        id: Option<HeaderValue>,
+        revision: Option<HeaderValue>,
+        posted: &HeaderMap,
+    ) -> Self {
+        let mut session = Self {
+            generation,
+            id,
+            revision,
+            posted: Arc::default(),
+        };
+        if let Some(id) = &mut session.id {
+            id.set_sensitive(true);
+        }
+        let mut posted = posted.clone();
+        session.add_headers(&mut posted);
+        session.posted = Arc::new(posted);
+        session
+    }
+
+    /// Adds the headers of all that belongs to it.
+    pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
+        for (name, value) in [(SESSION_ID, &self.id), (PROTOCOL_VERSION, &self.revision)] {
+            if let Some(value) = value {
+                headers.insert(name, value.clone());
+            }
+        }
+    }
 }
 
 /// What opens the session again, as it is now.
@@ -89,7 +125,7 @@ pub(super) fn changes_session(message: &Outgoing) -> bool {
         "resources/unsubscribe",
     ];
     let method = message.method();
-    message.modern.is_none() && method.is_some_and(|it| CHANGES.contains(&it))
+    message.modern().is_none() && method.is_some_and(|it| CHANGES.contains(&it))
 }
 
 /// Whether an answer brings a result.

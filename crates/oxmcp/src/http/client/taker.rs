@@ -9,7 +9,6 @@ use super::{
     outgoing::Outgoing,
     session::{changes_session, outcome},
 };
-use crate::jsonrpc::answered;
 
 /// Takes the messages of one exchange.
 pub(super) struct Taker<'a> {
@@ -50,7 +49,7 @@ impl<'a> Taker<'a> {
 
     pub(super) async fn take(&mut self, link: &Link, message: Bytes) {
         if let Some(asked) = self.asked.filter(|_| !self.has_answer)
-            && answered(&message).any(|id| asked.id() == Some(&id))
+            && asked.is_answered_by(&message)
         {
             self.has_answer = true;
             match &mut self.then {

@@ -20,7 +20,9 @@ pub(super) struct Wire {
     pub(super) client: Arc<dyn AnyClient>,
     pub(super) target: Target,
     /// What the user adds to each request.
-    pub(super) headers: HeaderMap,
+    headers: HeaderMap,
+    /// The headers of all messages.
+    pub(super) posted: HeaderMap,
 }
 
 /// A URL of the server, which is read once.
@@ -42,23 +44,29 @@ impl Target {
 pub(super) const JSON_OR_EVENTS: &str = "application/json, text/event-stream";
 pub(super) const JSON: &str = "application/json";
 pub(super) const EVENTS: &str = "text/event-stream";
-/// How many headers are added to those of the user.
-const ADDED: usize = 12;
 
 impl Wire {
-    /// Sends a message to a URL of the server.
+    pub(super) fn new(client: Arc<dyn AnyClient>, target: Target, headers: HeaderMap) -> Self {
+        let mut posted = headers.clone();
+        // What the protocol says is not the user's to change.
+        posted.insert(ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
+        posted.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        Self {
+            client,
+            target,
+            headers,
+            posted,
+        }
+    }
+
+    /// Sends a message to a URL of the server, with all its headers.
     pub(super) async fn post(
         &self,
         target: &Target,
-        add_headers: impl Fn(&mut HeaderMap),
+        headers: impl Fn() -> HeaderMap,
         body: Bytes,
     ) -> Result<Response<HttpBody>> {
-        let add_headers = |headers: &mut HeaderMap| {
-            headers.insert(ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-            add_headers(headers);
-        };
-        self.send(Method::POST, target, add_headers, body).await
+        self.send(Method::POST, target, headers, body).await
     }
 
     /// Asks for a stream of events.
@@ -66,11 +74,13 @@ impl Wire {
         &self,
         add_headers: impl Fn(&mut HeaderMap),
     ) -> Result<Response<HttpBody>> {
-        let add_headers = |headers: &mut HeaderMap| {
+        let headers = || {
+            let mut headers = self.headers.clone();
             headers.insert(ACCEPT, HeaderValue::from_static(EVENTS));
-            add_headers(headers);
+            add_headers(&mut headers);
+            headers
         };
-        self.send(Method::GET, &self.target, add_headers, Bytes::new())
+        self.send(Method::GET, &self.target, headers, Bytes::new())
             .await
     }
 
@@ -79,7 +89,12 @@ impl Wire {
         &self,
         add_headers: impl Fn(&mut HeaderMap),
     ) -> Result<Response<HttpBody>> {
-        self.send(Method::DELETE, &self.target, add_headers, Bytes::new())
+        let headers = || {
+            let mut headers = self.headers.clone();
+            add_headers(&mut headers);
+            headers
+        };
+        self.send(Method::DELETE, &self.target, headers, Bytes::new())
             .await
     }
 
@@ -89,7 +104,7 @@ impl Wire {
         &self,
         method: Method,
         target: &Target,
-        add_headers: impl Fn(&mut HeaderMap),
+        headers: impl Fn() -> HeaderMap,
         body: Bytes,
     ) -> Result<Response<HttpBody>> {
         let mut target = Cow::Borrowed(target);
@@ -97,11 +112,7 @@ impl Wire {
             let mut request = Request::new(body.clone());
             *request.method_mut() = method.clone();
             *request.uri_mut() = target.uri.clone();
-            let headers = request.headers_mut();
-            headers.clone_from(&self.headers);
-            headers.reserve(ADDED);
-            // What the protocol says is not the user's to change.
-            add_headers(headers);
+            *request.headers_mut() = headers();
             let response = self
                 .client
                 .send_boxed(request)
