@@ -16,11 +16,11 @@ use hyper_util::client::{
     legacy::connect::{Connection, HttpConnector, proxy::Tunnel},
     proxy::matcher::{Intercept, Matcher},
 };
-use rustls::ClientConfig;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use crate::{Error, Result, session::with_causes};
+use super::trust::{Trust, why};
+use crate::{Error, Result};
 
 /// How long it may take to reach a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,17 +34,13 @@ type BoxError = Box<dyn StdError + Send + Sync>;
 /// Makes connections.
 #[derive(Clone, Debug)]
 pub(super) struct Connector {
-    /// To servers.
-    direct: HttpsConnector<HttpConnector>,
-    /// To proxies, which speak HTTP/1.1.
-    hop: HttpsConnector<HttpConnector>,
-    tls: Arc<ClientConfig>,
+    tcp: HttpConnector,
+    trust: Trust,
     proxies: Arc<Matcher>,
 }
 
 impl Connector {
-    /// `tls` is for servers, and may offer them HTTP/2.
-    pub(super) fn new(tls: ClientConfig, proxies: Matcher) -> Self {
+    pub(super) fn new(trust: Trust, proxies: Matcher) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -53,13 +49,9 @@ impl Connector {
         tcp.set_keepalive_retries(Some(PROBES));
         #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
         tcp.set_tcp_user_timeout(Some(2 * KEEPALIVE));
-        let mut hop_tls = tls.clone();
-        hop_tls.alpn_protocols.clear();
-        let tls = Arc::new(tls);
         Self {
-            direct: (tcp.clone(), Arc::clone(&tls)).into(),
-            hop: (tcp, hop_tls).into(),
-            tls,
+            tcp,
+            trust,
             proxies: Arc::new(proxies),
         }
     }
@@ -73,33 +65,45 @@ impl Connector {
         let connected = connecting.await.unwrap_or_else(|_| {
             Err(format!("it could not be reached within {CONNECT_TIMEOUT:?}").into())
         });
-        connected.map_err(|error| Error::unreachable(with_causes(&*error)))
+        connected.map_err(|error| Error::unreachable(why(&*error)))
     }
 
     async fn reach(mut self, uri: Uri) -> Result<Socket, BoxError> {
         let Some(proxy) = self.proxies.intercept(&uri) else {
-            return Ok(Socket::new(self.direct.call(uri).await?));
+            if uri.scheme() != Some(&Scheme::HTTPS) {
+                return Ok(Socket::new(self.tcp.call(uri).await?));
+            }
+            let tls = self.trust.servers().await?;
+            let mut direct = HttpsConnector::from((self.tcp, tls));
+            return Ok(Socket::new(direct.call(uri).await?));
         };
         let named = proxy.uri().host().unwrap_or_default().to_owned();
         let connected = self.reach_by(&proxy, uri).await;
-        connected.map_err(|error| {
-            format!("by way of the proxy {named}: {}", with_causes(&*error)).into()
-        })
+        connected.map_err(|error| format!("by way of the proxy {named}: {}", why(&*error)).into())
     }
 
     async fn reach_by(mut self, proxy: &Intercept, uri: Uri) -> Result<Socket, BoxError> {
+        let hop = proxy.uri().clone();
         if uri.scheme() != Some(&Scheme::HTTPS) {
-            let mut socket = Socket::new(self.hop.call(proxy.uri().clone()).await?);
+            let mut socket = if hop.scheme() == Some(&Scheme::HTTPS) {
+                let tls = self.trust.proxies().await?;
+                let mut connector = HttpsConnector::from((self.tcp, tls));
+                Socket::new(connector.call(hop).await?)
+            } else {
+                Socket::new(self.tcp.call(hop).await?)
+            };
             socket.relay = Some(Relay {
                 credentials: proxy.basic_auth().cloned(),
             });
             return Ok(socket);
         }
-        let mut tunnel = Tunnel::new(proxy.uri().clone(), self.hop);
+        let connector = HttpsConnector::from((self.tcp, self.trust.proxies().await?));
+        let mut tunnel = Tunnel::new(hop, connector);
         if let Some(credentials) = proxy.basic_auth() {
             tunnel = tunnel.with_auth(credentials.clone());
         }
-        let mut through = HttpsConnector::from((tunnel, self.tls));
+        let tls = self.trust.servers().await?;
+        let mut through = HttpsConnector::from((tunnel, tls));
         Ok(Socket::new(through.call(uri).await?))
     }
 }

@@ -1,17 +1,12 @@
 //! The HTTP client that is there where the user brings none.
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-};
+use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, Uri, header::USER_AGENT};
 use http_body_util::Full;
 use hyper::client::conn::TrySendError;
 use hyper_util::client::proxy::matcher::Matcher;
-use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier, crypto::ring};
-use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::{
     answer_body::AnswerBody,
@@ -19,6 +14,7 @@ use super::{
     connector::Connector,
     http_client::{HttpBody, HttpClient},
     pool::Pool,
+    trust::Trust,
 };
 use crate::{Error, Result, session::with_causes};
 
@@ -31,14 +27,9 @@ pub(super) struct DefaultClient {
 }
 
 impl DefaultClient {
-    /// # Errors
-    /// Where the certificates of the system cannot be read, and they are needed.
-    pub(super) fn new(needs_tls: bool) -> Result<Self> {
-        let tls = match tls() {
-            Err(_) if !needs_tls => trusting_nobody()?,
-            tls => tls?,
-        };
-        Ok(Self::over(Connector::new(tls, Matcher::from_system())))
+    /// One that trusts whom the system trusts, and goes by way of the proxies that it names.
+    pub(super) fn new() -> Self {
+        Self::over(Connector::new(Trust::System, Matcher::from_system()))
     }
 
     fn over(connector: Connector) -> Self {
@@ -137,36 +128,6 @@ impl fmt::Debug for DefaultClient {
     }
 }
 
-/// How to trust servers: as the system does. The system's certificates are read once.
-fn tls() -> Result<ClientConfig> {
-    static TLS: OnceLock<Result<ClientConfig, String>> = OnceLock::new();
-    let tls = TLS.get_or_init(|| {
-        let config = builder()
-            .and_then(BuilderVerifierExt::with_platform_verifier)
-            .map_err(|error| with_causes(&error))?;
-        let mut config = config.with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(config)
-    });
-    tls.clone().map_err(|error| {
-        Error::unreachable(format!(
-            "cannot read the certificates of the system: {error}"
-        ))
-    })
-}
-
-/// For a system without certificates, and a server without TLS.
-fn trusting_nobody() -> Result<ClientConfig> {
-    let config = builder().map_err(|error| Error::unreachable(with_causes(&error)))?;
-    let config = config.with_root_certificates(RootCertStore::empty());
-    Ok(config.with_no_client_auth())
-}
-
-fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, rustls::Error> {
-    let provider = Arc::new(ring::default_provider());
-    ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -192,7 +153,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let proxies = Matcher::builder().all(format!("http://me:secret@{address}"));
-        let connector = Connector::new(trusting_nobody().unwrap(), proxies.build());
+        let connector = Connector::new(Trust::nobody(), proxies.build());
         let client = DefaultClient::over(connector);
         let proxy = async {
             let (mut socket, _) = listener.accept().await.unwrap();
@@ -218,8 +179,7 @@ mod tests {
     async fn what_was_closed_before_anything_was_sent_was_not_reached() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let connector = Connector::new(trusting_nobody().unwrap(), Matcher::builder().build());
-        let client = DefaultClient::over(connector);
+        let client = direct(Trust::nobody());
         for is_new in [true, false] {
             let reached = client.connect(&url.parse().unwrap()).await.unwrap();
             assert!(reached.is_new);
@@ -236,8 +196,7 @@ mod tests {
     async fn answered(header: &str) -> (DefaultClient, Uri) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let connector = Connector::new(trusting_nobody().unwrap(), Matcher::builder().build());
-        let client = DefaultClient::over(connector);
+        let client = direct(Trust::nobody());
         let server = async {
             let (mut socket, _) = listener.accept().await.unwrap();
             head(&mut socket).await;
@@ -299,5 +258,30 @@ mod tests {
         assert!(head.starts_with("CONNECT example.test:443 HTTP/1.1\r\n"));
         assert!(head.contains("Proxy-Authorization: Basic bWU6c2VjcmV0\r\n"));
         assert!(!head.contains("mcp"));
+    }
+
+    fn direct(trust: Trust) -> DefaultClient {
+        DefaultClient::over(Connector::new(trust, Matcher::builder().build()))
+    }
+
+    #[tokio::test]
+    async fn without_tls_nobody_needs_certificates() {
+        let client = direct(Trust::Unreadable);
+        let request = |url: &str| Request::get(url).body(Bytes::new()).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let authority = listener.local_addr().unwrap();
+        let plain = client.send(request(&format!("http://{authority}/")));
+        let server = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            head(&mut socket).await;
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+            socket.write_all(answer).await.unwrap();
+        };
+        let (answer, ()) = tokio::join!(plain, server);
+        assert_eq!(answer.unwrap().status(), 200);
+        let secret = client.send(request(&format!("https://{authority}/")));
+        let error = secret.await.unwrap_err();
+        assert!(error.is_unreachable(), "{error}");
+        assert!(error.message().contains("SSL_CERT_FILE"), "{error}");
     }
 }

@@ -42,6 +42,12 @@ use crate::{
 /// ```
 ///
 /// Redirects are followed within the server's origin, and nowhere else: what is sent was meant for that server.
+///
+/// A server with `https` is trusted where the system trusts whoever issued its certificate. Where the system keeps certificates in
+/// files, as Linux does, the variables `SSL_CERT_FILE` and `SSL_CERT_DIR` can name other ones: for a server whose certificate an
+/// authority of your own has issued. `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the settings of the system, name
+/// the proxies. Bring an [`http_client`](Self::http_client) for anything else.
+///
 /// See [streamable HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http).
 #[must_use = "a client connects to it"]
 pub struct Endpoint {
@@ -186,10 +192,7 @@ impl Transport for Endpoint {
         let client = match &self.client {
             Some(client) => Arc::clone(client),
             // Its pool is kept for when the client connects again.
-            None => {
-                let client = DefaultClient::new(url.scheme() == "https")?;
-                Arc::clone(self.client.insert(Arc::new(client)))
-            }
+            None => Arc::clone(self.client.insert(Arc::new(DefaultClient::new()))),
         };
         let wire = Wire::new(client, Target::new(url)?, self.headers.clone());
         let (engine, inlet) = Engine::new();

@@ -28,6 +28,7 @@ mod session;
 mod sse_2024;
 mod stream;
 mod taker;
+mod trust;
 mod wire;
 
 pub use endpoint::Endpoint;
