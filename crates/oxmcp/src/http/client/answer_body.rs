@@ -12,6 +12,7 @@ use hyper::body::{Body, Incoming};
 
 use super::{
     connection::{Connection, Http1},
+    http2::Place,
     pool::Pool,
 };
 use crate::{Error, Result, session::with_causes};
@@ -21,18 +22,21 @@ pub(super) struct AnswerBody {
     body: Incoming,
     /// That of HTTP/1.1 on which it comes.
     connection: Option<Box<Http1>>,
+    /// Its place on one of HTTP/2.
+    place: Option<Place>,
     pool: Arc<Pool>,
 }
 
 impl AnswerBody {
     pub(super) fn new(body: Incoming, connection: Connection, pool: &Arc<Pool>) -> Self {
-        let connection = match connection {
-            Connection::Http1(connection) => Some(connection),
-            Connection::Http2(_) => None,
+        let (connection, place) = match connection {
+            Connection::Http1(connection) => (Some(connection), None),
+            Connection::Http2(connection) => (None, connection.into_place()),
         };
         let mut answer = Self {
             body,
             connection,
+            place,
             pool: Arc::clone(pool),
         };
         // Some are but a head, of which nobody reads the body.
@@ -55,6 +59,7 @@ impl AnswerBody {
 
     /// Gives the connection back, where it can be used again.
     fn end(&mut self) {
+        self.place = None;
         if let Some(connection) = self.connection.take()
             && connection.is_ready()
         {

@@ -16,18 +16,18 @@ use http::{
 use http_body_util::Full;
 use hyper::{
     body::Incoming,
-    client::conn::{TrySendError, http1, http2},
+    client::conn::{TrySendError, http1},
 };
-use hyper_util::rt::TokioExecutor;
 use tokio::task::coop::unconstrained;
 
 use super::{
     connector::{Relay, Socket},
+    http2::Http2,
     pool::Pool,
 };
 use crate::{Error, Result, json::Logged, session::with_causes};
 
-type Sent = Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>>;
+pub(super) type Sent = Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>>;
 
 /// Where a connection leads to.
 #[derive(Clone, Debug)]
@@ -37,12 +37,20 @@ pub(super) struct Origin {
 }
 
 impl Origin {
+    pub(super) fn of(uri: &Uri) -> Result<Self> {
+        let parts = (uri.scheme().cloned(), uri.authority().cloned());
+        let (Some(scheme), Some(authority)) = parts else {
+            return Err(Error::misuse("a request needs a whole URL"));
+        };
+        Ok(Self { scheme, authority })
+    }
+
     pub(super) fn is_of(&self, uri: &Uri) -> bool {
         uri.scheme() == Some(&self.scheme) && uri.authority() == Some(&self.authority)
     }
 
     /// What requests name it by.
-    fn host(&self) -> Result<HeaderValue> {
+    pub(super) fn host(&self) -> Result<HeaderValue> {
         let usual = if self.scheme == Scheme::HTTPS {
             443
         } else {
@@ -73,30 +81,12 @@ pub(super) struct Http1 {
     driver: Option<http1::Connection<Socket, Full<Bytes>>>,
 }
 
-/// One that all requests share. It has a task, which ends when nobody needs it any more.
-#[derive(Clone)]
-pub(super) struct Http2 {
-    origin: Origin,
-    sender: http2::SendRequest<Full<Bytes>>,
-}
-
 impl Connection {
     /// Speaks HTTP to where a URI leads.
     pub(super) async fn open(mut socket: Socket, uri: &Uri) -> Result<Self> {
-        let (Some(scheme), Some(authority)) = (uri.scheme().cloned(), uri.authority().cloned())
-        else {
-            return Err(Error::misuse("a request needs a whole URL"));
-        };
-        let origin = Origin { scheme, authority };
-        if socket.is_http2() {
-            let opened = http2::handshake(TokioExecutor::new(), socket).await;
-            let (sender, driver) = opened.map_err(|error| failed(&error))?;
-            tokio::spawn(async move {
-                if let Err(error) = driver.await {
-                    tracing::debug!(error = %Logged(&error), "a connection broke off");
-                }
-            });
-            return Ok(Self::Http2(Http2 { origin, sender }));
+        let origin = Origin::of(uri)?;
+        if socket.is_http2 {
+            return Ok(Self::Http2(Http2::open(socket, origin).await?));
         }
         let relay = socket.relay.take();
         let opened = http1::handshake(socket).await;
@@ -129,8 +119,28 @@ impl Connection {
     /// The same connection for others, where it can be shared.
     pub(super) fn share(&self) -> Option<Self> {
         match self {
-            Self::Http2(shared) if !shared.sender.is_closed() => Some(Self::Http2(shared.clone())),
-            _ => None,
+            Self::Http2(shared) => shared.share().map(Self::Http2),
+            Self::Http1(_) => None,
+        }
+    }
+
+    /// Whether a request would be sent now, or have to wait until others are answered.
+    pub(super) fn has_room(&self) -> bool {
+        match self {
+            Self::Http2(connection) => connection.has_room(),
+            Self::Http1(_) => true,
+        }
+    }
+
+    /// Whether the server may say of a request that was sent that it has not served it.
+    pub(super) fn may_refuse(&self) -> bool {
+        matches!(self, Self::Http2(_))
+    }
+
+    /// Takes the room that a request needs, until it is dropped.
+    pub(super) fn occupy(&mut self) {
+        if let Self::Http2(connection) = self {
+            connection.occupy();
         }
     }
 
@@ -141,7 +151,7 @@ impl Connection {
     pub(super) async fn send(&mut self, request: Request<Full<Bytes>>) -> Sent {
         match self {
             Self::Http1(connection) => connection.send(request).await,
-            Self::Http2(connection) => connection.sender.try_send_request(request).await,
+            Self::Http2(connection) => connection.send(request).await,
         }
     }
 }
@@ -235,101 +245,13 @@ fn idle(headers: &HeaderMap) -> Duration {
     })
 }
 
-fn failed(error: &hyper::Error) -> Error {
+pub(super) fn failed(error: &hyper::Error) -> Error {
     Error::unreachable(with_causes(error))
 }
 
-#[cfg(feature = "http-server")]
 #[cfg(test)]
 mod tests {
-    use std::{convert::Infallible, sync::Arc};
-
-    use hyper::{server, service::service_fn};
-    use hyper_util::rt::TokioIo;
-    use tokio::io::duplex;
-
     use super::*;
-    use crate::http::client::{HttpBody, answer_body::AnswerBody};
-
-    const URL: &str = "https://example.test/mcp";
-
-    fn origin(url: &str) -> Origin {
-        let parts = url.parse::<Uri>().unwrap().into_parts();
-        Origin {
-            scheme: parts.scheme.unwrap(),
-            authority: parts.authority.unwrap(),
-        }
-    }
-
-    /// A connection to a server that says where it was asked.
-    async fn http2() -> Connection {
-        let (near, far) = duplex(1 << 16);
-        let service = service_fn(|request: Request<Incoming>| async move {
-            let path = Bytes::from(request.uri().path().to_owned());
-            Ok::<_, Infallible>(Response::new(Full::new(path)))
-        });
-        let server = server::conn::http2::Builder::new(TokioExecutor::new());
-        tokio::spawn(server.serve_connection(TokioIo::new(far), service));
-        let opened = http2::handshake(TokioExecutor::new(), TokioIo::new(near)).await;
-        let (sender, driver) = opened.unwrap();
-        tokio::spawn(driver);
-        let origin = origin(URL);
-        Connection::Http2(Http2 { origin, sender })
-    }
-
-    async fn ask(connection: &mut Connection, path: &str) -> Response<Incoming> {
-        let request = Request::get(URL.replace("/mcp", path));
-        let request = request.body(Full::default()).unwrap();
-        connection.send(request).await.unwrap()
-    }
-
-    #[tokio::test]
-    async fn requests_share_a_connection_of_http2() {
-        let pool = Arc::<Pool>::default();
-        let uri = URL.parse().unwrap();
-        pool.put(http2().await);
-        let (mut one, mut two) = (pool.take(&uri).unwrap(), pool.take(&uri).unwrap());
-        let answers = tokio::join!(ask(&mut one, "/one"), ask(&mut two, "/two"));
-        for (answer, connection, path) in [(answers.1, two, "/two"), (answers.0, one, "/one")] {
-            let mut body = HttpBody::new(AnswerBody::new(answer.into_body(), connection, &pool));
-            assert_eq!(body.chunk().await.unwrap().unwrap(), path);
-            assert_eq!(body.chunk().await.unwrap(), None);
-        }
-        assert!(pool.take(&uri).is_some());
-        assert!(
-            pool.take(&"http://example.test/".parse().unwrap())
-                .is_none()
-        );
-        assert!(
-            pool.take(&"https://example.com/".parse().unwrap())
-                .is_none()
-        );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn attack_8_what_nobody_uses_is_closed() {
-        let pool = Arc::<Pool>::default();
-        let uri = URL.parse().unwrap();
-        for _ in 0..2 {
-            pool.put(http2().await);
-            tokio::time::sleep(Pool::LONGEST / 2).await;
-            assert!(pool.take(&uri).is_some());
-            tokio::time::sleep(Pool::LONGEST * 3 / 4).await;
-            assert!(pool.take(&uri).is_some(), "it was used in between");
-            tokio::time::sleep(Pool::LONGEST * 5 / 4).await;
-            assert!(pool.take(&uri).is_none());
-        }
-    }
-
-    #[tokio::test]
-    async fn attack_8_no_more_is_kept_than_is_of_use() {
-        let pool = Arc::<Pool>::default();
-        let connection = http2().await;
-        for _ in 0..Pool::MOST * 2 {
-            pool.put(connection.share().unwrap());
-        }
-        assert_eq!(pool.len(), Pool::MOST);
-    }
 
     #[test]
     fn a_host_is_named_as_the_url_names_it() {
@@ -340,7 +262,8 @@ mod tests {
             ("https://a:443/", "a"),
             ("https://me@[::1]:8080/", "[::1]:8080"),
         ] {
-            assert_eq!(origin(url).host().unwrap(), host, "{url}");
+            let origin = Origin::of(&url.parse().unwrap()).unwrap();
+            assert_eq!(origin.host().unwrap(), host, "{url}");
         }
     }
 }

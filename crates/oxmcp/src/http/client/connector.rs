@@ -37,6 +37,9 @@ pub(super) struct Connector {
     tcp: HttpConnector,
     trust: Trust,
     proxies: Arc<Matcher>,
+    /// Whether servers speak HTTP/2 without TLS, too, which would say so.
+    #[cfg(test)]
+    pub(super) speaks_http2: bool,
 }
 
 impl Connector {
@@ -53,6 +56,8 @@ impl Connector {
             tcp,
             trust,
             proxies: Arc::new(proxies),
+            #[cfg(test)]
+            speaks_http2: false,
         }
     }
 
@@ -64,6 +69,11 @@ impl Connector {
         let connecting = timeout(CONNECT_TIMEOUT, self.clone().reach(uri));
         let connected = connecting.await.unwrap_or_else(|_| {
             Err(format!("it could not be reached within {CONNECT_TIMEOUT:?}").into())
+        });
+        #[cfg(test)]
+        let connected = connected.map(|mut socket| {
+            socket.is_http2 |= self.speaks_http2;
+            socket
         });
         connected.map_err(|error| Error::unreachable(why(&*error)))
     }
@@ -111,6 +121,8 @@ impl Connector {
 /// What bytes go through.
 pub(super) struct Socket {
     io: Box<dyn Io>,
+    /// Whether the server wants to be spoken to in HTTP/2.
+    pub(super) is_http2: bool,
     /// Where it leads to a proxy that reads what is sent, and must be told where it goes.
     pub(super) relay: Option<Relay>,
 }
@@ -120,21 +132,27 @@ pub(super) struct Relay {
     pub(super) credentials: Option<HeaderValue>,
 }
 
-trait Io: Read + Write + Connection + Send + Unpin {}
+trait Io: Read + Write + Send + Unpin {}
 
-impl<T: Read + Write + Connection + Send + Unpin> Io for T {}
+impl<T: Read + Write + Send + Unpin> Io for T {}
 
 impl Socket {
-    fn new(io: impl Io + 'static) -> Self {
+    fn new(io: impl Io + Connection + 'static) -> Self {
         Self {
+            is_http2: io.connected().is_negotiated_h2(),
             io: Box::new(io),
             relay: None,
         }
     }
 
-    /// Whether the server wants to be spoken to in HTTP/2.
-    pub(super) fn is_http2(&self) -> bool {
-        self.io.connected().is_negotiated_h2()
+    #[cfg(feature = "http-server")]
+    #[cfg(test)]
+    pub(super) fn of_http2(io: impl Read + Write + Send + Unpin + 'static) -> Self {
+        Self {
+            is_http2: true,
+            io: Box::new(io),
+            relay: None,
+        }
     }
 }
 

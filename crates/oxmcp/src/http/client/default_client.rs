@@ -1,29 +1,48 @@
 //! The HTTP client that is there where the user brings none.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, Uri, header::USER_AGENT};
+use http::{
+    HeaderMap, HeaderValue, Request, Response, Uri,
+    header::{HOST, USER_AGENT},
+};
 use http_body_util::Full;
 use hyper::client::conn::TrySendError;
 use hyper_util::client::proxy::matcher::Matcher;
+use tokio::{sync::Mutex, time::Instant};
 
 use super::{
     answer_body::AnswerBody,
-    connection::Connection,
+    connection::{Connection, Origin},
     connector::Connector,
     http_client::{HttpBody, HttpClient},
+    http2,
     pool::Pool,
     trust::Trust,
 };
 use crate::{Error, Result, session::with_causes};
 
+/// How it is called in requests.
 const NAME: &str = concat!("oxmcp/", env!("CARGO_PKG_VERSION"));
+
+/// How often a request that was not served is sent again: to as many connections as there may be that nobody has seen closed.
+const TRIES: usize = Pool::MOST;
 
 /// A client that uses connections again.
 pub(super) struct DefaultClient {
     pool: Arc<Pool>,
     connector: Connector,
+    /// Whether the server speaks HTTP/2, with which requests share connections.
+    is_shared: AtomicBool,
+    /// Held by whoever opens such a connection, with when and why it was the last time that none could be.
+    opening: Mutex<Option<(Instant, String)>>,
 }
 
 impl DefaultClient {
@@ -32,10 +51,21 @@ impl DefaultClient {
         Self::over(Connector::new(Trust::System, Matcher::from_system()))
     }
 
-    fn over(connector: Connector) -> Self {
+    /// Adds the headers that it would add to each request to this server. Those of the user stay.
+    pub(super) fn add_headers(headers: &mut HeaderMap, uri: &Uri) -> Result<()> {
+        let name = HeaderValue::from_static(NAME);
+        headers.entry(USER_AGENT).or_insert(name);
+        let host = Origin::of(uri)?.host()?;
+        headers.entry(HOST).or_insert(host);
+        Ok(())
+    }
+
+    pub(super) fn over(connector: Connector) -> Self {
         Self {
             pool: Arc::default(),
             connector,
+            is_shared: AtomicBool::new(false),
+            opening: Mutex::default(),
         }
     }
 
@@ -43,20 +73,48 @@ impl DefaultClient {
     async fn reach(&self, uri: &Uri) -> Result<Reached> {
         match self.pool.take(uri) {
             Some(connection) => Ok(Reached::kept(connection)),
+            None if self.is_shared.load(Ordering::Relaxed) => {
+                Box::pin(self.reach_beside(uri)).await
+            }
             None => Box::pin(self.connect(uri)).await,
         }
     }
 
+    /// One more connection of HTTP/2, since those that there are have no room. Requests do not wait for each other: some may be
+    /// answered only when what this side has to say meanwhile has come.
+    async fn reach_beside(&self, uri: &Uri) -> Result<Reached> {
+        let since = Instant::now();
+        // There will be room for many on the next one.
+        let mut failed = self.opening.lock().await;
+        if let Some(connection) = self.pool.take(uri) {
+            return Ok(Reached::kept(connection));
+        }
+        let (when, error) = match failed.take() {
+            // Another one would have done no better.
+            Some((when, why)) if when >= since => (when, Error::unreachable(why)),
+            _ => match self.connect(uri).await {
+                Ok(reached) => return Ok(reached),
+                Err(error) => (Instant::now(), error),
+            },
+        };
+        *failed = Some((when, error.message().to_owned()));
+        // A server that wants no further one has its reasons; then requests do wait.
+        self.pool.take_any(uri).map(Reached::kept).ok_or(error)
+    }
+
     async fn connect(&self, uri: &Uri) -> Result<Reached> {
         let socket = self.connector.connect(uri.clone()).await?;
-        if socket.is_http2()
+        if socket.is_http2
             // Somebody may have been faster.
             && let Some(shared) = self.pool.take(uri)
         {
             return Ok(Reached::kept(shared));
         }
-        let connection = Connection::open(socket, uri).await?;
-        if let Some(shared) = connection.share() {
+        let mut connection = Connection::open(socket, uri).await?;
+        connection.occupy();
+        let shared = connection.share();
+        self.is_shared.store(shared.is_some(), Ordering::Relaxed);
+        if let Some(shared) = shared {
             self.pool.put(shared);
         }
         Ok(Reached {
@@ -87,6 +145,7 @@ impl Reached {
         request: Request<Full<Bytes>>,
         pool: &Arc<Pool>,
     ) -> Result<Result<Response<HttpBody>, Request<Full<Bytes>>>> {
+        let again = self.connection.may_refuse().then(|| request.clone());
         let mut failed = match self.connection.send(request).await {
             Ok(response) => {
                 let body = |body| HttpBody::new(AnswerBody::new(body, self.connection, pool));
@@ -94,11 +153,12 @@ impl Reached {
             }
             Err(failed) => failed,
         };
-        let unsent = failed.take_message();
+        let unserved = again.filter(|_| http2::is_unserved(failed.error()));
+        let unsent = failed.take_message().or(unserved);
         let why = |failed: TrySendError<_>| with_causes(&failed.into_error());
         match unsent {
             Some(unsent) if !self.is_new => Ok(Err(unsent)),
-            // The server closed it at once. Nothing was sent.
+            // The server closed it at once, or refused. Nothing was served.
             Some(_) => Err(Error::unreachable(why(failed))),
             None => Err(Error::network(why(failed))),
         }
@@ -108,10 +168,8 @@ impl Reached {
 impl HttpClient for DefaultClient {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
         let mut request = request.map(Full::new);
-        let name = HeaderValue::from_static(NAME);
-        request.headers_mut().entry(USER_AGENT).or_insert(name);
         let uri = request.uri().clone();
-        loop {
+        for _ in 0..=TRIES {
             let reached = self.reach(&uri).await?;
             match reached.send(request, &self.pool).await? {
                 Ok(response) => return Ok(response),
@@ -119,6 +177,7 @@ impl HttpClient for DefaultClient {
             }
             *request.uri_mut() = uri.clone();
         }
+        Err(Error::unreachable("the server takes no request"))
     }
 }
 

@@ -194,7 +194,12 @@ impl Transport for Endpoint {
             // Its pool is kept for when the client connects again.
             None => Arc::clone(self.client.insert(Arc::new(DefaultClient::new()))),
         };
-        let wire = Wire::new(client, Target::new(url)?, self.headers.clone());
+        let target = Target::new(url)?;
+        let mut headers = self.headers.clone();
+        if !self.own_client {
+            DefaultClient::add_headers(&mut headers, &target.uri)?;
+        }
+        let wire = Wire::new(client, target, headers);
         let (engine, inlet) = Engine::new();
         let max_message = self.max_message.unwrap_or(limits.max_message_bytes);
         let mut link = Link::new(wire, inlet, self.reconnect.clone(), max_message);

@@ -5,6 +5,9 @@ mod answer_body;
 mod begin;
 mod connection;
 mod connector;
+#[cfg(feature = "http-server")]
+#[cfg(test)]
+mod crowd_tests;
 mod default_client;
 mod endpoint;
 mod engine;
@@ -13,6 +16,7 @@ mod engine_tests;
 mod fingerprint;
 mod gate;
 mod halves;
+mod http2;
 mod http_client;
 mod known;
 mod link;

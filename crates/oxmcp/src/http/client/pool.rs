@@ -47,12 +47,26 @@ impl Pool {
     /// How many are kept: more than most clients have calls in flight.
     pub(super) const MOST: usize = 64;
 
-    /// A connection to where a URI leads, the one that was used last.
+    /// A connection to where a URI leads that has room for a request, the one that was used last.
     pub(super) fn take(self: &Arc<Self>, uri: &Uri) -> Option<Connection> {
+        self.take_if(uri, Connection::has_room)
+    }
+
+    /// The same, whether it has room or not.
+    pub(super) fn take_any(self: &Arc<Self>, uri: &Uri) -> Option<Connection> {
+        self.take_if(uri, |_| true)
+    }
+
+    fn take_if(
+        self: &Arc<Self>,
+        uri: &Uri,
+        suits: impl Fn(&Connection) -> bool,
+    ) -> Option<Connection> {
         let mut state = self.lock();
-        let mut kept = state.kept.iter();
-        let last = kept.rposition(|it| it.connection.origin().is_of(uri))?;
-        let connection = state.kept.remove(last).connection;
+        let mut kept = state.kept.iter().map(|it| &it.connection);
+        let last = kept.rposition(|it| it.origin().is_of(uri) && suits(it))?;
+        let mut connection = state.kept.remove(last).connection;
+        connection.occupy();
         drop(state);
         if let Some(shared) = connection.share() {
             self.put(shared);

@@ -29,7 +29,7 @@ pub(super) struct Wire {
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) url: Url,
-    uri: Uri,
+    pub(super) uri: Uri,
 }
 
 impl Target {

@@ -1,0 +1,260 @@
+//! A connection of HTTP/2, which all requests share, as many at once as the server wants.
+
+use std::{
+    error::Error as _,
+    future::poll_fn,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use h2::Reason;
+use http::{HeaderValue, Request, header::HOST};
+use http_body_util::Full;
+use hyper::client::conn::http2;
+use hyper_util::rt::TokioExecutor;
+
+use super::{
+    connection::{Origin, Sent, failed},
+    connector::Socket,
+};
+use crate::{Result, json::Logged};
+
+type Driver = http2::Connection<Socket, Full<Bytes>, TokioExecutor>;
+
+/// A handle to a connection. That has a task, which ends when nobody needs it any more.
+pub(super) struct Http2 {
+    pub(super) origin: Origin,
+    host: HeaderValue,
+    sender: http2::SendRequest<Full<Bytes>>,
+    traffic: Arc<Traffic>,
+    /// The place of the request for which the handle is.
+    place: Option<Place>,
+}
+
+/// What goes on on a connection.
+struct Traffic {
+    /// `None` once it is closed.
+    driver: Mutex<Option<Driver>>,
+    /// How many requests are on their way, or being answered.
+    requests: AtomicUsize,
+}
+
+/// The place of a request among those that the server takes at once.
+pub(super) struct Place(Arc<Traffic>);
+
+impl Http2 {
+    pub(super) async fn open(socket: Socket, origin: Origin) -> Result<Self> {
+        // Until the server says how many requests it takes: more could be refused, or wait in a queue for each other.
+        let mut http2 = http2::Builder::new(TokioExecutor::new());
+        let opened = http2.initial_max_send_streams(1).handshake(socket).await;
+        let (sender, driver) = opened.map_err(|error| failed(&error))?;
+        let traffic = Arc::new(Traffic {
+            driver: Mutex::new(Some(driver)),
+            requests: AtomicUsize::new(0),
+        });
+        let driven = Arc::clone(&traffic);
+        tokio::spawn(poll_fn(move |cx| driven.poll(cx)));
+        Ok(Self {
+            host: origin.host()?,
+            origin,
+            sender,
+            traffic,
+            place: None,
+        })
+    }
+
+    /// Another handle. `None` where the connection is closed.
+    pub(super) fn share(&self) -> Option<Self> {
+        let shared = || Self {
+            origin: self.origin.clone(),
+            host: self.host.clone(),
+            sender: self.sender.clone(),
+            traffic: Arc::clone(&self.traffic),
+            place: None,
+        };
+        (!self.sender.is_closed()).then(shared)
+    }
+
+    /// Whether the server takes another request now. One more would wait until another one is answered, and that may wait for
+    /// it: for the answer to a question.
+    pub(super) fn has_room(&self) -> bool {
+        self.traffic.requests.load(Ordering::Relaxed) < self.traffic.most()
+    }
+
+    /// Takes the place of a request, which is there until the handle and its [`Place`] are dropped.
+    pub(super) fn occupy(&mut self) {
+        self.traffic.requests.fetch_add(1, Ordering::Relaxed);
+        self.place = Some(Place(Arc::clone(&self.traffic)));
+    }
+
+    pub(super) fn into_place(self) -> Option<Place> {
+        self.place
+    }
+
+    pub(super) async fn send(&mut self, mut request: Request<Full<Bytes>>) -> Sent {
+        // The URL says it, and some servers want to hear it once.
+        let headers = request.headers_mut();
+        if headers.get(HOST) == Some(&self.host) {
+            headers.remove(HOST);
+        }
+        self.sender.try_send_request(request).await
+    }
+}
+
+/// Whether a server says of a request that it was not served, and may be made again: there were too many at once, which it may
+/// not have said in time, or it ends the connection.
+pub(super) fn is_unserved(error: &hyper::Error) -> bool {
+    let error = error.source().and_then(|it| it.downcast_ref::<h2::Error>());
+    error.is_some_and(|error| {
+        let reason = error.reason();
+        let ends = error.is_go_away() && error.is_remote() && reason == Some(Reason::NO_ERROR);
+        ends || reason == Some(Reason::REFUSED_STREAM)
+    })
+}
+
+impl Traffic {
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut driver = self.driver();
+        if let Some(running) = &mut *driver {
+            let ended = ready!(Pin::new(running).poll(cx));
+            *driver = None;
+            if let Err(error) = ended {
+                tracing::debug!(error = %Logged(&error), "a connection broke off");
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// How many requests the server takes at once.
+    fn most(&self) -> usize {
+        let driver = self.driver();
+        // Whoever sends on one that is closed is told.
+        driver
+            .as_ref()
+            .map_or(usize::MAX, Driver::current_max_send_streams)
+    }
+
+    fn driver(&self) -> MutexGuard<'_, Option<Driver>> {
+        self.driver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(feature = "http-server")]
+#[cfg(test)]
+mod tests {
+    use std::{convert::Infallible, sync::Arc};
+
+    use http::{Response, Uri};
+    use hyper::{body::Incoming, server, service::service_fn};
+    use hyper_util::rt::TokioIo;
+    use tokio::io::duplex;
+
+    use super::*;
+    use crate::http::client::{
+        HttpBody, answer_body::AnswerBody, connection::Connection, pool::Pool,
+    };
+
+    const URL: &str = "https://example.test/mcp";
+
+    fn uri(url: &str) -> Uri {
+        url.parse().unwrap()
+    }
+
+    /// A connection to a server that says where it was asked, and takes so many requests at once.
+    async fn http2(most: u32) -> Connection {
+        let (near, far) = duplex(1 << 16);
+        let service = service_fn(|request: Request<Incoming>| async move {
+            let path = Bytes::from(request.uri().path().to_owned());
+            Ok::<_, Infallible>(Response::new(Full::new(path)))
+        });
+        let mut server = server::conn::http2::Builder::new(TokioExecutor::new());
+        server.max_concurrent_streams(most);
+        tokio::spawn(server.serve_connection(TokioIo::new(far), service));
+        let socket = Socket::of_http2(TokioIo::new(near));
+        let mut connection = Connection::open(socket, &uri(URL)).await.unwrap();
+        // With the first answer comes how many it takes.
+        ask(&mut connection, "/").await;
+        connection
+    }
+
+    async fn ask(connection: &mut Connection, path: &str) -> Response<Incoming> {
+        let request = Request::get(URL.replace("/mcp", path));
+        let request = request.body(Full::default()).unwrap();
+        connection.send(request).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn requests_share_a_connection_of_http2() {
+        let pool = Arc::<Pool>::default();
+        let uri = uri(URL);
+        pool.put(http2(100).await);
+        let (mut one, mut two) = (pool.take(&uri).unwrap(), pool.take(&uri).unwrap());
+        let answers = tokio::join!(ask(&mut one, "/one"), ask(&mut two, "/two"));
+        for (answer, connection, path) in [(answers.1, two, "/two"), (answers.0, one, "/one")] {
+            let mut body = HttpBody::new(AnswerBody::new(answer.into_body(), connection, &pool));
+            assert_eq!(body.chunk().await.unwrap().unwrap(), path);
+            assert_eq!(body.chunk().await.unwrap(), None);
+        }
+        assert!(pool.take(&uri).is_some());
+        assert!(pool.take(&self::uri("http://example.test/")).is_none());
+        assert!(pool.take(&self::uri("https://example.com/")).is_none());
+    }
+
+    #[tokio::test]
+    async fn no_more_requests_share_one_than_the_server_takes() {
+        let pool = Arc::<Pool>::default();
+        let uri = uri(URL);
+        pool.put(http2(2).await);
+        let mut first = pool.take(&uri).unwrap();
+        let answer = ask(&mut first, "/one").await;
+        let body = AnswerBody::new(answer.into_body(), first, &pool);
+        let second = pool.take(&uri).unwrap();
+        assert!(pool.take(&uri).is_none());
+        assert!(pool.take_any(&uri).is_some(), "it is kept all the same");
+        drop(second);
+        let mut second = pool.take(&uri).expect("nobody uses it");
+        assert!(pool.take(&uri).is_none());
+        let mut body = HttpBody::new(body);
+        assert!(body.chunk().await.unwrap().is_some());
+        assert_eq!(body.chunk().await.unwrap(), None);
+        let third = pool.take(&uri).expect("the first was answered to the end");
+        assert_eq!(ask(&mut second, "/two").await.status(), 200);
+        drop((second, third));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn attack_8_what_nobody_uses_is_closed() {
+        let pool = Arc::<Pool>::default();
+        let uri = uri(URL);
+        for _ in 0..2 {
+            pool.put(http2(100).await);
+            tokio::time::sleep(Pool::LONGEST / 2).await;
+            assert!(pool.take(&uri).is_some());
+            tokio::time::sleep(Pool::LONGEST * 3 / 4).await;
+            assert!(pool.take(&uri).is_some(), "it was used in between");
+            tokio::time::sleep(Pool::LONGEST * 5 / 4).await;
+            assert!(pool.take(&uri).is_none());
+        }
+    }
+
+    #[tokio::test]
+    async fn attack_8_no_more_is_kept_than_is_of_use() {
+        let pool = Arc::<Pool>::default();
+        let connection = http2(100).await;
+        for _ in 0..Pool::MOST * 2 {
+            pool.put(connection.share().unwrap());
+        }
+        assert_eq!(pool.len(), Pool::MOST);
+    }
+}
