@@ -6,6 +6,40 @@ import { join } from 'node:path';
 
 /** Returns the command that runs `program` on `port`, in front of the server on `target`. */
 export async function startNginx(program, port, target) {
+  return start(program, `
+      server {
+        listen 127.0.0.1:${port};
+        location / {
+          proxy_pass http://127.0.0.1:${target};
+        }
+      }`);
+}
+
+/**
+ * The same with TLS, for HTTP/2 and for HTTP/1.1. It passes on what comes as it comes, takes few requests at once, and closes
+ * connections of which it has had enough.
+ */
+export async function startNginxWithTls(program, port, target, { certificate, key }) {
+  return start(program, `
+      server {
+        listen 127.0.0.1:${port} ssl http2;
+        ssl_certificate ${certificate};
+        ssl_certificate_key ${key};
+        http2_max_concurrent_streams ${STREAMS};
+        keepalive_requests 100;
+        location / {
+          proxy_pass http://127.0.0.1:${target};
+          proxy_http_version 1.1;
+          proxy_buffering off;
+          proxy_set_header X-Front-Protocol $server_protocol;
+        }
+      }`);
+}
+
+/** How many requests of HTTP/2 are taken at once on a connection. */
+export const STREAMS = 16;
+
+async function start(program, server) {
   const home = await mkdtemp(join(tmpdir(), 'oxmcp-nginx-'));
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${home}/${name};`);
   const configuration = `
@@ -17,12 +51,7 @@ export async function startNginx(program, port, target) {
     http {
       access_log off;
       ${temporary.join('\n')}
-      server {
-        listen 127.0.0.1:${port};
-        location / {
-          proxy_pass http://127.0.0.1:${target};
-        }
-      }
+      ${server}
     }`;
   const file = join(home, 'nginx.conf');
   await writeFile(file, configuration);

@@ -1,30 +1,40 @@
 // Runs a server, a client that reaches it over HTTP, and a recorder between the two.
 //
-// Usage: `node over-http.mjs [--clean] [--nginx PROGRAM] TRANSCRIPT PATH -- SERVER... -- CLIENT...`. In the words of SERVER
+// Usage: `node over-http.mjs [OPTION...] TRANSCRIPT PATH -- SERVER... -- CLIENT...`. In the words of SERVER
 // `{port}` stands for the port to listen on, which is also in the variable PORT; in those of CLIENT `{url}` stands for where
 // to find the server. The transcript has the messages as `xtask record` writes them: `> ` from the client, `< ` from the
 // server; and a line `# ` for each exchange. With `--clean` the server must end by itself, with status 0, when its standard
-// input ends; any other is killed. With `--nginx` that program stands between the recorder and the server.
+// input ends; any other is killed. With `--nginx PROGRAM` that program stands between the recorder and the server.
+//
+// With `--tls HOW` the client must use TLS, with a certificate of an authority that nobody knows: it is run once so, and must
+// fail, and then with the variables that name it. HOW is `https`, `http2`, or the nginx that stands before the
+// recorder. With `--proxy` there is a proxy between, which the variables name that all systems have for it.
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import http from 'node:http';
+import http2 from 'node:http2';
+import https from 'node:https';
 import net from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { startNginx } from './nginx.mjs';
+import { STREAMS, startNginx, startNginxWithTls } from './nginx.mjs';
+import { startProxy } from './proxy.mjs';
 import { Events } from './sse.mjs';
+import { makeCertificates, read } from './tls.mjs';
 
 /** Less than what `cargo xtask test interop` waits: nobody but us can end what we have started. */
 const LIMIT = 80_000;
 const PATIENCE = 10_000;
 
 const words = process.argv.slice(2);
-const options = { clean: false, nginx: undefined };
+const options = { clean: false, nginx: undefined, tls: undefined, proxy: false };
 while (words[0]?.startsWith('--')) {
   const option = words.shift();
   if (option === '--clean') options.clean = true;
   else if (option === '--nginx') options.nginx = words.shift();
+  else if (option === '--tls') options.tls = words.shift();
+  else if (option === '--proxy') options.proxy = true;
   else throw new Error(`there is no option ${option}`);
 }
 const [transcript, path] = words;
@@ -36,13 +46,14 @@ const record = (mark, text) => appendFileSync(transcript, `${mark} ${text.replac
 const recordMessage = (mark, text) => /^\s*[[{]/.test(text) && record(mark, text);
 
 /** Passes each request on to the port, and each answer back, as they come. */
-function recorder(port) {
+function recorder(port, certificates) {
   const agent = new http.Agent({ keepAlive: true });
-  return http.createServer(async (request, response) => {
+  return serverFor(certificates, async (request, response) => {
     const body = Buffer.concat(await request.toArray().catch(() => []));
     recordMessage('>', body.toString());
     const forward = () => {
-      const { method, url, headers } = request;
+      const { method, url } = request;
+      const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !isOfConnection(name)));
       const onward = http.request({ agent, port, host: '127.0.0.1', method, path: url, headers }, (answer) => {
         relay(request, answer, response);
       });
@@ -62,12 +73,24 @@ function recorder(port) {
   });
 }
 
+function serverFor(certificates, serve) {
+  if (options.tls === 'https') return https.createServer(read(certificates), serve);
+  if (options.tls !== 'http2') return http.createServer(serve);
+  return http2.createSecureServer({ ...read(certificates), settings: { maxConcurrentStreams: STREAMS } }, serve);
+}
+
+/** Whether a header is not for whoever is behind the next connection. */
+function isOfConnection(name) {
+  return name.startsWith(':') || ['connection', 'keep-alive', 'transfer-encoding'].includes(name);
+}
+
 function relay(request, answer, response) {
   const type = answer.headers['content-type'] ?? '';
-  const notable = Object.entries(request.headers).filter(([name]) => /^(mcp-|accept$|last-event-id)/.test(name));
+  const notable = Object.entries(request.headers).filter(([name]) => /^(mcp-|accept$|last-event-id|x-front-protocol)/.test(name));
   const said = notable.map(([name, value]) => `${name}=${value}`).join(' ');
-  record('#', `${request.method} ${request.url} ${said} -> ${answer.statusCode} ${type}`);
-  response.writeHead(answer.statusCode, answer.headers);
+  record('#', `${request.method} ${request.url} HTTP/${request.httpVersion} ${said} -> ${answer.statusCode} ${type}`);
+  const headers = Object.entries(answer.headers).filter(([name]) => request.httpVersionMajor === 1 || !isOfConnection(name));
+  response.writeHead(answer.statusCode, Object.fromEntries(headers));
   response.flushHeaders();
   const events = type.startsWith('text/event-stream') ? new Events((data) => recordMessage('<', data)) : undefined;
   const chunks = [];
@@ -97,9 +120,9 @@ async function freePort() {
 
 const started = [];
 
-function start(command, stdio) {
+function start(command, stdio, variables = {}) {
   // What some of them want to keep is of no use to anybody's real home.
-  const env = { ...process.env, PORT: port, HOME: join(dirname(resolve(transcript)), 'home') };
+  const env = { ...process.env, PORT: port, HOME: join(dirname(resolve(transcript)), 'home'), ...variables };
   const child = spawn(command[0], command.slice(1), { stdio, env });
   child.ended = new Promise((resolve) => {
     child.on('error', (error) => {
@@ -128,6 +151,15 @@ async function listening(port, child) {
   }
 }
 
+/** A client that nobody has told of the authority must not go on. What it says is recorded. */
+async function refusesStrangers(command, variables) {
+  const child = start(command, ['ignore', 'ignore', 'pipe'], { ...variables, SSL_CERT_FILE: undefined });
+  const said = child.stderr.toArray();
+  const status = await child.ended;
+  if (status === 0) throw new Error('the client trusts an authority that it does not know');
+  record('#', `a client that knows nobody says: ${Buffer.concat(await said)}`);
+}
+
 function finish(status) {
   for (const child of started) child.kill('SIGKILL');
   process.exit(status);
@@ -148,9 +180,28 @@ if (options.nginx) {
   target = await freePort();
   await listening(target, start(await startNginx(options.nginx, target, port), ['ignore', process.stderr, process.stderr]));
 }
-const url = `http://127.0.0.1:${await listen(recorder(target))}${path}`;
+const certificates = options.tls && makeCertificates();
+let door = await listen(recorder(target, certificates));
+const isOfNode = ['https', 'http2', undefined].includes(options.tls);
+if (!isOfNode) {
+  const behind = door;
+  door = await freePort();
+  const nginx = await startNginxWithTls(options.tls, door, behind, certificates);
+  await listening(door, start(nginx, ['ignore', process.stderr, process.stderr]));
+}
+const url = `${options.tls ? 'https' : 'http'}://127.0.0.1:${door}${path}`;
+const asking = client.map((word) => word.replace('{url}', url));
 
-const status = await start(client.map((word) => word.replace('{url}', url)), 'inherit').ended;
+const variables = {};
+if (options.proxy) {
+  const proxy = await startProxy((what, whose) => record('#', `by way of the proxy: ${what} ${whose}`));
+  for (const name of ['http_proxy', 'https_proxy']) variables[name] = proxy;
+}
+if (options.tls) {
+  await refusesStrangers(asking, variables);
+  for (const name of ['SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS']) variables[name] = certificates.authority;
+}
+const status = await start(asking, 'inherit', variables).ended;
 if (options.clean) {
   serving.stdin.end();
   const ended = await Promise.race([serving.ended, sleep(PATIENCE)]);

@@ -31,7 +31,7 @@ pub(crate) fn nginx() -> Option<PathBuf> {
     if outcome.is_ok() && works(&unpacked) {
         return Some(unpacked);
     }
-    headline("!!! NOT TESTED: nginx in front of our server !!!");
+    headline("!!! NOT TESTED: nginx in front of servers, ours and those of others !!!");
     let reason = outcome.err().unwrap_or_else(|| "it does not start".into());
     println!("{reason}\nto test it: apt-get install nginx");
     None

@@ -1,6 +1,6 @@
 //! The cases, one a line. To add one, add a line.
 
-use Over::{Http, Nginx, Remote, Sse};
+use Over::{Http, Http2, Https, Nginx, NginxTls, Proxy, Remote, Sse, Tunnel};
 use Runtime::{Node, Python1, Python2};
 
 /// A program that runs a script.
@@ -23,6 +23,37 @@ pub(crate) enum Over {
     Remote,
     /// Over HTTP, with nginx in front of the server.
     Nginx,
+    /// Over HTTP/1.1 with TLS, with Node in front of the server.
+    Https,
+    /// Over HTTP/2 with TLS, with Node in front of the server.
+    Http2,
+    /// Over HTTP/2 with TLS, or over HTTP/1.1 where the client speaks no other, with nginx in front of the server.
+    NginxTls,
+    /// Over HTTP, by way of a proxy.
+    Proxy,
+    /// Over HTTP/2 with TLS, by way of a proxy.
+    Tunnel,
+}
+
+/// What our client says where it does not know who issued a certificate.
+const ADVICE: &str = "SSL_CERT_FILE";
+
+impl Over {
+    pub(crate) fn needs_nginx(self) -> bool {
+        matches!(self, Nginx | NginxTls)
+    }
+
+    /// What is to be seen of it where the client is ours.
+    pub(crate) fn signs(self) -> &'static [&'static str] {
+        match self {
+            Https => &[" HTTP/1.1 ", ADVICE],
+            Http2 => &[" HTTP/2.0 ", ADVICE],
+            NginxTls => &["x-front-protocol=HTTP/2.0", ADVICE],
+            Proxy => &["by way of the proxy: a request"],
+            Tunnel => &["by way of the proxy: a tunnel", " HTTP/2.0 ", ADVICE],
+            _ => &[],
+        }
+    }
 }
 
 /// A client of others that talks to our server.
@@ -128,6 +159,8 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("http-mcp-remote", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Remote),
     client("nginx-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Nginx),
     client("nginx-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Nginx),
+    client("nginx-tls-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(NginxTls),
+    client("nginx-tls-python-2-client-legacy", "2025-11-25", Python2, PY2, "legacy").over(NginxTls),
     client("sse-typescript-1.9-client", "2024-11-05", Node, TS1, "sdk-2024-11-05").over(Sse),
     client("sse-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Sse),
     client("sse-typescript-2-client", "2025-11-25", Node, TS2, "legacy").over(Sse),
@@ -187,6 +220,20 @@ const QUESTIONS: &[&str] = &[
     r#"[{"action":"accept","content":{"name":"moon"}},{"action":"accept","content":{"sure":true}}]"#,
     "deleted moon, counted once",
     "--decline", "delete", r#"{"project":"moon"}"#,
+];
+
+/// More at once than a connection of HTTP/2 takes, and than it takes at all.
+#[rustfmt::skip]
+const MANY: &[&str] = &[
+    "--many", "100", "echo", r#"{"text":"one of many"}"#, "one of many",
+    "--many", "100", "echo", r#"{"text":"one of many"}"#, "one of many",
+    "--call", "add", r#"{"a":1,"b":2}"#, "3",
+];
+
+/// The same, where each is answered after the client has answered.
+#[rustfmt::skip]
+const MANY_THOUGHTS: &[&str] = &[
+    "--many", "40", "think", r#"{"question":"why?"}"#, "the model says: because of",
 ];
 
 #[rustfmt::skip]
@@ -266,6 +313,17 @@ pub(crate) const SERVERS: &[Server] = &[
     server("http-typescript-2-server-legacy", "2025-11-25", Node, &[TS2_SERVER, "http", "{port}"], &[LEGACY, CALCULATOR]).over(Http),
     server("http-python-2-server-legacy", "2025-11-25", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[LEGACY, CALCULATOR, FEATURES, QUESTIONS]).over(Http),
     server("http-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "streamableHttp"], &[EVERYTHING]).over(Http),
+    server("https-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(Https),
+    server("https-python-2-server", "2026-07-28", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(Https),
+    server("http2-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(Http2),
+    server("http2-typescript-2-server", "2026-07-28", Node, &[TS2_SERVER, "http", "{port}"], &[CALCULATOR, GROWING, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(Http2),
+    server("nginx-http2-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(NginxTls),
+    server("nginx-http2-typescript-2-server", "2026-07-28", Node, &[TS2_SERVER, "http", "{port}"], &[CALCULATOR, GROWING, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(NginxTls),
+    server("nginx-http2-python-2-server-legacy", "2025-11-25", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[LEGACY, CALCULATOR, FEATURES, QUESTIONS, MANY]).over(NginxTls),
+    server("proxy-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS, MANY]).over(Proxy),
+    server("proxy-typescript-2-server", "2026-07-28", Node, &[TS2_SERVER, "http", "{port}"], &[CALCULATOR, GROWING, FEATURES, NEWS, QUESTIONS, MANY]).over(Proxy),
+    server("tunnel-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(Tunnel),
+    server("tunnel-python-2-server", "2026-07-28", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(Tunnel),
     server("sse-typescript-1.9-server", "2024-11-05", Node, &[TS1_SERVER, "sdk-2024-11-05", "sse", "{port}"], &[CALCULATOR, FEATURES, NEWS]).over(Sse),
     server("sse-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "sse", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Sse),
     server("sse-python-1-server", "2025-11-25", Python1, &[PY1_SERVER, "sse", "{port}"], &[CALCULATOR, FEATURES, QUESTIONS]).over(Sse),
@@ -279,7 +337,7 @@ pub(crate) fn twin(client: &Client) -> Option<&'static Server> {
     let speaks =
         |server: &&Server| server.revision == client.revision || server.revision == "2026-07-28";
     let over = match client.over {
-        Remote | Nginx => Http,
+        Remote | Nginx | NginxTls => Http,
         over => over,
     };
     SERVERS

@@ -32,6 +32,11 @@ impl Parties {
         })
     }
 
+    /// Whether there is all that this takes.
+    pub(crate) fn have(&self, over: Over) -> bool {
+        self.nginx.is_some() || !over.needs_nginx()
+    }
+
     pub(crate) fn runtime(&self, runtime: Runtime) -> &PathBuf {
         match runtime {
             Runtime::Node => &self.tools.node,
@@ -81,9 +86,15 @@ impl Meeting {
         let mut command = Command::new(&parties.tools.node);
         command.arg(root().join("interop/over-http.mjs"));
         command.args(self.clean_exit.then_some("--clean"));
-        if let (Over::Nginx, Some(nginx)) = (self.over, &parties.nginx) {
-            command.arg("--nginx").arg(nginx);
-        }
+        match (self.over, &parties.nginx) {
+            (Over::Nginx, Some(nginx)) => command.arg("--nginx").arg(nginx),
+            (Over::NginxTls, Some(nginx)) => command.arg("--tls").arg(nginx),
+            (Over::Https, _) => command.args(["--tls", "https"]),
+            (Over::Http2, _) => command.args(["--tls", "http2"]),
+            (Over::Proxy, _) => command.arg("--proxy"),
+            (Over::Tunnel, _) => command.args(["--tls", "http2", "--proxy"]),
+            _ => &mut command,
+        };
         command.arg(transcript).arg(path(self.over)).arg("--");
         command.args(&self.server).arg("--").args(&self.client);
         command.args(address(self.over, parties));
@@ -104,13 +115,13 @@ fn address(over: Over, parties: &Parties) -> Vec<OsString> {
     const REMOTE: &str = "interop/node_modules/mcp-remote/dist/proxy.js";
     match over {
         Over::Stdio => Vec::new(),
-        Over::Http | Over::Nginx => vec!["http".into(), "{url}".into()],
         Over::Sse => vec!["sse".into(), "{url}".into()],
         Over::Remote => vec![
             parties.tools.node.clone().into(),
             root().join(REMOTE).into(),
             "{url}".into(),
         ],
+        _ => vec!["http".into(), "{url}".into()],
     }
 }
 

@@ -39,17 +39,20 @@ pub(crate) fn run(word: &str) -> Outcome {
         };
         their_client(client, "strict", &parties, server, client.waits)
     });
-    let servers = SERVERS.iter().map(|server| our_client(server, &parties));
-    let servers = servers.filter(|case| case.name.contains(word));
+    let servers = SERVERS
+        .iter()
+        .filter(|server| server.name.contains(word) && parties.have(server.over))
+        .map(|server| our_client(server, &parties));
     let outcome = run_cases("interop", clients.chain(servers));
     step::all([outcome, wire(word)])
 }
 
 fn wants_nginx(word: &str) -> bool {
-    let named = |client: &Client| client.name.contains(word);
-    CLIENTS
-        .iter()
-        .any(|client| client.over == Over::Nginx && named(client))
+    let clients = CLIENTS.iter().map(|it| (it.name, it.over));
+    let servers = SERVERS.iter().map(|it| (it.name, it.over));
+    clients
+        .chain(servers)
+        .any(|(name, over)| over.needs_nginx() && name.contains(word))
 }
 
 /// The clients that have `word` in their names, without those that need what is not there.
@@ -57,7 +60,7 @@ fn clients(word: &str, parties: &Parties) -> impl Iterator<Item = &'static Clien
     CLIENTS
         .iter()
         .filter(move |client| client.name.contains(word))
-        .filter(|client| client.over != Over::Nginx || parties.nginx.is_some())
+        .filter(|client| parties.have(client.over))
 }
 
 /// Holds all that we sent against the official schemas.
@@ -118,7 +121,7 @@ fn their_client(
         revision: client.revision,
         command: meeting.command(parties),
         clean_exit,
-        says: &[],
+        says: Vec::new(),
     }
 }
 
@@ -144,10 +147,17 @@ fn our_client(server: &Server, parties: &Parties) -> Case {
         revision: server.revision,
         command,
         clean_exit: false,
-        says: match (server.over, server.revision) {
-            _ if !tasks.contains(&"--cancel") => &[],
-            (Over::Http, "2026-07-28") => HUNG_UP,
-            _ => CANCELLED,
-        },
+        says: server
+            .over
+            .signs()
+            .iter()
+            .chain(match (server.over, server.revision) {
+                _ if !tasks.contains(&"--cancel") => &[],
+                (Over::Stdio, _) => CANCELLED,
+                (_, "2026-07-28") => HUNG_UP,
+                _ => CANCELLED,
+            })
+            .copied()
+            .collect(),
     }
 }

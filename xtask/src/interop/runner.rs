@@ -29,7 +29,7 @@ pub(crate) struct Case {
     /// Whether the server must end by itself, with status 0, when the client is done.
     pub(crate) clean_exit: bool,
     /// What the client must have said.
-    pub(crate) says: &'static [&'static str],
+    pub(crate) says: Vec<&'static str>,
 }
 
 /// What passed between client and server; see [`super::record`].
@@ -82,7 +82,7 @@ fn run_case(case: &mut Case) -> Outcome {
     let transcript = fs::read_to_string(transcript(case.name))
         .map_err(|error| format!("the server was not started through the recorder: {error}"))?;
     speaks(&transcript, case.revision)?;
-    says(&transcript, case.says)?;
+    says(&transcript, &case.says)?;
     if case.clean_exit {
         ended_cleanly(&transcript)
     } else {

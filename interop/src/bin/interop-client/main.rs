@@ -7,6 +7,7 @@
 //! |----------------------------------|-------------------------------------------------------------------------|
 //! | `--list TOOL`                    | the tool is among those listed                                          |
 //! | `--call TOOL ARGS TEXT`          | the call succeeds, and its result has the text in it                    |
+//! | `--many N TOOL ARGS TEXT`         | N such calls at once succeed, each with the text in its result          |
 //! | `--fail TOOL ARGS TEXT`          | a tool error, or an error of the protocol, that has the text in it      |
 //! | `--progress TOOL ARGS N`         | the call succeeds, after N notifications of progress                    |
 //! | `--changed TOOL ARGS`            | the call succeeds, and the server says that its tools have changed      |

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::join_all;
 use oxmcp::{
     ClientSession,
     protocol::{ElicitAction, ElicitResult, LoggingLevel},
@@ -29,9 +30,10 @@ pub(crate) struct Task {
 }
 
 /// The tasks, and how many words follow each.
-const TASKS: [(&str, usize); 14] = [
+const TASKS: [(&str, usize); 15] = [
     ("--list", 1),
     ("--call", 3),
+    ("--many", 4),
     ("--fail", 3),
     ("--progress", 3),
     ("--changed", 2),
@@ -73,6 +75,10 @@ impl Task {
                 ensure(listed.contains(tool), &listed.join(", "))
             }
             ("--call", [tool, args, text]) => call(session, tool, args, text).await,
+            ("--many", [count, tool, args, text]) => {
+                let calls = (0..count.parse()?).map(|_| call(session, tool, args, text));
+                join_all(calls).await.into_iter().collect()
+            }
             ("--fail", [tool, args, text]) => fail(session, tool, args, text).await,
             ("--progress", [tool, args, count]) => {
                 progress(session, tool, args, count.parse()?).await

@@ -1,0 +1,19 @@
+// A proxy that wants to know who asks.
+import { Server } from 'proxy-chain';
+
+const [USER, PASSWORD] = ['moon', 'secret!'];
+
+/** Starts it. Returns its URL; `passed` is told of each request, and of each tunnel. */
+export async function startProxy(passed) {
+  const server = new Server({
+    port: 0,
+    host: '127.0.0.1',
+    prepareRequestFunction({ request, username, password, isHttp }) {
+      const isKnown = username === USER && password === PASSWORD;
+      passed(isHttp ? 'a request' : 'a tunnel', isKnown ? '' : `of somebody else: ${request.url}`);
+      return { requestAuthentication: !isKnown };
+    },
+  });
+  await server.listen();
+  return `http://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${server.port}`;
+}
