@@ -10,6 +10,7 @@ mod eras;
 mod handles;
 mod input;
 mod keep_alive;
+mod kept;
 mod limits;
 mod middleware;
 mod ordering;

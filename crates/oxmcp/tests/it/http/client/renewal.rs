@@ -286,40 +286,6 @@ async fn what_does_no_harm_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e4_a_server_that_cannot_open_a_session_now_is_asked_another_time() {
-    let (mut peer, session) = open(Some("s-1")).await;
-    let no = |code: i64| json!({"jsonrpc": "2.0", "error": {"code": code, "message": "not now"}});
-    for (status, code) in [(503, -32603), (500, -32000), (429, -32000), (200, -32603)] {
-        let (answer, ()) = both(call(&session), async {
-            peer.post("tools/call").await.status(404);
-            let asked = peer.post("initialize").await;
-            let mut no = no(code);
-            no["id"] = asked.body()["id"].clone();
-            asked.json(status, no);
-        })
-        .await;
-        let error = answer.unwrap_err();
-        assert!(error.message().contains("not now"), "{status}: {error}");
-    }
-    // The same where the second step fails.
-    let (answer, ()) = both(call(&session), async {
-        peer.post("tools/call").await.status(404);
-        peer.post("initialize").await.opens(Some("s-2"));
-        let asked = peer.post("notifications/initialized").await;
-        asked.json(503, no(-32603));
-    })
-    .await;
-    assert!(answer.is_err());
-    let (answer, ()) = both(call(&session), async {
-        peer.post("tools/call").await.status(404);
-        renew(&mut peer, "s-3").await;
-        next_post(&mut peer).await.result(text("3"));
-    })
-    .await;
-    assert_eq!(answer.unwrap(), "3");
-}
-
-#[tokio::test(start_paused = true)]
 async fn another_revision_ends_the_session_with_an_error_that_says_so() {
     let (mut peer, session) = open(Some("s-1")).await;
     let (answer, ()) = both(call(&session), async {
@@ -337,24 +303,6 @@ async fn another_revision_ends_the_session_with_an_error_that_says_so() {
     let error = session.wait().await.unwrap_err();
     assert!(error.message().contains("2025-06-18"), "{error}");
     assert!(call(&session).await.unwrap_err().is_closed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_server_that_is_not_there_yet_does_not_end_the_session() {
-    let (mut peer, session) = open(Some("s-1")).await;
-    let (answer, ()) = both(call(&session), async {
-        peer.post("tools/call").await.status(404);
-        peer.post("initialize").await.status(503);
-    })
-    .await;
-    assert_eq!(answer.unwrap_err().http_status(), Some(503));
-    let (answer, ()) = both(call(&session), async {
-        peer.post("tools/call").await.status(404);
-        renew(&mut peer, "s-2").await;
-        next_post(&mut peer).await.result(text("3"));
-    })
-    .await;
-    assert_eq!(answer.unwrap(), "3");
 }
 
 #[tokio::test(start_paused = true)]
