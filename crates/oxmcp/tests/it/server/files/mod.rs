@@ -7,7 +7,7 @@ mod safety;
 use std::{
     env,
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process,
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,

@@ -50,7 +50,7 @@ async fn o6_nothing_outside_the_directory_can_be_reached() {
 #[cfg(unix)]
 #[tokio::test]
 async fn o6_symbolic_links_are_not_followed() {
-    use std::os::unix::fs::symlink;
+    use std::{os::unix::fs::symlink, path::Path};
 
     let temp = Temp::new();
     fs::create_dir(temp.0.join("outside")).unwrap();
