@@ -84,7 +84,18 @@ impl Connection {
         Self::grow(role, limits, origin, None)
     }
 
-    pub(super) fn grow(
+    /// A branch of this connection: what belongs to the requests that arrive on it goes to an outbox of its own. Nobody
+    /// drives it.
+    pub(crate) fn branch(self: &Arc<Self>, origin: Origin, max_unsent_bytes: usize) -> Arc<Self> {
+        let limits = Limits {
+            max_unsent_bytes,
+            ..self.limits.clone()
+        };
+        let trunk = Some(Arc::clone(self));
+        Self::grow(Arc::clone(self.role()), limits, origin, trunk)
+    }
+
+    fn grow(
         role: Arc<dyn Role>,
         limits: Limits,
         origin: Origin,

@@ -8,15 +8,8 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    Limits,
-    session::{
-        Connection,
-        connection::{Origin, Outcome},
-        inflight::InFlight,
-        outbox::Outbox,
-        waiting,
-    },
+use crate::session::{
+    Connection, connection::Outcome, inflight::InFlight, outbox::Outbox, waiting,
 };
 
 /// What there is to do for who sends what one request is answered with.
@@ -31,17 +24,6 @@ pub(crate) enum Reply {
 }
 
 impl Connection {
-    /// A branch of this connection: what belongs to the requests that arrive on it goes to an outbox of its own. Nobody
-    /// drives it.
-    pub(crate) fn branch(self: &Arc<Self>, origin: Origin, max_unsent_bytes: usize) -> Arc<Self> {
-        let limits = Limits {
-            max_unsent_bytes,
-            ..self.limits.clone()
-        };
-        let trunk = Some(Arc::clone(self));
-        Self::grow(Arc::clone(self.role()), limits, origin, trunk)
-    }
-
     /// Ends a connection that nobody drives, and the session that it is: what is still being served is cancelled.
     pub(crate) fn end(self: &Arc<Self>) {
         self.cut(Outcome::Closed);
