@@ -215,7 +215,10 @@ impl Http1 {
     /// Says in a request where it goes.
     fn address(&self, request: &mut Request<Full<Bytes>>) {
         let headers = request.headers_mut();
-        headers.entry(HOST).or_insert_with(|| self.host.clone());
+        // An entry would make room for one more, which is seldom needed.
+        if !headers.contains_key(HOST) {
+            headers.insert(HOST, self.host.clone());
+        }
         match &self.relay {
             Some(relay) => {
                 if let Some(credentials) = &relay.credentials {

@@ -135,13 +135,9 @@ impl Outgoing {
             return false;
         };
         // Most servers begin so, and then nobody needs to look into what follows.
-        let usual = |id: &RequestId| {
-            let rest = message.strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
-            let mut number = Vec::new();
-            id.write(&mut number);
-            rest.strip_prefix(&*number)
-        };
-        if let Some(rest) = usual(id)
+        if let RequestId::Number(id) = id
+            && let Some(rest) = message.strip_prefix(br#"{"jsonrpc":"2.0","id":"#)
+            && let Some(rest) = rest.strip_prefix(itoa::Buffer::new().format(*id).as_bytes())
             && (rest.starts_with(br#","result":"#) || rest.starts_with(br#","error":"#))
         {
             return true;

@@ -132,17 +132,20 @@ fn is_of_unknown_issuer(error: &(dyn StdError + 'static)) -> bool {
 }
 
 #[cfg(test)]
-impl Trust {
-    /// No server is trusted.
-    pub(super) fn nobody() -> Self {
-        let roots = rustls::RootCertStore::empty();
-        Self::These(Tls::new(builder().unwrap().with_root_certificates(roots)))
-    }
-}
-
-#[cfg(test)]
 mod tests {
+    use rustls::RootCertStore;
+
     use super::*;
+
+    impl Trust {
+        /// No server is trusted.
+        pub(in crate::http::client) fn nobody() -> Self {
+            let config = builder().unwrap();
+            Self::These(Tls::new(
+                config.with_root_certificates(RootCertStore::empty()),
+            ))
+        }
+    }
 
     #[test]
     fn who_is_not_trusted_is_told_how_to_be() {
