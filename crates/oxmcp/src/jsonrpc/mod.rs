@@ -15,5 +15,5 @@ pub(crate) use envelope::{Envelope, Malformed, Params, RawNotification, RawRespo
 pub use error_object::ErrorObject;
 pub use id::RequestId;
 pub(crate) use write::{
-    ExtraMeta, make_line, write_error, write_notification, write_request, write_response,
+    ExtraMeta, write_error, write_notification, write_request, write_response,
 };

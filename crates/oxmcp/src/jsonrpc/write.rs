@@ -181,7 +181,7 @@ fn finish(out: &mut Vec<u8>, start: usize) {
 
 /// Makes a line of the JSON from `start` on. What came from elsewhere may hold line breaks between its tokens (within
 /// strings they are always escaped), and a message must not.
-pub(crate) fn make_line(out: &mut [u8], start: usize) {
+fn make_line(out: &mut [u8], start: usize) {
     let mut at = start;
     while let Some(offset) = out
         .get(at..)

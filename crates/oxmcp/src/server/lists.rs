@@ -3,20 +3,19 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use data_encoding::BASE64URL_NOPAD;
 
 use crate::{
     Error, Result, Revision,
-    jsonrpc::make_line,
     protocol::{
         CacheHint, CacheScope, Cursor, HasMeta, ListPromptsResult, ListResourceTemplatesResult,
         ListResourcesResult, ListToolsResult, Method, Project, encode_result, into_text, method,
     },
     server::{features::Features, registry::Feature},
-    session::{Body, RequestContext},
+    session::{Body, Line, RequestContext},
 };
 
 /// So many pages are kept. A list of more pages than that is rare, and its later pages are rarely asked for.
@@ -57,7 +56,7 @@ list_page! {
 pub(crate) struct Pages(Mutex<Kept>);
 
 /// Pages, by the revision that they are made for and by what they come after.
-type Kept = HashMap<(Revision, Option<String>), Arc<str>>;
+type Kept = HashMap<(Revision, Option<String>), Line>;
 
 impl Pages {
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -79,14 +78,14 @@ pub(super) fn page<T: Feature>(
     }
     let key = (cx.revision(), last);
     if let Some(page) = registry.pages.lock().get(&key) {
-        return Ok(Body::Shared(Arc::clone(page)));
+        return Ok(Body::Shared(page.clone()));
     }
-    let page: Arc<str> = make::<T>(features, key.0, key.1.as_deref(), None)?.into();
+    let page: Line = make::<T>(features, key.0, key.1.as_deref(), None)?.into();
     // Only what lists lead to is kept: a client can make up any number of cursors, of any length.
     let is_led_to = |last: &str| registry.contains(last);
     let mut pages = registry.pages.lock();
     if pages.len() < KEPT_PAGES && key.1.as_deref().is_none_or(is_led_to) {
-        pages.insert(key, Arc::clone(&page));
+        pages.insert(key, page.clone());
     }
     Ok(Body::Shared(page))
 }
@@ -116,8 +115,6 @@ fn make<T: Feature>(
     page.fill(entries, next, hint);
     let mut out = Vec::new();
     encode_result(&mut out, &mut page, revision, Some(&features.stamp))?;
-    // Schemas are as their authors wrote them.
-    make_line(&mut out, 0);
     into_text(out)
 }
 

@@ -1,6 +1,8 @@
 //! What a request is answered with, before it is written.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, ops::Deref, sync::Arc};
+
+use memchr::memchr2;
 
 use crate::{
     Result, Revision,
@@ -12,14 +14,36 @@ use crate::{
 pub(crate) enum Body {
     /// JSON, as it goes onto the wire.
     Json(Box<str>),
-    /// JSON in one line, as it goes onto the wire, and shared by all who ask: a list that did not change.
-    Shared(Arc<str>),
+    /// JSON, as it goes onto the wire, and shared by all who ask: a list that did not change.
+    Shared(Line),
     /// The commonest result.
     Text(TextResult),
     /// Any other result of a tool, which is serialized straight into the outbox.
     Tool(CallToolResult),
     /// The result of any other method.
     Other(Box<dyn Encode>),
+}
+
+/// JSON in one line: nobody has to look for line breaks in it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line(Arc<str>);
+
+impl From<Box<str>> for Line {
+    /// Line breaks can only be between tokens, where spaces say the same.
+    fn from(json: Box<str>) -> Self {
+        Self(match memchr2(b'\n', b'\r', json.as_bytes()) {
+            Some(_) => json.replace(['\n', '\r'], " ").into(),
+            None => json.into(),
+        })
+    }
+}
+
+impl Deref for Line {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
 }
 
 /// A result that can be written, whatever its type.
@@ -39,7 +63,7 @@ impl Body {
         Self::Other(Box::new(result))
     }
 
-    /// Whether its JSON is known to have no line break.
+    /// Whether it is known to be in one line.
     pub(crate) fn is_line(&self) -> bool {
         matches!(self, Self::Shared(_) | Self::Text(_))
     }
@@ -71,5 +95,17 @@ impl Body {
                 into_text(out)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_no_line_breaks() {
+        let line = |json: &str| Line::from(Box::from(json));
+        assert_eq!(*line("{\n\r\"a\\n\": 1}"), *"{  \"a\\n\": 1}");
+        assert_eq!(*line("[]"), *"[]");
     }
 }

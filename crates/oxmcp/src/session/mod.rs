@@ -40,7 +40,7 @@ pub(crate) mod waiting;
 use std::{future::Future, pin::Pin};
 
 pub(crate) use batch::Batch;
-pub(crate) use body::{Body, Encode};
+pub(crate) use body::{Body, Encode, Line};
 pub(crate) use bounded::Bounded;
 pub(crate) use call_options::{CallOptions, OnProgress, shared_progress};
 pub(crate) use call_result::CallResult;
