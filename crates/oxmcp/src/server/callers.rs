@@ -13,11 +13,8 @@ use arc_swap::ArcSwap;
 
 use crate::{
     Error, Result, Revision,
-    protocol::{
-        Era, InitializeParams, RequestMeta, ServerCapabilities, SubscriptionFilter,
-        unsupported_version,
-    },
-    server::{ask::RootsCache, features::Features, subscription::Topics},
+    protocol::{Era, RequestMeta},
+    server::{ask::RootsCache, features::Features, opening::Opening, subscription::Topics},
     session::Peer,
 };
 
@@ -31,11 +28,9 @@ pub(crate) struct Callers {
 /// A session that `initialize` opened.
 #[derive(Debug)]
 struct Legacy {
-    peer: Arc<Peer>,
+    opening: Arc<Opening>,
     initialized: AtomicBool,
     roots: RootsCache,
-    /// What the client hears of, since it was told that it would.
-    awaited: Topics,
 }
 
 /// The modern clients that made requests of late: each says the same of itself with every request, which need not be read
@@ -58,14 +53,14 @@ struct Modern {
 impl Callers {
     /// The client, where it has opened a session.
     pub(crate) fn legacy(&self) -> Option<&Arc<Peer>> {
-        self.legacy.get().map(|legacy| &legacy.peer)
+        self.legacy.get().map(|legacy| &legacy.opening.peer)
     }
 
     /// The same where it has said that it is ready, too.
     pub(crate) fn ready(&self) -> Option<&Arc<Peer>> {
         let legacy = self.legacy.get()?;
         let ready = legacy.initialized.load(Ordering::Relaxed);
-        ready.then_some(&legacy.peer)
+        ready.then_some(&legacy.opening.peer)
     }
 
     /// The roots of the client that opened a session.
@@ -77,7 +72,7 @@ impl Callers {
     pub(super) fn awaits(&self, changed: &Topics) -> Option<(&Arc<Peer>, Topics)> {
         let legacy = self.legacy.get()?;
         let ready = legacy.initialized.load(Ordering::Relaxed);
-        ready.then(|| (&legacy.peer, legacy.awaited.and(changed)))
+        ready.then(|| (&legacy.opening.peer, legacy.opening.awaited.and(changed)))
     }
 
     /// The client says that it is ready. Returns whether that is news.
@@ -86,43 +81,16 @@ impl Callers {
         legacy.is_some_and(|legacy| !legacy.initialized.swap(true, Ordering::Relaxed))
     }
 
-    /// Opens the session, with the revision that the client asked for or the newest legacy one that is served.
-    pub(super) fn open(
-        &self,
-        features: &Features,
-        params: InitializeParams,
-        capabilities: &ServerCapabilities,
-    ) -> Result<Revision> {
-        let served = features.revisions.iter().copied();
-        let mut served = served.filter(|revision| !revision.is_modern());
-        let asked = params.protocol_version.parse().ok();
-        let asked = asked.filter(|asked| served.clone().any(|revision| revision == *asked));
-        let Some(revision) = asked.or_else(|| served.next()) else {
-            return Err(unsupported_version(
-                &features.revisions,
-                &params.protocol_version,
-            ));
-        };
-        let peer = Peer {
-            revision,
-            implementation: Some(params.client_info),
-            capabilities: params.capabilities,
-        };
+    /// Opens the session.
+    pub(super) fn open(&self, opening: Arc<Opening>) -> Result<()> {
         let legacy = Legacy {
-            peer: Arc::new(peer),
+            opening,
             initialized: AtomicBool::new(false),
             roots: RootsCache::default(),
-            awaited: SubscriptionFilter::default()
-                .with_tools_list_changed(true)
-                .with_prompts_list_changed(true)
-                .with_resources_list_changed(true)
-                .narrowed(capabilities)
-                .into(),
         };
         self.legacy.set(legacy).map_err(|_| {
             Error::invalid_request("the session is open already; initialize is sent once")
-        })?;
-        Ok(revision)
+        })
     }
 
     /// Who sent a request, and so by which revision's rules it is served.

@@ -13,6 +13,7 @@ use crate::{
         ask::{AskSettings, OnRootsChanged},
         completion::can_complete,
         logging::LogOptions,
+        opening::Openings,
         prompt::RegisteredPrompt,
         registry::Registry,
         resource::{RegisteredResource, RegisteredTemplate, Routes},
@@ -56,6 +57,8 @@ pub(crate) struct Features {
     pub(crate) on_roots_changed: Option<OnRootsChanged>,
     pub(crate) incoming: Stack,
     pub(crate) outgoing: Stack,
+    /// What clients that open sessions were answered. It is of this state alone.
+    pub(super) openings: Arc<Openings>,
     /// `info` as JSON.
     pub(crate) stamp: Arc<str>,
 }
@@ -64,6 +67,7 @@ impl Features {
     pub(crate) fn new(info: Implementation) -> Self {
         Self {
             stamp: stamp(&info),
+            openings: Arc::default(),
             info,
             instructions: None,
             tools: Registry::default(),
@@ -90,6 +94,7 @@ impl Features {
     /// Brings what is derived up to date.
     pub(crate) fn refresh(&mut self) {
         self.stamp = stamp(&self.info);
+        self.openings = Arc::default();
         self.tools.refresh();
         self.prompts.refresh();
         if self.resources.is_declared() || self.templates.is_declared() {

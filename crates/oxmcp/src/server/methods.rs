@@ -13,8 +13,8 @@ use crate::{
     Error, Result,
     json::Text,
     protocol::{
-        DiscoverResult, EmptyResult, HasMeta, InitializeParams, InitializeResult, ListenParams,
-        Method, PaginatedParams, Project, RequestParams, encode_result, into_text, method,
+        EmptyResult, HasMeta, ListenParams, Method, PaginatedParams, Project, RequestParams,
+        encode_result, into_text, method,
     },
     server::{
         by_name::call_by_name,
@@ -128,15 +128,9 @@ impl Call<'_> {
 /// Opens a legacy session.
 /// See [lifecycle](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle).
 fn initialize(call: Call<'_>) -> Result<Served> {
-    let params: InitializeParams = call.read(method::Initialize::NAME)?;
-    let features = call.features;
-    let capabilities = features.capabilities();
-    let revision = call.peer.callers().open(features, params, &capabilities)?;
-    let mut result = InitializeResult::new(revision, capabilities, features.info.clone());
-    result.instructions.clone_from(&features.instructions);
-    let mut out = Vec::new();
-    encode_result(&mut out, &mut result, revision, None)?;
-    into_text(out).map(|json| Served::Now(Body::Json(json)))
+    let (opening, result) = call.features.opening(call.params.whole)?;
+    call.peer.callers().open(opening)?;
+    Ok(Served::Now(Body::Shared(result)))
 }
 
 /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
@@ -146,12 +140,8 @@ fn ping(call: Call<'_>) -> Result<Served> {
 
 /// See [discovery](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
 fn discover(call: Call<'_>) -> Result<Served> {
-    let features = call.features;
-    let mut result = DiscoverResult::new(features.revisions.clone(), features.capabilities());
-    result.instructions.clone_from(&features.instructions);
-    result.ttl_ms = Some(features.discover_cache.ttl_ms());
-    result.cache_scope = Some(features.discover_cache.scope);
-    call.answer(result)
+    let result = call.features.discovered(call.cx.revision())?;
+    Ok(Served::Now(Body::Shared(result)))
 }
 
 /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).

@@ -14,6 +14,7 @@ mod listen;
 mod lists;
 pub mod logging;
 mod methods;
+mod opening;
 mod peer;
 mod prompt;
 mod registry;
