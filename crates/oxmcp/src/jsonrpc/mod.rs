@@ -14,6 +14,4 @@ pub use code::ErrorCode;
 pub(crate) use envelope::{Envelope, Malformed, Params, RawNotification, RawResponse};
 pub use error_object::ErrorObject;
 pub use id::RequestId;
-pub(crate) use write::{
-    ExtraMeta, write_error, write_notification, write_request, write_response,
-};
+pub(crate) use write::{ExtraMeta, write_error, write_notification, write_request, write_response};

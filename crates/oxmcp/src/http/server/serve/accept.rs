@@ -18,13 +18,14 @@ use tokio::{
     net::{TcpListener, TcpStream},
     select,
     sync::oneshot,
-    task::{Id, JoinError, JoinSet},
-    time::{Instant, sleep_until, timeout_at},
+    task::{AbortHandle, Id, JoinError, JoinSet},
+    time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at},
 };
 use tower_service::Service;
 
 use super::{
     connection::{Protocols, attend},
+    overdue::{Signs, Watch, pause},
     serving::{Ending, Serving},
 };
 use crate::{Limits, session::after};
@@ -96,12 +97,14 @@ pub(super) async fn supervise<L, S, B>(
     S::Future: Send + 'static,
     B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
 {
-    let protocols = Protocols::new(&limits);
-    let mut connections = Connections::new(limits.max_http_connections);
+    let protocols = Protocols::new();
+    let mut connections = Connections::new(&limits);
     let mut start = move |io: L::Io, connections: &mut Connections| {
+        let signs = Signs::new();
         let (finish, finishing) = oneshot::channel();
-        let connection = attend(io, service.clone(), protocols.clone(), finishing);
-        connections.add(connection, finish);
+        let (service, protocols) = (service.clone(), protocols.clone());
+        let connection = attend(io, service, protocols, signs.clone(), finishing);
+        connections.add(connection, signs, finish);
     };
     let deadline = select! {
         biased;
@@ -129,6 +132,8 @@ async fn accept<L: Listen>(
     start: &mut impl FnMut(L::Io, &mut Connections),
 ) -> Infallible {
     let mut rest: Option<Instant> = None;
+    let mut looks = interval(pause(connections.stall));
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let may_accept = rest.is_none() && !connections.is_full();
         select! {
@@ -145,6 +150,7 @@ async fn accept<L: Listen>(
                 }
             },
             () = until(rest) => rest = None,
+            _ = looks.tick(), if !connections.tasks.is_empty() => connections.look(),
         }
     }
 }
@@ -173,18 +179,28 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 /// The connections that are open.
 struct Connections {
     tasks: JoinSet<()>,
-    /// What tells each of them to finish.
-    finish: HashMap<Id, oneshot::Sender<()>>,
+    open: HashMap<Id, Open>,
     max: usize,
+    /// How long a client may take nothing of what is written to it.
+    stall: Duration,
+}
+
+/// One of them.
+struct Open {
+    task: AbortHandle,
+    /// What tells it to finish.
+    finish: oneshot::Sender<()>,
+    watch: Watch,
 }
 
 impl Connections {
-    fn new(max: usize) -> Self {
+    fn new(limits: &Limits) -> Self {
         Self {
             tasks: JoinSet::new(),
-            finish: HashMap::new(),
+            open: HashMap::new(),
             // With none at all, nothing would ever be served.
-            max: max.max(1),
+            max: limits.max_http_connections.max(1),
+            stall: limits.http_stall,
         }
     }
 
@@ -195,10 +211,16 @@ impl Connections {
     fn add(
         &mut self,
         connection: impl Future<Output = ()> + Send + 'static,
+        signs: Signs,
         finish: oneshot::Sender<()>,
     ) {
         let task = self.tasks.spawn(connection);
-        self.finish.insert(task.id(), finish);
+        let open = Open {
+            finish,
+            watch: Watch::new(signs),
+            task: task.clone(),
+        };
+        self.open.insert(task.id(), open);
         if self.is_full() {
             tracing::debug!(max = self.max, "no more connections are accepted for now");
         }
@@ -207,19 +229,31 @@ impl Connections {
     fn ended(&mut self, task: Result<(Id, ()), JoinError>) {
         let id = match task {
             Ok((id, ())) => id,
+            // It was overdue.
+            Err(error) if error.is_cancelled() => error.id(),
             Err(error) => {
                 tracing::error!(%error, "a connection ended by a panic");
                 error.id()
             }
         };
-        self.finish.remove(&id);
+        self.open.remove(&id);
+    }
+
+    /// Ends those that have had time enough.
+    fn look(&mut self) {
+        for open in self.open.values_mut() {
+            if let Some(why) = open.watch.is_overdue(self.stall) {
+                tracing::debug!("it is closed: {why}");
+                open.task.abort();
+            }
+        }
     }
 
     /// Lets all finish what they are at, until the deadline, and drops the rest.
     async fn end(mut self, deadline: Instant) {
-        for (_, finish) in mem::take(&mut self.finish) {
+        for (_, open) in mem::take(&mut self.open) {
             // One that is not there any more has finished.
-            let _ = finish.send(());
+            let _ = open.finish.send(());
         }
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if timeout_at(deadline, all).await.is_err() {

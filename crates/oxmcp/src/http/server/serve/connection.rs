@@ -2,12 +2,15 @@
 
 use std::{
     convert::Infallible,
+    future::{Future, poll_fn},
     pin::{Pin, pin},
     sync::Arc,
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use bytes::Buf;
+use futures_util::future::Either;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::{
@@ -28,10 +31,9 @@ use tower_service::Service;
 
 use super::{
     heads::Heads,
-    overdue::{HEAD, Writes, overdue},
+    overdue::{HEAD, Signs},
     preface::{Version, begin},
 };
-use crate::Limits;
 
 /// How much is read ahead at most, which is also the longest head of a request: several times what proxies let through.
 const READ_AHEAD: usize = 64 << 10;
@@ -47,12 +49,10 @@ pub(super) struct Protocols(Arc<Builders>);
 struct Builders {
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
-    /// How long a client may take nothing of what is written to it.
-    stall: Duration,
 }
 
 impl Protocols {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new() -> Self {
         let mut http1 = http1::Builder::new();
         http1
             .header_read_timeout(HEAD)
@@ -64,90 +64,141 @@ impl Protocols {
             .timer(TokioTimer::new())
             .keep_alive_interval(PING)
             .keep_alive_timeout(PONG);
-        Self(Arc::new(Builders {
-            http1,
-            http2,
-            stall: limits.http_stall,
-        }))
+        Self(Arc::new(Builders { http1, http2 }))
     }
 }
 
 /// Serves the requests of a connection, until it ends. Told to finish, it does so once the requests that it has are answered.
-pub(super) async fn attend<I, S, B>(
+/// The service has to be ready always: it is not asked.
+///
+/// There may be thousands that wait, so that what only their beginning needs is in a box.
+pub(super) fn attend<I, S, B>(
     io: I,
     service: S,
     protocols: Protocols,
-    mut finish: oneshot::Receiver<()>,
-) where
+    signs: Signs,
+    finish: oneshot::Receiver<()>,
+) -> impl Future<Output = ()> + Send
+where
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
     S: Clone + Send + 'static,
     S::Future: Send + 'static,
     B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
 {
-    let writes = Writes::default();
-    // Until it is known which version a client speaks, nobody else looks at the clock.
-    let begun = select! {
-        biased;
-        begun = timeout(HEAD, begin(io, writes.clone())) => begun,
-        _ = &mut finish => return,
-    };
-    let Ok(Ok((version, io))) = begun else {
-        return;
-    };
-    let service = TowerToHyperService::new(service);
-    let io = TokioIo::new(io);
-    let stall = protocols.0.stall;
-    match version {
-        Version::Http1 => {
-            let heads = Heads::new();
-            let mut http1 = protocols.0.http1.clone();
-            http1.timer(heads.clone());
-            let connection = pin!(http1.serve_connection(io, heads.heard_by(service)));
-            let driven = drive(connection, http1::Connection::graceful_shutdown, finish);
-            unless(overdue(Some(&heads), &writes, stall), driven).await;
+    let mut phase = Phase::Begins(Box::pin(protocols.begin(io, service, signs, finish)));
+    poll_fn(move |cx| {
+        loop {
+            match &mut phase {
+                Phase::Begins(begins) => match ready!(begins.as_mut().poll(cx)) {
+                    Some(goes_on) => phase = Phase::GoesOn(goes_on),
+                    None => return Poll::Ready(()),
+                },
+                Phase::GoesOn(goes_on) => return Pin::new(goes_on).poll(cx),
+            }
         }
-        // What it needs is larger, and nobody who speaks HTTP/1 should have to make room for it.
-        Version::Http2 => {
-            let mut connection = Box::pin(protocols.0.http2.serve_connection(io, service));
-            let shut_down = http2::Connection::graceful_shutdown;
-            let driven = drive(connection.as_mut(), shut_down, finish);
-            unless(overdue(None, &writes, stall), driven).await;
-        }
-    }
+    })
 }
 
-/// Goes on with a connection until it has had time enough.
-async fn unless(overdue: impl Future<Output = &'static str>, driven: impl Future<Output = ()>) {
-    select! {
-        biased;
-        () = driven => {}
-        why = overdue => tracing::debug!("it is closed: {why}"),
+/// How far a connection has come.
+enum Phase<B, G> {
+    Begins(Pin<Box<B>>),
+    GoesOn(G),
+}
+
+impl Protocols {
+    /// Finds out which version a client speaks. Returns who goes on with it.
+    async fn begin<I, S, B>(
+        self,
+        io: I,
+        service: S,
+        signs: Signs,
+        mut finish: oneshot::Receiver<()>,
+    ) -> Option<impl Future<Output = ()> + Unpin + use<I, S, B>>
+    where
+        I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+        S: Clone + Send + 'static,
+        S::Future: Send + 'static,
+        B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
+    {
+        // Until it is known, nobody else looks at the clock.
+        let begun = select! {
+            biased;
+            begun = timeout(HEAD, begin(io, signs.writes)) => begun,
+            _ = &mut finish => return None,
+        };
+        let (version, io) = begun.ok()?.ok()?;
+        Some(match version {
+            Version::Http1 => Either::Left(self.http1(io, service, &signs.heads, finish)),
+            // What it needs is larger, and nobody who speaks HTTP/1 should have to make room for it.
+            Version::Http2 => Either::Right(Box::pin(self.http2(io, service, finish))),
+        })
+    }
+
+    fn http1<I, S, B>(
+        &self,
+        io: I,
+        service: S,
+        heads: &Heads,
+        finish: oneshot::Receiver<()>,
+    ) -> impl Future<Output = ()> + Unpin + use<I, S, B>
+    where
+        I: AsyncRead + AsyncWrite + Unpin + 'static,
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+        S: Clone + 'static,
+        S::Future: 'static,
+        B: Body<Data: Buf, Error: std::error::Error + Send + Sync> + 'static,
+    {
+        let mut http1 = self.0.http1.clone();
+        http1.timer(heads.clone());
+        let mut connection = http1.serve_connection(TokioIo::new(io), heads.heard_by(service));
+        let mut finish = Some(finish);
+        poll_fn(move |cx| {
+            let shut_down = http1::Connection::graceful_shutdown;
+            drive(Pin::new(&mut connection), shut_down, &mut finish, cx)
+        })
+    }
+
+    async fn http2<I, S, B>(self, io: I, service: S, finish: oneshot::Receiver<()>)
+    where
+        I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+        S: Clone + Send + 'static,
+        S::Future: Send + 'static,
+        B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
+    {
+        let service = TowerToHyperService::new(service);
+        let connection = self.0.http2.serve_connection(TokioIo::new(io), service);
+        let mut connection = pin!(connection);
+        let mut finish = Some(finish);
+        poll_fn(|cx| {
+            let shut_down = http2::Connection::graceful_shutdown;
+            drive(connection.as_mut(), shut_down, &mut finish, cx)
+        })
+        .await;
     }
 }
 
 /// Goes on with a connection to its end.
-async fn drive<C>(
+fn drive<C>(
     mut connection: Pin<&mut C>,
     shut_down: fn(Pin<&mut C>),
-    mut finish: oneshot::Receiver<()>,
-) where
+    finish: &mut Option<oneshot::Receiver<()>>,
+    cx: &mut Context<'_>,
+) -> Poll<()>
+where
     C: Future<Output = hyper::Result<()>>,
 {
-    let mut finishing = false;
-    loop {
-        select! {
-            biased;
-            result = connection.as_mut() => {
-                if let Err(error) = result {
-                    tracing::debug!(%error, "a connection broke");
-                }
-                return;
-            }
-            _ = &mut finish, if !finishing => {
-                finishing = true;
-                shut_down(connection.as_mut());
-            }
-        }
+    if let Some(wanted) = finish
+        && Pin::new(wanted).poll(cx).is_ready()
+    {
+        *finish = None;
+        shut_down(connection.as_mut());
     }
+    connection.poll(cx).map(|result| {
+        if let Err(error) = result {
+            tracing::debug!(%error, "a connection broke");
+        }
+    })
 }

@@ -14,17 +14,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::Request;
-use hyper::{
-    rt::{Sleep, Timer},
-    service::Service,
-};
+use hyper::rt::{Sleep, Timer};
+use tower_service::Service;
 
 /// The heads of one connection: what hyper takes for a clock.
 #[derive(Clone, Debug)]
 pub(super) struct Heads(Arc<Counts>);
 
-/// Only the connection's own task writes and reads them.
+/// Only the connection's own task writes them.
 #[derive(Debug)]
 struct Counts {
     /// How many heads have been waited for.
@@ -51,7 +48,7 @@ impl Heads {
         (awaited != came.load(Ordering::Relaxed)).then_some(awaited)
     }
 
-    /// The service that is called with each request, and so tells that its head has come.
+    /// The service that is called with each request, and so tells that its head has come. It is ready always.
     pub(super) fn heard_by<S>(&self, service: S) -> Heard<S> {
         Heard {
             service,
@@ -97,17 +94,17 @@ pub(super) struct Heard<S> {
     heads: Heads,
 }
 
-impl<S, B> Service<Request<B>> for Heard<S>
+impl<S, R> hyper::service::Service<R> for Heard<S>
 where
-    S: Service<Request<B>>,
+    S: Service<R> + Clone,
 {
     type Response = S::Response;
     type Error = S::Error;
     type Future = S::Future;
 
-    fn call(&self, request: Request<B>) -> S::Future {
+    fn call(&self, request: R) -> S::Future {
         let Counts { awaited, came, .. } = &*self.heads.0;
         came.store(awaited.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.service.call(request)
+        self.service.clone().call(request)
     }
 }

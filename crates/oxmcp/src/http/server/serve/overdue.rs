@@ -1,4 +1,4 @@
-//! When a connection has had time enough: one timer looks now and then whether it still waits for the same.
+//! When a connection has had time enough: one timer for all of them looks now and then whether each still waits for the same.
 
 use std::{
     io,
@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::heads::Heads;
 
@@ -47,24 +47,52 @@ fn is_odd(number: u64) -> bool {
     number % 2 == 1
 }
 
-/// Waits until a connection has waited too long for a head, or has taken nothing of what is written to it for as long as
-/// `stall`. Says which.
-pub(super) async fn overdue(
-    heads: Option<&Heads>,
-    writes: &Writes,
-    stall: Duration,
-) -> &'static str {
-    let shortest = heads.map_or(stall, |_| stall.min(HEAD));
-    let pause = (shortest / LOOKS).max(SHORTEST);
-    let (mut head, mut write) = (Since::default(), Since::default());
-    loop {
-        sleep(pause).await;
-        if head.has_lasted(HEAD, heads.and_then(Heads::waiting)) {
-            return "a connection was idle for too long";
+/// What a connection shows of itself.
+#[derive(Clone, Debug)]
+pub(super) struct Signs {
+    pub(super) heads: Heads,
+    pub(super) writes: Writes,
+}
+
+impl Signs {
+    pub(super) fn new() -> Self {
+        Self {
+            heads: Heads::new(),
+            writes: Writes::default(),
         }
-        if write.has_lasted(stall, writes.waiting()) {
-            return "a client took nothing of what was written to it";
+    }
+}
+
+/// How often connections are looked at, of which none may take nothing of what is written to it for as long as `stall`.
+pub(super) fn pause(stall: Duration) -> Duration {
+    (stall.min(HEAD) / LOOKS).max(SHORTEST)
+}
+
+/// One connection, as it was seen of late.
+#[derive(Debug)]
+pub(super) struct Watch {
+    signs: Signs,
+    head: Since,
+    write: Since,
+}
+
+impl Watch {
+    pub(super) fn new(signs: Signs) -> Self {
+        Self {
+            signs,
+            head: Since::default(),
+            write: Since::default(),
         }
+    }
+
+    /// Says it where the connection has waited too long for a head, or has taken nothing of what is written to it for as long
+    /// as `stall`.
+    pub(super) fn is_overdue(&mut self, stall: Duration) -> Option<&'static str> {
+        if self.head.has_lasted(HEAD, self.signs.heads.waiting()) {
+            return Some("a connection was idle for too long");
+        }
+        let is_stalled = self.write.has_lasted(stall, self.signs.writes.waiting());
+        is_stalled.then_some("a client took nothing of what was written to it")
     }
 }
 

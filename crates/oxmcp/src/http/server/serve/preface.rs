@@ -15,8 +15,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use super::overdue::Writes;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// How much is read at first: most requests are shorter, and hyper takes this much at once.
-const FIRST: usize = 4 << 10;
+/// How much is read at first: most requests are shorter, and hyper reads what is left.
+const FIRST: usize = 1 << 10;
 
 /// A version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
