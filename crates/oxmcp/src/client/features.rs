@@ -1,6 +1,6 @@
 //! A client's settings and handlers, as they are at one moment.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
     Limits, Revision,
@@ -21,7 +21,7 @@ pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(30 * 365 * 24 * 36
 #[derive(Clone)]
 pub(crate) struct Features {
     pub(crate) info: Implementation,
-    pub(crate) limits: Limits,
+    pub(crate) limits: Arc<Limits>,
     /// The revisions that may be spoken.
     pub(crate) revisions: Vec<Revision>,
     pub(crate) timeout: Duration,
@@ -45,7 +45,7 @@ impl Features {
     pub(crate) fn new(info: Implementation) -> Self {
         Self {
             info,
-            limits: Limits::default(),
+            limits: Arc::default(),
             revisions: Revision::ALL.to_vec(),
             timeout: Duration::from_secs(60),
             probe_timeout: Duration::from_secs(5),

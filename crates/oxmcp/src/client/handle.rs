@@ -115,7 +115,7 @@ impl Client {
     /// The bounds of the connections that are made from now on.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
-        self.change(|features| features.limits = limits);
+        self.change(|features| features.limits = Arc::new(limits));
         self
     }
 

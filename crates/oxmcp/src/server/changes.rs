@@ -93,7 +93,7 @@ fn tell(server: &Server, changed: &Topics) {
     for session in server.sessions() {
         session.peer().listens().tell(changed);
         let awaited = session.peer().awaited(session.connection(), changed);
-        if session.peer().due().add(awaited) {
+        if !awaited.is_empty() && session.peer().due().add(awaited) {
             tokio::spawn(async move {
                 let mut teller = Teller(Some(session.peer().due()));
                 while let Some(due) = teller.next() {

@@ -49,7 +49,7 @@ pub(crate) struct Features {
     pub(crate) page_size: usize,
     /// What is said of the answer to `server/discover`.
     pub(crate) discover_cache: CacheHint,
-    pub(crate) limits: Limits,
+    pub(crate) limits: Arc<Limits>,
     /// The revisions that are served, the newest first.
     pub(crate) revisions: Vec<Revision>,
     pub(crate) keep_alive: Option<Duration>,
@@ -81,7 +81,7 @@ impl Features {
             logging: None,
             page_size: PAGE_SIZE,
             discover_cache: CacheHint::default(),
-            limits: Limits::default(),
+            limits: Arc::default(),
             revisions: Revision::ALL.into_iter().rev().collect(),
             keep_alive: None,
             ask: AskSettings::default(),

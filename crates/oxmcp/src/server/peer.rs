@@ -39,17 +39,23 @@ pub(crate) struct ServerPeer {
     pub(super) refused: OnceLock<ErrorCode>,
     /// See [`undoubted`](Self::undoubted).
     doubt: Option<Error>,
+    /// What most clients never need.
+    rare: OnceLock<Box<Rare>>,
+    /// How many resources are watched by all of these.
+    quota: OnceLock<Arc<Quota>>,
+    stamp: Arc<str>,
+}
+
+#[derive(Default)]
+struct Rare {
     /// What the client hears of what is logged.
     log: LogGate,
     /// What the session that `initialize` opened subscribes to.
     subscribed: Subscribed,
-    /// How many resources are watched by all of these.
-    quota: OnceLock<Arc<Quota>>,
     /// What that session is to be told.
     due: Due,
     /// What extensions have published for a legacy client, one after the other.
     published: OnceLock<Arc<Lane>>,
-    stamp: Arc<str>,
 }
 
 impl ServerPeer {
@@ -79,11 +85,8 @@ impl ServerPeer {
             is_stateless,
             refused: OnceLock::new(),
             doubt,
-            log: LogGate::default(),
-            subscribed: Subscribed::default(),
+            rare: OnceLock::new(),
             quota: OnceLock::new(),
-            due: Due::default(),
-            published: OnceLock::new(),
             stamp,
         })
     }
@@ -103,26 +106,34 @@ impl ServerPeer {
         let Some((peer, mut awaited)) = self.callers.awaits(changed) else {
             return Topics::default();
         };
-        awaited.uris = self.subscribed.of(changed);
-        retain_seen(&self.server.features(), &mut awaited.uris, || {
-            self.subscribed.context(connection, peer)
-        });
+        if let Some(rare) = self.rare.get() {
+            awaited.uris = rare.subscribed.of(changed);
+            retain_seen(&self.server.features(), &mut awaited.uris, || {
+                rare.subscribed.context(connection, peer)
+            });
+        }
         awaited
     }
 
     /// Whether anybody at the other end wants to hear of a resource.
     pub(crate) fn watches(&self, uri: &str) -> bool {
-        self.subscribed.contains(uri) || self.listens.watch(uri)
+        let rare = self.rare.get();
+        rare.is_some_and(|it| it.subscribed.contains(uri)) || self.listens.watch(uri)
     }
 
     /// The resources that the session that `initialize` opened watches.
     #[cfg(feature = "http-server")]
     pub(crate) fn subscribed_uris(&self) -> Vec<String> {
-        self.subscribed.uris()
+        let rare = self.rare.get();
+        rare.map_or_else(Vec::new, |it| it.subscribed.uris())
+    }
+
+    fn rare(&self) -> &Rare {
+        self.rare.get_or_init(Box::default)
     }
 
     pub(super) fn subscribed(&self) -> &Subscribed {
-        &self.subscribed
+        &self.rare().subscribed
     }
 
     pub(super) fn quota(&self) -> &Arc<Quota> {
@@ -130,7 +141,7 @@ impl ServerPeer {
     }
 
     pub(super) fn due(&self) -> &Due {
-        &self.due
+        &self.rare().due
     }
 
     /// The subscriptions of modern requests.
@@ -168,13 +179,14 @@ impl ServerPeer {
 
     /// Where notifications of extensions for a legacy client wait until they are sent.
     pub(crate) fn outgoing_lane(&self, connection: &Connection) -> &Arc<Lane> {
-        self.published
+        self.rare()
+            .published
             .get_or_init(|| Lane::new(&connection.limits, &connection.runtime))
     }
 
     /// What the client hears of what is logged.
     pub(crate) fn log_gate(&self) -> &LogGate {
-        &self.log
+        &self.rare().log
     }
 
     /// The context of a notification.
@@ -286,7 +298,7 @@ impl Role for ServerPeer {
 
     fn closed(&self, connection: &Arc<Connection>) {
         self.server.forget(connection);
-        let ended = self.subscribed.close();
+        let ended = self.subscribed().close();
         if let Some(session) = ServerSession::of(connection) {
             release(&session, ended);
         }

@@ -27,16 +27,17 @@ const KEPT_NOISE: usize = 200;
 /// with the session.
 pub(crate) struct Connection {
     role: Arc<dyn Role>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: Arc<Limits>,
     pub(crate) outbox: Outbox,
     /// What this is a branch of.
     trunk: Option<Arc<Self>>,
     /// Who sent what arrives here.
     origin: Origin,
-    calls: Calls,
+    /// Most connections of servers never need it.
+    calls: OnceLock<Box<Calls>>,
     in_flight: InFlight,
     lane: OnceLock<Arc<Lane>>,
-    patience: Patience,
+    patience: OnceLock<Box<Patience>>,
     /// Where the driver runs.
     pub(crate) runtime: Handle,
     /// The code of the error that was answered last, or 0.
@@ -75,41 +76,49 @@ pub(crate) enum Outcome {
 
 impl Connection {
     /// A connection that is about to be driven, on the runtime that is running.
-    pub(crate) fn new(role: Arc<dyn Role>, limits: Limits) -> Arc<Self> {
-        Self::of(role, limits, Origin::default())
+    pub(crate) fn new(role: Arc<dyn Role>, limits: impl Into<Arc<Limits>>) -> Arc<Self> {
+        Self::of(role, limits.into(), Origin::default())
     }
 
     /// The same for what `origin` sends.
-    pub(crate) fn of(role: Arc<dyn Role>, limits: Limits, origin: Origin) -> Arc<Self> {
-        Self::grow(role, limits, origin, None)
+    pub(crate) fn of(role: Arc<dyn Role>, limits: Arc<Limits>, origin: Origin) -> Arc<Self> {
+        let max_unsent = limits.max_unsent_bytes;
+        Self::grow(role, limits, max_unsent, origin, None)
     }
 
     /// A branch of this connection: what belongs to the requests that arrive on it goes to an outbox of its own. Nobody
     /// drives it.
-    pub(crate) fn branch(self: &Arc<Self>, origin: Origin, max_unsent_bytes: usize) -> Arc<Self> {
-        let limits = Limits {
-            max_unsent_bytes,
-            ..self.limits.clone()
-        };
-        let trunk = Some(Arc::clone(self));
-        Self::grow(Arc::clone(self.role()), limits, origin, trunk)
+    pub(crate) fn branch(self: &Arc<Self>, origin: Origin) -> Arc<Self> {
+        let (role, limits) = (Arc::clone(self.role()), Arc::clone(&self.limits));
+        let max_unsent = limits.max_unsent_bytes;
+        Self::grow(role, limits, max_unsent, origin, Some(Arc::clone(self)))
+    }
+
+    /// A connection that is nothing but the trunk of its branches: for what belongs to no request, so few bytes may wait.
+    pub(crate) fn trunk_of(
+        role: Arc<dyn Role>,
+        limits: Arc<Limits>,
+        max_unsent: usize,
+    ) -> Arc<Self> {
+        Self::grow(role, limits, max_unsent, Origin::default(), None)
     }
 
     fn grow(
         role: Arc<dyn Role>,
-        limits: Limits,
+        limits: Arc<Limits>,
+        max_unsent: usize,
         origin: Origin,
         trunk: Option<Arc<Self>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             role,
-            outbox: Outbox::new(limits.max_unsent_bytes),
+            outbox: Outbox::new(max_unsent),
             trunk,
             origin,
-            calls: Calls::default(),
+            calls: OnceLock::new(),
             in_flight: InFlight::new(limits.max_in_flight),
             lane: OnceLock::new(),
-            patience: Patience::default(),
+            patience: OnceLock::new(),
             runtime: Handle::current(),
             failed_with: AtomicI64::new(0),
             held: AtomicBool::new(false),
@@ -136,7 +145,7 @@ impl Connection {
 
     /// The calls of this side that wait for an answer.
     pub(crate) fn calls(&self) -> &Calls {
-        &self.shared().calls
+        self.shared().calls.get_or_init(Box::default)
     }
 
     /// The peer's requests that are being served.
@@ -153,7 +162,7 @@ impl Connection {
     }
 
     pub(super) fn patience(&self) -> &Patience {
-        &self.shared().patience
+        self.shared().patience.get_or_init(Box::default)
     }
 
     /// Remembers with which error something was answered.

@@ -94,7 +94,7 @@ fn modern(asked: Asked, message: Message<'_>, doubt: Option<Error>) -> Answer {
     let is_request = matches!(message, Envelope::Request(_));
     let lasts = matches!(&message, Envelope::Request(it) if it.method == Listen::NAME);
     let parts = if lasts { detached(parts) } else { parts };
-    let limits = server.features().limits.clone();
+    let limits = Arc::clone(&server.features().limits);
     let peer = ServerPeer::stateless(server, doubt);
     let connection = Connection::of(Arc::clone(&peer) as _, limits, origin(parts));
     connection.take_envelope(message);

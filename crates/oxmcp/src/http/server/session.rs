@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use crate::{
-    Error, Limits, Result, Revision, Server,
+    Error, Result, Revision, Server,
     http::server::{
         ResponseBody, answer,
         endpoint::StreamableHttp,
@@ -36,7 +36,7 @@ pub(super) struct Session {
     id: Box<str>,
     principal: Option<Arc<str>>,
     /// Where it is kept, if it is.
-    kept: OnceLock<Kept>,
+    kept: OnceLock<Box<Kept>>,
     connection: Arc<Connection>,
     peer: Arc<ServerPeer>,
     pub(super) streams: Streams,
@@ -80,13 +80,10 @@ impl Drop for Unbegun {
 impl Session {
     /// A session that `initialize` may open, for whom the request comes from.
     pub(super) fn unbegun(server: Server, id: Box<str>, origin: &Origin, place: Place) -> Unbegun {
-        let limits = server.features().limits.clone();
-        let limits = Limits {
-            max_unsent_bytes: limits.max_unsent_bytes.min(MAX_WAITING),
-            ..limits
-        };
+        let limits = Arc::clone(&server.features().limits);
+        let max_unsent = limits.max_unsent_bytes.min(MAX_WAITING);
         let peer = ServerPeer::new(server);
-        let connection = Connection::new(Arc::clone(&peer) as _, limits);
+        let connection = Connection::trunk_of(Arc::clone(&peer) as _, limits, max_unsent);
         // Until the client gets a stream.
         connection.outbox.is_for_later();
         let session = Arc::new(Self {
@@ -135,13 +132,13 @@ impl Session {
 
     /// Where it is kept, if it is.
     pub(super) fn kept(&self) -> Option<&Kept> {
-        self.kept.get()
+        self.kept.get().map(|kept| &**kept)
     }
 
     /// Lets it be kept.
     pub(super) fn keep(&self, kept: Kept) {
         // It is opened once.
-        let _ = self.kept.set(kept);
+        let _ = self.kept.set(Box::new(kept));
     }
 
     /// Whether it belongs to whom a request comes from.
@@ -161,8 +158,7 @@ impl Session {
 
     /// What belongs to one request goes to an outbox of its own.
     pub(super) fn branch(&self, origin: Origin) -> Arc<Connection> {
-        let limits = self.peer.server().features().limits.max_unsent_bytes;
-        self.connection.branch(origin, limits)
+        self.connection.branch(origin)
     }
 
     /// The session lasts at least until what this returns is dropped.

@@ -74,7 +74,7 @@ impl Subscribed {
         peer: &Arc<Peer>,
     ) -> Option<RequestContext> {
         let asker = self.lock().asker.clone()?;
-        let branch = connection.branch(asker, connection.limits.max_unsent_bytes);
+        let branch = connection.branch(asker);
         let context = ContextParts::new(&branch, None, Arc::clone(peer));
         Some(RequestContext::new(Arc::new(context)))
     }
