@@ -38,8 +38,8 @@ pub struct Limits {
     /// Default: 1000, so that nobody takes all by himself. Where there is no room, be it for a principal or at all, the oldest
     /// session whose client has sent nothing since `initialize` gives way to a new one.
     pub max_http_sessions_each: usize,
-    /// How long a session over HTTP lasts in which nothing happens and no stream is open. Default: 30 minutes: people leave
-    /// their desks.
+    /// How long a session over HTTP lasts in which nothing happens and no stream is open; it may be a sixty-fourth more. Default:
+    /// 30 minutes: people leave their desks.
     pub http_session_idle: Duration,
     /// The longest body of an HTTP request, in bytes; a longer one is refused with 413. Default: 4 MiB, since whoever
     /// can reach the URL can send one.

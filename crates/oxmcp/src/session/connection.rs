@@ -46,12 +46,19 @@ pub(crate) struct Connection {
     held: AtomicBool,
     /// Set when this side wants to close.
     closing: CancelSignal,
+    /// What is to be done then, where nobody waits for it.
+    #[cfg(feature = "http-server")]
+    pub(super) on_closing: Mutex<Option<OnClosing>>,
     /// Set when the driver has ended; then `outcome` holds why.
     pub(super) ended: CancelSignal,
     outcome: OnceLock<Outcome>,
     /// The first line from the peer that was no message: it often says why nothing works.
     noise: Mutex<Option<String>>,
 }
+
+/// What is done when a connection is to be closed.
+#[cfg(feature = "http-server")]
+pub(super) type OnClosing = Box<dyn FnOnce() + Send>;
 
 /// What a transport knows of who sent something. Over pipes that is nothing.
 #[derive(Clone, Debug, Default)]
@@ -123,6 +130,8 @@ impl Connection {
             failed_with: AtomicI64::new(0),
             held: AtomicBool::new(false),
             closing: CancelSignal::default(),
+            #[cfg(feature = "http-server")]
+            on_closing: Mutex::default(),
             ended: CancelSignal::default(),
             outcome: OnceLock::new(),
             noise: Mutex::default(),
@@ -187,6 +196,8 @@ impl Connection {
         let shared = self.shared();
         shared.lane().closing();
         shared.closing.set();
+        #[cfg(feature = "http-server")]
+        shared.now_closing();
         shared.outbox.call_attention();
     }
 

@@ -3,13 +3,17 @@
 use std::{
     future::poll_fn,
     mem,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, MutexGuard, PoisonError, atomic::Ordering},
     task::{Context, Poll},
     time::Duration,
 };
 
 use crate::session::{
-    Connection, connection::Outcome, inflight::InFlight, outbox::Outbox, waiting,
+    Connection,
+    connection::{OnClosing, Outcome},
+    inflight::InFlight,
+    outbox::Outbox,
+    waiting,
 };
 
 /// What there is to do for who sends what one request is answered with.
@@ -24,6 +28,37 @@ pub(crate) enum Reply {
 }
 
 impl Connection {
+    /// Does that once this side wants to close, which may be now.
+    pub(crate) fn when_closing(&self, then: OnClosing) {
+        let mut on_closing = self.lock_on_closing();
+        // Whoever closes has said so before he looks here.
+        if !self.is_closing() {
+            *on_closing = Some(then);
+            return;
+        }
+        drop(on_closing);
+        then();
+    }
+
+    /// This side wants to close.
+    pub(super) fn now_closing(&self) {
+        let then = self.lock_on_closing().take();
+        if let Some(then) = then {
+            then();
+        }
+    }
+
+    /// Whether something was to be done once this side wants to close. It is not done any more.
+    pub(crate) fn forget_closing(&self) -> bool {
+        self.lock_on_closing().take().is_some()
+    }
+
+    fn lock_on_closing(&self) -> MutexGuard<'_, Option<OnClosing>> {
+        self.on_closing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Ends a connection that nobody drives, and the session that it is: what is still being served is cancelled.
     pub(crate) fn end(self: &Arc<Self>) {
         self.cut(Outcome::Closed);

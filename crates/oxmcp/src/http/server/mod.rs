@@ -3,6 +3,7 @@
 mod answer;
 mod body;
 mod context;
+mod ending;
 mod endpoint;
 mod events;
 mod exchange;

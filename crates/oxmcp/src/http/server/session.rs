@@ -8,20 +8,13 @@ use std::{
 };
 
 use http::Response;
-use tokio::{
-    select,
-    time::{Instant, sleep_until, timeout},
-};
+use tokio::time::Instant;
 
 use crate::{
     Error, Result, Revision, Server,
     http::server::{
-        ResponseBody, answer,
-        endpoint::StreamableHttp,
-        kept::{self, Kept},
-        places::Place,
-        streams::Streams,
-        unused::IsUnused,
+        ResponseBody, answer, ending, endpoint::StreamableHttp, kept::Kept, places::Place,
+        streams::Streams, unused::IsUnused,
     },
     server::{ServerPeer, ServerSession, random},
     session::{Connection, Origin, after},
@@ -194,7 +187,7 @@ impl Session {
     }
 
     /// Until when it lasts if nothing happens. `None` while something is open.
-    fn lasts_until(&self, idle: Duration) -> Option<Instant> {
+    pub(super) fn lasts_until(&self, idle: Duration) -> Option<Instant> {
         let activity = self.lock();
         (activity.open == 0).then(|| after(activity.last, idle))
     }
@@ -214,50 +207,11 @@ pub(super) fn begin(endpoint: &StreamableHttp, mut unbegun: Unbegun) -> Arc<Sess
     unbegun.is_begun = true;
     let handle = ServerSession::new(Arc::clone(&session.connection), Arc::clone(&session.peer));
     session.peer.server().remember(&handle);
-    tokio::spawn(last(endpoint.clone(), Arc::clone(&session)));
+    ending::watch(endpoint, &session);
     if endpoint.state.closing.is_set() {
         session.begin_close();
     }
     session
-}
-
-/// Waits until the session has to end, and ends it: what runs may finish within a bound.
-async fn last(endpoint: StreamableHttp, session: Arc<Session>) {
-    let connection = &session.connection;
-    let idle = endpoint.settings.limits.http_session_idle;
-    loop {
-        let look_again = session
-            .lasts_until(idle)
-            .unwrap_or_else(|| after(Instant::now(), idle));
-        select! {
-            biased;
-            () = connection.closing() => break,
-            () = sleep_until(look_again) => {}
-        }
-        let over = session.lasts_until(idle);
-        if over.is_some_and(|over| over <= Instant::now()) {
-            tracing::debug!(session = session.id(), "a session was idle for too long");
-            break;
-        }
-    }
-    // Another node may go on with what is only idle here, or was when this one was closed.
-    let is_over = connection.is_closing() && !endpoint.state.closing.is_set()
-        || session.kept().is_some_and(Kept::is_over);
-    if is_over {
-        kept::remove(&session).await;
-    }
-    endpoint.state.sessions.remove(session.id());
-    let limit = connection.limits.drain;
-    connection.in_flight().drain();
-    // What has not finished by then is cancelled with the rest.
-    let _ = timeout(limit, connection.in_flight().settled()).await;
-    connection.lane().flush(limit).await;
-    connection.end();
-    if let Some(store) = &endpoint.settings.events
-        && (is_over || endpoint.settings.sessions.is_none())
-    {
-        log(store.forget(session.id()).await);
-    }
 }
 
 /// What a store fails to do is no matter of the client.

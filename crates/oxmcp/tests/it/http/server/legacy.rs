@@ -273,6 +273,53 @@ async fn w13_an_idle_session_ends_but_not_while_a_stream_is_open() {
     assert_eq!(gone.status(), StatusCode::NOT_FOUND);
 }
 
+#[tokio::test(start_paused = true)]
+async fn each_session_ends_when_it_was_idle_for_long_enough_whatever_the_others_do() {
+    let server = calculator();
+    let limits = Limits {
+        http_session_idle: Duration::from_secs(64),
+        ..Limits::default()
+    };
+    let endpoint = endpoint(&server).limits(limits);
+    let pass = async |seconds| tokio::time::sleep(Duration::from_secs(seconds)).await;
+    let there = async |session: &Session| {
+        let answer = session.call(1, "ping", json!({})).await;
+        answer.status() == StatusCode::OK
+    };
+    // The second time there was nobody any more who looked.
+    for _ in 0..2 {
+        let first = Session::open(&endpoint).await;
+        pass(30).await;
+        let second = Session::open(&endpoint).await;
+        pass(33).await;
+        assert_eq!(server.sessions().count(), 2);
+        pass(3).await;
+        assert!(!there(&first).await && there(&second).await);
+        pass(63).await;
+        assert_eq!(server.sessions().count(), 1, "it was used meanwhile");
+        pass(3).await;
+        assert_eq!(server.sessions().count(), 0);
+        pass(200).await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_its_handler_closes_ends() {
+    let tool = Tool::new("bye", "End the session", |cx: RequestContext| async move {
+        let _ = cx.server_session().unwrap().close().await;
+        "bye"
+    });
+    let server = calculator().tool(tool);
+    let session = Session::open(&endpoint(&server)).await;
+    let params = json!({"name": "bye", "arguments": {}});
+    drop(session.call(1, "tools/call", params).await);
+    while server.sessions().count() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let gone = session.call(2, "ping", json!({})).await;
+    assert_eq!(gone.status(), StatusCode::NOT_FOUND);
+}
+
 #[tokio::test]
 async fn w15_there_are_no_more_sessions_than_the_limit() {
     let limits = Limits {
