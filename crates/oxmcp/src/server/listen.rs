@@ -4,7 +4,6 @@
 use std::{
     collections::VecDeque,
     convert::Infallible,
-    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -35,8 +34,8 @@ pub(crate) struct Listens(Mutex<Vec<Arc<Listen>>>);
 struct Listen {
     revision: Revision,
     wanted: Topics,
-    /// What is to be told.
-    due: Mutex<Waiting>,
+    /// What is to be told. Mostly that is nothing.
+    due: Mutex<Option<Box<Waiting>>>,
     is_due: Notify,
 }
 
@@ -75,7 +74,7 @@ impl Listens {
         for listen in &*self.lock() {
             let due = listen.wanted.and(changed);
             if !due.is_empty() {
-                listen.lock_due().changed.merge(due);
+                listen.lock_due().get_or_insert_default().changed.merge(due);
                 listen.is_due.notify_one();
             }
         }
@@ -103,20 +102,21 @@ impl Listens {
             {
                 continue;
             }
-            let mut due = listen.lock_due();
+            let mut waiting = listen.lock_due();
+            let due = waiting.get_or_insert_default();
             if due.events.len() < limit {
                 due.events.push_back(event.clone());
             } else {
                 due.overflown = true;
             }
-            drop(due);
+            drop(waiting);
             listen.is_due.notify_one();
         }
     }
 
     /// From now on, no change is missed.
     fn register<'a>(
-        &'a self,
+        self: &Arc<Self>,
         connection: &'a Connection,
         revision: Revision,
         wanted: Topics,
@@ -136,7 +136,7 @@ impl Listens {
         });
         listens.push(Arc::clone(&listen));
         Ok(Registration {
-            listens: self,
+            listens: Arc::clone(self),
             listen,
             _idle: connection.in_flight().wait_idly(),
         })
@@ -154,19 +154,19 @@ impl Listens {
 
 impl Listen {
     /// Waits until something is due, and takes it.
-    async fn next(&self) -> Waiting {
+    async fn next(&self) -> Box<Waiting> {
         self.is_due.notified().await;
-        mem::take(&mut *self.lock_due())
+        self.lock_due().take().unwrap_or_default()
     }
 
-    fn lock_due(&self) -> MutexGuard<'_, Waiting> {
+    fn lock_due(&self) -> MutexGuard<'_, Option<Box<Waiting>>> {
         self.due.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// An open subscription; it ends when this is dropped.
 struct Registration<'a> {
-    listens: &'a Listens,
+    listens: Arc<Listens>,
     listen: Arc<Listen>,
     _idle: IdleWait<'a>,
 }
@@ -179,45 +179,71 @@ impl Drop for Registration<'_> {
     }
 }
 
-/// Serves a request for what is `wanted`, and what the server's author agrees to, until the client cancels it, which nothing answers, or the session ends, which
-/// the result says. `stamp` is the `serverInfo` for it.
-pub(super) async fn serve(
-    cx: RequestContext,
-    listens: Arc<Listens>,
-    mut wanted: SubscriptionFilter,
-    subscribing: Option<Subscribing>,
-    stamp: Arc<str>,
-) -> Result<Body> {
-    let context = cx.parts();
-    let connection = &context.connection;
-    let Some(id) = cx.request_id().filter(|_| context.batch.is_none()) else {
-        return Err(Error::invalid_request(
-            "a batch is answered as a whole, for which it would wait as long as the subscription lasts; send \
-             subscriptions/listen by itself",
-        ));
-    };
-    let session = cx
-        .server_session()
-        .ok_or_else(|| Error::internal("the request came over no session"))?;
-    let limit = session.peer().max_subscriptions(&connection.limits);
-    session.server().will_tell();
-    let _watches = Watches::begin(&cx, session, subscribing, &mut wanted).await?;
-    let registration = listens.register(connection, cx.revision(), wanted.clone().into(), limit)?;
+/// What a request wants to hear of, and who has to agree to it.
+pub(super) struct Asked {
+    pub(super) wanted: SubscriptionFilter,
+    pub(super) subscribing: Option<Subscribing>,
+}
+
+/// Serves a request for what is wanted, and what the server's author agrees to, until the client cancels it, which nothing answers, or the session ends, which
+/// the result says.
+///
+/// There may be thousands of which nothing is due: what only the beginning needs, or what is told, is in boxes.
+pub(super) async fn serve(cx: RequestContext, asked: Box<Asked>) -> Result<Body> {
+    let connection = &cx.parts().connection;
+    let open = Box::pin(Open::begin(&cx, asked)).await?;
+    let listen = &open.registration.listen;
     select! {
         biased;
         () = cx.cancelled() => return Err(Error::cancelled("the client cancelled the subscription")),
-        Err(error) = stream(&cx, &registration.listen, wanted, id) => return Err(error),
+        Err(error) = stream(&cx, listen, open.wanted, open.id) => return Err(error),
         () = connection.in_flight().drained() => {}
     }
     let mut out = Vec::new();
-    let meta = Meta::of_subscription(id);
-    encode_result(
-        &mut out,
-        &mut ListenResult { meta },
-        cx.revision(),
-        Some(&stamp),
-    )?;
+    let meta = Meta::of_subscription(open.id);
+    let stamp = connection.role().stamp();
+    encode_result(&mut out, &mut ListenResult { meta }, cx.revision(), stamp)?;
     into_text(out).map(Body::Json)
+}
+
+/// A subscription that has begun.
+struct Open<'a> {
+    id: &'a RequestId,
+    wanted: Box<SubscriptionFilter>,
+    registration: Registration<'a>,
+    _watches: Watches,
+}
+
+impl<'a> Open<'a> {
+    async fn begin(cx: &'a RequestContext, asked: Box<Asked>) -> Result<Self> {
+        let Asked {
+            mut wanted,
+            subscribing,
+        } = *asked;
+        let context = cx.parts();
+        let connection = &context.connection;
+        let Some(id) = cx.request_id().filter(|_| context.batch.is_none()) else {
+            return Err(Error::invalid_request(
+                "a batch is answered as a whole, for which it would wait as long as the subscription lasts; send \
+                 subscriptions/listen by itself",
+            ));
+        };
+        let session = cx
+            .server_session()
+            .ok_or_else(|| Error::internal("the request came over no session"))?;
+        let limit = session.peer().max_subscriptions(&connection.limits);
+        let listens = Arc::clone(session.peer().listens());
+        session.server().will_tell();
+        let watches = Watches::begin(cx, session, subscribing, &mut wanted).await?;
+        let topics = wanted.clone().into();
+        let registration = listens.register(connection, cx.revision(), topics, limit)?;
+        Ok(Self {
+            id,
+            wanted: Box::new(wanted),
+            registration,
+            _watches: watches,
+        })
+    }
 }
 
 /// Acknowledges what is told, then tells it. What names the subscription is made when it is needed: while nothing happens,
@@ -225,35 +251,46 @@ pub(super) async fn serve(
 async fn stream(
     cx: &RequestContext,
     listen: &Listen,
-    wanted: SubscriptionFilter,
+    wanted: Box<SubscriptionFilter>,
     id: &RequestId,
 ) -> Result<Infallible> {
-    let connection = &cx.parts().connection;
-    let mut acknowledged = AcknowledgedParams::new(wanted);
+    Box::pin(acknowledge(&cx.parts().connection, wanted, id)).await?;
+    loop {
+        let due = listen.next().await;
+        Box::pin(tell(cx, due, id)).await?;
+    }
+}
+
+async fn acknowledge(
+    connection: &Arc<Connection>,
+    wanted: Box<SubscriptionFilter>,
+    id: &RequestId,
+) -> Result<()> {
+    let mut acknowledged = AcknowledgedParams::new(*wanted);
     acknowledged.meta = Meta::of_subscription(id);
     connection
         .notify(SubscriptionsAcknowledged::NAME, acknowledged)
-        .await?;
-    loop {
-        let mut due = listen.next().await;
-        if let Some(session) = cx.server_session() {
-            let server = session.server();
-            retain_seen(&server.features(), &mut due.changed.uris, || {
-                Some(cx.clone())
-            });
-        }
-        let meta = Meta::of_subscription(id);
-        notify(connection, &due.changed, &meta).await;
-        for event in due.events {
-            let members = meta.as_object().cloned().unwrap_or_default();
-            event.send(connection, members).await;
-        }
-        if due.overflown {
-            return Err(Error::internal(format!(
-                "the subscription is read too slowly: more than {} notifications waited; subscribe again, and look at \
-                 what has changed",
-                connection.limits.max_queued_events
-            )));
-        }
+        .await
+}
+
+async fn tell(cx: &RequestContext, mut due: Box<Waiting>, id: &RequestId) -> Result<()> {
+    let connection = &cx.parts().connection;
+    if let Some(session) = cx.server_session() {
+        let features = session.server().features();
+        retain_seen(&features, &mut due.changed.uris, || Some(cx.clone()));
     }
+    let meta = Meta::of_subscription(id);
+    notify(connection, &due.changed, &meta).await;
+    for event in due.events {
+        let members = meta.as_object().cloned().unwrap_or_default();
+        event.send(connection, members).await;
+    }
+    if due.overflown {
+        return Err(Error::internal(format!(
+            "the subscription is read too slowly: more than {} notifications waited; subscribe again, and look at \
+             what has changed",
+            connection.limits.max_queued_events
+        )));
+    }
+    Ok(())
 }

@@ -152,11 +152,12 @@ fn listen(call: Call<'_>) -> Result<Served> {
     let others = mem::take(&mut wanted.other);
     wanted = wanted.narrowed(&features.capabilities());
     wanted.other = features.extensions.granted(&call.cx, others)?;
-    let subscribing = features.subscribing.clone();
-    let listens = Arc::clone(call.peer.listens());
-    let stamp = Arc::clone(&call.features.stamp);
+    let asked = Box::new(listen::Asked {
+        wanted,
+        subscribing: features.subscribing.clone(),
+    });
     Ok(Served::Later(Work {
-        future: Box::pin(listen::serve(call.cx, listens, wanted, subscribing, stamp)),
+        future: Box::pin(listen::serve(call.cx, asked)),
         // Its first poll only registers and acknowledges; it must be done before what the client sends next.
         pace: None,
         begun: None,

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use crate::session::waiting;
 
 /// How much room a buffer begins with: enough for most messages.
-const ROOM: usize = 512;
+pub(super) const ROOM: usize = 512;
 /// How much room a buffer always keeps.
 const SMALL: usize = 64 << 10;
 /// How much it keeps at most, when messages that large have gone through it of late: fresh memory costs more than writing

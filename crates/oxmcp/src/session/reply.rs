@@ -12,7 +12,7 @@ use crate::session::{
     Connection,
     connection::{OnClosing, Outcome},
     inflight::InFlight,
-    outbox::Outbox,
+    outbox::{Outbox, ROOM},
     waiting,
 };
 
@@ -128,6 +128,9 @@ impl Outbox {
         if let Some(retry) = state.parted.take() {
             return Poll::Ready(Reply::Part(retry));
         }
+        // Most streams are silent most of the time, and there may be thousands.
+        give_back(&mut state.buffer);
+        give_back(sent);
         waiting::note(&mut state.driver, cx.waker());
         Poll::Pending
     }
@@ -145,6 +148,13 @@ impl Outbox {
     /// The same as a future. Cancel safe.
     pub(crate) async fn reply(&self, sent: &mut Vec<u8>) -> Reply {
         poll_fn(|cx| self.poll_reply(cx, sent)).await
+    }
+}
+
+/// Frees the room of an empty buffer that will soon be had again. That of one through which much has gone is kept.
+fn give_back(buffer: &mut Vec<u8>) {
+    if buffer.capacity() <= ROOM {
+        *buffer = Vec::new();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     future::Future,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll, Waker},
 };
@@ -105,14 +105,14 @@ fn spawn(context: Arc<ContextParts>, mut future: BoxFuture<Result<Body>>, pace: 
         return respond_now(&context, Err(error));
     }
     tokio::spawn(async move {
-        let work = async {
+        let work = pin!(async {
             if let Some(pace) = &pace
                 && let Poll::Ready(result) = first_poll(&mut future, Some(pace), None)
             {
                 return result;
             }
             flatten_panic(panics::catch(Pin::new(&mut future)).await)
-        };
+        });
         let result = unless_cancelled(&context, work).await;
         finish(&context, &id, result);
     });
@@ -122,7 +122,8 @@ fn spawn(context: Arc<ContextParts>, mut future: BoxFuture<Result<Body>>, pace: 
 async fn unless_cancelled<T>(context: &ContextParts, work: impl Future<Output = T>) -> Option<T> {
     let cancelled = async {
         context.cancel.wait().await;
-        sleep(context.connection.limits.cancel_grace).await;
+        // Few ever come here.
+        Box::pin(sleep(context.connection.limits.cancel_grace)).await;
     };
     tokio::select! {
         biased;

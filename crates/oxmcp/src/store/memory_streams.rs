@@ -40,7 +40,7 @@ impl Default for Bounds {
 /// The streams of a session, and the order in which their events came.
 #[derive(Default)]
 pub(super) struct Session {
-    streams: HashMap<String, Stream>,
+    streams: HashMap<Box<str>, Box<Stream>>,
     bytes: usize,
     /// How often events have been added.
     count: u64,
@@ -104,9 +104,13 @@ impl Session {
         self.count += 1;
         let entry = match self.streams.get_mut(stream) {
             Some(entry) => entry,
-            None => self.streams.entry(stream.to_owned()).or_insert(Stream {
-                last: self.forgotten,
-                ..Stream::default()
+            None => self.streams.entry(stream.into()).or_insert_with(|| {
+                Box::new(Stream {
+                    last: self.forgotten,
+                    // Of most there is never more than one at a time.
+                    kept: VecDeque::with_capacity(1),
+                    ..Stream::default()
+                })
             }),
         };
         if entry.ended {

@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::Pin};
 
-use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 
 use crate::{
     Error, ErrorObject,
@@ -73,6 +73,8 @@ pub(super) fn closing() -> Response<ResponseBody> {
 /// Events.
 pub(super) fn events(body: ResponseBody) -> Response<ResponseBody> {
     let mut response = with_status(body, StatusCode::OK);
+    // What hyper keeps of it for as long as the stream lasts.
+    *response.headers_mut() = HeaderMap::with_capacity(3);
     let headers = response.headers_mut();
     let value = HeaderValue::from_static;
     headers.insert(header::CONTENT_TYPE, value("text/event-stream"));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::request::Parts;
 
-use crate::RequestContext;
+use crate::{RequestContext, http::server::detached::Detached};
 
 impl RequestContext {
     /// The HTTP request that brought the one that is served: its headers, and in its extensions what the middleware in front
@@ -23,7 +23,8 @@ impl RequestContext {
     #[must_use]
     pub fn http_request(&self) -> Option<&Parts> {
         let request = self.parts().connection.origin().request.as_ref()?;
-        request.downcast_ref()
+        let detached = || request.downcast_ref().map(Detached::parts);
+        request.downcast_ref().or_else(detached)
     }
 
     /// Ends the stream that answers this request before there is an answer, and tells the client when to come back for it:

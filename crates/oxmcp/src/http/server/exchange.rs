@@ -82,6 +82,7 @@ impl Exchange {
     async fn next(&mut self) -> Option<Reply> {
         let until = Instant::now() + KEEP_ALIVE;
         loop {
+            let wake_at = self.cut_at.map_or(until, |cut_at| cut_at.min(until));
             select! {
                 biased;
                 reply = self.connection.outbox.reply(&mut self.buffer) => match reply {
@@ -93,11 +94,13 @@ impl Exchange {
                     self.cut_at = Some(after(Instant::now(), self.endpoint.settings.limits.drain));
                     self.connection.in_flight().drain();
                 }
-                () = sleep_until(self.cut_at.unwrap_or(until)), if self.cut_at.is_some() => {
+                () = sleep_until(wake_at) => {
+                    if self.cut_at != Some(wake_at) {
+                        return None;
+                    }
                     self.connection.abandon();
                     return Some(Reply::Last);
                 }
-                () = sleep_until(until) => return None,
             }
         }
     }

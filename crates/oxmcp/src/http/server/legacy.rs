@@ -14,7 +14,7 @@ use crate::{
             answer::{self, Answer},
             events::{KEEP_ALIVE, is_alone, messages},
             kept::{self, Kept},
-            respond::{Asked, detached, origin},
+            respond::{Asked, lasting_origin, origin},
             session::{self, InUse, Session, Unbegun},
             streams::{self, Opening, Purpose},
         },
@@ -108,12 +108,12 @@ pub(super) fn post(
     };
     let in_use = session.enter();
     // The session keeps who subscribes.
-    let parts = if posted.changes_session {
-        detached(parts)
+    let origin = if posted.changes_session {
+        lasting_origin(&parts)
     } else {
-        parts
+        origin(parts)
     };
-    let branch = session.branch(origin(parts));
+    let branch = session.branch(origin);
     take(&branch);
     let answered = if posted.is_answered {
         Waiting::of(branch).at_once()

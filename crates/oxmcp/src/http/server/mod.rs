@@ -3,6 +3,7 @@
 mod answer;
 mod body;
 mod context;
+mod detached;
 mod ending;
 mod endpoint;
 mod events;

@@ -100,7 +100,7 @@ impl<T> Receiver<T> {
     /// Takes the next item; `None` once there will be no more.
     pub(super) fn poll(&self, cx: &Context<'_>) -> Poll<Option<T>> {
         let mut state = self.0.lock();
-        let item = state.items.pop_front();
+        let item = state.pop();
         if item.is_some() {
             wake(state, |state| &mut state.sender);
             return Poll::Ready(item);
@@ -115,7 +115,7 @@ impl<T> Receiver<T> {
     /// Takes the next item, if it is there.
     pub(super) fn take(&self) -> Option<T> {
         let mut state = self.0.lock();
-        let item = state.items.pop_front();
+        let item = state.pop();
         wake(state, |state| &mut state.sender);
         item
     }
@@ -123,6 +123,16 @@ impl<T> Receiver<T> {
     /// The same as [`poll`](Self::poll) as a future. Cancel safe.
     pub(super) async fn next(&self) -> Option<T> {
         poll_fn(|cx| self.poll(cx)).await
+    }
+}
+
+impl<T> State<T> {
+    fn pop(&mut self) -> Option<T> {
+        let item = self.items.pop_front();
+        if self.items.is_empty() {
+            self.items = VecDeque::new();
+        }
+        item
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
         exchange::Exchange,
         ladder::{self, Admitted, Refusal},
         legacy::{self, Posted},
-        respond::{Asked, detached, origin},
+        respond::{Asked, lasting_origin, origin},
         restore,
     },
     jsonrpc::{Envelope, Params, RequestId},
@@ -93,10 +93,14 @@ fn modern(asked: Asked, message: Message<'_>, doubt: Option<Error>) -> Answer {
     }
     let is_request = matches!(message, Envelope::Request(_));
     let lasts = matches!(&message, Envelope::Request(it) if it.method == Listen::NAME);
-    let parts = if lasts { detached(parts) } else { parts };
+    let origin = if lasts {
+        lasting_origin(&parts)
+    } else {
+        origin(parts)
+    };
     let limits = Arc::clone(&server.features().limits);
     let peer = ServerPeer::stateless(server, doubt);
-    let connection = Connection::of(Arc::clone(&peer) as _, limits, origin(parts));
+    let connection = Connection::of(Arc::clone(&peer) as _, limits, origin);
     connection.take_envelope(message);
     let mut exchange = Exchange::new(connection, peer, endpoint);
     if !is_request {

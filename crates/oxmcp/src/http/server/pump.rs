@@ -4,10 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use memchr::memchr_iter;
-use tokio::{
-    select,
-    time::{Instant, sleep, sleep_until},
-};
+use tokio::{select, time::sleep};
 
 use crate::{
     http::server::{
@@ -26,8 +23,7 @@ const FLUSH: Duration = Duration::from_secs(1);
 
 /// What sends on one stream.
 pub(super) struct Pump {
-    pub(super) session: Arc<Session>,
-    pub(super) name: Box<str>,
+    pub(super) name: Arc<str>,
     pub(super) purpose: Purpose,
     pub(super) connection: Arc<Connection>,
     pub(super) store: Option<Arc<dyn AnyEventStore>>,
@@ -43,8 +39,8 @@ pub(super) struct Pump {
     pub(super) hearing: Option<Hearing>,
     /// Whether the session is another once it has sent all.
     pub(super) saves: bool,
-    #[expect(dead_code, reason = "the session lasts for as long as it is here")]
-    pub(super) in_use: InUse,
+    /// The session, which lasts for as long as this is here.
+    pub(super) session: InUse,
 }
 
 /// What a pump has to do.
@@ -57,9 +53,39 @@ enum Todo {
     Gone,
 }
 
+/// What comes after something was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    GoOn,
+    /// All was sent.
+    End,
+    /// Nobody reads any more.
+    Stop,
+}
+
 impl Pump {
     /// Sends until there is no more to send, or for what belongs to no request, nobody reads any more.
-    pub(super) async fn run(mut self, mut first: Option<Reply>) {
+    ///
+    /// What it does now and then is in boxes: most streams are silent, and there may be thousands.
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn has its arguments in it twice"
+    )]
+    pub(super) fn run(mut self, mut first: Option<Box<Reply>>) -> impl Future<Output = ()> + Send {
+        async move {
+            let mut then = Box::pin(self.open(first.take())).await;
+            while then == Then::GoOn {
+                let todo = self.next().await;
+                then = Box::pin(self.act(todo)).await;
+            }
+            if then == Then::End {
+                Box::pin(self.end()).await;
+            }
+        }
+    }
+
+    /// Sends what comes before the first message, and that where it was taken already.
+    async fn open(&mut self, first: Option<Box<Reply>>) -> Then {
         if self.pending.is_none() {
             let is_primed = self.prime().await;
             // The head of the response must not wait for the first message.
@@ -67,31 +93,38 @@ impl Pump {
                 self.hand(COMMENT.into()).await;
             }
         }
-        loop {
-            self.replay().await;
-            let todo = match first.take() {
-                Some(reply) => Todo::Send(reply),
-                None => self.next().await,
-            };
-            match todo {
-                Todo::Send(reply) => {
-                    self.send().await;
-                    match reply {
-                        Reply::More => {}
-                        Reply::Part(retry) => self.part(retry).await,
-                        Reply::Last => break,
-                    }
-                }
-                Todo::Replay(reader) => self.turn_to(reader),
-                Todo::Comment => self.hand(COMMENT.into()).await,
-                Todo::Gone if self.purpose == Purpose::Standing => {
-                    if self.leave() {
-                        return;
-                    }
-                }
-                Todo::Gone => self.lose(),
-            }
+        self.replay().await;
+        match first {
+            Some(reply) => self.act(Todo::Send(*reply)).await,
+            None => Then::GoOn,
         }
+    }
+
+    async fn act(&mut self, todo: Todo) -> Then {
+        match todo {
+            Todo::Send(reply) => {
+                self.send().await;
+                match reply {
+                    Reply::More => {}
+                    Reply::Part(retry) => self.part(retry).await,
+                    Reply::Last => return Then::End,
+                }
+            }
+            Todo::Replay(reader) => self.turn_to(reader),
+            Todo::Comment => self.hand(COMMENT.into()).await,
+            Todo::Gone if self.purpose == Purpose::Standing => {
+                if self.leave() {
+                    return Then::Stop;
+                }
+            }
+            Todo::Gone => self.lose(),
+        }
+        self.replay().await;
+        Then::GoOn
+    }
+
+    /// All was sent.
+    async fn end(&mut self) {
         if self.saves {
             kept::begin_save(&self.session);
         }
@@ -110,13 +143,12 @@ impl Pump {
     }
 
     async fn next(&mut self) -> Todo {
-        let comment = Instant::now() + KEEP_ALIVE;
         select! {
             biased;
             Some(reader) = self.readers.next() => Todo::Replay(reader),
             () = gone(self.purpose, self.sink.as_ref()) => Todo::Gone,
             reply = self.connection.outbox.reply(&mut self.buffer) => Todo::Send(reply),
-            () = sleep_until(comment), if self.sink.is_some() => Todo::Comment,
+            () = sleep(KEEP_ALIVE), if self.sink.is_some() => Todo::Comment,
         }
     }
 
@@ -286,11 +318,17 @@ async fn overdue(session: &Session) {
 }
 
 /// Waits until nobody reads any more, where somebody does or must.
-async fn gone(purpose: Purpose, sink: Option<&Sender<Bytes>>) {
-    match (sink, purpose) {
-        (Some(sink), _) => sink.unread().await,
-        (None, Purpose::Standing) => {}
-        (None, Purpose::Request) => std::future::pending().await,
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn has its arguments in it twice"
+)]
+fn gone(purpose: Purpose, sink: Option<&Sender<Bytes>>) -> impl Future<Output = ()> {
+    async move {
+        match (sink, purpose) {
+            (Some(sink), _) => sink.unread().await,
+            (None, Purpose::Standing) => {}
+            (None, Purpose::Request) => std::future::pending().await,
+        }
     }
 }
 

@@ -12,8 +12,8 @@ use crate::{
     http::{
         names::{PROTOCOL_VERSION, SESSION_ID},
         server::{
-            Principal, ResponseBody, StreamableHttp, answer, body, get, ladder, post,
-            restore::restore, session::Session, sse_2024::is_message,
+            Principal, ResponseBody, StreamableHttp, answer, body, detached::Detached, get, ladder,
+            post, restore::restore, session::Session, sse_2024::is_message,
         },
     },
     session::Origin,
@@ -164,22 +164,6 @@ fn is_2024<B>(request: &Request<B>) -> bool {
     }
 }
 
-/// The same request in memory of its own. What hyper reads shares a buffer with all that it reads at once, which a request
-/// that lasts would keep.
-pub(super) fn detached(parts: Arc<Parts>) -> Arc<Parts> {
-    let mut parts = Arc::unwrap_or_clone(parts);
-    for value in parts.headers.values_mut() {
-        if let Ok(mut own) = HeaderValue::from_bytes(value.as_bytes()) {
-            own.set_sensitive(value.is_sensitive());
-            *value = own;
-        }
-    }
-    if let Ok(own) = parts.uri.to_string().parse() {
-        parts.uri = own;
-    }
-    Arc::new(parts)
-}
-
 /// What a transport knows of who sends a request.
 pub(super) fn origin(parts: Arc<Parts>) -> Origin {
     let principal = parts.extensions.get().map(Principal::shared);
@@ -190,26 +174,11 @@ pub(super) fn origin(parts: Arc<Parts>) -> Origin {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use bytes::Bytes;
-    use http::Uri;
-
-    use super::*;
-
-    #[test]
-    fn what_is_detached_says_the_same_and_shares_no_memory() {
-        let read = Bytes::from(b"/mcp?x=1 value".to_vec());
-        let mut value = HeaderValue::from_maybe_shared(read.slice(9..)).unwrap();
-        value.set_sensitive(true);
-        let uri = Uri::from_maybe_shared(read.slice(..8)).unwrap();
-        let request = Request::builder().uri(uri).header("a", value);
-        let (parts, ()) = request.body(()).unwrap().into_parts();
-        assert!(!read.is_unique());
-        let parts = detached(Arc::new(parts));
-        assert!(read.is_unique());
-        assert_eq!(parts.uri, "/mcp?x=1");
-        assert_eq!(parts.headers["a"], "value");
-        assert!(parts.headers["a"].is_sensitive());
+/// The same of a request that is kept for as long as what it begins lasts.
+pub(super) fn lasting_origin(parts: &Parts) -> Origin {
+    Origin {
+        principal: parts.extensions.get().map(Principal::shared),
+        is_alone: parts.version < Version::HTTP_2,
+        request: Some(Arc::new(Detached::from(parts))),
     }
 }

@@ -14,7 +14,7 @@ use crate::{
         server::{
             Principal, ResponseBody, StreamableHttp, answer,
             kept::Kept,
-            respond::{detached, only, origin},
+            respond::{lasting_origin, only},
             session::{self, Session, log},
         },
     },
@@ -56,7 +56,7 @@ pub(super) async fn restore(
         }
     };
     let server = endpoint.choose(parts)?;
-    let origin = origin(detached(Arc::clone(parts)));
+    let origin = lasting_origin(parts);
     let place = session::enter(endpoint, &origin)?;
     let session = Session::unbegun(server, id.into(), &origin, place);
     session

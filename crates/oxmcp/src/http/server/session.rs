@@ -256,6 +256,14 @@ pub(super) fn is_id(text: &str) -> bool {
 #[derive(Debug)]
 pub(super) struct InUse(Arc<Session>);
 
+impl Deref for InUse {
+    type Target = Arc<Session>;
+
+    fn deref(&self) -> &Arc<Session> {
+        &self.0
+    }
+}
+
 impl Drop for InUse {
     fn drop(&mut self) {
         let mut activity = self.0.lock();

@@ -45,9 +45,10 @@ struct Live {
     apart: Box<str>,
     /// The number of the next stream of a request.
     next: u32,
-    readers: HashMap<Box<str>, Sender<Reader>>,
+    /// Those of requests.
+    requests: HashMap<Arc<str>, Sender<Reader>>,
     /// The one for what belongs to no request.
-    standing: Option<Box<str>>,
+    standing: Option<(Arc<str>, Sender<Reader>)>,
 }
 
 /// Who wants to read a stream from there on.
@@ -81,7 +82,7 @@ impl Streams {
         counted: &mut Option<Entered>,
     ) -> Option<Response<ResponseBody>> {
         let live = self.lock();
-        let pump = live.readers.get(name)?;
+        let pump = live.find(name)?;
         let (sink, body) = response(counted.take());
         pump.put(Reader { sink, seen }).then_some(body)
     }
@@ -91,7 +92,7 @@ impl Streams {
         self.lock().standing.is_some()
     }
 
-    fn register(&self, purpose: Purpose, resumed: Option<&str>) -> Option<(Box<str>, Registered)> {
+    fn register(&self, purpose: Purpose, resumed: Option<&str>) -> Option<(Arc<str>, Registered)> {
         let mut live = self.lock();
         if purpose == Purpose::Standing && live.standing.is_some() {
             return None;
@@ -101,9 +102,11 @@ impl Streams {
             None => live.new_name(purpose),
         };
         let (pump, readers) = pipe(1);
-        live.readers.insert(name.clone(), pump);
-        if purpose == Purpose::Standing {
-            live.standing = Some(name.clone());
+        match purpose {
+            Purpose::Standing => live.standing = Some((Arc::clone(&name), pump)),
+            Purpose::Request => {
+                live.requests.insert(Arc::clone(&name), pump);
+            }
         }
         Some((name, readers))
     }
@@ -130,14 +133,24 @@ impl Streams {
 }
 
 impl Live {
+    fn find(&self, name: &str) -> Option<&Sender<Reader>> {
+        let standing = self.standing.as_ref().filter(|(known, _)| **known == *name);
+        let standing = standing.map(|(_, pump)| pump);
+        standing.or_else(|| self.requests.get(name))
+    }
+
     fn remove(&mut self, name: &str) {
-        self.readers.remove(name);
-        if self.standing.as_deref() == Some(name) {
+        self.requests.remove(name);
+        if self
+            .standing
+            .as_ref()
+            .is_some_and(|(known, _)| **known == *name)
+        {
             self.standing = None;
         }
     }
 
-    fn new_name(&mut self, purpose: Purpose) -> Box<str> {
+    fn new_name(&mut self, purpose: Purpose) -> Arc<str> {
         let (initial, number) = match purpose {
             // There is one: who opens it again goes on with it from where it is.
             Purpose::Standing => (STANDING, 0),
@@ -216,8 +229,7 @@ pub(super) fn begin(
     let is_standing = opening.purpose == Purpose::Standing;
     let pump = Pump {
         hearing: is_standing.then(|| Hearing::new(&connection)),
-        in_use: session.enter(),
-        session: Arc::clone(session),
+        session: session.enter(),
         name,
         purpose: opening.purpose,
         connection,
@@ -229,7 +241,7 @@ pub(super) fn begin(
         buffer: opening.taken,
         saves: opening.saves,
     };
-    tokio::spawn(pump.run(opening.reply));
+    tokio::spawn(pump.run(opening.reply.map(Box::new)));
     Some(body)
 }
 

@@ -7,7 +7,7 @@ use http::{StatusCode, Version};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use oxmcp::{
-    ErrorCode, Limits, RequestContext, Server, Tool, ToolError,
+    ErrorCode, Limits, RequestContext, Resource, Server, ServerSession, Tool, ToolError,
     http::{Principal, StreamableHttp},
 };
 use serde_json::json;
@@ -241,6 +241,34 @@ async fn d4_handlers_see_the_request_and_what_middleware_put_into_it() {
     let builder = modern_builder(&message).extension(Principal::new("ann"));
     let answer = json(send(&endpoint, builder, message.to_string()).await).await;
     assert_eq!(answer["result"]["content"][0]["text"], "ann at /mcp");
+}
+
+#[tokio::test]
+async fn who_agrees_to_a_subscription_sees_the_request_too() {
+    let server = calculator()
+        .resource(Resource::text("app://status", "status", "fine"))
+        .on_subscribe(
+            |cx: RequestContext, _uri: String| async move {
+                let request = cx.http_request().unwrap();
+                assert_eq!(request.headers["x-tenant"], "acme");
+                assert_eq!(request.uri, "/mcp");
+                assert_eq!(
+                    request.extensions.get::<Principal>().unwrap().as_str(),
+                    "ann"
+                );
+                Ok(())
+            },
+            |_session: ServerSession, _uri: String| async {},
+        );
+    let params = json!({"notifications": {"resourceSubscriptions": ["app://status"]}});
+    let message = modern(1, "subscriptions/listen", params);
+    let builder = modern_builder(&message)
+        .header("x-tenant", "acme")
+        .extension(Principal::new("ann"));
+    let mut events = Events::of(send(&endpoint(&server), builder, message.to_string()).await);
+    let agreed = events.next().await.unwrap().data;
+    let agreed = &agreed["params"]["notifications"]["resourceSubscriptions"];
+    assert_eq!(*agreed, json!(["app://status"]));
 }
 
 #[tokio::test]
