@@ -16,6 +16,8 @@ const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// How what was posted is answered.
 pub(super) enum Answer {
     /// It was answered while it was taken, as most is: nothing of it has to be kept.
+    Plain(Plain),
+    /// The same with another head.
     Now(Response<ResponseBody>),
     Later(Pin<Box<dyn Future<Output = Response<ResponseBody>> + Send>>),
 }
@@ -28,20 +30,42 @@ impl Answer {
     }
 }
 
+/// One message, as it lies in an outbox: a line; or none.
+pub(super) struct Plain {
+    pub(super) status: StatusCode,
+    pub(super) line: Vec<u8>,
+}
+
+impl Plain {
+    pub(super) fn response(self) -> Response<ResponseBody> {
+        self.response_in(HeaderMap::new())
+    }
+
+    /// The response, with the room for headers that is there.
+    pub(super) fn response_in(self, headers: HeaderMap) -> Response<ResponseBody> {
+        let Self { status, mut line } = self;
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        }
+        let is_json = !line.is_empty();
+        let mut response = with_status(ResponseBody::full(line), status);
+        if is_json {
+            let json = HeaderValue::from_static("application/json");
+            *response.headers_mut() = headers;
+            response.headers_mut().insert(header::CONTENT_TYPE, json);
+        }
+        response
+    }
+}
+
 /// No body.
 pub(super) fn empty(status: StatusCode) -> Response<ResponseBody> {
     with_status(ResponseBody::empty(), status)
 }
 
 /// One message, as it lies in an outbox: a line.
-pub(super) fn json(status: StatusCode, mut line: Vec<u8>) -> Response<ResponseBody> {
-    if line.last() == Some(&b'\n') {
-        line.pop();
-    }
-    let mut response = with_status(ResponseBody::full(line), status);
-    let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, json);
-    response
+pub(super) fn json(status: StatusCode, line: Vec<u8>) -> Response<ResponseBody> {
+    Plain { status, line }.response()
 }
 
 /// An error that answers a request, or where there is no id, what was no request.

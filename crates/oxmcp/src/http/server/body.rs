@@ -82,7 +82,7 @@ where
     let mut collecting = pin!(collect(body, limit));
     let collected = match soon(collecting.as_mut()).await {
         Some(collected) => Ok(collected),
-        None => timeout(BODY_TIME, collecting).await,
+        None => Box::pin(timeout(BODY_TIME, collecting)).await,
     };
     match collected {
         Ok(Ok(body)) => Ok(body),

@@ -243,7 +243,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        Box::pin(self.clone().respond(request))
+        self.respond(request)
     }
 }
 

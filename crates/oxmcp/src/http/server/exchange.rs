@@ -13,7 +13,8 @@ use tokio::{
 use crate::{
     ErrorCode,
     http::server::{
-        ResponseBody, answer,
+        ResponseBody,
+        answer::{self, Plain},
         endpoint::StreamableHttp,
         events::{COMMENT, KEEP_ALIVE, encode, is_alone},
         open::Entered,
@@ -54,10 +55,13 @@ impl Exchange {
     }
 
     /// The response, where all of it is there already.
-    pub(super) fn at_once(&mut self) -> Option<Response<ResponseBody>> {
+    pub(super) fn at_once(&mut self) -> Option<Plain> {
         self.is_over = self.connection.outbox.take_last(&mut self.buffer);
         let is_whole = self.is_over && is_alone(&self.buffer);
-        is_whole.then(|| answer::json(self.status(), mem::take(&mut self.buffer)))
+        is_whole.then(|| Plain {
+            status: self.status(),
+            line: mem::take(&mut self.buffer),
+        })
     }
 
     /// The response: one message where there is one, events where there are more, or may be.

@@ -27,7 +27,7 @@ pub(super) async fn get(asked: Asked) -> Response<ResponseBody> {
     if let Err(refusal) = asked.has_sessions() {
         return refusal.response(None);
     }
-    if !asked.names_session() {
+    if !asked.names_session {
         return Refusal::no_stream().response(None);
     }
     let Asked {
@@ -93,7 +93,7 @@ pub(super) async fn delete(asked: Asked) -> Response<ResponseBody> {
     if let Err(refusal) = asked.has_sessions() {
         return refusal.response(None);
     }
-    if !asked.names_session() {
+    if !asked.names_session {
         let why = Error::invalid_request("DELETE ends the session that Mcp-Session-Id names");
         return answer::refuse(StatusCode::BAD_REQUEST, None, &why);
     }

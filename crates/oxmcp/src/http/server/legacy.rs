@@ -11,7 +11,7 @@ use crate::{
         names::SESSION_ID,
         server::{
             ResponseBody, StreamableHttp,
-            answer::{self, Answer},
+            answer::{self, Answer, Plain},
             events::{KEEP_ALIVE, is_alone, messages},
             kept::{self, Kept},
             respond::{Asked, lasting_origin, origin},
@@ -89,7 +89,7 @@ pub(super) fn post(
     posted: Posted,
     take: impl FnOnce(&Arc<Connection>),
 ) -> Answer {
-    if !asked.names_session() {
+    if !asked.names_session {
         let why = Error::invalid_request(
             "this request belongs to a session, which Mcp-Session-Id must name: initialize opens one; a request of revision \
              2026-07-28 needs none, but says its revision in `_meta`",
@@ -118,11 +118,14 @@ pub(super) fn post(
     let answered = if posted.is_answered {
         Waiting::of(branch).at_once()
     } else {
-        Ok(answer::empty(StatusCode::ACCEPTED))
+        Ok(Plain {
+            status: StatusCode::ACCEPTED,
+            line: Vec::new(),
+        })
     };
     let saves = posted.changes_session && session.kept().is_some();
     match answered {
-        Ok(response) if !saves => Answer::Now(response),
+        Ok(plain) if !saves => Answer::Plain(plain),
         Err(waiting) if !saves => Answer::later(async move {
             let _in_use = in_use;
             waiting.answer(&endpoint, &session, false).await
@@ -133,15 +136,15 @@ pub(super) fn post(
 
 /// The answer to what changes a session, once that is kept. It is kept, too, where the client goes away meanwhile.
 async fn kept_then(
-    answered: Result<Response<ResponseBody>, Waiting>,
+    answered: Result<Plain, Waiting>,
     endpoint: StreamableHttp,
     session: Arc<Session>,
     in_use: InUse,
 ) -> Response<ResponseBody> {
     let response = match answered {
-        Ok(response) => {
+        Ok(plain) => {
             kept::begin_save(&session);
-            response
+            plain.response()
         }
         Err(waiting) => {
             let session = Arc::clone(&session);
@@ -198,7 +201,7 @@ impl Waiting {
     }
 
     /// The response, where all of it is there already, and is no stream.
-    fn at_once(mut self) -> Result<Response<ResponseBody>, Self> {
+    fn at_once(mut self) -> Result<Plain, Self> {
         if self.branch.outbox.take_last(&mut self.taken) {
             self.reply = Some(Reply::Last);
         }
@@ -206,16 +209,20 @@ impl Waiting {
     }
 
     /// The response, where what was taken is all of it, and is no stream.
-    fn whole(&mut self) -> Option<Response<ResponseBody>> {
+    fn whole(&mut self) -> Option<Plain> {
         if self.reply != Some(Reply::Last) {
             return None;
         }
-        if is_alone(&self.taken) {
-            return Some(answer::json(StatusCode::OK, mem::take(&mut self.taken)));
-        }
         // Nothing is asked in a batch of notifications, and a request that was cancelled has no answer.
-        let is_nothing = self.taken.is_empty();
-        is_nothing.then(|| answer::empty(StatusCode::ACCEPTED))
+        let status = if self.taken.is_empty() {
+            StatusCode::ACCEPTED
+        } else if is_alone(&self.taken) {
+            StatusCode::OK
+        } else {
+            return None;
+        };
+        let line = mem::take(&mut self.taken);
+        Some(Plain { status, line })
     }
 
     /// The response: one message where there is one, a stream where there are more, or may be.
@@ -228,8 +235,8 @@ impl Waiting {
         if self.reply.is_none() {
             let reply = timeout(KEEP_ALIVE, self.branch.outbox.reply(&mut self.taken));
             self.reply = reply.await.ok();
-            if let Some(response) = self.whole() {
-                return response;
+            if let Some(plain) = self.whole() {
+                return plain.response();
             }
         }
         let opening = Opening {

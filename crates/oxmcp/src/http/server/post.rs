@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 
 use crate::{
     Error,
     http::server::{
-        ResponseBody,
         answer::{self, Answer},
         exchange::Exchange,
         ladder::{self, Admitted, Refusal},
@@ -29,14 +27,7 @@ use crate::{
 type Message<'a> = Envelope<'a, RequestParams<'a>>;
 
 /// Answers a POST.
-pub(super) async fn post(asked: Asked, body: Bytes) -> Response<ResponseBody> {
-    match take(asked, &body) {
-        Answer::Now(response) => response,
-        Answer::Later(response) => response.await,
-    }
-}
-
-fn take(asked: Asked, body: &[u8]) -> Answer {
+pub(super) fn take(asked: Asked, body: &[u8]) -> Answer {
     if body.trim_ascii_start().first() == Some(&b'[') {
         return batch(asked, body);
     }
@@ -62,7 +53,7 @@ fn take(asked: Asked, body: &[u8]) -> Answer {
                 Envelope::Notification(it) => (&*it.method, it.params),
                 Envelope::Response(_) => ("", None),
             };
-            let opens = !asked.names_session() && method == Initialize::NAME;
+            let opens = !asked.names_session && method == Initialize::NAME;
             let posted = Posted {
                 is_answered: id.is_some(),
                 changes_session: restore::changes(method),
@@ -84,6 +75,7 @@ fn modern(asked: Asked, message: Message<'_>, doubt: Option<Error>) -> Answer {
         mut server,
         session,
         parts,
+        ..
     } = asked;
     if session.is_some() {
         server = match endpoint.choose(&parts) {
@@ -107,7 +99,7 @@ fn modern(asked: Asked, message: Message<'_>, doubt: Option<Error>) -> Answer {
         return Answer::Now(answer::empty(StatusCode::ACCEPTED));
     }
     match exchange.at_once() {
-        Some(response) => Answer::Now(response),
+        Some(plain) => Answer::Plain(plain),
         None => Answer::later(exchange.answer()),
     }
 }

@@ -1,9 +1,16 @@
 //! What comes to an endpoint, up to who answers it.
 
-use std::{convert::Infallible, error::Error as StdError, sync::Arc};
+use std::{
+    convert::Infallible,
+    error::Error as StdError,
+    future::{Future, ready},
+    pin::Pin,
+    sync::Arc,
+};
 
 use http::{
-    HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version, request::Parts,
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version,
+    request::Parts,
 };
 use http_body::Body;
 
@@ -12,8 +19,14 @@ use crate::{
     http::{
         names::{PROTOCOL_VERSION, SESSION_ID},
         server::{
-            Principal, ResponseBody, StreamableHttp, answer, body, detached::Detached, get, ladder,
-            post, restore::restore, session::Session, sse_2024::is_message,
+            Principal, ResponseBody, StreamableHttp,
+            answer::{self, Answer},
+            body,
+            detached::Detached,
+            get, ladder, post,
+            restore::restore,
+            session::Session,
+            sse_2024::is_message,
         },
     },
     session::Origin,
@@ -45,60 +58,123 @@ impl StreamableHttp {
         }
     }
 
-    /// Answers a request. What only few requests need is boxed, so that the future of the others stays small: it is moved
-    /// about for each of them.
-    pub(super) async fn respond<B>(
-        self,
-        request: Request<B>,
-    ) -> Result<Response<ResponseBody>, Infallible>
+    /// Answers a request. What its head says is looked at now: so nothing has to be kept of it, and moved about, but what the
+    /// answer needs. What only few requests need is in boxes of its own.
+    pub(super) fn respond<B>(&self, request: Request<B>) -> Responding
     where
-        B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
+        B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
     {
         if is_2024(&request) {
-            let response = Box::pin(self.sse().respond(request)).await;
-            return Ok(response.unwrap_or_else(|refused| *refused));
+            let responding = self.sse().respond(request);
+            return Box::pin(
+                async move { Ok(responding.await.unwrap_or_else(|refused| *refused)) },
+            );
         }
         let (parts, body) = request.into_parts();
         let parts = Arc::new(parts);
-        let limit = self.settings.limits.max_http_body_bytes;
+        if let Some(refused) = self.refuse(&parts) {
+            return Box::pin(ready(Ok(refused)));
+        }
+        let session = find(self, &parts);
+        if session.is_none() && self.settings.sessions.is_some() {
+            let endpoint = self.clone();
+            return Box::pin(async move {
+                let asked = match restore(&endpoint, &parts).await {
+                    Ok(session) => endpoint.asked(parts, session),
+                    Err(response) => Err(response),
+                };
+                match asked {
+                    Ok(asked) => answered(asked, body).await,
+                    Err(response) => Ok(*response),
+                }
+            });
+        }
+        match self.asked(parts, session) {
+            Ok(asked) => Box::pin(answered(asked, body)),
+            Err(response) => Box::pin(ready(Ok(*response))),
+        }
+    }
+
+    /// How a request is refused before its session is looked for, if it is.
+    fn refuse(&self, parts: &Parts) -> Option<Response<ResponseBody>> {
         let policy = &self.settings.policy;
         if let Err(error) = policy.check() {
-            return Ok(failed(&error));
+            return Some(failed(&error));
         }
-        if let Err(refusal) = ladder::head(policy, limit, &parts) {
-            return Ok(refusal.response(None));
+        if let Err(refusal) = ladder::head(policy, self.settings.limits.max_http_body_bytes, parts)
+        {
+            return Some(refusal.response(None));
         }
-        if self.state.closing.is_set() {
-            return Ok(answer::closing());
-        }
-        let session = match find(&self, &parts) {
-            Some(session) => Some(session),
-            None if self.settings.sessions.is_none() => None,
-            None => match Box::pin(restore(&self, &parts)).await {
-                Ok(session) => session,
-                Err(response) => return Ok(*response),
-            },
-        };
-        let server = match self.server(&parts, session.as_ref()) {
-            Ok(server) => server,
-            Err(response) => return Ok(*response),
-        };
-        let asked = Asked {
-            endpoint: self,
-            server,
+        self.state.closing.is_set().then(answer::closing)
+    }
+
+    fn asked(
+        &self,
+        parts: Arc<Parts>,
+        session: Option<Arc<Session>>,
+    ) -> Result<Asked, Box<Response<ResponseBody>>> {
+        Ok(Asked {
+            server: self.server(&parts, session.as_ref())?,
+            endpoint: self.clone(),
+            names_session: session.is_some() || parts.headers.contains_key(SESSION_ID),
             session,
             parts,
-        };
+        })
+    }
+}
+
+/// The response to a request.
+pub(super) type Responding =
+    Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Infallible>> + Send>>;
+
+/// Answers a request whose head has been looked at.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn has its arguments in it twice"
+)]
+fn answered<B>(
+    asked: Asked,
+    body: B,
+) -> impl Future<Output = Result<Response<ResponseBody>, Infallible>> + Send
+where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
+{
+    async move {
+        let limit = asked.endpoint.settings.limits.max_http_body_bytes;
         Ok(match asked.parts.method {
             Method::GET => Box::pin(get::get(asked)).await,
             Method::DELETE => Box::pin(get::delete(asked)).await,
             _ => match body::read(body, limit).await {
                 // A body may take long, and what is begun now would not be waited for.
                 Ok(_) if asked.endpoint.state.closing.is_set() => answer::closing(),
-                Ok(body) => post::post(asked, body).await,
+                Ok(body) => {
+                    let parts = Arc::clone(&asked.parts);
+                    match post::take(asked, &body) {
+                        Answer::Plain(plain) => plain.response_in(emptied(parts)),
+                        Answer::Now(response) => response,
+                        Answer::Later(response) => {
+                            drop((parts, body));
+                            response.await
+                        }
+                    }
+                }
                 Err(response) => *response,
             },
         })
+    }
+}
+
+/// The room of the headers of a request that nobody needs any more.
+fn emptied(parts: Arc<Parts>) -> HeaderMap {
+    /// Hyper keeps it for as long as the connection lasts, and most requests need no more.
+    const KEPT: usize = 12;
+
+    match Arc::into_inner(parts) {
+        Some(mut parts) if parts.headers.capacity() <= KEPT => {
+            parts.headers.clear();
+            parts.headers
+        }
+        _ => HeaderMap::new(),
     }
 }
 
@@ -115,6 +191,8 @@ pub(super) struct Asked {
     pub(super) server: Server,
     /// The session that it names, if it belongs to whom the request comes from.
     pub(super) session: Option<Arc<Session>>,
+    /// Whether it names a session, be there one or not.
+    pub(super) names_session: bool,
     pub(super) parts: Arc<Parts>,
 }
 
@@ -122,11 +200,6 @@ impl Asked {
     /// Whether there are sessions for whom it says that it is.
     pub(super) fn has_sessions(&self) -> Result<(), ladder::Refusal> {
         ladder::session(&self.server.features(), &self.parts.headers)
-    }
-
-    /// Whether it names a session, be there one or not.
-    pub(super) fn names_session(&self) -> bool {
-        self.parts.headers.contains_key(SESSION_ID)
     }
 }
 

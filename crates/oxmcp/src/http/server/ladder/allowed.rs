@@ -49,6 +49,16 @@ impl<'a> Authority<'a> {
         text.parse().ok().filter(|_| is_number)
     }
 
+    /// Whether a text is what nearly all programs on this machine call it: then it [is a loopback](Self::is_loopback) one.
+    pub(super) fn is_usual(text: &str) -> bool {
+        let named = text.strip_prefix("127.0.0.1");
+        let rest = named.or_else(|| text.strip_prefix("localhost"));
+        rest.is_some_and(|rest| {
+            let port = rest.strip_prefix(':');
+            rest.is_empty() || port.is_some_and(|port| Self::port(port).is_some())
+        })
+    }
+
     /// Whether it is this machine, to itself.
     fn is_loopback(&self) -> bool {
         let address = || self.host.parse().map(|it: IpAddr| it.to_canonical());

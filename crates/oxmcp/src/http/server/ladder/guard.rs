@@ -88,7 +88,10 @@ fn list<T>(
 /// The step [`Rung::Host`](super::rungs::Rung::Host).
 pub(super) fn host(policy: &Policy, parts: &Parts) -> Verdict {
     let host = named_host(parts)?;
-    if policy.hosts.has(&host) {
+    if policy.hosts == Allowed::Loopback && Authority::is_usual(host) {
+        return Ok(());
+    }
+    if policy.hosts.has(&parsed(host)?) {
         return Ok(());
     }
     Err(
@@ -107,7 +110,8 @@ pub(super) fn origin(policy: &Policy, parts: &Parts) -> Verdict {
     }
     let is_allowed = Origin::parse(origin).is_some_and(|origin| {
         let is_own = policy.hosts != Allowed::Any;
-        let is_own = is_own && named_host(parts).is_ok_and(|host| origin.is_of(&host));
+        let host = || named_host(parts).and_then(parsed);
+        let is_own = is_own && host().is_ok_and(|host| origin.is_of(&host));
         is_own || policy.origins.has(&origin)
     });
     if is_allowed {
@@ -120,16 +124,19 @@ pub(super) fn origin(policy: &Policy, parts: &Parts) -> Verdict {
 }
 
 /// The host that the request names: in `Host`, or in what HTTP/2 has instead.
-fn named_host(parts: &Parts) -> Result<Authority<'_>, Fault> {
+fn named_host(parts: &Parts) -> Result<&str, Fault> {
     let header = only(&parts.headers, &header::HOST)?;
     let target = parts.uri.authority().map(http::uri::Authority::as_str);
-    let host = match (header, target) {
+    match (header, target) {
         (Some(header), Some(target)) if !header.eq_ignore_ascii_case(target) => {
-            return Err("`Host` and the URL of the request name different hosts".into());
+            Err("`Host` and the URL of the request name different hosts".into())
         }
-        (Some(host), _) | (None, Some(host)) => host,
-        (None, None) => return Err("the request must name its host in `Host`".into()),
-    };
+        (Some(host), _) | (None, Some(host)) => Ok(host),
+        (None, None) => Err("the request must name its host in `Host`".into()),
+    }
+}
+
+fn parsed(host: &str) -> Result<Authority<'_>, Fault> {
     Authority::parse(host).ok_or_else(|| "`Host` names no host".into())
 }
 

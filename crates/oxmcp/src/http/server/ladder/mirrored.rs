@@ -41,6 +41,11 @@ pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Cow<
 
 /// The step [`Rung::MethodHeader`](super::rungs::Rung::MethodHeader).
 pub(super) fn method(message: &Message<'_>) -> Verdict {
+    let value = message.headers.get(&METHOD);
+    if value.is_some_and(|value| value.as_bytes() == message.method.as_bytes()) {
+        // What nearly all clients send, if they send it.
+        return Ok(());
+    }
     let header = text(message.headers, &METHOD);
     let must = message.is_modern_request();
     match header {
@@ -81,6 +86,7 @@ fn repeats(header: &str, given: Given<'_>, body: Option<&str>) -> Verdict {
         (Given::Nothing, None) => return Ok(()),
         (Given::Nothing, Some(_)) => return mismatch("is missing"),
         (Given::Several, _) => return mismatch("stands there twice"),
+        (Given::Value(value), Some(body)) if is_plainly(value, body) => return Ok(()),
         (Given::Value(value), _) => value,
     };
     match (decode(value), body) {
@@ -91,6 +97,11 @@ fn repeats(header: &str, given: Given<'_>, body: Option<&str>) -> Verdict {
         }
         (Ok(header), None) => mismatch(&format!("says {header:?}, and the body says nothing")),
     }
+}
+
+/// Whether a value says a text without encoding it, as most do.
+fn is_plainly(value: &[u8], text: &str) -> bool {
+    value == text.as_bytes() && value.iter().all(u8::is_ascii_graphic) && !value.starts_with(b"=?")
 }
 
 /// The step [`Rung::ParamHeaders`](super::rungs::Rung::ParamHeaders).
