@@ -34,7 +34,8 @@
 //! ```
 //!
 //! A handler is an async function of its input, or of a [`RequestContext`] and its input; see [`Handler`]. What it
-//! may return is listed at [`IntoToolResult`], and what it fails with at [`ToolError`].
+//! may return is listed at [`IntoToolResult`], and what it fails with at [`ToolError`]. What handlers share is captured by
+//! closures.
 //!
 //! # A client
 //!
@@ -106,10 +107,10 @@
 //!
 //! # Features and versions
 //!
-//! There is one Cargo feature, which is not on by default: `tracing-subscriber`, for the layer in [`logging`]. The least
-//! Rust version is 1.88, and a newer one is a minor release; so is a new revision of the protocol, for which structs and
-//! enums are `#[non_exhaustive]`. The crate runs on [tokio], which must have its timer
-//! and, for processes and sockets, its I/O enabled.
+//! There are three Cargo features, none of them on by default: `http-server` and `http-client`, for the two sides of `http`,
+//! and `tracing-subscriber`, for the layer in [`logging`]. The least Rust version is 1.88, and a newer one is a minor release;
+//! so is a new revision of the protocol, for which structs and enums are `#[non_exhaustive]`. The crate runs on [tokio],
+//! which must have its timer and, for processes and sockets, its I/O enabled.
 //!
 //! [tokio]: https://tokio.rs
 

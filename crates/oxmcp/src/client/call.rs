@@ -39,6 +39,9 @@ use crate::{
 /// # }
 /// ```
 ///
+/// Dropping it before does nothing. What takes futures only, as [`tokio::spawn`] does, takes its
+/// [`into_future`](IntoFuture::into_future), which borrows nothing.
+///
 /// Where a modern server asks the user, the model or for the roots before it gives the result, the client's handlers
 /// answer, and the call goes on by itself, no more than [`Limits::max_rounds`](crate::Limits::max_rounds) times. While
 /// they do the [timeout](Self::timeout) stands still; [`max_total`](Self::max_total) does not. [`manual`](Self::manual) leaves

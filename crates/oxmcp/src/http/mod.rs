@@ -8,6 +8,8 @@
 //! | [`Serving`] | `http-server` | an address that is served |
 //! | [`Principal`] | `http-server` | who makes a request, as the middleware in front has found out |
 //! | [`Endpoint`] | `http-client` | a URL to connect a client to |
+//! | [`Reconnect`] | `http-client` | how its streams are taken up again that break off |
+//! | [`HttpClient`] | `http-client` | an HTTP client of your own to reach it with |
 //!
 //! See [transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports).
 

@@ -13,6 +13,38 @@ use super::RequestContext;
 ///
 /// that return a [`HandlerFuture`]. What the input may be and what may be returned is up to what it is a handler of.
 /// You do not need to worry about `Arguments`: they are those of the function.
+///
+/// What handlers share, as a database or a counter, is captured by closures. One handler serves all requests, so it is called
+/// with a clone each time:
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+///
+/// use oxmcp::{JsonSchema, Server, Tool};
+///
+/// #[derive(serde::Deserialize, JsonSchema)]
+/// struct Note { text: String }
+///
+/// #[derive(Clone, Default)]
+/// struct Notes(Arc<Mutex<Vec<String>>>);
+///
+/// impl Notes {
+///     async fn add(self, Note { text }: Note) {
+///         self.0.lock().expect("nobody panics").push(text);
+///     }
+///
+///     async fn count(self) -> usize {
+///         self.0.lock().expect("nobody panics").len()
+///     }
+/// }
+///
+/// let notes = Notes::default();
+/// let add = { let notes = notes.clone(); move |note| notes.clone().add(note) };
+/// let server = Server::new("notes", "1.0.0")
+///     .tool(Tool::new("add", "Write a note", add))
+///     .tool(Tool::new("count", "Count the notes", move || notes.clone().count()));
+/// # let _ = server;
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no handler",
     label = "not an async function of `(Input)` or `(RequestContext, Input)`",

@@ -169,8 +169,9 @@ impl StreamableHttp {
         Arc::make_mut(&mut self.settings)
     }
 
-    /// Serves an address by itself, over HTTP/1 and HTTP/2, whatever the path: for those without a web framework. What comes
-    /// back serves for as long as it is awaited, and says the port that was found for port 0.
+    /// Serves an address by itself, over HTTP/1 and HTTP/2, whatever the path: for those without a web framework. It is served
+    /// from now on, in the background, until what comes back is closed or dropped; so keep it, or await it. It also says the
+    /// port that was found for port 0.
     ///
     /// ```no_run
     /// use oxmcp::{Server, http::StreamableHttp};
@@ -201,6 +202,9 @@ impl StreamableHttp {
 
     /// Serves nothing more: what runs may finish within [`Limits::drain`], then it is cancelled; sessions and streams end.
     /// What comes meanwhile is answered with 503. It may be called again, and by several at once.
+    ///
+    /// Who mounts the endpoint in a framework closes it before the framework's own server, which else waits for streams that
+    /// do not end by themselves.
     ///
     /// # Cancel safety
     /// Closing goes on when the future is dropped.

@@ -11,7 +11,8 @@ use crate::{
 /// Its text goes to the model, as a result with `isError: true`, so that the model can do better next time: say what
 /// was wrong and what would be right. Every [`std::error::Error`] becomes one through `?`, with its causes in the text;
 /// an [`oxmcp::Error`](crate::Error) stays what it is and fails the request as a protocol error, which models do not see,
-/// unless it says what the user said ([`Error::is_declined`]).
+/// unless it says what the user said ([`Error::is_declined`]). What is no `std::error::Error` is made one of by hand: an
+/// `anyhow::Error`, say, by `.map_err(|error| ToolError::new(format!("{error:#}")))`.
 /// See [error handling](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#error-handling).
 ///
 /// ```

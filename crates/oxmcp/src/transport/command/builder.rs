@@ -43,6 +43,10 @@ const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 /// background, beginning with SIGTERM. On Windows there is one step: the process is terminated, and what it had started
 /// is not.
 ///
+/// # What the server logs
+/// Its standard error becomes events of [`tracing`], which nobody sees where nobody subscribes to them.
+/// [`stderr`](Self::stderr) sends it elsewhere; [`Stderr::inherit`] shows it on the standard error of this process.
+///
 /// # When the server fails
 /// A program that cannot be started, one that exits before its first message, and one that is killed later give errors
 /// that say what happened: where the program was looked for, the exit status or the signal, the last lines of standard
