@@ -92,7 +92,8 @@ impl<F: Fn(A, B) -> R + Send + Sync + 'static, A, B, R> Handler<(A, B)> for F {
     message = "the first of a handler's two arguments must be `RequestContext`, not `{Self}`",
     label = "not a `RequestContext`",
     note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
-    note = "`Input` is one type, for all that there is to say: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`"
+    note = "`Input` is one type, for all that there is to say: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`",
+    note = "what handlers share is captured by a closure: `move |input| handler(shared.clone(), input)`"
 )]
 pub trait HandlerContext: Sized + 'static {
     /// Makes it of what there is.
