@@ -41,7 +41,7 @@ impl Link {
         }
         if let Err(error) = self.open_2024().await {
             tracing::debug!(error = %Logged(&error), "it is no server of 2024-11-05 either");
-            return Err(refused);
+            return Err(no_server(refused));
         }
         match self.attempt(initialize, &Session::default()).await {
             Ok(()) | Err(Missed::Lost { .. }) => Ok(()),
@@ -122,6 +122,17 @@ impl Link {
             )));
         }
         Target::new(url)
+    }
+}
+
+/// The refusal of `initialize` by what speaks no transport of the protocol: another path of the server, mostly.
+fn no_server(refused: Error) -> Error {
+    match refused.http_status() {
+        Some(status) if !refused.is_protocol() => {
+            let said = refused.message();
+            Error::http(status, format!("{said}; is this the URL of an MCP server?"))
+        }
+        _ => refused,
     }
 }
 

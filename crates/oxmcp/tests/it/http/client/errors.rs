@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use oxmcp::{Error, ErrorCode, Limits, http::Endpoint, transport::Logging};
+use oxmcp::{Client, Error, ErrorCode, Limits, http::Endpoint, transport::Logging};
 use serde_json::{Value, json};
 
 use super::peer::{Asked, Peer, both, discover, discovered, modern, text};
@@ -60,6 +60,27 @@ async fn a_status_alone_is_an_error_that_says_what_the_server_said() {
     );
     let error = error_of(|asked| asked.status(403)).await;
     assert!(!error.is_unauthorized() && error.http_status() == Some(403));
+}
+
+/// Whatever is asked there, nothing speaks the protocol: the path is wrong, or the whole URL.
+#[tokio::test(start_paused = true)]
+async fn a_url_of_something_else_is_doubted() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = Client::new("client", "1.0.0");
+    let refusing = async {
+        loop {
+            peer.next().await.text(404, "text/html", "no such page");
+        }
+    };
+    let error = tokio::select! {
+        result = client.connect(endpoint) => result.unwrap_err(),
+        () = refusing => unreachable!("it goes on for ever"),
+    };
+    assert_eq!(error.http_status(), Some(404));
+    assert_eq!(
+        error.message(),
+        "the server answered 404 Not Found: no such page; is this the URL of an MCP server?"
+    );
 }
 
 #[tokio::test(start_paused = true)]
