@@ -178,3 +178,8 @@ pub mod __private {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 mod readme {}
+
+/// The code in MIGRATING.md is tested as documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../MIGRATING.md")]
+mod migrating {}
