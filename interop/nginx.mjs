@@ -37,7 +37,7 @@ export async function startNginxWithTls(program, port, target, { certificate, ke
 }
 
 /** How many requests of HTTP/2 are taken at once on a connection. */
-export const STREAMS = 16;
+const STREAMS = 16;
 
 async function start(program, server) {
   const home = await mkdtemp(join(tmpdir(), 'oxmcp-nginx-'));

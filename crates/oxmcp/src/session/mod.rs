@@ -26,6 +26,7 @@ mod outbox;
 mod pace;
 pub(crate) mod panics;
 mod patience;
+mod pending;
 mod plain_call;
 mod progress;
 mod progress_queue;

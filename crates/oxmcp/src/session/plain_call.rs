@@ -14,9 +14,9 @@ use crate::{
     jsonrpc::ExtraMeta,
     session::{
         CallOptions, Connection,
-        call::{Encode, Pending, State},
         calls::Answer,
         clock::{Clock, Wait},
+        pending::{Encode, Pending, State},
     },
 };
 
