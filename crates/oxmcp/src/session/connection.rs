@@ -102,6 +102,7 @@ impl Connection {
     }
 
     /// A connection that is nothing but the trunk of its branches: for what belongs to no request, so few bytes may wait.
+    #[cfg(feature = "http-server")]
     pub(crate) fn trunk_of(
         role: Arc<dyn Role>,
         limits: Arc<Limits>,

@@ -12,10 +12,7 @@ use crate::{
     Error, Result,
     jsonrpc::RequestId,
     session::{
-        Connection, Side, after,
-        backlog::Backlog,
-        connection::Outcome,
-        outbox::{Due, Room},
+        Connection, Side, after, backlog::Backlog, connection::Outcome, outbox::Due, room::Room,
     },
     transport::{Frame, Messages, ReadHalf, WriteHalf},
 };

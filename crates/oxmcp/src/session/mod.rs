@@ -34,6 +34,7 @@ mod receive;
 #[cfg(feature = "http-server")]
 mod reply;
 mod role;
+mod room;
 mod serve;
 mod tell;
 pub(crate) mod waiting;
@@ -66,7 +67,7 @@ pub(crate) use patience::Asking;
 pub(crate) use plain_call::PlainCall;
 pub use progress::{Progress, ProgressAmount, ReportProgress};
 #[cfg(feature = "http-server")]
-pub(crate) use reply::{Hearing, Reply};
+pub(crate) use reply::{Hearing, Last, Reply};
 pub(crate) use role::{Arrival, Role, Side};
 pub(crate) use serve::{Work, attend, guarded, respond_now, serve};
 

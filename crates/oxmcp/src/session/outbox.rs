@@ -14,18 +14,10 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::session::waiting;
+use crate::session::{room::Room, waiting};
 
 /// How much room a buffer begins with: enough for most messages.
 pub(super) const ROOM: usize = 512;
-/// How much room a buffer always keeps.
-const SMALL: usize = 64 << 10;
-/// How much it keeps at most, when messages that large have gone through it of late: fresh memory costs more than writing
-/// to it.
-const LARGE: usize = 2 << 20;
-/// After how many writes it is seen how much room was needed of late.
-const REVIEW_WRITES: u32 = 64;
-
 /// The one output buffer of a connection.
 ///
 /// Messages are serialized straight into it, in the order in which they will be on the wire. Many small ones become
@@ -44,6 +36,9 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) buffer: Vec<u8>,
+    /// Where the first message in the buffer ends.
+    #[cfg(feature = "http-server")]
+    pub(super) first_end: usize,
     /// The driver, where it waits for something to write.
     pub(super) driver: Option<Waker>,
     /// Somebody has woken the driver by what he appended.
@@ -65,41 +60,6 @@ pub(crate) enum Due {
     Write,
     /// The connection's state has changed.
     Attention,
-}
-
-/// What was learnt about how much room a connection's output needs.
-#[derive(Debug)]
-pub(crate) struct Room {
-    /// A buffer that is larger is freed once it is empty.
-    kept: usize,
-    /// The most that was written at once since the last review.
-    peak: usize,
-    writes: u32,
-}
-
-impl Default for Room {
-    fn default() -> Self {
-        Self {
-            kept: SMALL,
-            peak: 0,
-            writes: 0,
-        }
-    }
-}
-
-impl Room {
-    /// So much was written at once.
-    fn note(&mut self, written: usize) {
-        self.peak = self.peak.max(written);
-        let wanted = |peak: usize| peak.saturating_mul(4).clamp(SMALL, LARGE);
-        self.kept = self.kept.max(wanted(written));
-        self.writes += 1;
-        if self.writes == REVIEW_WRITES {
-            self.kept = wanted(self.peak);
-            self.peak = 0;
-            self.writes = 0;
-        }
-    }
 }
 
 impl Outbox {
@@ -128,7 +88,7 @@ impl Outbox {
         if state.closed {
             return None;
         }
-        let written = append_whole(&mut state.buffer, write);
+        let written = append_whole(&mut state, write);
         state.answered |= is_answer;
         rouse(state);
         Some(written)
@@ -144,7 +104,7 @@ impl Outbox {
         if self.being_written.load(Ordering::Relaxed) + state.buffer.len() > self.max_unsent {
             return false;
         }
-        append_whole(&mut state.buffer, write);
+        append_whole(&mut state, write);
         rouse(state);
         true
     }
@@ -156,7 +116,7 @@ impl Outbox {
             return None;
         }
         state.answered = true;
-        Some(append_whole(&mut state.buffer, write))
+        Some(append_whole(&mut state, write))
     }
 
     /// Whether so much is unsent that requests should wait.
@@ -255,11 +215,7 @@ impl Outbox {
 
     /// For the driver: what it took has been written.
     pub(crate) fn wrote(&self, written: &mut Vec<u8>, room: &mut Room) {
-        room.note(written.len());
-        if written.capacity() > room.kept {
-            *written = Vec::new();
-        }
-        written.clear();
+        room.clear(written);
         self.being_written.store(0, Ordering::Relaxed);
         self.drained.notify_waiters();
     }
@@ -300,7 +256,7 @@ fn rouse(mut state: MutexGuard<'_, State>) {
 }
 
 /// Appends what `write` writes, all of it or, where it panics, nothing: half a message would spoil the next one.
-fn append_whole<T>(buffer: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+fn append_whole<T>(state: &mut State, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     struct Whole<'a> {
         buffer: &'a mut Vec<u8>,
         length: usize,
@@ -312,6 +268,7 @@ fn append_whole<T>(buffer: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> T) 
         }
     }
 
+    let buffer = &mut state.buffer;
     if buffer.capacity() == 0 {
         buffer.reserve(ROOM);
     }
@@ -319,31 +276,10 @@ fn append_whole<T>(buffer: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> T) 
     let mut whole = Whole { buffer, length };
     let written = write(whole.buffer);
     whole.length = whole.buffer.len();
+    drop(whole);
+    #[cfg(feature = "http-server")]
+    if length == 0 {
+        state.first_end = state.buffer.len();
+    }
     written
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn write(outbox: &Outbox, room: &mut Room, length: usize) -> usize {
-        let mut batch = vec![b' '; length];
-        outbox.wrote(&mut batch, room);
-        assert!(batch.is_empty());
-        batch.capacity()
-    }
-
-    #[test]
-    fn room_is_kept_for_as_long_as_it_is_needed() {
-        let outbox = Outbox::new(1);
-        let room = &mut Room::default();
-        assert_eq!(write(&outbox, room, LARGE + 1), 0);
-        for _ in 0..REVIEW_WRITES {
-            assert_eq!(write(&outbox, room, 1 << 20), 1 << 20);
-        }
-        for _ in 0..REVIEW_WRITES * 2 {
-            write(&outbox, room, 10);
-        }
-        assert_eq!(room.kept, SMALL);
-    }
 }

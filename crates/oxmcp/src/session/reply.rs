@@ -27,6 +27,15 @@ pub(crate) enum Reply {
     Part(Duration),
 }
 
+/// What was taken with which nothing follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Last {
+    Nothing,
+    /// One message.
+    Message,
+    Messages,
+}
+
 impl Connection {
     /// Does that once this side wants to close, which may be now.
     pub(crate) fn when_closing(&self, then: OnClosing) {
@@ -136,13 +145,17 @@ impl Outbox {
     }
 
     /// Takes what is to be sent in exchange for `sent`, an empty buffer, where nothing will follow. Else nothing is taken.
-    pub(crate) fn take_last(&self, sent: &mut Vec<u8>) -> bool {
+    pub(crate) fn take_last(&self, sent: &mut Vec<u8>) -> Option<Last> {
         let mut state = self.lock();
-        let is_last = state.answered || state.closed;
-        if is_last {
-            mem::swap(&mut state.buffer, sent);
+        if !state.answered && !state.closed {
+            return None;
         }
-        is_last
+        mem::swap(&mut state.buffer, sent);
+        Some(match sent.len() {
+            0 => Last::Nothing,
+            length if length == state.first_end => Last::Message,
+            _ => Last::Messages,
+        })
     }
 
     /// The same as a future. Cancel safe.

@@ -20,7 +20,7 @@ use crate::{
         open::Entered,
     },
     server::ServerPeer,
-    session::{Connection, Reply, after},
+    session::{Connection, Last, Reply, after},
 };
 
 /// A request that is being answered. Dropped before it is, as it is when the client is gone, it is cancelled.
@@ -56,9 +56,9 @@ impl Exchange {
 
     /// The response, where all of it is there already.
     pub(super) fn at_once(&mut self) -> Option<Plain> {
-        self.is_over = self.connection.outbox.take_last(&mut self.buffer);
-        let is_whole = self.is_over && is_alone(&self.buffer);
-        is_whole.then(|| Plain {
+        let last = self.connection.outbox.take_last(&mut self.buffer);
+        self.is_over = last.is_some();
+        (last == Some(Last::Message)).then(|| Plain {
             status: self.status(),
             line: mem::take(&mut self.buffer),
         })

@@ -20,7 +20,7 @@ use crate::{
         },
     },
     jsonrpc::RequestId,
-    session::{Connection, Reply},
+    session::{Connection, Last, Reply},
 };
 
 /// Opens a session with what `initialize` makes of it.
@@ -202,8 +202,12 @@ impl Waiting {
 
     /// The response, where all of it is there already, and is no stream.
     fn at_once(mut self) -> Result<Plain, Self> {
-        if self.branch.outbox.take_last(&mut self.taken) {
-            self.reply = Some(Reply::Last);
+        let last = self.branch.outbox.take_last(&mut self.taken);
+        self.reply = last.map(|_| Reply::Last);
+        if last == Some(Last::Message) {
+            let line = mem::take(&mut self.taken);
+            let status = StatusCode::OK;
+            return Ok(Plain { status, line });
         }
         self.whole().ok_or(self)
     }
