@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use oxmcp::{
-    Error, RequestContext, Resource, Result, Server, ServerSession,
+    Error, Limits, RequestContext, Resource, Result, Server, ServerSession,
     store::{SessionRecord, SessionStore},
 };
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use tokio::{sync::Notify, task::yield_now};
 
 use super::{
     legacy::{call_steps, endpoint, steps},
-    peer::{Events, LEGACY, Session, json},
+    peer::{Events, LEGACY, Session, builder, initialize, json, send},
     stores::{Act, SharedSessions},
 };
 use crate::support::{calculator, idle, request};
@@ -220,4 +220,25 @@ async fn a_store_that_panics_holds_nobody_up() {
     let answer = session.post(&set_level(1, "debug")).await;
     assert_eq!(answer.status(), StatusCode::OK);
     assert_eq!(session.delete().await.status(), StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn a_session_that_gave_its_place_away_may_outlive_who_got_it() {
+    let sessions = SharedSessions::default();
+    let limits = Limits {
+        max_http_sessions: 1,
+        ..Limits::default()
+    };
+    let endpoint = endpoint(&calculator()).session_store(sessions.clone());
+    let endpoint = endpoint.limits(limits);
+    sessions.pause.at(Act::Remove);
+    let first = initialize(LEGACY, json!({})).to_string();
+    let first = send(&endpoint, builder("POST"), first).await;
+    assert_eq!(first.status(), StatusCode::OK);
+    let second = Session::open(&endpoint).await;
+    sessions.pause.reached().await;
+    second.delete().await;
+    turns().await;
+    sessions.pause.go();
+    endpoint.close().await;
 }

@@ -21,6 +21,7 @@ pub(crate) enum Act {
     Append,
     After,
     Save,
+    Remove,
 }
 
 /// Where a store stands still, once.
@@ -93,7 +94,7 @@ impl EventStore for SharedEvents {
     }
 }
 
-/// Sessions in memory. It stands still before a record is kept.
+/// Sessions in memory. It stands still before a record is kept or removed.
 #[derive(Clone, Default)]
 pub(crate) struct SharedSessions {
     store: Arc<MemorySessionStore>,
@@ -119,6 +120,7 @@ impl SessionStore for SharedSessions {
     }
 
     async fn remove(&self, id: &str) -> Result<()> {
+        self.pause.pass(Act::Remove).await;
         self.store.remove(id).await
     }
 }
