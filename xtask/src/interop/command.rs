@@ -1,6 +1,11 @@
 //! The commands of the cases: who is started, by whom, and what stands in between.
 
-use std::{env, ffi::OsString, path::PathBuf, process::Command};
+use std::{
+    env,
+    ffi::OsString,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
 
 use super::{
     cases::{Over, Runtime, Server},
@@ -9,7 +14,7 @@ use super::{
 use crate::{
     nginx,
     setup::Tools,
-    step::{Outcome, root},
+    step::{Outcome, headline, root},
 };
 
 /// The programs that take part.
@@ -20,21 +25,25 @@ pub(crate) struct Parties {
     pub(crate) us: PathBuf,
     /// Where there is one.
     pub(crate) nginx: Option<PathBuf>,
+    /// Whether there is a program that makes certificates.
+    has_openssl: bool,
 }
 
 impl Parties {
-    /// Installs what is not installed yet.
-    pub(crate) fn gather(wants_nginx: bool) -> Outcome<Self> {
+    /// Installs what is not installed yet. `wants` says whether a case is to be run that needs something.
+    pub(crate) fn gather(wants: impl Fn(fn(Over) -> bool) -> bool) -> Outcome<Self> {
         Ok(Self {
             tools: Tools::set_up()?,
             us: this_program()?,
-            nginx: if wants_nginx { nginx::nginx() } else { None },
+            nginx: wants(Over::needs_nginx).then(nginx::nginx).flatten(),
+            has_openssl: wants(needs_certificates) && has_openssl(),
         })
     }
 
     /// Whether there is all that this takes.
     pub(crate) fn have(&self, over: Over) -> bool {
-        self.nginx.is_some() || !over.needs_nginx()
+        (self.nginx.is_some() || !over.needs_nginx())
+            && (self.has_openssl || !needs_certificates(over))
     }
 
     pub(crate) fn runtime(&self, runtime: Runtime) -> &PathBuf {
@@ -44,6 +53,25 @@ impl Parties {
             Runtime::Python2 => &self.tools.python2,
         }
     }
+}
+
+fn needs_certificates(over: Over) -> bool {
+    matches!(
+        over,
+        Over::Https | Over::Http2 | Over::NginxTls | Over::Tunnel
+    )
+}
+
+/// Where there is no openssl, says so loudly: what needs it is left out.
+fn has_openssl() -> bool {
+    let mut command = Command::new("openssl");
+    let works = command.arg("version").stdout(Stdio::null()).status();
+    let works = works.is_ok_and(|status| status.success());
+    if !works {
+        headline("!!! NOT TESTED: TLS, with clients and servers of others !!!");
+        println!("there is no openssl to make certificates\nto test it: apt-get install openssl");
+    }
+    works
 }
 
 /// The command that starts a server of others.

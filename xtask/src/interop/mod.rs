@@ -23,7 +23,7 @@ const HUNG_UP: &[&str] = &["the client hung up on POST"];
 
 /// Runs the cases that have `word` in their names.
 pub(crate) fn run(word: &str) -> Outcome {
-    let parties = Parties::gather(wants_nginx(word))?;
+    let parties = Parties::gather(|needs| wants(word, needs))?;
     let build = ["build", "--quiet", "--locked", "-p", "oxmcp-interop"];
     step::run("build our server and our client", &mut cargo(build))?;
 
@@ -47,12 +47,13 @@ pub(crate) fn run(word: &str) -> Outcome {
     step::all([outcome, wire(word)])
 }
 
-fn wants_nginx(word: &str) -> bool {
+/// Whether a case with `word` in its name needs something.
+fn wants(word: &str, needs: fn(Over) -> bool) -> bool {
     let clients = CLIENTS.iter().map(|it| (it.name, it.over));
     let servers = SERVERS.iter().map(|it| (it.name, it.over));
     clients
         .chain(servers)
-        .any(|(name, over)| over.needs_nginx() && name.contains(word))
+        .any(|(name, over)| needs(over) && name.contains(word))
 }
 
 /// The clients that have `word` in their names, without those that need what is not there.
@@ -84,7 +85,7 @@ fn wire(word: &str) -> Outcome {
 
 /// Runs the scripts of the clients against servers of others: if that fails, the script is wrong, not our server.
 pub(crate) fn run_twins(word: &str) -> Outcome {
-    let parties = Parties::gather(wants_nginx(word))?;
+    let parties = Parties::gather(|needs| wants(word, needs))?;
 
     headline("interop-twins: clients of others talk to servers of others");
     let cases = clients(word, &parties).filter_map(|client| {
