@@ -25,6 +25,8 @@ pub(super) const ROOM: usize = 512;
 #[derive(Debug)]
 pub(crate) struct Outbox {
     state: Mutex<State>,
+    /// Bytes that are in the buffer, for those who want to know no more than that.
+    waiting: AtomicUsize,
     /// Bytes that the driver took and has not written yet.
     pub(super) being_written: AtomicUsize,
     pub(super) drained: Notify,
@@ -66,6 +68,7 @@ impl Outbox {
     pub(crate) fn new(max_unsent: usize) -> Self {
         Self {
             state: Mutex::default(),
+            waiting: AtomicUsize::new(0),
             being_written: AtomicUsize::new(0),
             drained: Notify::new(),
             max_unsent,
@@ -88,7 +91,7 @@ impl Outbox {
         if state.closed {
             return None;
         }
-        let written = append_whole(&mut state, write);
+        let written = self.append_whole(&mut state, write);
         state.answered |= is_answer;
         rouse(state);
         Some(written)
@@ -101,10 +104,10 @@ impl Outbox {
         if state.closed {
             return true;
         }
-        if self.being_written.load(Ordering::Relaxed) + state.buffer.len() > self.max_unsent {
+        if self.is_full() {
             return false;
         }
-        append_whole(&mut state, write);
+        self.append_whole(&mut state, write);
         rouse(state);
         true
     }
@@ -116,7 +119,7 @@ impl Outbox {
             return None;
         }
         state.answered = true;
-        Some(append_whole(&mut state, write))
+        Some(self.append_whole(&mut state, write))
     }
 
     /// Whether so much is unsent that requests should wait.
@@ -131,7 +134,7 @@ impl Outbox {
 
     /// How many bytes are not written yet.
     pub(crate) fn unsent(&self) -> usize {
-        self.being_written.load(Ordering::Relaxed) + self.lock().buffer.len()
+        self.being_written.load(Ordering::Relaxed) + self.waiting.load(Ordering::Relaxed)
     }
 
     /// Waits until there is room, or the connection has closed.
@@ -184,9 +187,16 @@ impl Outbox {
         if state.buffer.is_empty() {
             return None;
         }
-        mem::swap(&mut state.buffer, written);
-        self.being_written.store(written.len(), Ordering::Relaxed);
+        self.being_written
+            .store(state.buffer.len(), Ordering::Relaxed);
+        self.exchange(state, written);
         Some(Due::Write)
+    }
+
+    /// Takes what is in the buffer, in exchange for an empty one.
+    pub(super) fn exchange(&self, state: &mut State, empty: &mut Vec<u8>) {
+        mem::swap(&mut state.buffer, empty);
+        self.waiting.store(state.buffer.len(), Ordering::Relaxed);
     }
 
     /// For the driver while it writes: waits until the connection's state has changed. Cancel safe.
@@ -230,13 +240,32 @@ impl Outbox {
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
-        state.buffer = Vec::new();
+        self.exchange(&mut state, &mut Vec::new());
         let driver = state.driver.take();
         drop(state);
         self.drained.notify_waiters();
         if let Some(driver) = driver {
             driver.wake();
         }
+    }
+
+    /// Appends what `write` writes, all of it or, where it panics, nothing: half a message would spoil the next one.
+    fn append_whole<T>(&self, state: &mut State, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let buffer = &mut state.buffer;
+        if buffer.capacity() == 0 {
+            buffer.reserve(ROOM);
+        }
+        let length = buffer.len();
+        let mut whole = Whole { buffer, length };
+        let written = write(whole.buffer);
+        whole.length = whole.buffer.len();
+        self.waiting.store(whole.length, Ordering::Relaxed);
+        drop(whole);
+        #[cfg(feature = "http-server")]
+        if length == 0 {
+            state.first_end = state.buffer.len();
+        }
+        written
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -255,31 +284,14 @@ fn rouse(mut state: MutexGuard<'_, State>) {
     }
 }
 
-/// Appends what `write` writes, all of it or, where it panics, nothing: half a message would spoil the next one.
-fn append_whole<T>(state: &mut State, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-    struct Whole<'a> {
-        buffer: &'a mut Vec<u8>,
-        length: usize,
-    }
+/// A buffer whose end holds nothing by halves.
+struct Whole<'a> {
+    buffer: &'a mut Vec<u8>,
+    length: usize,
+}
 
-    impl Drop for Whole<'_> {
-        fn drop(&mut self) {
-            self.buffer.truncate(self.length);
-        }
+impl Drop for Whole<'_> {
+    fn drop(&mut self) {
+        self.buffer.truncate(self.length);
     }
-
-    let buffer = &mut state.buffer;
-    if buffer.capacity() == 0 {
-        buffer.reserve(ROOM);
-    }
-    let length = buffer.len();
-    let mut whole = Whole { buffer, length };
-    let written = write(whole.buffer);
-    whole.length = whole.buffer.len();
-    drop(whole);
-    #[cfg(feature = "http-server")]
-    if length == 0 {
-        state.first_end = state.buffer.len();
-    }
-    written
 }

@@ -2,7 +2,6 @@
 
 use std::{
     future::poll_fn,
-    mem,
     sync::{Arc, MutexGuard, PoisonError, atomic::Ordering},
     task::{Context, Poll},
     time::Duration,
@@ -126,8 +125,9 @@ impl Outbox {
             self.drained.notify_waiters();
         }
         let mut state = self.lock();
-        mem::swap(&mut state.buffer, sent);
-        self.being_written.store(sent.len(), Ordering::Relaxed);
+        self.being_written
+            .store(state.buffer.len(), Ordering::Relaxed);
+        self.exchange(&mut state, sent);
         if state.answered || state.closed {
             return Poll::Ready(Reply::Last);
         }
@@ -150,7 +150,7 @@ impl Outbox {
         if !state.answered && !state.closed {
             return None;
         }
-        mem::swap(&mut state.buffer, sent);
+        self.exchange(&mut state, sent);
         Some(match sent.len() {
             0 => Last::Nothing,
             length if length == state.first_end => Last::Message,
