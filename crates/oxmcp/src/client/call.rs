@@ -18,6 +18,7 @@ use crate::{
         features::LONGEST_WAIT,
         manual::Earlier,
         ready::{Begun, Given, Params, Ready, check_type},
+        sending::Sending,
     },
     protocol::{Meta, Method, Payload, ProgressParams, ResultType, method},
     session::{CallOptions, GoingOn},
@@ -55,9 +56,10 @@ use crate::{
 /// Dropping the future cancels the call: the server is told with `notifications/cancelled`, and its handler stops.
 #[must_use = "a call is made when it is awaited"]
 pub struct Call<M: Method> {
-    pub(super) session: ClientSession,
-    pub(super) params: Result<Params<M::Params>>,
-    pub(super) options: CallOptions,
+    /// What is made of it, once everything [fits the session](Self::prepare).
+    pub(super) ready: Ready<M::Params>,
+    /// Why it cannot be made.
+    pub(super) problem: Option<Error>,
     /// What an earlier call that went on by hand has brought.
     pub(super) earlier: Option<Box<Earlier>>,
 }
@@ -66,33 +68,36 @@ impl<M: Method> Call<M> {
     /// The kind of answers that are kept which the method gives.
     const KEPT: Option<Kind> = Kind::of(M::NAME);
 
-    pub(super) fn new(session: &ClientSession, params: Result<Params<M::Params>>) -> Self {
+    pub(super) fn new(session: &ClientSession, params: Params<M::Params>) -> Self {
         Self {
-            session: session.clone(),
-            params,
-            options: CallOptions::within(session.default_timeout().min(LONGEST_WAIT)),
+            ready: Ready {
+                session: session.clone(),
+                params,
+                options: CallOptions::within(session.default_timeout()),
+            },
+            problem: None,
             earlier: None,
         }
     }
 
     /// How long to wait for the answer. Progress, where it was asked for, starts the clock anew.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.options.timeout = timeout.min(LONGEST_WAIT);
-        self.options.max_total = self.options.max_total.max(self.options.timeout);
+        self.ready.options.timeout = timeout.min(LONGEST_WAIT);
+        self.ready.options.max_total = self.ready.options.max_total.max(self.ready.options.timeout);
         self
     }
 
     /// How long to wait altogether, however much progress is reported. Default: 10 minutes, or the timeout if that is
     /// longer.
     pub fn max_total(mut self, max_total: Duration) -> Self {
-        self.options.max_total = max_total.min(LONGEST_WAIT);
+        self.ready.options.max_total = max_total.min(LONGEST_WAIT);
         self
     }
 
     /// Asks for progress, and is told of it, in order and before the answer.
     /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
     pub fn on_progress(mut self, handler: impl FnMut(ProgressParams) + Send + 'static) -> Self {
-        self.options.on_progress = Some(Box::new(handler));
+        self.ready.options.on_progress = Some(Box::new(handler));
         self
     }
 
@@ -109,34 +114,19 @@ impl<M: Method> Call<M> {
     /// # }
     /// ```
     pub fn cancel_with(mut self, token: CancellationToken) -> Self {
-        self.options.cancel = Some(token);
+        self.ready.options.cancel = Some(token);
         self
     }
 
     /// Sets a key of the request's [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.options.meta.insert(key, value);
+        self.ready.options.meta.insert(key, value);
         self
     }
 
     /// Makes the call, whatever was answered before.
-    pub(super) fn send(self) -> impl Future<Output = Result<M::Result>> + Send {
-        // What is awaited is moved about, and has room of its own for whatever it is given: it is given what is ready.
-        let ready = self.ready();
-        async move {
-            let mut ready = ready;
-            let ready = match ready {
-                Ok(ref mut ready) => ready,
-                Err(error) => return Err(error),
-            };
-            let listed = ready.listed();
-            let result = match ready.exchange_once::<M>().await {
-                // What has an outline is complete, and that is all that nearly all calls are.
-                Ok(result) if result.outline.is_some() => result,
-                first => Box::pin(ready.complete::<M>(first, listed)).await?,
-            };
-            read::<M>(&ready.session, result)
-        }
+    pub(super) fn send(self) -> Sending<M> {
+        Sending::new(self)
     }
 
     /// Makes the call once, and returns what is needed to go on where the server asks for something first.
@@ -170,18 +160,25 @@ impl<M: Method> Call<M> {
         }
     }
 
+    /// The call, once everything fits the session.
+    fn ready(mut self) -> Result<Ready<M::Params>> {
+        self.prepare()?;
+        Ok(self.ready)
+    }
+
     /// Makes everything fit the session.
-    fn ready(self) -> Result<Ready<M::Params>> {
-        let Self {
+    pub(super) fn prepare(&mut self) -> Result<()> {
+        if let Some(problem) = self.problem.take() {
+            return Err(problem);
+        }
+        let Ready {
             session,
             params,
-            mut options,
-            earlier,
-        } = self;
-        let mut params = params?;
+            options,
+        } = &mut self.ready;
         let revision = session.revision();
         session.has_method(M::NAME)?;
-        if let Params::Typed(params, _) = &mut params {
+        if let Params::Typed(params, _) = params {
             if let Some(own) = params.metadata() {
                 options.meta.merge(mem::take(own));
             }
@@ -190,18 +187,14 @@ impl<M: Method> Call<M> {
         let is_own = || method::find(method::REQUESTS_TO_SERVER, M::NAME).is_some();
         if matches!(params, Params::Typed(..)) && !is_own() {
             // A user's code must not run under the outbox's lock: it may well log.
-            params = Params::Written(params.to_json()?.into_owned());
+            *params = Params::Written(params.to_json()?.into_owned());
         }
-        if let Some(earlier) = earlier {
-            params = Params::Written(earlier.add_to(&params.to_json()?, revision)?);
+        if let Some(earlier) = self.earlier.take() {
+            *params = Params::Written(earlier.add_to(&params.to_json()?, revision)?);
         }
-        check_meta(&options, revision)?;
+        check_meta(options, revision)?;
         session.want_log(&mut options.meta);
-        Ok(Ready {
-            session,
-            params,
-            options,
-        })
+        Ok(())
     }
 }
 

@@ -25,7 +25,7 @@ impl ClientSession {
     /// # }
     /// ```
     pub fn request<M: Method>(&self, params: M::Params) -> Call<M> {
-        Call::new(self, Ok(Params::Typed(Box::new(params), CacheMode::Use)))
+        Call::new(self, Params::Typed(Box::new(params), CacheMode::Use))
     }
 
     /// Calls a tool. `arguments` is anything that serializes to an object: `json!({…})`, or a struct of your own.
@@ -35,10 +35,15 @@ impl ClientSession {
         name: impl AsRef<str>,
         arguments: impl Serialize,
     ) -> Call<method::CallTool> {
-        let params = write_tool_params(name.as_ref(), &arguments).map_err(|error| {
-            Error::misuse(format!("the arguments cannot be serialized: {error}")).with_source(error)
-        });
-        Call::new(self, params.map(Params::Written))
+        match write_tool_params(name.as_ref(), &arguments) {
+            Ok(params) => Call::new(self, Params::Written(params)),
+            Err(error) => {
+                let mut call = Call::new(self, Params::Written(Vec::new()));
+                let problem = format!("the arguments cannot be serialized: {error}");
+                call.problem = Some(Error::misuse(problem).with_source(error));
+                call
+            }
+        }
     }
 
     /// Lists tools, one page of them. [`tools`](Self::tools) gives all.

@@ -13,6 +13,7 @@ use crate::{
         answer::RootChanges,
         cache::Cache,
         features::{Features, LONGEST_WAIT},
+        for_calls::ForCalls,
         negotiate,
         session::WeakSession,
         verdicts::Verdicts,
@@ -44,6 +45,7 @@ pub struct Client(Arc<Core>);
 
 struct Core {
     features: ArcSwap<Features>,
+    for_calls: ForCalls,
     /// Taken while a new state of the features is made. It holds the first thing that was wrong with them.
     problem: Mutex<Option<Error>>,
     root_changes: Arc<RootChanges>,
@@ -56,8 +58,10 @@ impl Client {
     /// A client that can do nothing for servers yet.
     #[must_use]
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        let features = Features::new(Implementation::new(name, version));
         Self(Arc::new(Core {
-            features: ArcSwap::from_pointee(Features::new(Implementation::new(name, version))),
+            for_calls: ForCalls::new(&features),
+            features: ArcSwap::from_pointee(features),
             problem: Mutex::default(),
             root_changes: Arc::default(),
             sessions: Mutex::default(),
@@ -190,6 +194,11 @@ impl Client {
         self.0.features.load()
     }
 
+    /// What every call asks of the features.
+    pub(super) fn for_calls(&self) -> &ForCalls {
+        &self.0.for_calls
+    }
+
     /// What is known of the servers that this client was connected to.
     pub(crate) fn verdicts(&self) -> &Verdicts {
         &self.0.verdicts
@@ -214,6 +223,7 @@ impl Client {
         let _one_at_a_time = self.lock_problem();
         let mut features = Features::clone(&self.0.features.load());
         change(&mut features);
+        self.0.for_calls.note(&features);
         self.0.features.store(Arc::new(features));
     }
 

@@ -2,8 +2,6 @@
 
 use std::{borrow::Cow, mem};
 
-use tokio::time::Instant;
-
 use crate::{
     Error, Result,
     client::{
@@ -17,7 +15,7 @@ use crate::{
         method::{self, CallTool},
         peek_result_type,
     },
-    session::{CallOptions, CallResult, PlainCall},
+    session::{CallOptions, CallResult, Outgoing},
 };
 
 /// What a call carries. It is small, because calls are moved about.
@@ -157,31 +155,43 @@ impl<P: Payload> Ready<P> {
     /// Makes the call once.
     pub(super) async fn exchange_once<M: Method<Params = P>>(&mut self) -> Result<CallResult> {
         let connection = self.session.connection();
-        self.options.start = Some(Instant::now());
         let options = &mut self.options;
+        options.start = Some(connection.now());
         let answer = match &self.params {
             Params::Typed(params, _) => {
                 let call = connection.call(M::NAME, &**params, options.lend());
                 Box::pin(call).await.map(CallResult::from)
             }
-            Params::Written(params) if connection.is_ready_for(options) => {
-                let encode = |out: &mut Vec<u8>| {
-                    out.extend_from_slice(params);
-                    Ok(())
-                };
-                PlainCall::new(connection, M::NAME, &encode, options).await
-            }
             Params::Written(params) => {
                 Box::pin(connection.call_written(M::NAME, params, options)).await
             }
         };
-        answer.inspect_err(|error| {
+        self.note_visits(&answer);
+        answer
+    }
+
+    /// The call as it is sent, where its params have been written.
+    pub(super) fn outgoing<M: Method<Params = P>>(&mut self) -> Option<Outgoing<'_>> {
+        match &self.params {
+            Params::Written(params) => Some(Outgoing {
+                connection: self.session.connection(),
+                method: M::NAME,
+                params,
+                options: &mut self.options,
+            }),
+            Params::Typed(..) => None,
+        }
+    }
+
+    /// A server that cannot do what it was asked before its user has been somewhere says where.
+    pub(super) fn note_visits(&self, answer: &Result<CallResult>) {
+        if let Err(error) = answer {
             let peer = self.session.peer();
             // A client that cannot send its user anywhere waits for nothing.
             if peer.client().features().on_elicit_url.is_some() {
                 peer.visits().begin_all(error);
             }
-        })
+        }
     }
 }
 

@@ -180,7 +180,11 @@ impl Role for ClientPeer {
     }
 
     fn outgoing(&self) -> Option<Next> {
-        self.client().features().outgoing.next().cloned()
+        let client = self.client();
+        if !client.for_calls().has_outgoing() {
+            return None;
+        }
+        client.features().outgoing.next().cloned()
     }
 
     fn envelope(&self) -> Option<&str> {

@@ -88,7 +88,7 @@ impl ClientSession {
 
     /// How long a call may take that is not told otherwise.
     pub(crate) fn default_timeout(&self) -> Duration {
-        self.handle.peer.client().features().timeout
+        self.handle.peer.client().for_calls().timeout()
     }
 
     fn negotiated(&self) -> &Negotiated {

@@ -58,7 +58,7 @@ pub(crate) struct ExtraMeta<'a> {
     pub(crate) meta: Option<&'a Map<String, Value>>,
 }
 
-/// Appends a request, whose params `encode` appends as JSON. They must not hold a `_meta` of their own.
+/// Appends a request. Its params are JSON and must not hold a `_meta` of their own.
 ///
 /// # Errors
 /// Where the params are no JSON object; then nothing is appended.
@@ -66,9 +66,10 @@ pub(crate) fn write_request(
     out: &mut Vec<u8>,
     id: i64,
     method: &str,
-    encode: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+    params: &[u8],
     extra: ExtraMeta<'_>,
 ) -> serde_json::Result<()> {
+    check_object(params)?;
     let start = out.len();
     let id = RequestId::Number(id);
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
@@ -78,10 +79,7 @@ pub(crate) fn write_request(
     let open = out.len();
     write_meta(out, &id, extra);
     let meta_end = out.len();
-    if let Err(error) = write_object(out, encode) {
-        out.truncate(start);
-        return Err(error);
-    }
+    out.extend_from_slice(params);
     join(out, open, meta_end);
     finish(out, start);
     Ok(())
@@ -147,7 +145,9 @@ pub(crate) fn write_notification(
     let start = out.len();
     out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
     write_method(out, method);
-    if let Err(error) = write_object(out, |out| serde_json::to_writer(out, params)) {
+    let open = out.len();
+    let written = serde_json::to_writer(&mut *out, params);
+    if let Err(error) = written.and_then(|()| check_object(out.get(open..).unwrap_or_default())) {
         out.truncate(start);
         return Err(error);
     }
@@ -161,16 +161,11 @@ fn write_method(out: &mut Vec<u8>, method: &str) {
     out.extend_from_slice(br#","params":"#);
 }
 
-fn write_object(
-    out: &mut Vec<u8>,
-    encode: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
-) -> serde_json::Result<()> {
-    let start = out.len();
-    encode(out)?;
-    if out.get(start) != Some(&b'{') {
-        return Err(serde::ser::Error::custom("params must be an object"));
+fn check_object(params: &[u8]) -> serde_json::Result<()> {
+    match params.first() {
+        Some(b'{') => Ok(()),
+        _ => Err(serde::ser::Error::custom("params must be an object")),
     }
-    Ok(())
 }
 
 /// Closes the message that began at `start`.
@@ -196,8 +191,6 @@ fn make_line(out: &mut [u8], start: usize) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::value::RawValue;
-
     use super::*;
 
     #[test]
@@ -210,15 +203,13 @@ mod tests {
             (r#"{"b":{ }}"#, r#"{"_meta":{"a":1},"b":{ }}"#),
         ];
         for (params, expected) in table {
-            let params = RawValue::from_string(params.to_owned()).unwrap();
             let extra = ExtraMeta {
                 envelope: Some(r#""a":1"#),
                 progress: false,
                 meta: None,
             };
             let mut out = Vec::new();
-            let encode = |out: &mut Vec<u8>| serde_json::to_writer(out, &params);
-            write_request(&mut out, 7, "m", encode, extra).unwrap();
+            write_request(&mut out, 7, "m", params.as_bytes(), extra).unwrap();
             let sent = String::from_utf8(out).unwrap();
             let whole = r#"{"jsonrpc":"2.0","id":7,"method":"m","params":"#;
             assert_eq!(sent, format!("{whole}{expected}}}\n"));

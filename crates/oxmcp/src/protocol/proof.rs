@@ -289,8 +289,8 @@ impl Proof {
                 meta: meta.as_object(),
             };
             let mut sent = Vec::new();
-            let encode = |out: &mut Vec<u8>| serde_json::to_writer(out, &params);
-            write_request(&mut sent, 1, method, encode, extra).unwrap();
+            let params = serde_json::to_vec(&params).unwrap();
+            write_request(&mut sent, 1, method, &params, extra).unwrap();
             let sent: Value = serde_json::from_slice(&sent).unwrap();
             self.validate(to, target, "/properties/params", &sent["params"]);
         }

@@ -10,16 +10,17 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Error, Result,
     json::Logged,
-    jsonrpc::{ExtraMeta, write_notification},
+    jsonrpc::write_notification,
     protocol::ProgressParams,
     session::{
-        CallOptions, CallResult, Connection, PlainCall, Side, after,
+        CallOptions, CallResult, Connection, Side, after,
         calls::Answer,
         clock::{Clock, Wait},
         connection::not_json,
         middleware::{Request, Response},
         panics,
-        pending::{Encode, Pending},
+        pending::{Outgoing, Pending, Ticket},
+        plain_call::PlainExchange,
         progress_queue::{self, ProgressReceiver},
     },
 };
@@ -56,11 +57,7 @@ impl Connection {
         options: &mut CallOptions,
     ) -> Result<CallResult> {
         let Some(next) = self.role().outgoing() else {
-            let encode = |out: &mut Vec<u8>| {
-                out.extend_from_slice(params);
-                Ok(())
-            };
-            return self.exchange(method, &encode, options).await;
+            return self.exchange(method, params, options).await;
         };
         let params: &RawValue = serde_json::from_slice(params).map_err(not_json)?;
         let request = Request::outgoing(self, method, &params, options.lend())?;
@@ -87,8 +84,8 @@ impl Connection {
         let (method, params, options) = request.into_outgoing()?;
         match options {
             Some(mut options) => {
-                let encode = |out: &mut Vec<u8>| serde_json::to_writer(out, &params);
-                let answer = self.exchange(&method, &encode, &mut options).await;
+                let params = params.get().as_bytes();
+                let answer = self.exchange(&method, params, &mut options).await;
                 answer.map(|result| Response::from_text(result.json))
             }
             None => {
@@ -113,20 +110,11 @@ impl Connection {
         })
     }
 
-    /// Whether a call with these options needs nothing but to be sent, and can be at once. See [`PlainCall`].
-    pub(crate) fn is_ready_for(&self, options: &CallOptions) -> bool {
-        options.is_plain()
-            && !self.outbox.is_full()
-            && !self.is_closing()
-            && self.role().outgoing().is_none()
-    }
-
-    /// Sends a request, whose params `encode` appends, and waits for its answer. It is the same code for all params,
-    /// because there is much of it.
+    /// Sends a request and waits for its answer.
     async fn exchange(
         self: &Arc<Self>,
         method: &str,
-        encode: &Encode<'_>,
+        params: &[u8],
         options: &mut CallOptions,
     ) -> Answer {
         if self.is_closing() && self.role().side() == Side::Client && !options.goes_on {
@@ -137,45 +125,44 @@ impl Connection {
         if cancel.is_some_and(CancellationToken::is_cancelled) {
             return Err(Wait::Cancelled.into_error(method));
         }
-        let start = *options.start.get_or_insert_with(Instant::now);
+        let start = *options.start.get_or_insert_with(|| self.now());
         if self.outbox.is_full() {
             let limit = options.timeout.min(options.max_total);
             Box::pin(self.room(method, start, limit, options.cancel.as_ref())).await?;
         }
-        if options.is_plain() {
-            PlainCall::new(self, method, encode, options).await
+        let call = Outgoing {
+            connection: self,
+            method,
+            params,
+            options,
+        };
+        if call.options.is_plain() {
+            PlainExchange::new(call).await
         } else {
-            Box::pin(self.watched(method, encode, options, start)).await
+            Box::pin(self.watched(call, start)).await
         }
     }
 
     /// Makes a call of which progress is wanted as well, or that may be cancelled.
-    async fn watched(
-        self: &Arc<Self>,
-        method: &str,
-        encode: &Encode<'_>,
-        options: &mut CallOptions,
-        start: Instant,
-    ) -> Answer {
-        let (progress, updates) = match &options.on_progress {
+    async fn watched(&self, call: Outgoing<'_>, start: Instant) -> Answer {
+        let (progress, updates) = match &call.options.on_progress {
             Some(_) => {
                 let (sender, receiver) = progress_queue::new(&self.limits);
                 (Some(sender), Some(receiver))
             }
             None => (None, None),
         };
-        let clock = Clock::start(start, options);
+        let clock = Clock::start(start, call.options);
         let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
-        let mut pending = Pending::new(self, method);
-        pending.enter(progress, None, waker, options.on_begin.take())?;
-        let extra = ExtraMeta {
-            envelope: self.role().envelope(),
-            progress: updates.is_some(),
-            meta: options.meta.as_object(),
+        let mut pending = Pending {
+            call,
+            ticket: Ticket::new(),
         };
-        pending.send(encode, extra)?;
-        let end = self.watch(pending.id, updates, options, clock).await;
-        pending.end(end)
+        let Pending { call, ticket } = &mut pending;
+        ticket.enter(call, progress, None, waker)?;
+        ticket.send(call, updates.is_some())?;
+        let end = self.watch(ticket.id, updates, call.options, clock).await;
+        ticket.end(call.method, end)
     }
 
     /// Waits until a call may be sent, no longer than for its answer.

@@ -10,13 +10,13 @@ use std::{
     },
 };
 
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, time::Instant};
 
 use crate::{
     Error, ErrorCode, Limits, Result,
     session::{
         Role, calls::Calls, cancel::CancelSignal, inflight::InFlight, lane::Lane, outbox::Outbox,
-        patience::Patience,
+        patience::Patience, turn::TurnClock,
     },
 };
 
@@ -38,6 +38,7 @@ pub(crate) struct Connection {
     in_flight: InFlight,
     lane: OnceLock<Arc<Lane>>,
     patience: OnceLock<Box<Patience>>,
+    pub(super) turns: TurnClock,
     /// Where the driver runs.
     pub(crate) runtime: Handle,
     /// The code of the error that was answered last, or 0.
@@ -127,6 +128,7 @@ impl Connection {
             in_flight: InFlight::new(limits.max_in_flight),
             lane: OnceLock::new(),
             patience: OnceLock::new(),
+            turns: TurnClock::default(),
             runtime: Handle::current(),
             failed_with: AtomicI64::new(0),
             held: AtomicBool::new(false),
@@ -169,6 +171,11 @@ impl Connection {
         shared
             .lane
             .get_or_init(|| Lane::new(&shared.limits, &self.runtime))
+    }
+
+    /// When it is, for a call that begins.
+    pub(crate) fn now(&self) -> Instant {
+        self.shared().turns.now()
     }
 
     pub(super) fn patience(&self) -> &Patience {

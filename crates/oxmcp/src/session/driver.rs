@@ -96,6 +96,8 @@ struct Pump<'a> {
     backlog: Backlog,
     in_a_row: u32,
     since_write: u32,
+    /// Whether what has arrived may have woken callers who ask more, and have not had their turn yet.
+    has_woken: bool,
 }
 
 /// Preference: what arrives, while it is already here and little waits to be written; then what is to be written. So
@@ -121,7 +123,7 @@ async fn converse(
         }
         let may_read = pump.may_read(unsent) && !(unsent > 0 && read.is_drained());
         // Mostly there is an answer now, and nothing more to read.
-        let due = if may_read || pump.gathers() {
+        let due = if may_read || pump.lets_others_go_first() {
             None
         } else {
             connection.outbox.take_now(&mut batch)
@@ -134,7 +136,11 @@ async fn converse(
                     pump.arrived(frame, unsent)?;
                     continue;
                 }
-                due = connection.outbox.take(&mut batch, pump.gathers()) => due,
+                () = connection.turns.others(), if pump.lets_others_go_first() => {
+                    pump.has_woken = false;
+                    continue;
+                }
+                due = connection.outbox.take(&mut batch, pump.gathers()), if !pump.lets_others_go_first() => due,
                 () = pump.deadline() => return Ok(()),
             },
         };
@@ -162,6 +168,7 @@ impl<'a> Pump<'a> {
             backlog: Backlog::new(limits.max_unsent_bytes.saturating_mul(2), limits.max_batch),
             in_a_row: 0,
             since_write: 0,
+            has_woken: false,
         }
     }
 
@@ -189,6 +196,11 @@ impl<'a> Pump<'a> {
         self.since_write > 1
     }
 
+    /// Whether callers that were woken together have their turn first: then what they ask next becomes one write.
+    fn lets_others_go_first(&self) -> bool {
+        self.has_woken && self.gathers()
+    }
+
     fn is_full(&self, unsent: usize) -> bool {
         unsent > self.connection.limits.max_unsent_bytes
     }
@@ -202,6 +214,8 @@ impl<'a> Pump<'a> {
         };
         self.in_a_row += 1;
         self.since_write += 1;
+        // What arrives at a server is answered on the way, or later.
+        self.has_woken = self.connection.role().side() == Side::Client;
         let held = self.connection.is_held();
         let must_wait = held || self.is_full(unsent) || !self.backlog.is_empty();
         if !(must_wait && self.backlog.keep(&frame, held)) {

@@ -37,6 +37,7 @@ mod role;
 mod room;
 mod serve;
 mod tell;
+mod turn;
 pub(crate) mod waiting;
 
 use std::{future::Future, pin::Pin};
@@ -64,6 +65,7 @@ pub(crate) use keep_alive::keep_alive;
 pub(crate) use lane::Lane;
 pub(crate) use pace::Pace;
 pub(crate) use patience::Asking;
+pub(crate) use pending::Outgoing;
 pub(crate) use plain_call::PlainCall;
 pub use progress::{Progress, ProgressAmount, ReportProgress};
 #[cfg(feature = "http-server")]

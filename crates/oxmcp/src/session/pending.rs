@@ -9,19 +9,34 @@ use crate::{
     jsonrpc::{ExtraMeta, RequestId, write_notification, write_request},
     protocol::CancelledParams,
     session::{
-        Connection, call_options::OnBegin, calls::Answer, clock::Wait,
-        progress_queue::ProgressSender,
+        CallOptions, Connection, calls::Answer, clock::Wait, progress_queue::ProgressSender,
     },
 };
 
-/// Appends params.
-pub(super) type Encode<'a> = dyn Fn(&mut Vec<u8>) -> serde_json::Result<()> + Sync + 'a;
+/// A call that is to be made.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) connection: &'a Arc<Connection>,
+    pub(crate) method: &'a str,
+    /// A JSON object, without a `_meta`.
+    pub(crate) params: &'a [u8],
+    pub(crate) options: &'a mut CallOptions,
+}
 
-/// A call on its way. Dropped before it was answered, it is cancelled on the wire.
-pub(super) struct Pending<'a> {
-    pub(super) connection: &'a Arc<Connection>,
+impl Outgoing<'_> {
+    /// Whether nothing is wanted of it but the answer, and it can be sent at once. See [`PlainCall`](super::PlainCall).
+    pub(crate) fn is_plain(&self) -> bool {
+        let connection = self.connection;
+        self.options.is_plain()
+            && !connection.outbox.is_full()
+            && !connection.is_closing()
+            && connection.role().outgoing().is_none()
+    }
+}
+
+/// A call on its way, for who knows what call it is.
+#[derive(Debug)]
+pub(super) struct Ticket {
     pub(super) id: i64,
-    method: &'a str,
     pub(super) state: State,
 }
 
@@ -37,72 +52,94 @@ pub(super) enum State {
     Answered,
 }
 
-impl<'a> Pending<'a> {
-    pub(super) fn new(connection: &'a Arc<Connection>, method: &'a str) -> Self {
+impl Ticket {
+    pub(super) fn new() -> Self {
         Self {
-            connection,
             id: 0,
-            method,
             state: State::New,
         }
     }
 
-    /// Gives it an id, under which `waker` is woken by the answer, or at `alarm`.
+    /// Gives the call an id, under which `waker` is woken by the answer, or at `alarm`.
     pub(super) fn enter(
         &mut self,
+        call: &mut Outgoing<'_>,
         progress: Option<ProgressSender>,
         alarm: Option<Instant>,
         waker: Waker,
-        on_begin: Option<OnBegin>,
     ) -> Result<()> {
-        let entered = self.connection.calls().enter(progress, alarm, waker)?;
+        let connection = call.connection;
+        let entered = connection.calls().enter(progress, alarm, waker)?;
         self.id = entered.id;
         self.state = State::Entered;
         if entered.needs_clock {
-            self.connection.start_clock();
+            connection.start_clock();
         }
-        if let Some(on_begin) = on_begin {
+        if let Some(on_begin) = call.options.on_begin.take() {
             on_begin(self.id);
         }
         Ok(())
     }
 
     /// Sends it, once it has been entered.
-    pub(super) fn send(&mut self, encode: &Encode<'_>, extra: ExtraMeta<'_>) -> Result<()> {
-        let (id, method) = (self.id, self.method);
-        self.connection
-            .notify_raw(|out| write_request(out, id, method, encode, extra))?;
+    pub(super) fn send(&mut self, call: &Outgoing<'_>, progress: bool) -> Result<()> {
+        let Outgoing {
+            connection,
+            method,
+            params,
+            options,
+        } = call;
+        let extra = ExtraMeta {
+            envelope: connection.role().envelope(),
+            progress,
+            meta: options.meta.as_object(),
+        };
+        let id = self.id;
+        connection.notify_raw(|out| write_request(out, id, method, params, extra))?;
         self.state = State::Sent;
         Ok(())
     }
 
-    /// It has waited.
-    pub(super) fn end(&mut self, end: Wait) -> Answer {
+    /// The call has waited.
+    pub(super) fn end(&mut self, method: &str, end: Wait) -> Answer {
         if let Wait::Answered(answer) = end {
             self.state = State::Answered;
             return answer;
         }
-        Err(end.into_error(self.method))
+        Err(end.into_error(method))
     }
+
+    /// Nobody waits for the call any more. Unless it was answered, it is cancelled on the wire.
+    pub(super) fn give_up(&mut self, connection: &Connection, method: &str) {
+        if matches!(self.state, State::New | State::Answered) {
+            return;
+        }
+        let waiting = connection.calls().leave(self.id);
+        // `initialize` must not be cancelled, says the specification of every revision that has it.
+        if waiting && self.state == State::Sent && method != "initialize" {
+            let params = CancelledParams::new(RequestId::Number(self.id));
+            // A peer that is gone needs no cancellation.
+            let _ = connection
+                .notify_raw(|out| write_notification(out, "notifications/cancelled", &params));
+        }
+        if connection.is_closing() {
+            // It may have been the last that the driver was waiting for.
+            connection.outbox.call_attention();
+        }
+    }
+}
+
+/// A call on its way. Dropped before it was answered, it is cancelled on the wire.
+pub(super) struct Pending<'a> {
+    pub(super) call: Outgoing<'a>,
+    pub(super) ticket: Ticket,
 }
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        if matches!(self.state, State::New | State::Answered) {
-            return;
-        }
-        let waiting = self.connection.calls().leave(self.id);
-        // `initialize` must not be cancelled, says the specification of every revision that has it.
-        if waiting && self.state == State::Sent && self.method != "initialize" {
-            let params = CancelledParams::new(RequestId::Number(self.id));
-            // A peer that is gone needs no cancellation.
-            let _ = self
-                .connection
-                .notify_raw(|out| write_notification(out, "notifications/cancelled", &params));
-        }
-        if self.connection.is_closing() {
-            // It may have been the last that the driver was waiting for.
-            self.connection.outbox.call_attention();
-        }
+        let Outgoing {
+            connection, method, ..
+        } = self.call;
+        self.ticket.give_up(connection, method);
     }
 }

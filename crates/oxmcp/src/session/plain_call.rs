@@ -7,110 +7,128 @@ use std::{
     task::{Context, Poll, Waker, ready},
 };
 
-use tokio::{select, time::Instant};
+use tokio::select;
 
 use crate::{
     Result,
-    jsonrpc::ExtraMeta,
     session::{
-        CallOptions, Connection,
+        Connection,
         calls::Answer,
         clock::{Clock, Wait},
-        pending::{Encode, Pending, State},
+        pending::{Outgoing, State, Ticket},
     },
 };
 
 /// A call that is made when it is first polled, and then waits for its answer and nothing else.
 ///
 /// Futures of async functions are moved into each other, layer by layer, and what they return is moved out again. This one
-/// is by hand and small, because nearly all calls are one.
-pub(crate) struct PlainCall<'a> {
-    pending: Pending<'a>,
-    /// Appends the params.
-    encode: &'a Encode<'a>,
-    options: &'a mut CallOptions,
-    /// When its clock began to run.
-    start: Instant,
+/// is by hand, because nearly all calls are one. It is polled by who keeps what the call is made of, and so can be a part of
+/// him.
+pub(crate) struct PlainCall {
+    ticket: Ticket,
     /// What waits in place of it since its alarm has rung.
-    late: Option<Late<'a>>,
+    late: Option<Late>,
 }
 
-type Late<'a> = Pin<Box<dyn Future<Output = Wait> + Send + 'a>>;
+type Late = Pin<Box<dyn Future<Output = Wait> + Send>>;
 
-impl<'a> PlainCall<'a> {
-    /// A call with options that want nothing beside the answer, over a connection on which there is room.
-    pub(crate) fn new(
-        connection: &'a Arc<Connection>,
-        method: &'a str,
-        encode: &'a Encode<'a>,
-        options: &'a mut CallOptions,
-    ) -> Self {
+impl PlainCall {
+    pub(crate) fn new() -> Self {
         Self {
-            pending: Pending::new(connection, method),
-            encode,
-            start: options.start.unwrap_or_else(Instant::now),
-            options,
+            ticket: Ticket::new(),
             late: None,
         }
     }
 
-    fn clock(&self) -> Clock {
-        Clock::start(self.start, &*self.options)
+    /// Whether it was never polled.
+    pub(crate) fn is_new(&self) -> bool {
+        self.ticket.state == State::New
     }
 
-    fn begin(&mut self, waker: &Waker) -> Result<()> {
-        let alarm = self.clock().deadline;
-        let on_begin = self.options.on_begin.take();
-        self.pending
-            .enter(None, Some(alarm), waker.clone(), on_begin)?;
-        let extra = ExtraMeta {
-            envelope: self.pending.connection.role().envelope(),
-            progress: false,
-            meta: self.options.meta.as_object(),
-        };
-        self.pending.send(self.encode, extra)
-    }
-
-    /// Waits on, beyond the alarm: not for long, unless somebody is being asked.
-    fn wait_on(&self) -> Late<'a> {
-        let Pending { connection, id, .. } = self.pending;
-        let clock = self.clock();
-        Box::pin(async move {
-            select! {
-                biased;
-                answer = connection.calls().answered(id) => Wait::Answered(answer),
-                () = connection.patience().ends(clock.deadline, clock.timeout, clock.last) => clock.timed_out(),
-            }
-        })
-    }
-}
-
-impl Future for PlainCall<'_> {
-    type Output = Answer;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
-        let this = &mut *self;
-        if this.pending.state == State::New {
-            return match this.begin(cx.waker()) {
+    /// The same call each time, with options that want nothing beside the answer; the first time over a connection on which
+    /// there is room. Whoever polls it no more, though it was not answered, [gives it up](Self::give_up).
+    pub(crate) fn poll(&mut self, call: &mut Outgoing<'_>, cx: &mut Context<'_>) -> Poll<Answer> {
+        if self.is_new() {
+            return match self.begin(call, cx.waker()) {
                 // Who waits stands in the table: there is nothing to look at until he is woken.
                 Ok(()) => Poll::Pending,
                 Err(error) => Poll::Ready(Err(error)),
             };
         }
-        if this.late.is_none() {
-            let pending = &mut this.pending;
-            if let Some(answer) = ready!(pending.connection.calls().poll(pending.id, cx)) {
-                pending.state = State::Answered;
-                return Poll::Ready(answer);
+        let late = match &mut self.late {
+            Some(late) => late,
+            none => {
+                let answer = call.connection.calls().poll(self.ticket.id, cx);
+                if let Some(answer) = ready!(answer) {
+                    self.ticket.state = State::Answered;
+                    return Poll::Ready(answer);
+                }
+                none.insert(wait_on(call, self.ticket.id))
             }
-            this.late = Some(this.wait_on());
+        };
+        let end = ready!(late.as_mut().poll(cx));
+        Poll::Ready(self.ticket.end(call.method, end))
+    }
+
+    fn begin(&mut self, call: &mut Outgoing<'_>, waker: &Waker) -> Result<()> {
+        let alarm = clock(call).deadline;
+        self.ticket.enter(call, None, Some(alarm), waker.clone())?;
+        self.ticket.send(call, false)
+    }
+
+    /// Nobody waits for the answer any more: unless it has come, the call is cancelled on the wire.
+    pub(crate) fn give_up(&mut self, connection: &Connection, method: &str) {
+        self.ticket.give_up(connection, method);
+    }
+}
+
+fn clock(call: &mut Outgoing<'_>) -> Clock {
+    let Outgoing {
+        connection,
+        options,
+        ..
+    } = call;
+    let start = *options.start.get_or_insert_with(|| connection.now());
+    Clock::start(start, options)
+}
+
+/// Waits on, beyond the alarm: not for long, unless somebody is being asked.
+fn wait_on(call: &mut Outgoing<'_>, id: i64) -> Late {
+    let clock = clock(call);
+    let connection = Arc::clone(call.connection);
+    Box::pin(async move {
+        select! {
+            biased;
+            answer = connection.calls().answered(id) => Wait::Answered(answer),
+            () = connection.patience().ends(clock.deadline, clock.timeout, clock.last) => clock.timed_out(),
         }
-        match &mut this.late {
-            Some(late) => {
-                let end = ready!(late.as_mut().poll(cx));
-                Poll::Ready(this.pending.end(end))
-            }
-            None => Poll::Pending,
-        }
+    })
+}
+
+/// A plain call that is awaited.
+pub(super) struct PlainExchange<'a> {
+    call: Outgoing<'a>,
+    plain: PlainCall,
+}
+
+impl<'a> PlainExchange<'a> {
+    pub(super) fn new(call: Outgoing<'a>) -> Self {
+        let plain = PlainCall::new();
+        Self { call, plain }
+    }
+}
+
+impl Future for PlainExchange<'_> {
+    type Output = Answer;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
+        let Self { call, plain } = &mut *self;
+        plain.poll(call, cx)
+    }
+}
+
+impl Drop for PlainExchange<'_> {
+    fn drop(&mut self) {
+        self.plain.give_up(self.call.connection, self.call.method);
     }
 }
