@@ -45,20 +45,17 @@ fn run<F: Future<Output = Result<Report>>>(measure: impl FnOnce(Options) -> F) -
     builder.enable_all().build()?.block_on(measure(options))
 }
 
-/// Warms up, then measures: `add` asks for the sum of a number and 7, as one of `conc` tasks that do so.
+/// Warms up, then measures: `lane` calls `add` again and again, as one of `conc` tasks that do so.
 ///
 /// # Errors
 /// The first error of a call, or that a sum is wrong.
-pub async fn keep_in_flight<F>(
-    options: &Options,
-    add: impl Fn(u64) -> F + Clone + Send + 'static,
-) -> Result<Report>
+pub async fn keep_in_flight<F>(options: &Options, lane: impl Fn(Lane) -> F) -> Result<Report>
 where
-    F: Future<Output = Result<String>> + Send,
+    F: Future<Output = Result<Lane>> + Send + 'static,
 {
-    phase(options.warm_up(), options.conc, &add).await?;
+    phase(options.warm_up(), options.conc, &lane).await?;
     let (own_before, server_before) = (own_cpu(), children_cpu());
-    let (latencies, wall) = phase(options.measured(), options.conc, &add).await?;
+    let (latencies, wall) = phase(options.measured(), options.conc, &lane).await?;
     let (own, served) = (
         own_cpu() - own_before,
         children_cpu().saturating_sub(server_before),
@@ -69,36 +66,68 @@ where
 async fn phase<F>(
     phase: Phase,
     conc: usize,
-    add: &(impl Fn(u64) -> F + Clone + Send + 'static),
+    lane: &impl Fn(Lane) -> F,
 ) -> Result<(Latencies, Duration)>
 where
-    F: Future<Output = Result<String>> + Send,
+    F: Future<Output = Result<Lane>> + Send + 'static,
 {
     let started = Arc::new(AtomicU64::new(0));
     let begun = Instant::now();
     let mut lanes = JoinSet::new();
     for _ in 0..conc {
-        let (add, started) = (add.clone(), Arc::clone(&started));
-        lanes.spawn(async move {
-            let mut latencies = Latencies::default();
-            loop {
-                let since = Instant::now();
-                let call = started.fetch_add(1, Ordering::Relaxed);
-                if !phase.goes_on(since.duration_since(begun), call) {
-                    return Ok(latencies);
-                }
-                let sum = add(call).await?;
-                if sum.parse() != Ok(call + 7) {
-                    return Err(format!("{call} + 7 is not {sum}").into());
-                }
-                latencies.push(since.elapsed());
-            }
-        });
+        lanes.spawn(lane(Lane {
+            phase,
+            begun,
+            started: Arc::clone(&started),
+            call: 0,
+            since: begun,
+            latencies: Latencies::default(),
+        }));
     }
     let mut all = Latencies::default();
     while let Some(lane) = lanes.join_next().await {
-        let latencies: Result<Latencies> = lane?;
-        all.append(latencies?);
+        all.append(lane??.latencies);
     }
     Ok((all, begun.elapsed()))
+}
+
+/// One of the tasks that call `add`. It takes a [`next`](Self::next) number, has the sum of it and 7
+/// [judged](Self::answered), and so on until there is none; then it gives the lane back.
+#[derive(Debug)]
+pub struct Lane {
+    phase: Phase,
+    begun: Instant,
+    /// The calls of all lanes.
+    started: Arc<AtomicU64>,
+    call: u64,
+    /// When it began, which is when the one before was answered.
+    since: Instant,
+    latencies: Latencies,
+}
+
+impl Lane {
+    /// What to add 7 to. `None` where the phase is over.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "each number is followed by an answer"
+    )]
+    pub fn next(&mut self) -> Option<u64> {
+        self.call = self.started.fetch_add(1, Ordering::Relaxed);
+        let elapsed = self.since.duration_since(self.begun);
+        self.phase.goes_on(elapsed, self.call).then_some(self.call)
+    }
+
+    /// Notes an answer.
+    ///
+    /// # Errors
+    /// That the sum is wrong.
+    pub fn answered(&mut self, sum: &str) -> Result<()> {
+        if sum.parse() != Ok(self.call + 7) {
+            return Err(format!("{} + 7 is not {sum}", self.call).into());
+        }
+        let now = Instant::now();
+        self.latencies.push(now.duration_since(self.since));
+        self.since = now;
+        Ok(())
+    }
 }

@@ -17,7 +17,7 @@ pub use call::{Call, TOOLS};
 pub use clock::{PATIENCE, children_cpu, give_up_after, own_cpu, process_cpu};
 pub use era::Era;
 pub use http::{Requests, Response, Responses};
-pub use lanes::{client, keep_in_flight};
+pub use lanes::{Lane, client, keep_in_flight};
 pub use lines::Lines;
 pub use load::{Load, Phase};
 pub use options::{Held, Options, Runtime, Transport, Work};

@@ -5,7 +5,13 @@ use std::{error::Error, process::ExitCode};
 
 use bench_support::{Era, Options, Report, keep_in_flight};
 use oxmcp::{Client, Command, Revision, http::Endpoint};
-use serde_json::json;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Add {
+    a: u64,
+    b: u64,
+}
 
 fn main() -> ExitCode {
     bench_support::client(measure)
@@ -23,12 +29,14 @@ async fn measure(options: Options) -> Result<Report, Box<dyn Error + Send + Sync
         let (program, args) = options.server.split_first().ok_or("no server")?;
         client.connect(Command::new(program).args(args)).await?
     };
-    let calls = session.clone();
-    let report = keep_in_flight(&options, move |a| {
-        let session = calls.clone();
+    let report = keep_in_flight(&options, |mut lane| {
+        let session = session.clone();
         async move {
-            let result = session.call_tool("add", json!({"a": a, "b": 7})).await?;
-            Ok(result.as_text().unwrap_or_default().to_owned())
+            while let Some(a) = lane.next() {
+                let result = session.call_tool("add", Add { a, b: 7 }).await?;
+                lane.answered(result.as_text().unwrap_or_default())?;
+            }
+            Ok(lane)
         }
     })
     .await?;

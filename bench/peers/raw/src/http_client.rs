@@ -26,11 +26,16 @@ type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 /// The first error of a call.
 pub async fn measure(options: &Options, url: &str) -> Result<Report> {
     let client = Arc::new(Client::open(url, options.era).await?);
-    let call = move |a| {
+    keep_in_flight(options, |mut lane| {
         let client = Arc::clone(&client);
-        async move { client.add(a).await }
-    };
-    keep_in_flight(options, call).await
+        async move {
+            while let Some(a) = lane.next() {
+                lane.answered(&client.add(a).await?)?;
+            }
+            Ok(lane)
+        }
+    })
+    .await
 }
 
 struct Client {

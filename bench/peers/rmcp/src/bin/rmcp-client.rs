@@ -31,19 +31,21 @@ async fn measure(options: Options) -> Result<Report, Box<dyn Error + Send + Sync
         ().serve_with_lifecycle(TokioChildProcess::new(command)?, lifecycle)
             .await?
     };
-    let peer = service.peer().clone();
-    let report = keep_in_flight(&options, move |a| {
-        let peer = peer.clone();
+    let report = keep_in_flight(&options, |mut lane| {
+        let peer = service.peer().clone();
         async move {
-            let arguments = serde_json::json!({"a": a, "b": 7})
-                .as_object()
-                .cloned()
-                .unwrap_or_default();
-            let result = peer
-                .call_tool(CallToolRequestParams::new("add").with_arguments(arguments))
-                .await?;
-            let text = result.content.first().and_then(|block| block.as_text());
-            Ok(text.map(|text| text.text.clone()).unwrap_or_default())
+            while let Some(a) = lane.next() {
+                let arguments = serde_json::json!({"a": a, "b": 7})
+                    .as_object()
+                    .cloned()
+                    .unwrap_or_default();
+                let result = peer
+                    .call_tool(CallToolRequestParams::new("add").with_arguments(arguments))
+                    .await?;
+                let text = result.content.first().and_then(|block| block.as_text());
+                lane.answered(text.map(|text| text.text.as_str()).unwrap_or_default())?;
+            }
+            Ok(lane)
         }
     })
     .await?;
