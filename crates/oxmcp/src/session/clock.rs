@@ -20,14 +20,18 @@ pub(super) struct Clock {
     pub(super) last: Instant,
 }
 
+/// When a call that hears nothing has waited long enough.
+pub(super) fn deadline(start: Instant, options: &CallOptions) -> Instant {
+    after(start, options.timeout.min(options.max_total))
+}
+
 impl Clock {
     pub(super) fn start(start: Instant, options: &CallOptions) -> Self {
-        let last = after(start, options.max_total);
         Self {
             timeout: options.timeout,
             max_total: options.max_total,
-            deadline: after(start, options.timeout).min(last),
-            last,
+            deadline: deadline(start, options),
+            last: after(start, options.max_total),
         }
     }
 

@@ -7,14 +7,14 @@ use std::{
     task::{Context, Poll, Waker, ready},
 };
 
-use tokio::select;
+use tokio::{select, time::Instant};
 
 use crate::{
     Result,
     session::{
         Connection,
         calls::Answer,
-        clock::{Clock, Wait},
+        clock::{Clock, Wait, deadline},
         pending::{Outgoing, State, Ticket},
     },
 };
@@ -71,7 +71,7 @@ impl PlainCall {
     }
 
     fn begin(&mut self, call: &mut Outgoing<'_>, waker: &Waker) -> Result<()> {
-        let alarm = clock(call).deadline;
+        let alarm = deadline(start(call), call.options);
         self.ticket.enter(call, None, Some(alarm), waker.clone())?;
         self.ticket.send(call, false)
     }
@@ -82,19 +82,15 @@ impl PlainCall {
     }
 }
 
-fn clock(call: &mut Outgoing<'_>) -> Clock {
-    let Outgoing {
-        connection,
-        options,
-        ..
-    } = call;
-    let start = *options.start.get_or_insert_with(|| connection.now());
-    Clock::start(start, options)
+/// When the clock of the call began to run.
+fn start(call: &mut Outgoing<'_>) -> Instant {
+    let now = || call.connection.now();
+    *call.options.start.get_or_insert_with(now)
 }
 
 /// Waits on, beyond the alarm: not for long, unless somebody is being asked.
 fn wait_on(call: &mut Outgoing<'_>, id: i64) -> Late {
-    let clock = clock(call);
+    let clock = Clock::start(start(call), call.options);
     let connection = Arc::clone(call.connection);
     Box::pin(async move {
         select! {
