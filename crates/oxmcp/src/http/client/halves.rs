@@ -12,7 +12,6 @@ use bytes::Bytes;
 use tokio::{select, time::timeout};
 
 use super::{
-    answer,
     engine::{Engine, Event},
     known::Known,
     link::{Link, UNTAKEN},
@@ -130,15 +129,7 @@ impl WriteHalf for EndpointWriter {
             let _taken = timeout(TAKING, link.untaken.acquire_many(UNTAKEN)).await;
             // A session that is just being opened is the one to be ended.
             let _renewed = timeout(TAKING, link.renewing.lock()).await;
-            let session = link.session();
-            if session.id.is_some()
-                && let Ok(response) = link
-                    .wire
-                    .delete(|headers| session.add_headers(headers))
-                    .await
-            {
-                answer::discard(response.into_body()).await;
-            }
+            link.leave(&link.session()).await;
         };
         let running = async {
             loop {

@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderValue};
 use tokio::sync::Semaphore;
 
 use super::{
+    answer,
     engine::{Event, Inlet},
     gate::Gate,
     outgoing::Outgoing,
@@ -122,6 +123,16 @@ impl Link {
         self.inlet.begin(async move {
             inlet.tell(Event::Failed(id, error)).await;
         });
+    }
+
+    /// Ends a session on the server, where it has an id.
+    pub(super) async fn leave(&self, session: &Session) {
+        let leave = self.wire.delete(|headers| session.add_headers(headers));
+        if session.id.is_some()
+            && let Ok(response) = leave.await
+        {
+            answer::discard(response.into_body()).await;
+        }
     }
 
     /// Ends the connection.

@@ -84,12 +84,11 @@ impl Link {
                 theirs.unwrap_or("none")
             )));
         }
-        if let Some(initialized) = initialized {
-            let response = in_time(self.send(&initialized, &session)).await?;
-            if !response.status().is_success() {
-                return Err(refusal(response).await.error);
-            }
-            answer::discard(response.into_body()).await;
+        if let Some(initialized) = initialized
+            && let Err(error) = self.accept(&initialized, &session).await
+        {
+            self.abandon(session);
+            return Err(error);
         }
         for request in requests {
             if let Err(error) = self.ask(&request, &session).await {
@@ -101,6 +100,26 @@ impl Link {
         // Nobody waits for it: what is said meanwhile is said to the new session.
         self.listen(generation, oneshot::channel().0);
         Ok(())
+    }
+
+    /// Tells the server that this side has accepted the session.
+    async fn accept(&self, initialized: &Outgoing, session: &Session) -> Result<()> {
+        let response = in_time(self.send(initialized, session)).await?;
+        if !response.status().is_success() {
+            return Err(refusal(response).await.error);
+        }
+        answer::discard(response.into_body()).await;
+        Ok(())
+    }
+
+    /// Ends a session that nobody will use. Those who wait for one need not wait for that, but the end of the connection does.
+    fn abandon(self: &Arc<Self>, session: Session) {
+        let link = Arc::clone(self);
+        let place = Arc::clone(&self.untaken).try_acquire_owned();
+        self.inlet.begin(async move {
+            let _ = timeout(PATIENCE, link.leave(&session)).await;
+            drop(place);
+        });
     }
 
     /// Makes a request, and keeps its answer, which brings a result.

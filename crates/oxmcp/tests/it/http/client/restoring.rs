@@ -11,9 +11,13 @@ use super::{
 
 /// Answers with an error, as a server does that has nothing against how it was asked.
 fn refuse(asked: Asked) {
+    refuse_with(200, asked);
+}
+
+fn refuse_with(status: u16, asked: Asked) {
     let error = json!({"code": -32602, "message": "not with me"});
     let id = asked.body()["id"].clone();
-    asked.json(200, json!({"jsonrpc": "2.0", "id": id, "error": error}));
+    asked.json(status, json!({"jsonrpc": "2.0", "id": id, "error": error}));
 }
 
 #[tokio::test(start_paused = true)]
@@ -115,6 +119,7 @@ async fn e4_a_server_that_cannot_open_a_session_now_is_asked_another_time() {
         peer.post("initialize").await.opens(Some("s-2"));
         let asked = peer.post("notifications/initialized").await;
         asked.json(503, no(-32603));
+        ended(&mut peer, "s-2").await;
     })
     .await;
     assert!(answer.is_err());
@@ -125,6 +130,29 @@ async fn e4_a_server_that_cannot_open_a_session_now_is_asked_another_time() {
     })
     .await;
     assert_eq!(answer.unwrap(), "3");
+}
+
+/// The client ends a session, and hears nothing of it.
+async fn ended(peer: &mut Peer, id: &str) {
+    let asked = peer.next().await;
+    assert_eq!(asked.request.method(), Method::DELETE, "{asked:?}");
+    assert_eq!(asked.header("mcp-session-id"), Some(id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_cannot_be_used_is_ended_with_the_connection() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, ()) = both(call(&session), async {
+        peer.post("tools/call").await.status(404);
+        peer.post("initialize").await.opens(Some("s-2"));
+        refuse_with(400, peer.post("notifications/initialized").await);
+        ended(&mut peer, "s-2").await;
+        ended(&mut peer, "s-1").await;
+    })
+    .await;
+    assert!(answer.is_err());
+    let error = session.wait().await.unwrap_err();
+    assert!(error.message().contains("not with me"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
