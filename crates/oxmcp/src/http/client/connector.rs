@@ -19,7 +19,10 @@ use hyper_util::client::{
 use tokio::time::timeout;
 use tower_service::Service;
 
-use super::trust::{Trust, why};
+use super::{
+    socks::{self, Reached, is_socks},
+    trust::{Trust, why},
+};
 use crate::{Error, Result};
 
 /// How long it may take to reach a server.
@@ -93,6 +96,15 @@ impl Connector {
     }
 
     async fn reach_by(mut self, proxy: &Intercept, uri: Uri) -> Result<Socket, BoxError> {
+        if is_socks(proxy) {
+            let socket = socks::connect(self.tcp, proxy, &uri).await?;
+            if uri.scheme() != Some(&Scheme::HTTPS) {
+                return Ok(Socket::new(socket));
+            }
+            let tls = self.trust.servers().await?;
+            let mut through = HttpsConnector::from((Reached(Some(socket)), tls));
+            return Ok(Socket::new(through.call(uri).await?));
+        }
         let hop = proxy.uri().clone();
         if uri.scheme() != Some(&Scheme::HTTPS) {
             let mut socket = if hop.scheme() == Some(&Scheme::HTTPS) {

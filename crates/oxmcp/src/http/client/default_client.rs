@@ -191,48 +191,9 @@ impl fmt::Debug for DefaultClient {
 mod tests {
     use std::time::Duration;
 
-    use tokio::{
-        io::{AsyncReadExt, AsyncWriteExt},
-        net::{TcpListener, TcpStream},
-    };
+    use tokio::{io::AsyncWriteExt, net::TcpListener};
 
-    use super::*;
-
-    /// The head of a request that comes.
-    async fn head(socket: &mut TcpStream) -> String {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            head.push(socket.read_u8().await.unwrap());
-        }
-        String::from_utf8(head).unwrap()
-    }
-
-    /// Sends a request to `url` by a proxy that answers with `status`; returns what the proxy was sent.
-    async fn by_proxy(url: &str, status: u16) -> (Result<Response<HttpBody>>, String) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let proxies = Matcher::builder().all(format!("http://me:secret@{address}"));
-        let connector = Connector::new(Trust::nobody(), proxies.build());
-        let client = DefaultClient::over(connector);
-        let proxy = async {
-            let (mut socket, _) = listener.accept().await.unwrap();
-            let head = head(&mut socket).await;
-            let answer = format!("HTTP/1.1 {status} Here\r\ncontent-length: 0\r\n\r\n");
-            socket.write_all(answer.as_bytes()).await.unwrap();
-            head
-        };
-        let request = Request::get(url).body(Bytes::new()).unwrap();
-        tokio::join!(client.send(request), proxy)
-    }
-
-    #[tokio::test]
-    async fn a_proxy_is_told_where_requests_go_and_who_asks() {
-        let (response, head) = by_proxy("http://example.test/mcp", 200).await;
-        assert_eq!(response.unwrap().status(), 200);
-        assert!(head.starts_with("GET http://example.test/mcp HTTP/1.1\r\n"));
-        assert!(head.contains("proxy-authorization: Basic bWU6c2VjcmV0\r\n"));
-        assert!(head.contains("host: example.test\r\n"));
-    }
+    use super::{super::proxy_tests::head, *};
 
     #[tokio::test]
     async fn what_was_closed_before_anything_was_sent_was_not_reached() {
@@ -305,18 +266,6 @@ mod tests {
         assert_eq!(pool.len(), 1);
         tokio::time::sleep(Duration::from_secs(40)).await;
         assert_eq!(pool.len(), 0);
-    }
-
-    #[tokio::test]
-    async fn attack_21_a_proxy_sees_nothing_of_what_is_for_a_server_with_tls() {
-        let (response, head) = by_proxy("https://example.test/mcp", 407).await;
-        let error = response.unwrap_err();
-        assert!(error.is_unreachable(), "{error}");
-        assert!(error.message().contains("by way of the proxy 127.0.0.1"));
-        assert!(!error.message().contains("secret"), "{error}");
-        assert!(head.starts_with("CONNECT example.test:443 HTTP/1.1\r\n"));
-        assert!(head.contains("Proxy-Authorization: Basic bWU6c2VjcmV0\r\n"));
-        assert!(!head.contains("mcp"));
     }
 
     fn direct(trust: Trust) -> DefaultClient {

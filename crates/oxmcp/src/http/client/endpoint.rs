@@ -46,7 +46,8 @@ use crate::{
 /// A server with `https` is trusted where the system trusts whoever issued its certificate. Where the system keeps certificates in
 /// files, as Linux does, the variables `SSL_CERT_FILE` and `SSL_CERT_DIR` can name other ones: for a server whose certificate an
 /// authority of your own has issued. `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the settings of the system, name
-/// the proxies. Bring an [`http_client`](Self::http_client) for anything else.
+/// the proxies, which speak HTTP (`http://`, `https://`) or SOCKS 5 (`socks5://`, or `socks5h://` for those that know more names
+/// than this system). Bring an [`http_client`](Self::http_client) for anything else.
 ///
 /// See [streamable HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http).
 #[must_use = "a client connects to it"]

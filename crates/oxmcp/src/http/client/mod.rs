@@ -24,11 +24,14 @@ mod mirror;
 mod outgoing;
 mod pool;
 mod post;
+#[cfg(test)]
+mod proxy_tests;
 mod reconnect;
 mod redirect;
 mod renew;
 mod resume;
 mod session;
+mod socks;
 mod sse_2024;
 mod stream;
 mod taker;
