@@ -27,6 +27,10 @@ use super::{
 };
 use crate::{Error, Result, json::Logged, session::with_causes};
 
+/// What a server says over TLS to who does not speak it: the type of an alert, and the number of the version's family.
+/// See [the record layer](https://www.rfc-editor.org/rfc/rfc8446#section-5.1).
+const TLS_ALERT: [u8; 2] = [21, 3];
+
 pub(super) type Sent = Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>>;
 
 /// Where a connection leads to.
@@ -79,6 +83,8 @@ pub(super) struct Http1 {
     sender: http1::SendRequest<Full<Bytes>>,
     /// `None` once it is closed.
     driver: Option<http1::Connection<Socket, Full<Bytes>>>,
+    /// Whether the other side turned out to speak TLS.
+    has_tls: bool,
 }
 
 impl Connection {
@@ -98,6 +104,7 @@ impl Connection {
             idle: None,
             sender,
             driver: Some(driver),
+            has_tls: false,
         })))
     }
 
@@ -141,6 +148,14 @@ impl Connection {
     pub(super) fn occupy(&mut self) {
         if let Self::Http2(connection) = self {
             connection.occupy();
+        }
+    }
+
+    /// Why a request got no answer, in words.
+    pub(super) fn why(&self, error: &hyper::Error) -> String {
+        match self {
+            Self::Http1(connection) => connection.why(error),
+            Self::Http2(_) => with_causes(error),
         }
     }
 
@@ -195,6 +210,19 @@ impl Http1 {
         sent
     }
 
+    fn why(&self, error: &hyper::Error) -> String {
+        let text = with_causes(error);
+        // Many a server with TLS closes without a word.
+        let is_mute = self.idle.is_none() && error.is_incomplete_message();
+        if self.has_tls {
+            format!("{text}: what answers there speaks TLS: begin its URL with https://")
+        } else if is_mute && self.origin.scheme == Scheme::HTTP {
+            format!("{text}, and nothing came: if it speaks TLS there, begin its URL with https://")
+        } else {
+            text
+        }
+    }
+
     /// Whether it can carry another request.
     pub(super) fn is_ready(&self) -> bool {
         self.sender.is_ready()
@@ -205,7 +233,8 @@ impl Http1 {
         if let Some(driver) = &mut self.driver
             && let Poll::Ready(ended) = Pin::new(driver).poll(cx)
         {
-            self.driver = None;
+            let unread = self.driver.take().map(|it| it.into_parts().read_buf);
+            self.has_tls = unread.is_some_and(|it| it.starts_with(&TLS_ALERT));
             if let Err(error) = ended {
                 tracing::debug!(error = %Logged(&error), "a connection broke off");
             }

@@ -14,7 +14,6 @@ use http::{
     header::{HOST, USER_AGENT},
 };
 use http_body_util::Full;
-use hyper::client::conn::TrySendError;
 use hyper_util::client::proxy::matcher::Matcher;
 use tokio::{sync::Mutex, time::Instant};
 
@@ -27,7 +26,7 @@ use super::{
     pool::Pool,
     trust::Trust,
 };
-use crate::{Error, Result, session::with_causes};
+use crate::{Error, Result};
 
 /// How it is called in requests.
 const NAME: &str = concat!("oxmcp/", env!("CARGO_PKG_VERSION"));
@@ -155,12 +154,12 @@ impl Reached {
         };
         let unserved = again.filter(|_| http2::is_unserved(failed.error()));
         let unsent = failed.take_message().or(unserved);
-        let why = |failed: TrySendError<_>| with_causes(&failed.into_error());
+        let why = self.connection.why(failed.error());
         match unsent {
             Some(unsent) if !self.is_new => Ok(Err(unsent)),
             // The server closed it at once, or refused. Nothing was served.
-            Some(_) => Err(Error::unreachable(why(failed))),
-            None => Err(Error::network(why(failed))),
+            Some(_) => Err(Error::unreachable(why)),
+            None => Err(Error::network(why)),
         }
     }
 }

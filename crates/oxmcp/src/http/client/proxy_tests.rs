@@ -1,4 +1,4 @@
-//! Requests that go by way of proxies.
+//! Requests that go by way of proxies, and to who does not speak what the URL says.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -151,4 +151,45 @@ async fn what_a_proxy_that_speaks_socks_cannot_do_is_told() {
     let request = Request::get("http://example.test/").body(Bytes::new());
     let error = client.send(request.unwrap()).await.unwrap_err();
     assert!(error.message().contains("socks5://"), "{error}");
+}
+
+/// Asks who says this to whatever comes first. Returns what went wrong.
+async fn answered(scheme: &str, answer: &[u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("{scheme}://{}/mcp", listener.local_addr().unwrap());
+    let connector = Connector::new(Trust::nobody(), Matcher::builder().build());
+    let client = DefaultClient::over(connector);
+    let server = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        socket
+            .read_buf(&mut Vec::with_capacity(1 << 14))
+            .await
+            .unwrap();
+        socket.write_all(answer).await.unwrap();
+        socket.shutdown().await.unwrap();
+        socket
+    };
+    let request = Request::get(url).body(Bytes::new()).unwrap();
+    let (response, _socket) = tokio::join!(client.send(request), server);
+    response.unwrap_err().message().to_owned()
+}
+
+#[tokio::test]
+async fn who_speaks_no_tls_or_nothing_else_is_told_apart() {
+    let answer = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n";
+    let error = answered("https", answer).await;
+    assert!(
+        error.contains("does not speak TLS") && error.contains("http://"),
+        "{error}"
+    );
+    let alert = [21, 3, 1, 0, 2, 2, 70];
+    let error = answered("http", &alert).await;
+    assert!(
+        error.contains("speaks TLS") && error.contains("https://"),
+        "{error}"
+    );
+    let error = answered("http", b"").await;
+    assert!(error.contains("if it speaks TLS there"), "{error}");
+    let error = answered("http", b"220 mail.example ESMTP\r\n").await;
+    assert!(!error.contains("TLS"), "{error}");
 }

@@ -15,6 +15,10 @@ use crate::{Error, Result, session::with_causes};
 const OWN_AUTHORITY: &str = "nobody whom this system trusts has issued the certificate: let the system trust the \
     authority that did; where the system keeps certificates in files, as Linux does, the variable SSL_CERT_FILE can name another one";
 
+/// What to do where nobody speaks TLS.
+const NO_TLS: &str =
+    "what answers there does not speak TLS: begin its URL with http:// if that is right";
+
 /// Whom to trust.
 #[derive(Clone, Debug)]
 pub(super) enum Trust {
@@ -106,18 +110,20 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, rustls::Error
 /// What kept a server from being reached, in words, and what to do.
 pub(super) fn why(error: &(dyn StdError + 'static)) -> String {
     let text = with_causes(error);
-    if is_of_unknown_issuer(error) {
-        format!("{text}: {OWN_AUTHORITY}")
-    } else {
-        text
+    let unknown = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+    match of_tls(error) {
+        Some(error) if *error == unknown => format!("{text}: {OWN_AUTHORITY}"),
+        Some(rustls::Error::InvalidMessage(_)) => format!("{text}: {NO_TLS}"),
+        _ => text,
     }
 }
 
-fn is_of_unknown_issuer(error: &(dyn StdError + 'static)) -> bool {
+/// What went wrong with TLS.
+fn of_tls<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<rustls::Error>() {
-            return *error == rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+            return Some(error);
         }
         // What an I/O error was made of is no source of it, but its source is.
         let within = error
@@ -128,7 +134,7 @@ fn is_of_unknown_issuer(error: &(dyn StdError + 'static)) -> bool {
             None => error.source(),
         };
     }
-    false
+    None
 }
 
 #[cfg(test)]
