@@ -12,8 +12,8 @@ use hyper::body::{Body, Incoming};
 
 use super::{
     connection::{Connection, Http1},
-    http2::Place,
     pool::Pool,
+    traffic::Place,
 };
 use crate::{Error, Result, session::with_causes};
 

@@ -1,15 +1,6 @@
 //! A connection of HTTP/2, which all requests share, as many at once as the server wants.
 
-use std::{
-    error::Error as _,
-    future::poll_fn,
-    pin::Pin,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    task::{Context, Poll, ready},
-};
+use std::{error::Error as _, sync::Arc};
 
 use bytes::Bytes;
 use h2::Reason;
@@ -21,10 +12,9 @@ use hyper_util::rt::TokioExecutor;
 use super::{
     connection::{Origin, Sent, failed},
     connector::Socket,
+    traffic::{Place, Traffic},
 };
-use crate::{Result, json::Logged};
-
-type Driver = http2::Connection<Socket, Full<Bytes>, TokioExecutor>;
+use crate::Result;
 
 /// A handle to a connection. That has a task, which ends when nobody needs it any more.
 pub(super) struct Http2 {
@@ -36,34 +26,17 @@ pub(super) struct Http2 {
     place: Option<Place>,
 }
 
-/// What goes on on a connection.
-struct Traffic {
-    /// `None` once it is closed.
-    driver: Mutex<Option<Driver>>,
-    /// How many requests are on their way, or being answered.
-    requests: AtomicUsize,
-}
-
-/// The place of a request among those that the server takes at once.
-pub(super) struct Place(Arc<Traffic>);
-
 impl Http2 {
     pub(super) async fn open(socket: Socket, origin: Origin) -> Result<Self> {
         // Until the server says how many requests it takes: more could be refused, or wait in a queue for each other.
         let mut http2 = http2::Builder::new(TokioExecutor::new());
         let opened = http2.initial_max_send_streams(1).handshake(socket).await;
         let (sender, driver) = opened.map_err(|error| failed(&error))?;
-        let traffic = Arc::new(Traffic {
-            driver: Mutex::new(Some(driver)),
-            requests: AtomicUsize::new(0),
-        });
-        let driven = Arc::clone(&traffic);
-        tokio::spawn(poll_fn(move |cx| driven.poll(cx)));
         Ok(Self {
             host: origin.host()?,
             origin,
             sender,
-            traffic,
+            traffic: Traffic::begin(driver),
             place: None,
         })
     }
@@ -83,13 +56,12 @@ impl Http2 {
     /// Whether the server takes another request now. One more would wait until another one is answered, and that may wait for
     /// it: for the answer to a question.
     pub(super) fn has_room(&self) -> bool {
-        self.traffic.requests.load(Ordering::Relaxed) < self.traffic.most()
+        self.traffic.has_room()
     }
 
     /// Takes the place of a request, which is there until the handle and its [`Place`] are dropped.
     pub(super) fn occupy(&mut self) {
-        self.traffic.requests.fetch_add(1, Ordering::Relaxed);
-        self.place = Some(Place(Arc::clone(&self.traffic)));
+        self.place = Some(Place::of(&self.traffic));
     }
 
     pub(super) fn into_place(self) -> Option<Place> {
@@ -117,39 +89,6 @@ pub(super) fn is_unserved(error: &hyper::Error) -> bool {
     })
 }
 
-impl Traffic {
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut driver = self.driver();
-        if let Some(running) = &mut *driver {
-            let ended = ready!(Pin::new(running).poll(cx));
-            *driver = None;
-            if let Err(error) = ended {
-                tracing::debug!(error = %Logged(&error), "a connection broke off");
-            }
-        }
-        Poll::Ready(())
-    }
-
-    /// How many requests the server takes at once.
-    fn most(&self) -> usize {
-        let driver = self.driver();
-        // Whoever sends on one that is closed is told.
-        driver
-            .as_ref()
-            .map_or(usize::MAX, Driver::current_max_send_streams)
-    }
-
-    fn driver(&self) -> MutexGuard<'_, Option<Driver>> {
-        self.driver.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.requests.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 #[cfg(feature = "http-server")]
 #[cfg(test)]
 mod tests {
@@ -158,7 +97,7 @@ mod tests {
     use http::{Response, Uri};
     use hyper::{body::Incoming, server, service::service_fn};
     use hyper_util::rt::TokioIo;
-    use tokio::io::duplex;
+    use tokio::{io::duplex, time::timeout};
 
     use super::*;
     use crate::http::client::{
@@ -231,6 +170,23 @@ mod tests {
         let third = pool.take(&uri).expect("the first was answered to the end");
         assert_eq!(ask(&mut second, "/two").await.status(), 200);
         drop((second, third));
+    }
+
+    #[test]
+    fn nobody_waits_for_a_connection_whose_runtime_has_ended() {
+        let pool = Arc::<Pool>::default();
+        let run = || {
+            let mut builder = tokio::runtime::Builder::new_current_thread();
+            builder.enable_time().start_paused(true).build().unwrap()
+        };
+        run().block_on(async { pool.put(http2(100).await) });
+        run().block_on(async {
+            let mut kept = pool.take(&uri(URL)).unwrap();
+            let request = Request::get(URL).body(Full::default()).unwrap();
+            let sent = timeout(Pool::USUAL, kept.send(request)).await;
+            let mut failed = sent.expect("nobody waits").unwrap_err();
+            assert!(failed.take_message().is_some());
+        });
     }
 
     #[tokio::test(start_paused = true)]

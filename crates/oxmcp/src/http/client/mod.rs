@@ -35,6 +35,7 @@ mod socks;
 mod sse_2024;
 mod stream;
 mod taker;
+mod traffic;
 mod trust;
 mod wire;
 
