@@ -152,10 +152,10 @@ impl Connection {
     }
 
     /// Why a request got no answer, in words.
-    pub(super) fn why(&self, error: &hyper::Error) -> String {
+    pub(super) async fn why(&mut self, error: &hyper::Error) -> String {
         match self {
             Self::Http1(connection) => connection.why(error),
-            Self::Http2(_) => with_causes(error),
+            Self::Http2(connection) => connection.why(error).await,
         }
     }
 

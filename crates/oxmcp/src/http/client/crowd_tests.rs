@@ -26,7 +26,8 @@ use tokio::{
 };
 
 use super::{
-    connector::Connector, default_client::DefaultClient, http_client::HttpClient, trust::Trust,
+    connection::Connection, connector::Connector, default_client::DefaultClient,
+    http_client::HttpClient, trust::Trust,
 };
 
 /// Whoever waits for longer waits in vain.
@@ -105,6 +106,11 @@ async fn where_there_is_no_other_connection_requests_wait_for_room() {
     assert_eq!(made.load(Ordering::Relaxed), 1);
 }
 
+const HEADERS: u8 = 1;
+const RESET: u8 = 3;
+const SETTINGS: u8 = 4;
+const GO_AWAY: u8 = 7;
+
 /// Makes the frame that answers a stream.
 type Answer<'a> = &'a dyn Fn(u32) -> Vec<u8>;
 
@@ -115,75 +121,173 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&head.concat(), payload].concat()
 }
 
-/// Answers each request with 204, but the second one with this frame of its stream.
-async fn serve(mut socket: TcpStream, second: Answer<'_>) {
-    const HEADERS: u8 = 1;
-    const SETTINGS: u8 = 4;
+/// Begins to speak HTTP/2 with a client.
+async fn begin(socket: &mut TcpStream, settings: &[u8]) {
     let mut preface = [0; 24];
     socket.read_exact(&mut preface).await.unwrap();
-    let settings = frame(SETTINGS, 0, 0, &[]);
+    let settings = frame(SETTINGS, 0, 0, settings);
     socket.write_all(&settings).await.unwrap();
-    let mut requests = 0;
+}
+
+/// The stream of the next frame of this kind. `None` at the end.
+async fn next(socket: &mut TcpStream, kind: u8) -> Option<u32> {
     let mut head = [0; 9];
-    while socket.read_exact(&mut head).await.is_ok() {
+    loop {
+        socket.read_exact(&mut head).await.ok()?;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
         let mut payload = vec![0; usize::try_from(length).unwrap()];
-        socket.read_exact(&mut payload).await.unwrap();
-        if head[3] != HEADERS {
-            continue;
+        socket.read_exact(&mut payload).await.ok()?;
+        if head[3] == kind {
+            return Some(u32::from_be_bytes([head[5], head[6], head[7], head[8]]));
         }
+    }
+}
+
+/// Answers each request with 204, but the second one with this frame of its stream, and may say nothing after that.
+async fn serve(mut socket: TcpStream, second: Answer<'_>, is_last: bool) {
+    begin(&mut socket, &[]).await;
+    let mut requests = 0;
+    while let Some(stream) = next(&mut socket, HEADERS).await {
         requests += 1;
-        let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
         let answer = match requests {
             2 => second(stream),
             // It ends the headers and the stream.
             _ => frame(HEADERS, 5, stream, &[0x89]),
         };
         let _ = socket.write_all(&answer).await;
+        if requests == 2 && is_last {
+            let _ = socket.shutdown().await;
+        }
+    }
+}
+
+/// Asks twice, and returns what becomes of the second request.
+async fn ask_twice(second: Answer<'_>, is_last: bool) -> crate::Result<u16> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let client = speaking_http2();
+    let server = async {
+        let mut serving = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => serving.push(serve(accepted.unwrap().0, second, is_last)),
+                Some(()) = serving.next() => {}
+            }
+        }
+    };
+    let ask = || client.send(Request::post(&url).body(Bytes::new()).unwrap());
+    let asking = async {
+        assert_eq!(ask().await.unwrap().status(), 204);
+        Ok(ask().await?.status().as_u16())
+    };
+    tokio::select! {
+        () = server => panic!("it serves for ever"),
+        asked = timeout(PATIENCE, asking) => asked.unwrap(),
+    }
+}
+
+fn reset(reason: u32) -> impl Fn(u32) -> Vec<u8> {
+    move |stream| frame(RESET, 0, stream, &reason.to_be_bytes())
+}
+
+/// Says that the last that was served was the request that comes so many before.
+fn go_away(reason: u32, before: u32) -> impl Fn(u32) -> Vec<u8> {
+    move |stream| {
+        let last = stream - 2 * before;
+        frame(
+            GO_AWAY,
+            0,
+            0,
+            &[last, reason].map(u32::to_be_bytes).concat(),
+        )
     }
 }
 
 #[tokio::test]
-async fn only_what_was_refused_is_sent_again() {
-    const RESET: u8 = 3;
-    const GO_AWAY: u8 = 7;
-    let reset = |reason: u32| move |stream| frame(RESET, 0, stream, &reason.to_be_bytes());
-    // The one before is the last that was served.
-    let go_away = |reason: u32| {
-        move |stream: u32| {
-            let said = [stream - 2, reason].map(u32::to_be_bytes).concat();
-            frame(GO_AWAY, 0, 0, &said)
-        }
-    };
-    let table: [(Answer<'_>, bool); 4] = [
-        (&reset(7), true),
-        (&reset(2), false),
-        (&go_away(0), true),
-        (&go_away(11), false),
-    ];
-    for (row, (second, is_served)) in table.into_iter().enumerate() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/", listener.local_addr().unwrap());
-        let client = speaking_http2();
-        let server = async {
-            let mut serving = FuturesUnordered::new();
-            loop {
-                tokio::select! {
-                    accepted = listener.accept() => serving.push(serve(accepted.unwrap().0, second)),
-                    Some(()) = serving.next() => {}
-                }
-            }
-        };
-        let ask = || client.send(Request::post(&url).body(Bytes::new()).unwrap());
-        let asking = async {
-            assert_eq!(ask().await.unwrap().status(), 204);
-            let answer = ask().await;
-            assert_eq!(answer.is_ok(), is_served, "{row}: {answer:?}");
-            assert!(answer.is_ok_and(|it| it.status() == 204) || !is_served);
-        };
-        tokio::select! {
-            () = server => {}
-            asked = timeout(PATIENCE, asking) => asked.unwrap(),
-        }
+async fn only_what_was_not_served_is_sent_again() {
+    let served: [Answer<'_>; 3] = [&reset(7), &go_away(0, 1), &go_away(11, 1)];
+    for (row, second) in served.into_iter().enumerate() {
+        let answer = ask_twice(second, false).await;
+        assert!(
+            answer.as_ref().is_ok_and(|it| *it == 204),
+            "{row}: {answer:?}"
+        );
     }
+    let unknown: [(Answer<'_>, bool, &str); 5] = [
+        (&reset(2), false, "gave the request up (INTERNAL_ERROR"),
+        (&reset(11), false, "gave the request up (ENHANCE_YOUR_CALM"),
+        (
+            &go_away(11, 0),
+            true,
+            "closed the connection (ENHANCE_YOUR_CALM",
+        ),
+        (&go_away(0, 0), true, "broken pipe"),
+        (&|_| Vec::new(), true, "broken pipe"),
+    ];
+    for (second, is_last, why) in unknown {
+        let error = ask_twice(second, is_last).await.unwrap_err();
+        assert!(!error.is_unreachable() && error.is_network(), "{error}");
+        assert!(error.message().contains(why), "{error}");
+        let is_told = why == "broken pipe" || error.message().contains("call again where");
+        assert!(is_told, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn one_that_waits_for_room_is_told_that_the_connection_ended() {
+    /// One request at once.
+    const ONE: [u8; 6] = [0, 3, 0, 0, 0, 1];
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let server = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        begin(&mut socket, &ONE).await;
+        let stream = next(&mut socket, HEADERS).await.unwrap();
+        let said = [go_away(0, 0)(stream), frame(HEADERS, 5, stream, &[0x89])];
+        socket.write_all(&said.concat()).await.unwrap();
+        next(&mut socket, HEADERS).await
+    };
+    let asking = async {
+        let uri: Uri = url.parse().unwrap();
+        let mut connector = Connector::new(Trust::nobody(), Matcher::builder().build());
+        connector.speaks_http2 = true;
+        let socket = connector.connect(uri.clone()).await.unwrap();
+        let mut first = Connection::open(socket, &uri).await.unwrap();
+        let mut second = first.share().unwrap();
+        let request = || Request::get(&uri).body(Full::default()).unwrap();
+        let (answer, waiting) = tokio::join!(first.send(request()), second.send(request()));
+        assert_eq!(answer.unwrap().status(), 204);
+        let failed = waiting.unwrap_err();
+        second.why(failed.error()).await
+    };
+    let both = async { tokio::join!(server, asking) };
+    let (third, why) = timeout(PATIENCE, both).await.unwrap();
+    assert_eq!(third, None);
+    assert!(
+        why.contains("the connection ended, and nobody knows"),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn a_request_whose_body_is_not_taken_can_be_given_up() {
+    /// No window for bodies.
+    const CLOSED: [u8; 6] = [0, 4, 0, 0, 0, 0];
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let client = speaking_http2();
+    let request = Request::post(&url).body(Bytes::from(vec![b' '; 1 << 20]));
+    let asking = client.send(request.unwrap());
+    let server = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        begin(&mut socket, &CLOSED).await;
+        let stream = next(&mut socket, HEADERS).await;
+        (socket, stream)
+    };
+    let (mut socket, stream) = tokio::select! {
+        _ = asking => panic!("nobody answers"),
+        begun = server => begun,
+    };
+    let given_up = timeout(PATIENCE, next(&mut socket, RESET)).await;
+    assert_eq!(given_up.unwrap(), stream);
 }

@@ -154,12 +154,12 @@ impl Reached {
         };
         let unserved = again.filter(|_| http2::is_unserved(failed.error()));
         let unsent = failed.take_message().or(unserved);
-        let why = self.connection.why(failed.error());
+        let why = Box::pin(self.connection.why(failed.error()));
         match unsent {
             Some(unsent) if !self.is_new => Ok(Err(unsent)),
             // The server closed it at once, or refused. Nothing was served.
-            Some(_) => Err(Error::unreachable(why)),
-            None => Err(Error::network(why)),
+            Some(_) => Err(Error::unreachable(why.await)),
+            None => Err(Error::network(why.await)),
         }
     }
 }

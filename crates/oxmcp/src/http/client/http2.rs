@@ -1,6 +1,6 @@
 //! A connection of HTTP/2, which all requests share, as many at once as the server wants.
 
-use std::{error::Error as _, sync::Arc};
+use std::{error::Error as _, io, sync::Arc};
 
 use bytes::Bytes;
 use h2::Reason;
@@ -12,10 +12,13 @@ use hyper_util::rt::TokioExecutor;
 use super::{
     connection::{Origin, Sent, failed},
     connector::Socket,
-    traffic::{Place, Traffic},
+    traffic::{Place, Traffic, of_h2},
 };
-use crate::Result;
+use crate::{Result, session::with_causes};
 
+/// What is said where a server has ended a request, and not that it did not serve it.
+const UNKNOWN: &str =
+    ", and nobody knows what of the request was done: call again where that can do no harm";
 /// A handle to a connection. That has a task, which ends when nobody needs it any more.
 pub(super) struct Http2 {
     pub(super) origin: Origin,
@@ -68,6 +71,26 @@ impl Http2 {
         self.place
     }
 
+    /// Why a request got no answer, in words.
+    pub(super) async fn why(&self, error: &hyper::Error) -> String {
+        let broke_off = error.source().is_some_and(|it| it.is::<io::Error>());
+        let (what, reason) = match of_h2(error) {
+            Some(error) if error.is_remote() => ("gave the request up", error.reason()),
+            None if broke_off => ("closed the connection", self.traffic.closed().await),
+            // It waited in hyper's queue, and hyper does not say whether it left that.
+            None if error.is_user() => return format!("the connection ended{UNKNOWN}"),
+            _ => ("", None),
+        };
+        let Some(reason) = reason else {
+            return with_causes(error);
+        };
+        if is_unserved(error) {
+            format!("the server took no further request ({reason:?}: {reason})")
+        } else {
+            format!("the server {what} ({reason:?}: {reason}){UNKNOWN}")
+        }
+    }
+
     pub(super) async fn send(&mut self, mut request: Request<Full<Bytes>>) -> Sent {
         // The URL says it, and some servers want to hear it once.
         let headers = request.headers_mut();
@@ -78,15 +101,13 @@ impl Http2 {
     }
 }
 
-/// Whether a server says of a request that it was not served, and may be made again: there were too many at once, which it may
-/// not have said in time, or it ends the connection.
+/// Whether a server says of a request that it was not served, and may be made again: it has refused it, since there were too
+/// many at once, or has ended the connection and named another one as the last.
+/// See [request reliability](https://www.rfc-editor.org/rfc/rfc9113#section-8.7).
 pub(super) fn is_unserved(error: &hyper::Error) -> bool {
-    let error = error.source().and_then(|it| it.downcast_ref::<h2::Error>());
-    error.is_some_and(|error| {
-        let reason = error.reason();
-        let ends = error.is_go_away() && error.is_remote() && reason == Some(Reason::NO_ERROR);
-        ends || reason == Some(Reason::REFUSED_STREAM)
-    })
+    let error = of_h2(error).filter(|error| error.is_remote());
+    // Those that were not above the last one hear only that the connection is closed.
+    error.is_some_and(|error| error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM))
 }
 
 #[cfg(feature = "http-server")]

@@ -1,6 +1,7 @@
 //! What goes on on a connection of HTTP/2.
 
 use std::{
+    error::Error as _,
     future::poll_fn,
     pin::Pin,
     sync::{
@@ -8,15 +9,21 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use bytes::Bytes;
+use h2::Reason;
 use http_body_util::Full;
 use hyper::client::conn::http2;
 use hyper_util::rt::TokioExecutor;
+use tokio::{sync::watch, time::timeout};
 
 use super::connector::Socket;
 use crate::json::Logged;
+
+/// How long is waited for the end of a connection that has broken off.
+const ENDING: Duration = Duration::from_secs(1);
 
 pub(super) type Driver = http2::Connection<Socket, Full<Bytes>, TokioExecutor>;
 
@@ -26,10 +33,15 @@ pub(super) struct Traffic {
     driver: Mutex<Option<Driver>>,
     /// How many requests are on their way, or being answered.
     requests: AtomicUsize,
+    /// How it was closed, once it is.
+    closed: watch::Sender<Option<Closed>>,
 }
 
 /// Drives a connection. Once that ends, be it with the runtime, no request waits for it.
 struct Driving(Arc<Traffic>);
+
+/// How a connection was closed: the error that the server named, if it did.
+pub(super) type Closed = Option<Reason>;
 
 /// The place of a request among those that the server takes at once.
 pub(super) struct Place(Arc<Traffic>);
@@ -40,6 +52,7 @@ impl Traffic {
         let traffic = Arc::new(Self {
             driver: Mutex::new(Some(driver)),
             requests: AtomicUsize::new(0),
+            closed: watch::Sender::new(None),
         });
         let driving = Driving(Arc::clone(&traffic));
         tokio::spawn(poll_fn(move |cx| driving.0.poll(cx)));
@@ -56,11 +69,23 @@ impl Traffic {
         if let Some(running) = &mut *driver {
             let ended = ready!(Pin::new(running).poll(cx));
             *driver = None;
-            if let Err(error) = ended {
-                tracing::debug!(error = %Logged(&error), "a connection broke off");
+            drop(driver);
+            if let Err(error) = &ended {
+                tracing::debug!(error = %Logged(error), "a connection broke off");
             }
+            let error = ended.as_ref().err().and_then(of_h2);
+            let said = error.filter(|error| error.is_remote());
+            self.closed
+                .send_replace(Some(said.and_then(h2::Error::reason)));
         }
         Poll::Ready(())
+    }
+
+    /// Waits until it is closed, and returns how.
+    pub(super) async fn closed(&self) -> Closed {
+        let mut closed = self.closed.subscribe();
+        let closed = timeout(ENDING, closed.wait_for(Option::is_some)).await;
+        closed.ok()?.ok()?.flatten()
     }
 
     /// How many requests the server takes at once.
@@ -95,4 +120,9 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.0.requests.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// What h2 says of an error.
+pub(super) fn of_h2(error: &hyper::Error) -> Option<&h2::Error> {
+    error.source()?.downcast_ref()
 }
