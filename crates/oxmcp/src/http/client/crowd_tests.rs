@@ -161,6 +161,42 @@ async fn serve(mut socket: TcpStream, second: Answer<'_>, is_last: bool) {
     }
 }
 
+/// Answers the first request with 204, and refuses all others.
+async fn refuse(mut socket: TcpStream) -> usize {
+    begin(&mut socket, &[]).await;
+    let mut requests = 0;
+    while let Some(stream) = next(&mut socket, HEADERS).await {
+        requests += 1;
+        let answer = match requests {
+            1 => frame(HEADERS, 5, stream, &[0x89]),
+            _ => reset(7)(stream),
+        };
+        socket.write_all(&answer).await.unwrap();
+    }
+    requests
+}
+
+#[tokio::test]
+async fn who_refuses_a_request_is_not_asked_again_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let client = speaking_http2();
+    let server = async {
+        let (first, _) = listener.accept().await.unwrap();
+        let second = async { refuse(listener.accept().await.unwrap().0).await };
+        tokio::join!(refuse(first), second)
+    };
+    let asking = async {
+        for _ in 0..2 {
+            let request = Request::post(&url).body(Bytes::new()).unwrap();
+            assert_eq!(client.send(request).await.unwrap().status(), 204);
+        }
+        drop(client);
+    };
+    let both = async { tokio::join!(server, asking).0 };
+    assert_eq!(timeout(PATIENCE, both).await.unwrap(), (2, 1));
+}
+
 /// Asks twice, and returns what becomes of the second request.
 async fn ask_twice(second: Answer<'_>, is_last: bool) -> crate::Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -97,7 +97,12 @@ impl Http2 {
         if headers.get(HOST) == Some(&self.host) {
             headers.remove(HOST);
         }
-        self.sender.try_send_request(request).await
+        let sent = self.sender.try_send_request(request).await;
+        if sent.as_ref().is_err_and(|it| is_one_too_many(it.error())) {
+            self.place = None;
+            self.traffic.refuses();
+        }
+        sent
     }
 }
 
@@ -108,6 +113,16 @@ pub(super) fn is_unserved(error: &hyper::Error) -> bool {
     let error = of_h2(error).filter(|error| error.is_remote());
     // Those that were not above the last one hear only that the connection is closed.
     error.is_some_and(|error| error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM))
+}
+
+/// Whether a server gives a request up since it has too many, as far as it says so.
+fn is_one_too_many(error: &hyper::Error) -> bool {
+    let error = of_h2(error).filter(|error| error.is_remote());
+    let reason = error.and_then(h2::Error::reason);
+    matches!(
+        reason,
+        Some(Reason::REFUSED_STREAM | Reason::ENHANCE_YOUR_CALM)
+    )
 }
 
 #[cfg(feature = "http-server")]

@@ -6,7 +6,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
     time::Duration,
@@ -33,6 +33,8 @@ pub(super) struct Traffic {
     driver: Mutex<Option<Driver>>,
     /// How many requests are on their way, or being answered.
     requests: AtomicUsize,
+    /// Whether the server has refused a request, and none of the others has ended since.
+    is_full: AtomicBool,
     /// How it was closed, once it is.
     closed: watch::Sender<Option<Closed>>,
 }
@@ -52,6 +54,7 @@ impl Traffic {
         let traffic = Arc::new(Self {
             driver: Mutex::new(Some(driver)),
             requests: AtomicUsize::new(0),
+            is_full: AtomicBool::new(false),
             closed: watch::Sender::new(None),
         });
         let driving = Driving(Arc::clone(&traffic));
@@ -61,7 +64,13 @@ impl Traffic {
 
     /// Whether the server takes another request now, as far as is known.
     pub(super) fn has_room(&self) -> bool {
-        self.requests.load(Ordering::Relaxed) < self.most()
+        let is_full = self.is_full.load(Ordering::Relaxed);
+        !is_full && self.requests.load(Ordering::Relaxed) < self.most()
+    }
+
+    /// The server has refused a request.
+    pub(super) fn refuses(&self) {
+        self.is_full.store(true, Ordering::Relaxed);
     }
 
     fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
@@ -119,6 +128,9 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.0.requests.fetch_sub(1, Ordering::Relaxed);
+        if self.0.is_full.load(Ordering::Relaxed) {
+            self.0.is_full.store(false, Ordering::Relaxed);
+        }
     }
 }
 
