@@ -9,10 +9,6 @@ use std::{
     time::Duration,
 };
 
-use bytes::Buf;
-use http::{Request, Response};
-use http_body::Body;
-use hyper::body::Incoming;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -21,10 +17,9 @@ use tokio::{
     task::{AbortHandle, Id, JoinError, JoinSet},
     time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at},
 };
-use tower_service::Service;
 
 use super::{
-    connection::{Protocols, attend},
+    connection::{Protocols, Serves, attend},
     overdue::{Signs, Watch, pause},
     serving::{Ending, Serving},
 };
@@ -59,17 +54,14 @@ impl Listen for TcpListener {
 /// connections are still accepted, since what ends may need another answer. All that is bounded by [`Limits::drain`].
 ///
 /// Fails where the listener has no address.
-pub(crate) fn serve<S, B>(
+pub(crate) fn serve<S>(
     listener: TcpListener,
     service: S,
     limits: &Limits,
     on_close: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<Serving>
 where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-    S: Clone + Send + 'static,
-    S::Future: Send + 'static,
-    B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
+    S: Serves,
 {
     let address = listener.local_addr()?;
     let (serving, ending) = Serving::new(address);
@@ -84,7 +76,7 @@ where
 }
 
 /// Accepts until the end, and then brings the end about.
-pub(super) async fn supervise<L, S, B>(
+pub(super) async fn supervise<L, S>(
     mut listener: L,
     service: S,
     limits: Limits,
@@ -92,10 +84,7 @@ pub(super) async fn supervise<L, S, B>(
     on_close: impl Future<Output = ()> + Send,
 ) where
     L: Listen,
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-    S: Clone + Send + 'static,
-    S::Future: Send + 'static,
-    B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
+    S: Serves,
 {
     let protocols = Protocols::new();
     let mut connections = Connections::new(&limits);

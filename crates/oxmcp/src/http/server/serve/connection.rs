@@ -42,6 +42,30 @@ const READ_AHEAD: usize = 64 << 10;
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(20);
 
+/// What serves the requests of connections. It is ready always: nobody asks.
+pub(crate) trait Serves:
+    Service<
+        Request<Incoming>,
+        Response = Response<Self::Body>,
+        Error = Infallible,
+        Future: Send + 'static,
+    > + Clone
+    + Send
+    + 'static
+{
+    type Body: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static;
+}
+
+impl<S, B> Serves for S
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send + 'static,
+    B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
+{
+    type Body = B;
+}
+
 /// How connections are spoken to: HTTP/1, and HTTP/2 with those that begin with its preface.
 #[derive(Clone)]
 pub(super) struct Protocols(Arc<Builders>);
@@ -69,10 +93,9 @@ impl Protocols {
 }
 
 /// Serves the requests of a connection, until it ends. Told to finish, it does so once the requests that it has are answered.
-/// The service has to be ready always: it is not asked.
 ///
 /// There may be thousands that wait, so that what only their beginning needs is in a box.
-pub(super) fn attend<I, S, B>(
+pub(super) fn attend<I, S>(
     io: I,
     service: S,
     protocols: Protocols,
@@ -81,10 +104,7 @@ pub(super) fn attend<I, S, B>(
 ) -> impl Future<Output = ()> + Send
 where
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-    S: Clone + Send + 'static,
-    S::Future: Send + 'static,
-    B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
+    S: Serves,
 {
     let mut phase = Phase::Begins(Box::pin(protocols.begin(io, service, signs, finish)));
     poll_fn(move |cx| {
@@ -108,19 +128,16 @@ enum Phase<B, G> {
 
 impl Protocols {
     /// Finds out which version a client speaks. Returns who goes on with it.
-    async fn begin<I, S, B>(
+    async fn begin<I, S>(
         self,
         io: I,
         service: S,
         signs: Signs,
         mut finish: oneshot::Receiver<()>,
-    ) -> Option<impl Future<Output = ()> + Unpin + use<I, S, B>>
+    ) -> Option<impl Future<Output = ()> + Unpin + use<I, S>>
     where
         I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-        S: Clone + Send + 'static,
-        S::Future: Send + 'static,
-        B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
+        S: Serves,
     {
         // Until it is known, nobody else looks at the clock.
         let begun = select! {
@@ -136,19 +153,16 @@ impl Protocols {
         })
     }
 
-    fn http1<I, S, B>(
+    fn http1<I, S>(
         &self,
         io: I,
         service: S,
         heads: &Heads,
         finish: oneshot::Receiver<()>,
-    ) -> impl Future<Output = ()> + Unpin + use<I, S, B>
+    ) -> impl Future<Output = ()> + Unpin + use<I, S>
     where
         I: AsyncRead + AsyncWrite + Unpin + 'static,
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-        S: Clone + 'static,
-        S::Future: 'static,
-        B: Body<Data: Buf, Error: std::error::Error + Send + Sync> + 'static,
+        S: Serves,
     {
         let mut http1 = self.0.http1.clone();
         http1.timer(heads.clone());
@@ -160,13 +174,10 @@ impl Protocols {
         })
     }
 
-    async fn http2<I, S, B>(self, io: I, service: S, finish: oneshot::Receiver<()>)
+    async fn http2<I, S>(self, io: I, service: S, finish: oneshot::Receiver<()>)
     where
         I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-        S: Clone + Send + 'static,
-        S::Future: Send + 'static,
-        B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
+        S: Serves,
     {
         let service = TowerToHyperService::new(service);
         let connection = self.0.http2.serve_connection(TokioIo::new(io), service);
