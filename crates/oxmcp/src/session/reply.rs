@@ -11,7 +11,7 @@ use crate::session::{
     Connection,
     connection::{OnClosing, Outcome},
     inflight::InFlight,
-    outbox::{Outbox, ROOM},
+    outbox::{Outbox, ROOM, State},
     waiting,
 };
 
@@ -20,8 +20,8 @@ use crate::session::{
 pub(crate) enum Reply {
     /// There is something to send, and more may follow.
     More,
-    /// What was taken, which may be nothing, is all.
-    Last,
+    /// What was taken is all.
+    Last(Last),
     /// More follows, but the client is to fetch it later, after as long as that.
     Part(Duration),
 }
@@ -128,8 +128,8 @@ impl Outbox {
         self.being_written
             .store(state.buffer.len(), Ordering::Relaxed);
         self.exchange(&mut state, sent);
-        if state.answered || state.closed {
-            return Poll::Ready(Reply::Last);
+        if let Some(last) = state.last(sent) {
+            return Poll::Ready(Reply::Last(last));
         }
         if !sent.is_empty() {
             return Poll::Ready(Reply::More);
@@ -147,20 +147,25 @@ impl Outbox {
     /// Takes what is to be sent in exchange for `sent`, an empty buffer, where nothing will follow. Else nothing is taken.
     pub(crate) fn take_last(&self, sent: &mut Vec<u8>) -> Option<Last> {
         let mut state = self.lock();
-        if !state.answered && !state.closed {
-            return None;
-        }
+        let last = state.last(&state.buffer)?;
         self.exchange(&mut state, sent);
-        Some(match sent.len() {
-            0 => Last::Nothing,
-            length if length == state.first_end => Last::Message,
-            _ => Last::Messages,
-        })
+        Some(last)
     }
 
     /// The same as a future. Cancel safe.
     pub(crate) async fn reply(&self, sent: &mut Vec<u8>) -> Reply {
         poll_fn(|cx| self.poll_reply(cx, sent)).await
+    }
+}
+
+impl State {
+    /// What this is that the buffer had in it, where nothing will follow.
+    fn last(&self, taken: &[u8]) -> Option<Last> {
+        (self.answered || self.closed).then_some(match taken.len() {
+            0 => Last::Nothing,
+            length if length == self.first_end => Last::Message,
+            _ => Last::Messages,
+        })
     }
 }
 

@@ -36,11 +36,6 @@ pub(super) fn parts(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Whether there is one message, and no more.
-pub(super) fn is_alone(lines: &[u8]) -> bool {
-    memchr(b'\n', lines).is_some_and(|end| end + 1 == lines.len())
-}
-
 /// Appends the messages of an outbox as events that cannot be asked for again.
 pub(super) fn encode(out: &mut Vec<u8>, lines: &[u8]) {
     out.reserve(lines.len() + lines.len() / 8);
@@ -115,8 +110,6 @@ mod tests {
         assert_eq!(found(""), Vec::<&[u8]>::new());
         assert_eq!(found("a\n"), [b"a"]);
         assert_eq!(found("a\nb\n"), [b"a", b"b"]);
-        let alone = ["a\n", "", "a\nb\n"].map(|lines| is_alone(lines.as_bytes()));
-        assert_eq!(alone, [true, false, false]);
     }
 
     #[test]

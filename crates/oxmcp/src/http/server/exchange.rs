@@ -16,7 +16,7 @@ use crate::{
         ResponseBody,
         answer::{self, Plain},
         endpoint::StreamableHttp,
-        events::{COMMENT, KEEP_ALIVE, encode, is_alone},
+        events::{COMMENT, KEEP_ALIVE, encode},
         open::Entered,
     },
     server::ServerPeer,
@@ -32,7 +32,8 @@ pub(super) struct Exchange {
     buffer: Vec<u8>,
     /// Until when it may go on, once the endpoint is being closed.
     cut_at: Option<Instant>,
-    is_over: bool,
+    /// What was taken last, once nothing follows.
+    last: Option<Last>,
     _open: Entered,
 }
 
@@ -48,7 +49,7 @@ impl Exchange {
             peer,
             buffer: Vec::new(),
             cut_at: None,
-            is_over: false,
+            last: None,
             _open: endpoint.state.open.enter(),
             endpoint,
         }
@@ -56,9 +57,8 @@ impl Exchange {
 
     /// The response, where all of it is there already.
     pub(super) fn at_once(&mut self) -> Option<Plain> {
-        let last = self.connection.outbox.take_last(&mut self.buffer);
-        self.is_over = last.is_some();
-        (last == Some(Last::Message)).then(|| Plain {
+        self.last = self.connection.outbox.take_last(&mut self.buffer);
+        (self.last == Some(Last::Message)).then(|| Plain {
             status: self.status(),
             line: mem::take(&mut self.buffer),
         })
@@ -66,12 +66,15 @@ impl Exchange {
 
     /// The response: one message where there is one, events where there are more, or may be.
     pub(super) async fn answer(mut self) -> Response<ResponseBody> {
-        self.is_over = self.is_over || self.next().await == Some(Reply::Last);
-        if self.is_over && is_alone(&self.buffer) {
-            return answer::json(self.status(), mem::take(&mut self.buffer));
+        if self.last.is_none() {
+            self.next().await;
         }
-        if self.is_over && self.buffer.is_empty() && self.cut_at.is_some() {
-            return answer::closing();
+        match self.last {
+            Some(Last::Message) => {
+                return answer::json(self.status(), mem::take(&mut self.buffer));
+            }
+            Some(Last::Nothing) if self.cut_at.is_some() => return answer::closing(),
+            _ => {}
         }
         answer::events(ResponseBody::stream(stream::unfold(
             self,
@@ -82,8 +85,8 @@ impl Exchange {
         )))
     }
 
-    /// Waits for what is to be sent, but no longer than a stream may be silent: then `None`.
-    async fn next(&mut self) -> Option<Reply> {
+    /// Waits for what is to be sent, but no longer than a stream may be silent: then it returns false.
+    async fn next(&mut self) -> bool {
         let until = Instant::now() + KEEP_ALIVE;
         loop {
             let wake_at = self.cut_at.map_or(until, |cut_at| cut_at.min(until));
@@ -92,7 +95,11 @@ impl Exchange {
                 reply = self.connection.outbox.reply(&mut self.buffer) => match reply {
                     // Streams are not resumed in modern revisions.
                     Reply::Part(_) => {}
-                    reply => return Some(reply),
+                    Reply::More => return true,
+                    Reply::Last(last) => {
+                        self.last = Some(last);
+                        return true;
+                    }
                 },
                 () = self.endpoint.state.closing.wait(), if self.cut_at.is_none() => {
                     self.cut_at = Some(after(Instant::now(), self.endpoint.settings.limits.drain));
@@ -100,10 +107,11 @@ impl Exchange {
                 }
                 () = sleep_until(wake_at) => {
                     if self.cut_at != Some(wake_at) {
-                        return None;
+                        return false;
                     }
                     self.connection.abandon();
-                    return Some(Reply::Last);
+                    self.last = Some(Last::Nothing);
+                    return true;
                 }
             }
         }
@@ -111,11 +119,8 @@ impl Exchange {
 
     /// The next part of the stream.
     async fn item(&mut self) -> Option<Bytes> {
-        if self.buffer.is_empty() && !self.is_over {
-            let Some(reply) = self.next().await else {
-                return Some(Bytes::from_static(COMMENT));
-            };
-            self.is_over = reply == Reply::Last;
+        if self.buffer.is_empty() && self.last.is_none() && !self.next().await {
+            return Some(Bytes::from_static(COMMENT));
         }
         let mut out = Vec::new();
         encode(&mut out, &self.buffer);
@@ -143,7 +148,7 @@ pub(super) fn status(refused: Option<ErrorCode>, failed: Option<ErrorCode>) -> S
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        if self.is_over {
+        if self.last.is_some() {
             // Nothing is being served any more, and nothing may be sent.
             self.connection.outbox.close();
         } else {

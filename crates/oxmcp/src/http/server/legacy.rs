@@ -12,7 +12,7 @@ use crate::{
         server::{
             ResponseBody, StreamableHttp,
             answer::{self, Answer, Plain},
-            events::{KEEP_ALIVE, is_alone, messages},
+            events::{KEEP_ALIVE, messages},
             kept::{self, Kept},
             respond::{Asked, lasting_origin, origin},
             session::{self, InUse, Session, Unbegun},
@@ -62,7 +62,7 @@ async fn opened(
 ) -> Response<ResponseBody> {
     let mut line = Vec::new();
     let mut answered = Vec::new();
-    while branch.outbox.reply(&mut line).await != Reply::Last {
+    while !matches!(branch.outbox.reply(&mut line).await, Reply::Last(_)) {
         answered.append(&mut line);
     }
     answered.append(&mut line);
@@ -203,27 +203,17 @@ impl Waiting {
     /// The response, where all of it is there already, and is no stream.
     fn at_once(mut self) -> Result<Plain, Self> {
         let last = self.branch.outbox.take_last(&mut self.taken);
-        self.reply = last.map(|_| Reply::Last);
-        if last == Some(Last::Message) {
-            let line = mem::take(&mut self.taken);
-            let status = StatusCode::OK;
-            return Ok(Plain { status, line });
-        }
+        self.reply = last.map(Reply::Last);
         self.whole().ok_or(self)
     }
 
     /// The response, where what was taken is all of it, and is no stream.
     fn whole(&mut self) -> Option<Plain> {
-        if self.reply != Some(Reply::Last) {
-            return None;
-        }
-        // Nothing is asked in a batch of notifications, and a request that was cancelled has no answer.
-        let status = if self.taken.is_empty() {
-            StatusCode::ACCEPTED
-        } else if is_alone(&self.taken) {
-            StatusCode::OK
-        } else {
-            return None;
+        let status = match self.reply {
+            // Nothing is asked in a batch of notifications, and a request that was cancelled has no answer.
+            Some(Reply::Last(Last::Nothing)) => StatusCode::ACCEPTED,
+            Some(Reply::Last(Last::Message)) => StatusCode::OK,
+            _ => return None,
         };
         let line = mem::take(&mut self.taken);
         Some(Plain { status, line })

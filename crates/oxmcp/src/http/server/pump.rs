@@ -107,7 +107,7 @@ impl Pump {
                 match reply {
                     Reply::More => {}
                     Reply::Part(retry) => self.part(retry).await,
-                    Reply::Last => return Then::End,
+                    Reply::Last(_) => return Then::End,
                 }
             }
             Todo::Replay(reader) => self.turn_to(reader),

@@ -142,7 +142,7 @@ async fn say(
     let branch = session.branch(origin.clone());
     branch.take(Frame::Message(&message));
     let mut answer = Vec::new();
-    while is_request && branch.outbox.reply(&mut answer).await != Reply::Last {
+    while is_request && !matches!(branch.outbox.reply(&mut answer).await, Reply::Last(_)) {
         answer.clear();
     }
 }
