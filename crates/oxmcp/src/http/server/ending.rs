@@ -101,8 +101,6 @@ async fn sweep(mut sweeper: Sweeper) {
                     sweeper.is_done = true;
                     return;
                 }
-                // One that gave its place to another, which is gone already, has not ended yet.
-                sleep_until(after(now, idle / PARTS)).await;
             }
             () = sleep_until(next.max(after(now, idle / PARTS))) => {}
         }

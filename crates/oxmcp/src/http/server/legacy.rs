@@ -32,10 +32,6 @@ pub(super) fn open(asked: Asked, initialize: &str, take: impl FnOnce(&Arc<Connec
         ..
     } = asked;
     let origin = origin(parts);
-    let place = match session::enter(&endpoint, &origin) {
-        Ok(place) => place,
-        Err(refused) => return Answer::Now(*refused),
-    };
     let id = match session::new_id() {
         Ok(id) => id,
         Err(why) => {
@@ -43,7 +39,10 @@ pub(super) fn open(asked: Asked, initialize: &str, take: impl FnOnce(&Arc<Connec
             return Answer::Now(refused);
         }
     };
-    let session = Session::unbegun(server, id, &origin, place);
+    let session = match Session::unbegun(&endpoint, server, id, &origin) {
+        Ok(session) => session,
+        Err(refused) => return Answer::Now(*refused),
+    };
     if let Some(store) = &endpoint.settings.sessions
         && let Ok(params) = serde_json::from_str(initialize)
     {

@@ -31,11 +31,15 @@ impl Open {
         (before < limit).then_some(entered)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Acquire) == 0
+    }
+
     /// Waits until there is none. Cancel safe.
     pub(super) async fn none(&self) {
         loop {
             let emptied = self.emptied.notified();
-            if self.count.load(Ordering::Acquire) == 0 {
+            if self.is_empty() {
                 return;
             }
             emptied.await;

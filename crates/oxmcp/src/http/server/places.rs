@@ -8,32 +8,24 @@ use std::{
 
 use http::StatusCode;
 
-use crate::{
-    Limits,
-    http::server::open::{Entered, Open},
-};
+use crate::Limits;
 
 /// The places of all sessions.
-#[derive(Default)]
-pub(super) struct Places {
-    all: Arc<Open>,
-    own: Arc<Shares>,
-}
+#[derive(Clone, Default)]
+pub(super) struct Places(Arc<Mutex<Taken>>);
 
-/// How many each principal has, of those that have any.
+/// How many are taken.
 #[derive(Default)]
-struct Shares(Mutex<HashMap<Arc<str>, usize>>);
+struct Taken {
+    all: usize,
+    /// By each principal, of those that have any.
+    own: HashMap<Arc<str>, usize>,
+}
 
 /// The place of a session, until it is dropped.
-#[derive(Debug)]
 pub(super) struct Place {
-    _all: Entered,
-    _own: Option<Share>,
-}
-
-struct Share {
-    shares: Arc<Shares>,
-    principal: Arc<str>,
+    places: Places,
+    principal: Option<Arc<str>>,
 }
 
 /// Why there is no place.
@@ -54,47 +46,39 @@ impl Places {
         principal: Option<&Arc<str>>,
         limits: &Limits,
     ) -> Result<Place, Full> {
-        let share = |principal| self.own.enter(principal, limits.max_http_sessions_each);
-        let own = principal.map(share).transpose()?;
-        let all = self.all.enter_below(limits.max_http_sessions);
-        Ok(Place {
-            _all: all.ok_or(Full::All)?,
-            _own: own,
-        })
-    }
-
-    /// Waits until none is taken. Cancel safe.
-    pub(super) async fn none(&self) {
-        self.all.none().await;
-    }
-}
-
-impl Shares {
-    fn enter(self: &Arc<Self>, principal: &Arc<str>, limit: usize) -> Result<Share, Full> {
-        let mut shares = self.lock();
-        let taken = shares.get(principal).copied().unwrap_or_default();
-        if taken >= limit {
+        let mut taken = self.lock();
+        let own = |principal| taken.own.get(principal).copied().unwrap_or_default();
+        if principal.is_some_and(|it| own(it) >= limits.max_http_sessions_each) {
             return Err(Full::Own);
         }
-        shares.insert(Arc::clone(principal), taken + 1);
-        Ok(Share {
-            shares: Arc::clone(self),
-            principal: Arc::clone(principal),
+        if taken.all >= limits.max_http_sessions {
+            return Err(Full::All);
+        }
+        taken.all += 1;
+        if let Some(principal) = principal {
+            *taken.own.entry(Arc::clone(principal)).or_default() += 1;
+        }
+        Ok(Place {
+            places: self.clone(),
+            principal: principal.cloned(),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, usize>> {
+    fn lock(&self) -> MutexGuard<'_, Taken> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Share {
+impl Drop for Place {
     fn drop(&mut self) {
-        let mut shares = self.shares.lock();
-        if let Entry::Occupied(mut taken) = shares.entry(Arc::clone(&self.principal)) {
-            *taken.get_mut() -= 1;
-            if *taken.get() == 0 {
-                taken.remove();
+        let mut taken = self.places.lock();
+        taken.all -= 1;
+        if let Some(principal) = self.principal.take()
+            && let Entry::Occupied(mut own) = taken.own.entry(principal)
+        {
+            *own.get_mut() -= 1;
+            if *own.get() == 0 {
+                own.remove();
             }
         }
     }
@@ -121,14 +105,14 @@ impl Full {
 
 impl fmt::Debug for Places {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.all, f)
+        fmt::Debug::fmt(&self.lock().all, f)
     }
 }
 
 /// Names of people do not belong in logs.
-impl fmt::Debug for Share {
+impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Share(..)")
+        f.write_str("Place(..)")
     }
 }
 
@@ -153,7 +137,7 @@ mod tests {
         drop(of_nobody);
         let of_bob = enter(Some(&bob)).unwrap();
         drop((of_ann, of_bob));
-        assert!(places.own.lock().is_empty());
+        assert!(places.lock().own.is_empty());
         assert!(enter(Some(&ann)).is_ok());
     }
 }

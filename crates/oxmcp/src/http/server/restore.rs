@@ -57,8 +57,7 @@ pub(super) async fn restore(
     };
     let server = endpoint.choose(parts)?;
     let origin = lasting_origin(parts);
-    let place = session::enter(endpoint, &origin)?;
-    let session = Session::unbegun(server, id.into(), &origin, place);
+    let session = Session::unbegun(endpoint, server, id.into(), &origin)?;
     session
         .set_apart()
         .map_err(|why| refuse(StatusCode::INTERNAL_SERVER_ERROR, &why))?;

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use crate::{
     Error, Result, Revision, Server,
     http::server::{
-        ResponseBody, answer, ending, endpoint::StreamableHttp, kept::Kept, places::Place,
-        streams::Streams, unused::IsUnused,
+        ResponseBody, answer, ending, endpoint::StreamableHttp, kept::Kept, open::Entered,
+        places::Place, streams::Streams, unused::IsUnused,
     },
     server::{ServerPeer, ServerSession, random},
     session::{Connection, Origin, after},
@@ -34,6 +34,7 @@ pub(super) struct Session {
     peer: Arc<ServerPeer>,
     pub(super) streams: Streams,
     activity: Mutex<Activity>,
+    _open: Entered,
 }
 
 struct Activity {
@@ -72,7 +73,16 @@ impl Drop for Unbegun {
 
 impl Session {
     /// A session that `initialize` may open, for whom the request comes from.
-    pub(super) fn unbegun(server: Server, id: Box<str>, origin: &Origin, place: Place) -> Unbegun {
+    ///
+    /// # Errors
+    /// How it is refused where there is no room for it.
+    pub(super) fn unbegun(
+        endpoint: &StreamableHttp,
+        server: Server,
+        id: Box<str>,
+        origin: &Origin,
+    ) -> Result<Unbegun, Box<Response<ResponseBody>>> {
+        let place = enter(endpoint, origin)?;
         let limits = Arc::clone(&server.features().limits);
         let max_unsent = limits.max_unsent_bytes.min(MAX_WAITING);
         let peer = ServerPeer::new(server);
@@ -92,11 +102,12 @@ impl Session {
                 unused: None,
                 place: Some(place),
             }),
+            _open: endpoint.state.sessions.open(),
         });
-        Unbegun {
+        Ok(Unbegun {
             session,
             is_begun: false,
-        }
+        })
     }
 
     /// Lets its streams and the ids of the server's own requests be others than those of the nodes that had the session
@@ -225,10 +236,7 @@ pub(super) fn log(done: Result<()>) {
 ///
 /// # Errors
 /// How it is refused where there is none.
-pub(super) fn enter(
-    endpoint: &StreamableHttp,
-    origin: &Origin,
-) -> Result<Place, Box<Response<ResponseBody>>> {
+fn enter(endpoint: &StreamableHttp, origin: &Origin) -> Result<Place, Box<Response<ResponseBody>>> {
     let limits = &endpoint.settings.limits;
     let entered = endpoint
         .state

@@ -12,6 +12,7 @@ use std::{
 use crate::{
     Limits,
     http::server::{
+        open::{Entered, Open},
         places::{Full, Place, Places},
         session::Session,
         unused::Unused,
@@ -27,6 +28,8 @@ type Part = Mutex<HashSet<ById, Spread>>;
 #[derive(Default)]
 pub(super) struct Sessions {
     parts: [Part; PARTS],
+    /// All that there are, those included that are being opened, or end.
+    open: Arc<Open>,
     places: Places,
     unused: Arc<Unused>,
     /// Whether somebody looks for those that are idle.
@@ -82,6 +85,11 @@ impl Hasher for IdHasher {
 }
 
 impl Sessions {
+    /// There is one more, until the returned guard is dropped.
+    pub(super) fn open(&self) -> Entered {
+        self.open.enter()
+    }
+
     /// Makes room for one more. Where there is none, the oldest that nobody has used gives way: of the same principal where
     /// that has too many, or else of all.
     ///
@@ -162,13 +170,11 @@ impl Sessions {
         *self.lock_swept() = false;
     }
 
-    /// Stops that where there are none: who has put one there meanwhile either is seen here or begins it anew.
+    /// Stops that where there are none: one that is opened meanwhile either is seen here or begins it anew.
     pub(super) fn end_sweeping(&self) -> bool {
         let mut is_swept = self.lock_swept();
-        let mut any = false;
-        self.for_each(|_| any = true);
-        *is_swept = any;
-        !any
+        *is_swept = !self.open.is_empty();
+        !*is_swept
     }
 
     fn lock_swept(&self) -> MutexGuard<'_, bool> {
@@ -177,7 +183,7 @@ impl Sessions {
 
     /// Waits until there is none any more, and nothing that belongs to one. Cancel safe.
     pub(super) async fn all_gone(&self) {
-        self.places.none().await;
+        self.open.none().await;
     }
 
     fn part(&self, id: &str) -> MutexGuard<'_, HashSet<ById, Spread>> {
@@ -192,7 +198,7 @@ impl Sessions {
 impl fmt::Debug for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sessions")
-            .field("open", &self.places)
+            .field("open", &self.open)
             .finish()
     }
 }

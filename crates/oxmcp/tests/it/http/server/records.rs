@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use http::StatusCode;
 use oxmcp::{
     Error, Limits, RequestContext, Resource, Result, Server, ServerSession,
@@ -239,6 +240,10 @@ async fn a_session_that_gave_its_place_away_may_outlive_who_got_it() {
     sessions.pause.reached().await;
     second.delete().await;
     turns().await;
+    assert!(
+        endpoint.close().now_or_never().is_none(),
+        "it is waited for"
+    );
     sessions.pause.go();
     endpoint.close().await;
 }
