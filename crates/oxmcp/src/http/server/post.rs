@@ -53,7 +53,8 @@ pub(super) fn take(asked: Asked, body: &[u8]) -> Answer {
                 Envelope::Notification(it) => (&*it.method, it.params),
                 Envelope::Response(_) => ("", None),
             };
-            let opens = !asked.names_session && method == Initialize::NAME;
+            // Without an id, it would never be answered.
+            let opens = !asked.names_session && id.is_some() && method == Initialize::NAME;
             let posted = Posted {
                 is_answered: id.is_some(),
                 changes_session: restore::changes(method),

@@ -20,7 +20,10 @@ use oxmcp::{
     http::{Principal, StreamableHttp},
 };
 use serde_json::{Value, json};
-use tokio::{sync::Notify, time::sleep};
+use tokio::{
+    sync::Notify,
+    time::{sleep, timeout},
+};
 use tower::ServiceExt;
 
 use crate::{
@@ -149,6 +152,21 @@ async fn attack_7_sessions_that_do_not_open_take_no_place() {
         let refused = send(&endpoint, builder("POST"), open.clone()).await;
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_7_nobody_waits_in_a_place_for_an_answer_that_never_comes() {
+    let endpoint = limited(Limits {
+        max_http_sessions: 1,
+        ..Limits::default()
+    });
+    // It has no id, so that nothing answers it.
+    let mut open = initialize(LEGACY, json!({}));
+    open.as_object_mut().unwrap().remove("id");
+    let refused = send(&endpoint, builder("POST"), open.to_string());
+    let refused = timeout(Duration::from_secs(60), refused).await.unwrap();
+    assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
+    Session::open(&endpoint).await;
 }
 
 #[tokio::test]
