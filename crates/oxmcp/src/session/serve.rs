@@ -7,6 +7,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -104,6 +105,10 @@ fn spawn(context: Arc<ContextParts>, mut future: BoxFuture<Result<Body>>, pace: 
     if let Err(error) = connection.in_flight().enter(&id, &context) {
         return respond_now(&context, Err(error));
     }
+    if connection.is_cut() {
+        // Over HTTP it may have been cut while this began: who cancelled what was being served has not seen it.
+        context.cancel.set();
+    }
     tokio::spawn(async move {
         let work = pin!(async {
             if let Some(pace) = &pace
@@ -198,11 +203,18 @@ fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
     }
 }
 
-/// Nothing is sent for a cancelled request, but a batch must know that nothing will come.
+/// Nothing is sent for a request that the peer has cancelled, but a batch must know that nothing will come. Where the session
+/// was cut, whoever still waits is told: over HTTP a request has an outbox of its own.
 fn abandon(context: &ContextParts) {
+    let mut answer = Vec::new();
+    if context.connection.is_cut() {
+        let why = Error::internal("the session was closed before the request was done");
+        let why = why.with_data(json!({"reason": "closing"}));
+        write_answer(&mut answer, context, Err(why));
+    }
     let whole = match &context.batch {
-        Some(batch) => batch.answered(None),
-        None => Some(Vec::new()),
+        Some(batch) => batch.answered(Some(&*answer).filter(|it| !it.is_empty())),
+        None => Some(answer),
     };
     if let Some(whole) = whole {
         let outbox = &context.connection.outbox;

@@ -1,5 +1,6 @@
 //! The endpoint.
 
+mod ends;
 mod kept;
 mod legacy;
 mod modern;

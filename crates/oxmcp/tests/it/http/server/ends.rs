@@ -1,0 +1,89 @@
+//! How sessions end, and endpoints with them.
+
+use std::{
+    future::pending,
+    sync::{Arc, Mutex, mpsc},
+    time::Duration,
+};
+
+use http::StatusCode;
+use oxmcp::{RequestContext, Server, Tool};
+use serde_json::{Value, json};
+use tokio::{
+    join, spawn,
+    task::{spawn_blocking, yield_now},
+    time::sleep,
+};
+
+use super::{
+    legacy::endpoint,
+    peer::{Events, Session, json},
+};
+use crate::support::calculator;
+
+/// Longer than a stream is silent: by then a call is answered by one.
+const LATER: Duration = Duration::from_secs(20);
+
+/// A server with a tool that never returns.
+fn stuck() -> Server {
+    let tool = Tool::new("stuck", "Wait for ever", || async {
+        pending::<()>().await;
+    });
+    calculator().tool(tool)
+}
+
+fn call_stuck() -> Value {
+    json!({"name": "stuck", "arguments": {}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_cut_with_its_session_is_answered() {
+    for wait in [Duration::from_secs(1), LATER] {
+        let session = Session::open(&endpoint(&stuck())).await;
+        let ended = async {
+            sleep(wait).await;
+            session.delete().await
+        };
+        let called = async {
+            let response = session.call(7, "tools/call", call_stuck()).await;
+            if wait < LATER {
+                return json(response).await;
+            }
+            let events = Events::of(response).rest().await;
+            events.into_iter().last().unwrap().data
+        };
+        let (answer, ended) = join!(called, ended);
+        assert_eq!(ended.status(), StatusCode::NO_CONTENT);
+        assert_eq!(answer["id"], 7);
+        let error = &answer["error"];
+        assert_eq!(error["data"]["reason"], "closing", "{answer}");
+    }
+}
+
+/// Its first poll lasts until the session has ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_begins_while_its_session_is_cut_is_answered() {
+    let (begins, begun) = mpsc::channel();
+    let (end, ended) = mpsc::channel();
+    let ended = Mutex::new(ended);
+    let (begins, ended) = (Arc::new(Mutex::new(begins)), Arc::new(ended));
+    let tool = Tool::new("stuck", "Wait to be told", move |cx: RequestContext| {
+        let (begins, ended) = (Arc::clone(&begins), Arc::clone(&ended));
+        async move {
+            begins.lock().unwrap().send(()).unwrap();
+            ended.lock().unwrap().recv().unwrap();
+            cx.cancelled().await;
+        }
+    });
+    let server = calculator().tool(tool);
+    let session = Arc::new(Session::open(&endpoint(&server)).await);
+    let caller = Arc::clone(&session);
+    let called = spawn(async move { caller.call(7, "tools/call", call_stuck()).await });
+    spawn_blocking(move || begun.recv()).await.unwrap().unwrap();
+    session.delete().await;
+    while server.sessions().count() > 0 {
+        yield_now().await;
+    }
+    end.send(()).unwrap();
+    assert_eq!(json(called.await.unwrap()).await["id"], 7);
+}
