@@ -216,7 +216,7 @@ impl StreamableHttp {
             self.state.sessions.all_gone().await;
             self.state.open.none().await;
         };
-        let bound = self.settings.limits.drain + CLOSE_GRACE;
+        let bound = self.settings.limits.drain.saturating_add(CLOSE_GRACE);
         if timeout(bound, ended).await.is_err() {
             tracing::warn!("an endpoint was closed while something in it still ran");
         }

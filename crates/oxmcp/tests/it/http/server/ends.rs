@@ -7,7 +7,7 @@ use std::{
 };
 
 use http::StatusCode;
-use oxmcp::{RequestContext, Server, Tool};
+use oxmcp::{Limits, RequestContext, Server, Tool, http::StreamableHttp};
 use serde_json::{Value, json};
 use tokio::{
     join, spawn,
@@ -86,4 +86,15 @@ async fn a_call_that_begins_while_its_session_is_cut_is_answered() {
     }
     end.send(()).unwrap();
     assert_eq!(json(called.await.unwrap()).await["id"], 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_may_wait_for_ever_for_what_runs() {
+    let limits = Limits {
+        drain: Duration::MAX,
+        ..Limits::default()
+    };
+    let endpoint = StreamableHttp::from(calculator().limits(limits.clone())).limits(limits);
+    Session::open(&endpoint).await;
+    endpoint.close().await;
 }
