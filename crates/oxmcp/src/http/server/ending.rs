@@ -1,7 +1,10 @@
 //! How sessions end: by their client or server, with the endpoint, or because nothing happens in them any more. No session has
 //! a task or a timer for it: there may be thousands, in most of which nothing happens.
 
-use std::sync::{Arc, Weak};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use tokio::{
     select,
@@ -20,6 +23,8 @@ use crate::{
 /// A session that is idle may last longer by such a part of the time that it has: it is not looked at more often, however many
 /// there are.
 const PARTS: u32 = 64;
+/// Nobody looks for idle sessions more often than that, however short they may last.
+const SHORTEST: Duration = Duration::from_millis(10);
 
 /// An endpoint, seen from what must not keep it.
 struct WeakEndpoint {
@@ -79,18 +84,19 @@ impl Drop for Sweeper {
 async fn sweep(mut sweeper: Sweeper) {
     let endpoint = &sweeper.endpoint;
     let idle = endpoint.settings.limits.http_session_idle;
+    let pause = (idle / PARTS).max(SHORTEST);
     loop {
         let now = Instant::now();
         let mut next = after(now, idle);
         let mut over = Vec::new();
-        endpoint.state.sessions.for_each(|session| {
-            let until = session.lasts_until(idle).unwrap_or(next);
-            if until <= now {
-                over.push(Arc::clone(session));
-            } else {
-                next = next.min(until);
-            }
-        });
+        endpoint
+            .state
+            .sessions
+            .for_each(|session| match session.lasts_until(idle) {
+                Some(until) if until <= now => over.push(Arc::clone(session)),
+                Some(until) => next = next.min(until),
+                None => {}
+            });
         for session in over {
             expire(endpoint, session);
         }
@@ -102,7 +108,7 @@ async fn sweep(mut sweeper: Sweeper) {
                     return;
                 }
             }
-            () = sleep_until(next.max(after(now, idle / PARTS))) => {}
+            () = sleep_until(next.max(after(now, pause))) => {}
         }
     }
 }

@@ -17,7 +17,7 @@ use tokio::{
 
 use super::{
     legacy::endpoint,
-    peer::{Events, Session, json},
+    peer::{Events, LEGACY, Session, builder, initialize, json, send},
 };
 use crate::support::calculator;
 
@@ -97,4 +97,24 @@ async fn an_endpoint_may_wait_for_ever_for_what_runs() {
     let endpoint = StreamableHttp::from(calculator().limits(limits.clone())).limits(limits);
     Session::open(&endpoint).await;
     endpoint.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_in_which_something_is_open_is_not_idle_however_short_that_is() {
+    let endpoint = endpoint(&stuck()).limits(Limits {
+        http_session_idle: Duration::ZERO,
+        ..Limits::default()
+    });
+    let opened = initialize(LEGACY, json!({})).to_string();
+    let response = send(&endpoint, builder("POST"), opened).await;
+    let id = response.headers()["mcp-session-id"].to_str().unwrap();
+    let session = Session {
+        endpoint: endpoint.clone(),
+        id: id.to_owned(),
+    };
+    let response = session.call(7, "tools/call", call_stuck()).await;
+    Events::of(response);
+    sleep(LATER).await;
+    let ping = session.call(8, "ping", json!({})).await;
+    assert_eq!(ping.status(), StatusCode::OK);
 }
