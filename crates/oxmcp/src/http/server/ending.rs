@@ -130,7 +130,7 @@ async fn end(endpoint: StreamableHttp, session: Arc<Session>) {
     if is_over {
         kept::remove(&session).await;
     }
-    endpoint.state.sessions.remove(session.id());
+    endpoint.state.sessions.remove(&session);
     let limit = connection.limits.drain;
     connection.in_flight().drain();
     // What has not finished by then is cancelled with the rest.

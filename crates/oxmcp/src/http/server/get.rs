@@ -103,7 +103,7 @@ pub(super) async fn delete(asked: Asked) -> Response<ResponseBody> {
     session.begin_close();
     // Nobody finds it from here on, though what runs may finish.
     kept::remove(&session).await;
-    asked.endpoint.state.sessions.remove(session.id());
+    asked.endpoint.state.sessions.remove(&session);
     answer::empty(StatusCode::NO_CONTENT)
 }
 
