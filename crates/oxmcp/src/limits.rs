@@ -31,8 +31,8 @@ pub struct Limits {
     /// with 503; and as a limit of the [server](crate::Server::limits), how many subscriptions of modern clients over HTTP it
     /// keeps, where one more gets an error that says so. Default: 10 000, at some 15 KiB each with its connection.
     pub max_http_streams: usize,
-    /// How many sessions an HTTP endpoint keeps at once; one more is refused with 503, unless an unused one can give way. Default: 10 000, at some 15 KiB each
-    /// with its connection.
+    /// How many sessions an HTTP endpoint keeps at once; one more is refused with 503, unless an unused one can give way. As many
+    /// again may be ending that gave way. Default: 10 000, at some 15 KiB each with its connection.
     pub max_http_sessions: usize,
     /// How many of them are of one principal (`http::Principal`), where it is known; one more is refused with 429.
     /// Default: 1000, so that nobody takes all by himself. Where there is no room, be it for a principal or at all, the oldest

@@ -31,15 +31,15 @@ impl Open {
         (before < limit).then_some(entered)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.count.load(Ordering::Acquire) == 0
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::Acquire)
     }
 
     /// Waits until there is none. Cancel safe.
     pub(super) async fn none(&self) {
         loop {
             let emptied = self.emptied.notified();
-            if self.is_empty() {
+            if self.count() == 0 {
                 return;
             }
             emptied.await;

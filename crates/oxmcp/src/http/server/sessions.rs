@@ -105,6 +105,10 @@ impl Sessions {
                 Ok(place) => return Ok(place),
                 Err(full) => full,
             };
+            // Those that gave way end in their own time, which a store may draw out: as many again, and no more.
+            if self.open.count() >= limits.max_http_sessions.saturating_mul(2) {
+                return Err(full);
+            }
             let of = principal.filter(|_| full == Full::Own);
             let Some(oldest) = self.unused.take_oldest(of) else {
                 return Err(full);
@@ -177,7 +181,7 @@ impl Sessions {
     /// Stops that where there are none: one that is opened meanwhile either is seen here or begins it anew.
     pub(super) fn end_sweeping(&self) -> bool {
         let mut is_swept = self.lock_swept();
-        *is_swept = !self.open.is_empty();
+        *is_swept = self.open.count() > 0;
         !*is_swept
     }
 

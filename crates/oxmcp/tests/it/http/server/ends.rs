@@ -7,7 +7,11 @@ use std::{
 };
 
 use http::StatusCode;
-use oxmcp::{Limits, RequestContext, Server, Tool, http::StreamableHttp};
+use oxmcp::{
+    Limits, RequestContext, Result, Server, Tool,
+    http::StreamableHttp,
+    store::{MemorySessionStore, SessionRecord, SessionStore},
+};
 use serde_json::{Value, json};
 use tokio::{
     join, spawn,
@@ -97,6 +101,46 @@ async fn an_endpoint_may_wait_for_ever_for_what_runs() {
     let endpoint = StreamableHttp::from(calculator().limits(limits.clone())).limits(limits);
     Session::open(&endpoint).await;
     endpoint.close().await;
+}
+
+/// It never says that it has removed anything.
+#[derive(Default)]
+struct Slow(MemorySessionStore);
+
+impl SessionStore for Slow {
+    async fn save(&self, id: &str, record: SessionRecord) -> Result<()> {
+        self.0.save(id, record).await
+    }
+
+    async fn load(&self, id: &str) -> Result<Option<SessionRecord>> {
+        self.0.load(id).await
+    }
+
+    async fn remove(&self, _id: &str) -> Result<()> {
+        pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_7_no_more_sessions_give_way_than_there_is_time_to_end() {
+    let server = calculator();
+    let limits = Limits {
+        max_http_sessions: 3,
+        ..Limits::default()
+    };
+    let endpoint = endpoint(&server).session_store(Slow::default());
+    let endpoint = endpoint.limits(limits);
+    let open = initialize(LEGACY, json!({})).to_string();
+    let mut opened = 0;
+    for _ in 0..100 {
+        let response = send(&endpoint, builder("POST"), open.clone()).await;
+        if response.status() == StatusCode::OK {
+            opened += 1;
+        } else {
+            assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        }
+    }
+    assert_eq!((opened, server.sessions().count()), (6, 6));
 }
 
 #[tokio::test(start_paused = true)]
