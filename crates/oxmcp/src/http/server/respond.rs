@@ -29,14 +29,16 @@ use crate::{
             sse_2024::is_message,
         },
     },
-    session::Origin,
+    session::{Origin, guarded},
 };
 
 impl StreamableHttp {
     /// The server for a request that is not of a session.
     pub(super) fn choose(&self, parts: &Parts) -> Result<Server, Box<Response<ResponseBody>>> {
         let refuse = |status, why: &Error| Err(Box::new(answer::refuse(status, None, why)));
-        let Some(server) = (self.settings.choose)(parts) else {
+        // Other requests may come over the same connection, which must not panic.
+        let chosen = guarded(|| Ok((self.settings.choose)(parts)));
+        let Some(server) = chosen.map_err(|error| Box::new(failed(&error)))? else {
             let why = Error::invalid_request("nothing is served here for this request");
             return refuse(StatusCode::BAD_REQUEST, &why);
         };

@@ -35,7 +35,7 @@ use crate::{
         serve::serve,
         session::new_id,
     },
-    session::Origin,
+    session::{Origin, guarded},
 };
 
 /// The two endpoints of revision 2024-11-05 (HTTP with SSE), for clients that know no other transport.
@@ -258,7 +258,9 @@ impl LegacySse {
             let (status, why) = full.why(limits);
             refuse(status, &why)
         })?;
-        let server = (self.settings.choose)(&parts).ok_or_else(|| {
+        let chosen = guarded(|| Ok((self.settings.choose)(&parts)));
+        let chosen = chosen.map_err(|error| responses::failed(&error))?;
+        let server = chosen.ok_or_else(|| {
             refuse(
                 StatusCode::BAD_REQUEST,
                 "nothing is served here for this request",

@@ -17,7 +17,7 @@ use tokio::{
 };
 use tower::ServiceExt;
 
-use super::peer::{Events, call_modern, header, json, modern_builder, send};
+use super::peer::{Events, builder, call_modern, header, json, modern_builder, send};
 use crate::support::{calculator, modern};
 
 fn endpoint(server: &Server) -> StreamableHttp {
@@ -284,4 +284,17 @@ async fn d1_the_callback_chooses_the_server_by_the_request() {
     assert_eq!(info["name"], "acme");
     let refused = send(&endpoint, modern_builder(&message), message.to_string()).await;
     assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn who_panics_over_a_request_fails_that_one_alone() {
+    let endpoint = StreamableHttp::new(|request| -> Server {
+        panic!("there is no server for {}", request.uri);
+    });
+    let refused = call_modern(&endpoint, "tools/list", json!({})).await;
+    assert_eq!(refused.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    let refused = json(refused).await.to_string();
+    assert!(!refused.contains("/mcp"), "{refused}");
+    let refused = send(&endpoint, builder("GET"), "").await;
+    assert_eq!(refused.status(), StatusCode::INTERNAL_SERVER_ERROR);
 }
