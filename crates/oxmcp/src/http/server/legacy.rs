@@ -67,7 +67,8 @@ async fn opened(
     answered.append(&mut line);
     // Nobody is asked or told anything before the client knows its session: the last message is the answer.
     let last = messages(&answered).last().unwrap_or_default().to_vec();
-    if session.revision().is_none() {
+    // Middleware may refuse what was agreed on.
+    if session.revision().is_none() || branch.failed_with().is_some() {
         return answer::json(StatusCode::OK, last);
     }
     let session = session::begin(&endpoint, session);

@@ -67,7 +67,7 @@ pub(super) async fn restore(
         initialize,
         Some(record.created),
     ));
-    say(
+    let is_taken = say(
         &session,
         &origin,
         Initialize::NAME,
@@ -75,8 +75,10 @@ pub(super) async fn restore(
         true,
     )
     .await;
-    if session.revision() != Some(record.revision) {
-        tracing::warn!("a session is not gone on with: it was of another revision");
+    if !is_taken || session.revision() != Some(record.revision) {
+        tracing::warn!(
+            "a session is not gone on with: it was of another revision, or is refused now"
+        );
         return Ok(None);
     }
     if record.initialized {
@@ -112,14 +114,15 @@ pub(super) async fn restore(
     Ok(Some(session::begin(endpoint, session)))
 }
 
-/// Says again what the client has said, and waits until it is done. What is answered is known already.
+/// Says again what the client has said, and waits until it is done. What is answered is known already, unless it is refused:
+/// then this returns false.
 async fn say(
     session: &Arc<Session>,
     origin: &Origin,
     method: &str,
     params: &impl Serialize,
     is_request: bool,
-) {
+) -> bool {
     #[derive(Serialize)]
     struct Message<'a, P> {
         jsonrpc: &'a str,
@@ -136,7 +139,7 @@ async fn say(
         params,
     };
     let Ok(message) = serde_json::to_vec(&message) else {
-        return;
+        return false;
     };
     let branch = session.branch(origin.clone());
     branch.take(Frame::Message(&message));
@@ -144,4 +147,5 @@ async fn say(
     while is_request && !matches!(branch.outbox.reply(&mut answer).await, Reply::Last(_)) {
         answer.clear();
     }
+    branch.failed_with().is_none()
 }

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use http::{Request, StatusCode};
+use http::StatusCode;
 use http_body_util::BodyExt;
 use oxmcp::{
-    Server,
+    Error, Server,
     http::{Principal, ResponseBody, StreamableHttp},
+    middleware::{Next, Request, from_fn},
 };
 use serde_json::json;
 
@@ -26,6 +27,25 @@ fn of(builder: http::request::Builder, who: Option<&str>) -> http::request::Buil
         Some(who) => builder.extension(Principal::new(who)),
         None => builder,
     }
+}
+
+#[tokio::test]
+async fn attack_4_who_is_refused_gets_no_session() {
+    let refuse = from_fn(|request: Request, next: Next| async move {
+        let opens = request.method() == "initialize";
+        let response = next.run(request).await?;
+        if opens {
+            return Err(Error::internal("not you"));
+        }
+        Ok(response)
+    });
+    let server = calculator().layer(refuse);
+    let endpoint = StreamableHttp::from(server.clone());
+    let open = initialize(LEGACY, json!({})).to_string();
+    let refused = send(&endpoint, builder("POST"), open).await;
+    assert_eq!(header(refused.headers(), "mcp-session-id"), "");
+    assert_eq!(json(refused).await["error"]["message"], "not you");
+    assert_eq!(server.sessions().count(), 0);
 }
 
 #[tokio::test]
@@ -81,7 +101,7 @@ async fn attack_4_a_session_of_2024_11_05_belongs_to_who_opened_it() {
     let (_stream, uri) = open_2024(&endpoint, Some("ann")).await;
     let (_other_stream, nobodys) = open_2024(&endpoint, None).await;
     let post = async |uri: &str, who| {
-        let request = Request::post(uri)
+        let request = http::Request::post(uri)
             .header("host", "localhost")
             .header("content-type", "application/json");
         let ping = request_of_ping();

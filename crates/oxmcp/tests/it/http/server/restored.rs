@@ -10,7 +10,7 @@ use std::{
 
 use http::StatusCode;
 use oxmcp::{
-    Limits, RequestContext, Resource, Server, ServerSession,
+    Error, Limits, RequestContext, Resource, Server, ServerSession,
     http::StreamableHttp,
     middleware::{self, Next, Request},
 };
@@ -74,6 +74,26 @@ async fn a_session_is_not_told_to_be_gone_where_there_is_no_room_for_it() {
     while ping(&moved).await != StatusCode::OK {
         yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn a_session_that_is_refused_here_is_not_gone_on_with() {
+    let sessions = SharedSessions::default();
+    let refuse = middleware::from_fn(|request: Request, next: Next| async move {
+        let opens = request.method() == "initialize";
+        let response = next.run(request).await?;
+        if opens {
+            return Err(Error::internal("not here"));
+        }
+        Ok(response)
+    });
+    let refusing = calculator().layer(refuse);
+    let node = |server: &Server| endpoint(server).session_store(sessions.clone());
+    let moved = Session::open(&node(&calculator())).await;
+    assert_eq!(
+        ping(&moved.at(&node(&refusing))).await,
+        StatusCode::NOT_FOUND
+    );
 }
 
 #[tokio::test]
