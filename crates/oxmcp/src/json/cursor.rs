@@ -42,12 +42,16 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// Goes over what stands here where it is this, to the byte. It must be whole tokens of JSON.
+    /// Goes over what stands here where it is this, to the byte, and over white space behind it. It must be whole tokens
+    /// of JSON.
     #[inline]
     pub(crate) fn goes_on(&mut self, with: &str) -> bool {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let goes_on = rest.starts_with(with.as_bytes());
-        self.at += if goes_on { with.len() } else { 0 };
+        if goes_on {
+            self.at += with.len();
+            self.skip_space();
+        }
         goes_on
     }
 

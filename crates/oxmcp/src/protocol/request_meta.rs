@@ -330,6 +330,8 @@ fn parse<T: DeserializeOwned>(key: &str, text: Text<'_>) -> Result<T> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection, prelude::*, sample};
+
     use super::*;
     use crate::jsonrpc::Envelope;
 
@@ -447,7 +449,82 @@ mod tests {
                 let params = params.map(|it| (it.name, it.arguments, it.meta.raw, it.twice));
                 format!("{} {} {params:?}", request.id, request.method)
             }
+            Ok(Envelope::Response(response)) => {
+                let is_plain = response.found.outline.is_some();
+                format!("{:?} {:?} {is_plain}", response.id, response.outcome)
+            }
             other => format!("{other:?}"),
+        }
+    }
+
+    /// The tokens of an object with some of the usual members in their order, and with others behind them.
+    fn tokens(
+        usual: &'static [&'static [&'static str]],
+        others: &'static [&'static [&'static str]],
+    ) -> impl Strategy<Value = Vec<&'static str>> {
+        let usual = sample::subsequence(usual, 0..=usual.len());
+        let others = collection::vec(sample::select(others), 0..2);
+        (usual, others).prop_map(|(mut members, others)| {
+            members.extend(others);
+            let mut tokens = vec!["{"];
+            for (index, member) in members.iter().enumerate() {
+                tokens.extend((index > 0).then_some(","));
+                tokens.extend(*member);
+            }
+            tokens.push("}");
+            tokens
+        })
+    }
+
+    /// The tokens of a message.
+    fn message() -> impl Strategy<Value = Vec<&'static str>> {
+        let params = tokens(
+            &[
+                &["\"name\"", ":", "\"add\""],
+                &["\"arguments\"", ":", "{", "\"a\"", ":", "1", "}"],
+                &["\"_meta\"", ":", "{", "\"progressToken\"", ":", "1", "}"],
+            ],
+            &[
+                &["\"name\"", ":", "7"],
+                &["\"arguments\"", ":", "null"],
+                &["\"more\"", ":", "[", "]"],
+            ],
+        );
+        let envelope = tokens(
+            &[
+                &["\"jsonrpc\"", ":", "\"2.0\""],
+                &["\"id\"", ":", "7"],
+                &["\"method\"", ":", "\"tools/call\""],
+                &["\"params\"", ":", "the params"],
+            ],
+            &[
+                &["\"jsonrpc\"", ":", "2.0"],
+                &["\"\\u0069d\"", ":", "null"],
+                &["\"params\"", ":", "the params"],
+                &["\"result\"", ":", "the params"],
+                &["\"more\"", ":", "\"\""],
+            ],
+        );
+        (envelope, params).prop_map(|(envelope, params)| {
+            let within = |token| match token {
+                "the params" => params.clone(),
+                token => vec![token],
+            };
+            envelope.into_iter().flat_map(within).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn white_space_changes_nothing(
+            tokens in message(),
+            spaces in collection::vec(sample::select(vec!["", "", "", " ", "\r\n\t"]), 1..40),
+        ) {
+            let spaced: String = tokens.iter().zip(spaces.iter().cycle()).flat_map(|(token, space)| [*token, *space]).collect();
+            // Here nothing is as it usually is.
+            let expected = tokens.join(" ");
+            let said = |message: &str| said(message).replace(char::is_whitespace, "");
+            prop_assert_eq!(said(&spaced).replace(r"\r\n\t", ""), said(&expected), "{}", spaced);
         }
     }
 
@@ -481,6 +558,10 @@ mod tests {
                 );
             }
         }
+        // Many write a space behind each colon and comma, and nowhere else.
+        let spaced = r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "add", "arguments": {}}}"#;
+        assert!(said(spaced).starts_with("7 tools/call"));
+        assert!(said(r#"{"jsonrpc":"2.0","id": 7,"method":"x"}"#).starts_with("7 x"));
         assert!(said(r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"x"}"#).contains("twice"));
         assert!(said(r#"{"jsonrpc":"2.0","id":7,"result":{},"result":{}}"#).contains("twice"));
         assert!(said(r#"{"jsonrpc":"2.0","id":7,"method":"x"} "#).starts_with("7 x"));
