@@ -29,6 +29,7 @@ pub(super) fn check(schema: &Value) -> Result<()> {
             root: schema,
             sizes: HashMap::new(),
             depth: 0,
+            visited: 0,
         };
         if expansion.of(schema) >= MAX_EXPANSION {
             return Err(Error::limit(format!(
@@ -98,11 +99,14 @@ struct Expansion<'a> {
     /// instance.
     sizes: HashMap<&'a str, Option<usize>>,
     depth: usize,
+    /// How many values were looked at: those that go by several names are, by each.
+    visited: usize,
 }
 
 impl<'a> Expansion<'a> {
     fn of(&mut self, schema: &'a Value) -> usize {
-        if self.depth > MAX_EXPANSION_DEPTH {
+        self.visited += 1;
+        if self.depth > MAX_EXPANSION_DEPTH || self.visited > MAX_EXPANSION {
             return MAX_EXPANSION;
         }
         self.depth += 1;

@@ -4,7 +4,7 @@
 //! one that the author put first. So the derive numbers the fields, inference keeps the numbers in the schema under
 //! a key that no JSON Schema has, and writing sorts by them and leaves them out.
 
-use std::cell::Cell;
+use std::{cell::Cell, collections::HashMap};
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -124,15 +124,16 @@ pub(super) fn in_order<'a>(
     properties: &'a Map<String, Value>,
     required: Option<&Value>,
 ) -> Vec<(&'a String, &'a Value)> {
-    let required = required
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
+    let required = required.and_then(Value::as_array).into_iter().flatten();
+    let required = required.filter_map(Value::as_str).zip(0_u64..);
+    // Of a name that comes twice, the first place counts.
+    let required: HashMap<_, _> = required.collect::<Vec<_>>().into_iter().rev().collect();
     let mut properties: Vec<_> = properties.iter().collect();
     properties.sort_by_cached_key(|(name, property)| {
         match property.get(ORDER).and_then(Value::as_u64) {
             Some(index) => (1, index),
-            None => match required.iter().position(|known| known == *name) {
-                Some(index) => (0, index as u64),
+            None => match required.get(name.as_str()) {
+                Some(index) => (0, *index),
                 None => (2, 0),
             },
         }

@@ -20,7 +20,7 @@ impl<'v> Run<'v> {
         match keyword {
             Keyword::Required(names) => self.required(here, ("required", names), map, out),
             Keyword::DependentRequired(all) => {
-                let mut accepts = true;
+                let mut accepts = !self.spend(all.len());
                 for (_, names) in all.iter().filter(|(name, _)| map.contains_key(name)) {
                     let names = ("dependentRequired", names.as_slice());
                     accepts &= self.required(here, names, map, out.again());
@@ -28,6 +28,7 @@ impl<'v> Run<'v> {
                 accepts
             }
             Keyword::DependentSchemas(all) => {
+                self.spend(all.len());
                 let all = all.iter().filter(|(name, _)| map.contains_key(name));
                 self.all_of(all.map(|(_, id)| *id), here.at, out)
             }
@@ -83,12 +84,15 @@ impl<'v> Run<'v> {
         }
     }
 
-    pub(super) fn dynamic_target(&self, reference: &DynamicRef) -> NodeId {
+    pub(super) fn dynamic_target(&mut self, reference: &DynamicRef) -> NodeId {
         let all = &reference.candidates;
+        let mut looked_at = 0;
         let outermost = self.scope.iter().find_map(|resource| {
+            looked_at += 1;
             let place = all.binary_search_by_key(resource, |(id, _)| *id).ok()?;
             all.get(place)
         });
+        self.spend(looked_at);
         outermost.map_or(reference.otherwise, |(_, id)| *id)
     }
 

@@ -68,12 +68,21 @@ fn alternatives_within_alternatives_keep_little() {
     assert_eq!(offences.len(), 1);
 }
 
+/// Many names, each with this value.
+fn names(count: usize, value: &Value) -> Value {
+    (0..count)
+        .map(|index| (index.to_string(), value.clone()))
+        .collect()
+}
+
+/// A schema that says the same many times.
+fn same(schema: &Value) -> Value {
+    let reference = json!({"$ref": "#/$defs/it"});
+    json!({"allOf": vec![reference; 40_000], "$defs": {"it": schema}})
+}
+
 #[test]
 fn comparing_and_counting_take_steps() {
-    let same = |schema: Value| {
-        let reference = json!({"$ref": "#/$defs/it"});
-        json!({"allOf": vec![reference; 40_000], "$defs": {"it": schema}})
-    };
     let text = Value::from("a".repeat(1 << 20));
     let long = json!(["a".repeat(1 << 20), "b"]);
     for (schema, value) in [
@@ -93,10 +102,29 @@ fn comparing_and_counting_take_steps() {
             &json!({"a".repeat(1 << 20): 1}),
         ),
     ] {
-        let validator = compile(&same(schema.clone()));
+        let validator = compile(&same(&schema));
         // One alone is nothing; all of them would be gigabytes.
         assert_eq!(compile(&schema).accepts(value, 1 << 20), Ok(true));
         assert_eq!(validator.accepts(value, 1 << 20), Err(TooMuchWork));
+    }
+}
+
+#[test]
+fn what_depends_on_members_and_what_is_divided_takes_steps() {
+    for (schema, value) in [
+        (
+            json!({"dependentRequired": names(2_000, &json!([]))}),
+            json!({}),
+        ),
+        (
+            json!({"dependentSchemas": names(2_000, &json!({}))}),
+            json!({}),
+        ),
+        (json!({"multipleOf": 5e-324}), json!(1e308)),
+    ] {
+        let validator = compile(&same(&schema));
+        assert_eq!(compile(&schema).accepts(&value, 0), Ok(true));
+        assert_eq!(validator.accepts(&value, 0), Err(TooMuchWork), "{schema}");
     }
 }
 
@@ -172,4 +200,58 @@ fn references_are_followed_however_they_are_written() {
         json!({"$defs": definitions, "$ref": "#/%24defs/39"}),
         "stands for more than",
     );
+}
+
+/// What is looked for among the resources on the way here takes a step for each.
+#[test]
+fn dynamic_references_are_looked_for_in_steps() {
+    let resource =
+        |index: usize| json!({"$id": format!("r{index}"), "$ref": format!("r{}", index + 1)});
+    let mut resources: Value = (0..250)
+        .map(|index| (index.to_string(), resource(index)))
+        .collect();
+    resources["last"] = json!({
+        "$id": "r250",
+        "$defs": {"it": {"$dynamicAnchor": "it"}},
+        "allOf": vec![json!({"$dynamicRef": "#it"}); 10_000],
+    });
+    let validator = compile(&json!({"$ref": "r0", "$defs": resources}));
+    assert_eq!(validator.accepts(&json!(1), 1), Err(TooMuchWork));
+    assert_eq!(validator.accepts(&json!(1), 1 << 16), Ok(true));
+}
+
+/// To tell where something is takes a step for each level.
+#[test]
+fn telling_of_what_is_deep_takes_steps() {
+    let wrong = vec![json!({"type": "null"}); 30];
+    let schema = json!({"items": {"$ref": "#"}, "anyOf": [{"type": "array"}, {"anyOf": wrong}, {"type": "integer"}]});
+    let mut deep = Value::from(vec![1; 3_000]);
+    deep.as_array_mut().unwrap().push(json!("wrong"));
+    for _ in 0..100 {
+        deep = json!([deep]);
+    }
+    let validator = compile(&schema);
+    assert_eq!(validator.accepts(&deep, 1), Ok(false));
+    assert!(matches!(validator.offences(&deep, 1), Err(TooMuchWork)));
+}
+
+#[test]
+fn references_to_one_place_by_many_names_are_not_all_followed() {
+    let target: Value = names(40_000, &Value::Null);
+    let spelled = |index: usize| {
+        let letters = (0..14).map(|bit| if index >> bit & 1 == 0 { "a" } else { "%61" });
+        json!({"$ref": format!("#/$defs/{}", letters.collect::<String>())})
+    };
+    let all: Vec<_> = (0..1 << 14).map(spelled).collect();
+    refused(
+        json!({"$defs": {"a".repeat(14): {"default": target}}, "allOf": all}),
+        "stands for more than",
+    );
+}
+
+#[test]
+fn properties_and_names_that_are_required_are_not_all_compared() {
+    let all = names(45_000, &json!({}));
+    let required: Vec<_> = all.as_object().unwrap().keys().cloned().collect();
+    assert!(Schema::from_json(json!({"properties": all, "required": required})).is_ok());
 }

@@ -86,7 +86,7 @@ impl Decimal {
         Some(Self { digits, exponent })
     }
 
-    /// Whether this is a multiple of `divisor`. Nothing overflows: what is large is only ever a remainder.
+    /// Whether this is a multiple of `divisor`. Nothing overflows: what is large is only ever a remainder, of 64 bits.
     pub(super) fn is_multiple_of(&self, divisor: &Self) -> bool {
         if divisor.digits == 0 {
             return self.digits == 0;
@@ -102,11 +102,22 @@ impl Decimal {
             };
         }
         let divisor = u128::from(divisor.digits);
-        let remainder = (0..power).fold(u128::from(self.digits) % divisor, |remainder, _| {
-            remainder * 10 % divisor
-        });
-        remainder == 0
+        let power = power_of_ten(power.unsigned_abs(), divisor);
+        (u128::from(self.digits) % divisor * power).is_multiple_of(divisor)
     }
+}
+
+/// What remains of a power of ten, of which there are hundreds: by squares.
+fn power_of_ten(mut exponent: u32, divisor: u128) -> u128 {
+    let (mut power, mut square) = (1 % divisor, 10 % divisor);
+    while exponent > 0 {
+        if exponent % 2 == 1 {
+            power = power * square % divisor;
+        }
+        square = square * square % divisor;
+        exponent /= 2;
+    }
+    power
 }
 
 /// An order of all values in which those are equal that JSON Schema holds to be equal. Adds to `work` the steps that it
@@ -223,6 +234,9 @@ mod tests {
             (json!(1e308), json!(0.123_456_789), false),
             (json!(1e-300), json!(1e300), false),
             (json!(u64::MAX), json!(5), true),
+            (json!(1e308), json!(5e-324), true),
+            (json!(1e308), json!(u64::MAX), false),
+            (json!(7e22), json!(70_000_000_000_u64), true),
         ];
         for (number, divisor, expected) in cases {
             let [number, divisor] =

@@ -22,8 +22,12 @@ const STEPS_PER_BYTE: usize = 64;
 /// How deep schemas and values may nest together, for the sake of the stack. No value that can be read needs more than
 /// a few schemas for each of its own levels.
 const MAX_DEPTH: usize = 600;
+/// What it takes to write a number down and divide it.
+const STEPS_PER_DECIMAL: usize = 32;
 /// How many bytes of a value are looked at in one step, where they are merely compared or counted.
 pub(super) const BYTES_PER_STEP: usize = 64;
+/// The same for the way to a value or a schema, of which each name is looked at by itself.
+const BYTES_OF_WAY_PER_STEP: usize = 8;
 /// How many offences are kept of one value or of one alternative.
 pub(super) const MAX_OFFENCES: usize = 32;
 /// How many bytes they may take together: alternatives within alternatives keep theirs apart.
@@ -186,6 +190,7 @@ impl<'v> Run<'v> {
                 (accepts(number::compare(number, limit)), *name)
             }
             (Keyword::MultipleOf(divisor), Value::Number(number)) => {
+                self.spend(STEPS_PER_DECIMAL);
                 let number = Decimal::new(number);
                 let is_multiple = number.is_some_and(|it| it.is_multiple_of(divisor));
                 (is_multiple, "multipleOf")
@@ -241,7 +246,9 @@ impl<'v> Run<'v> {
         };
         self.is_exhausted |= self.room < offence.size();
         self.room = self.room.saturating_sub(offence.size());
-        if !self.spend(1 + offence.pointer.len() / BYTES_PER_STEP) {
+        // Each level of the value and of the schema was gone through, to say where they are.
+        let ways = offence.pointer.len() + here.node.place.pointer.len();
+        if !self.spend(1 + self.depth + ways / BYTES_OF_WAY_PER_STEP) {
             found.push(offence);
         }
     }
