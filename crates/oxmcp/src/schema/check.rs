@@ -19,6 +19,9 @@ pub(super) mod kind {
     pub(in crate::schema) const ALL: u8 = (1 << 7) - 1;
 }
 
+/// A list of values is gone through for each value, so that a longer one is left to the full validator, which searches.
+const MAX_LISTED: usize = 64;
+
 /// Integers up to here are exact as `f64`.
 const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
 
@@ -103,16 +106,21 @@ fn compile_object(map: &Map<String, Value>) -> Option<Check> {
     if assertions.any(|keyword| keyword != "anyOf" && keyword != "type") {
         return None;
     }
-    let forms = forms.as_array()?.iter().map(|form| {
+    let forms = forms.as_array()?.iter().filter_map(|form| {
         let form = form.as_object()?;
-        let typed = if form.contains_key("anyOf") {
-            None
-        } else {
-            compile_typed(form)
-        };
-        typed.filter(|typed| typed.kinds & !kinds == 0)
+        if form.contains_key("anyOf") {
+            return None;
+        }
+        compile_typed(form).filter(|typed| typed.kinds & !kinds == 0)
     });
-    Some(Check::AnyOf(forms.flatten().collect()))
+    // Only the first of each kind is ever asked.
+    let mut known = 0;
+    let is_asked = |typed: &Typed| {
+        let is_new = typed.kinds & !known != 0;
+        known |= typed.kinds;
+        is_new
+    };
+    Some(Check::AnyOf(forms.filter(is_asked).collect()))
 }
 
 fn compile_typed(map: &Map<String, Value>) -> Option<Typed> {
@@ -225,7 +233,7 @@ fn scalars(values: &[Value]) -> Option<Box<[Value]>> {
     let are_scalars = values
         .iter()
         .all(|value| !value.is_array() && !value.is_object());
-    are_scalars.then(|| values.into())
+    (are_scalars && values.len() <= MAX_LISTED).then(|| values.into())
 }
 
 fn limit(value: &Value) -> Option<f64> {

@@ -6,7 +6,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::Schema;
+use super::{Schema, check::Check};
 
 fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
@@ -172,6 +172,24 @@ fn plain_values_are_accepted_fast() {
         assert!(schema.accepts_fast(&raw(text)), "{text}");
         assert_eq!(schema.verdict(&raw(text)), Ok(()), "{text}");
     }
+}
+
+/// What would be gone through for each value of a long list is left to the full validator.
+#[test]
+fn the_fast_check_is_fast() {
+    let scalars = |count: i64| (0..count).map(Value::from).collect::<Vec<_>>();
+    for (count, is_fast) in [(64, true), (65, false)] {
+        let schema = Schema::from_json(json!({"enum": scalars(count)})).unwrap();
+        assert_eq!(schema.accepts_fast(&raw("63")), is_fast);
+        assert_eq!(schema.validate(&raw("63")), Ok(()));
+    }
+    let mut forms = vec![json!({"type": ["null", "string"]}); 1_000];
+    forms.push(json!({"type": "string", "maxLength": 1}));
+    forms.push(json!({"type": ["string", "integer"]}));
+    let Check::AnyOf(kept) = Check::compile(&json!({"anyOf": forms})) else {
+        panic!("it is of several forms");
+    };
+    assert_eq!(kept.len(), 2, "others would never be asked");
 }
 
 /// Each keyword just missed: chance does not hit every limit in every run.
