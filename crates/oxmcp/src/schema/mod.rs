@@ -22,6 +22,8 @@ mod values;
 mod violations;
 
 #[cfg(test)]
+mod alike_tests;
+#[cfg(test)]
 mod tests;
 
 pub use derive::JsonSchema;
