@@ -1,13 +1,17 @@
 //! What is fuzzed: functions of bytes, which panic where something does not hold.
 
-pub use oxmcp::fuzzing::{batch, envelope, header_value, lines, sse, uri_template};
-use serde_json::{json, value::to_raw_value};
+pub use oxmcp::fuzzing::{
+    arguments, batch, envelope, header_value, json, lines, sse, tool_result, uri_template,
+};
+use serde_json::value::to_raw_value;
 
 /// The first line is a pattern, the rest is what it is held against.
 pub fn schema_pattern(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (pattern, subject) = text.split_once('\n').unwrap_or((&text, ""));
-    let Ok(schema) = oxmcp::Schema::from_json(json!({"type": "string", "pattern": pattern})) else {
+    let Ok(schema) =
+        oxmcp::Schema::from_json(serde_json::json!({"type": "string", "pattern": pattern}))
+    else {
         return;
     };
     if let Ok(subject) = to_raw_value(subject) {
@@ -43,6 +47,22 @@ mod tests {
             "\\u0041",
             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}",
             "\"params\":{\"_meta\":{}}",
+            "{\"jsonrpc\":\"2.0\",\"id\":",
+            "1",
+            "\"method\":",
+            "\"params\":",
+            "{\"name\":",
+            "\"arguments\":",
+            "\"result\":",
+            "{\"content\":",
+            "[{\"type\":\"text\",\"text\":",
+            "\"structuredContent\":",
+            "\"a\"",
+            " ",
+            "-0",
+            "1.0",
+            "null",
+            "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}}}\n",
             "{+path}",
             "{?a,b*}",
             "file:///",
@@ -71,7 +91,9 @@ mod tests {
 
         #[test]
         fn all_targets_take_anything(data in data()) {
-            for target in [batch, envelope, header_value, lines, schema_pattern, sse, uri_template] {
+            for target in [
+                arguments, batch, envelope, header_value, json, lines, schema_pattern, sse, tool_result, uri_template,
+            ] {
                 target(&data);
             }
         }

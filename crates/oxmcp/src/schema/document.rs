@@ -227,14 +227,14 @@ impl Schema {
     }
 
     /// Whether the fast check accepts the value; for tests.
-    #[cfg(test)]
-    pub(super) fn accepts_fast(&self, instance: &RawValue) -> bool {
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn accepts_fast(&self, instance: &RawValue) -> bool {
         stream::accepts(&self.0.fast, Text::from(instance))
     }
 
     /// What the full validator says; for tests.
-    #[cfg(test)]
-    pub(super) fn verdict(&self, instance: &RawValue) -> Result<(), Violations> {
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn verdict(&self, instance: &RawValue) -> Result<(), Violations> {
         self.validate_fully(Text::from(instance))
     }
 }
