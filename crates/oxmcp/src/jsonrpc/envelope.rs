@@ -10,8 +10,10 @@ use super::{
 };
 use crate::json::{Checked, Cursor, Text};
 
-/// The only version of JSON-RPC, as it stands in each message.
-const VERSION: &str = r#""2.0""#;
+/// The only version of JSON-RPC.
+const VERSION: &str = "2.0";
+/// The same as it stands in nearly all messages.
+const USUAL_VERSION: &str = r#""2.0""#;
 /// How nearly all messages begin.
 const USUAL_BEGINNING: &str = r#"{"jsonrpc":"2.0""#;
 
@@ -200,7 +202,7 @@ impl<'a> Members<'a> {
     /// Takes the members that come next where they come in the usual order, without a look at their names.
     #[inline]
     fn take_usual(&mut self, cursor: &mut Cursor<'a>, params: &mut impl Params<'a>) -> Checked<()> {
-        self.jsonrpc = Some(Text::string(VERSION, true));
+        self.jsonrpc = Some(Text::string(USUAL_VERSION, true));
         if !cursor.goes_on(r#","id":"#) {
             return Ok(());
         }
@@ -266,7 +268,7 @@ impl<'a> Members<'a> {
             }
             malformed
         };
-        if self.jsonrpc.map(Text::get) != Some(VERSION) {
+        if !self.jsonrpc.is_some_and(|it| it.is_str(VERSION)) {
             return Err(refuse("\"jsonrpc\" must be \"2.0\""));
         }
         let null_id = self.id.is_some_and(Text::is_null);

@@ -562,6 +562,7 @@ mod tests {
         let spaced = r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "add", "arguments": {}}}"#;
         assert!(said(spaced).starts_with("7 tools/call"));
         assert!(said(r#"{"jsonrpc":"2.0","id": 7,"method":"x"}"#).starts_with("7 x"));
+        assert!(said(r#"{"jsonrpc":"2\u002e0","id":7,"method":"x"}"#).starts_with("7 x"));
         assert!(said(r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"x"}"#).contains("twice"));
         assert!(said(r#"{"jsonrpc":"2.0","id":7,"result":{},"result":{}}"#).contains("twice"));
         assert!(said(r#"{"jsonrpc":"2.0","id":7,"method":"x"} "#).starts_with("7 x"));
