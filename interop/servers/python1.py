@@ -1,66 +1,17 @@
 """A server of the Python SDK 1.x, with what `interop-server` offers. The arguments are none, `streamable-http PORT` or `sse PORT`."""
 
-import asyncio
 import sys
 from urllib.parse import unquote
 
 from mcp.server.fastmcp import Context, FastMCP
 from mcp.types import Completion, PromptReference, SamplingMessage, TextContent
-from pydantic import AnyUrl, BaseModel
+from pydantic import AnyUrl
 
-LANGUAGES = ["go", "python", "rust"]
-TOPICS = ["tea", "teak", "tulip"]
+from features import Sure, Which, memos, offer, possible
 
 transport, port = sys.argv[1:] or ["stdio", "0"]
 server = FastMCP("interop-python1", port=int(port))
-
-
-@server.tool()
-def add(a: float, b: float) -> float:
-    """Add two numbers."""
-    return a + b
-
-
-@server.tool()
-def divide(a: float, b: float) -> float:
-    """Divide a by b."""
-    if b == 0:
-        raise ValueError("b must not be 0")
-    return a / b
-
-
-@server.tool()
-def echo(text: str) -> str:
-    """Say it again."""
-    return text
-
-
-@server.tool()
-async def slow(steps: int, ctx: Context) -> str:
-    """Take some time."""
-    for step in range(1, steps + 1):
-        await ctx.report_progress(step, steps)
-        await asyncio.sleep(0.02)
-    return "done"
-
-
-@server.prompt()
-def review(code: str, language: str = "unknown") -> str:
-    """Review code."""
-    return f"Review this {language} code: {code}"
-
-
-memos = {"greeting": "hello"}
-
-
-@server.resource("memo://greeting", mime_type="text/plain")
-def greeting() -> str:
-    return memos["greeting"]
-
-
-@server.resource("memo://pixel", mime_type="image/png")
-def pixel() -> bytes:
-    return bytes([0, 255, 127])
+offer(server, Context, ValueError)
 
 
 @server.resource("memo://pages/{topic}/{page}", mime_type="text/plain")
@@ -78,16 +29,7 @@ async def touch(ctx: Context) -> str:
 
 @server.completion()
 async def complete(ref, argument, _context):
-    known = LANGUAGES if isinstance(ref, PromptReference) else TOPICS
-    return Completion(values=[value for value in known if value.startswith(argument.value)])
-
-
-class Which(BaseModel):
-    name: str
-
-
-class Sure(BaseModel):
-    sure: bool
+    return Completion(values=possible(isinstance(ref, PromptReference), argument.value))
 
 
 @server.tool()

@@ -1,6 +1,5 @@
 """A server of the Python SDK 2.x, with what `interop-server` offers. It serves both eras."""
 
-import asyncio
 import sys
 from typing import Annotated
 
@@ -19,60 +18,11 @@ from mcp.types import (
     SamplingMessage,
     TextContent,
 )
-from pydantic import BaseModel
 
-LANGUAGES = ["go", "python", "rust"]
-TOPICS = ["tea", "teak", "tulip"]
+from features import Sure, Which, memos, offer, possible
 
 server = MCPServer("interop-python2")
-
-
-@server.tool()
-def add(a: float, b: float) -> float:
-    """Add two numbers."""
-    return a + b
-
-
-@server.tool()
-def divide(a: float, b: float) -> float:
-    """Divide a by b."""
-    if b == 0:
-        raise ToolError("b must not be 0")
-    return a / b
-
-
-@server.tool()
-def echo(text: str) -> str:
-    """Say it again."""
-    return text
-
-
-@server.tool()
-async def slow(steps: int, ctx: Context) -> str:
-    """Take some time."""
-    for step in range(1, steps + 1):
-        await ctx.report_progress(step, steps)
-        await asyncio.sleep(0.02)
-    return "done"
-
-
-@server.prompt()
-def review(code: str, language: str = "unknown") -> str:
-    """Review code."""
-    return f"Review this {language} code: {code}"
-
-
-memos = {"greeting": "hello"}
-
-
-@server.resource("memo://greeting", mime_type="text/plain")
-def greeting() -> str:
-    return memos["greeting"]
-
-
-@server.resource("memo://pixel", mime_type="image/png")
-def pixel() -> bytes:
-    return bytes([0, 255, 127])
+offer(server, Context, ToolError)
 
 
 @server.resource("memo://pages/{topic}/{page}", mime_type="text/plain")
@@ -92,16 +42,7 @@ async def touch(ctx: Context) -> str:
 async def complete(
     ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, _context: CompletionContext | None
 ) -> Completion:
-    known = LANGUAGES if isinstance(ref, PromptReference) else TOPICS
-    return Completion(values=[value for value in known if value.startswith(argument.value)])
-
-
-class Which(BaseModel):
-    name: str
-
-
-class Sure(BaseModel):
-    sure: bool
+    return Completion(values=possible(isinstance(ref, PromptReference), argument.value))
 
 
 async def which() -> Elicit[Which]:
