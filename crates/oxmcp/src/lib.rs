@@ -137,8 +137,8 @@ pub mod transport;
 
 pub use client::{
     Accept, AnswerArguments, CacheMode, CacheOptions, Call, CallOutcome, Client, ClientSession,
-    IntoCreateMessageResult, IntoElicitResult, Listen, Listing, ResourceWatch, Subscription,
-    SubscriptionEnd, SubscriptionEvent,
+    IntoCreateMessageResult, IntoElicitResult, IntoPromptArguments, Listen, Listing, ResourceWatch,
+    Subscription, SubscriptionEnd, SubscriptionEvent,
 };
 pub use error::{Error, Result};
 pub use extension::Extension;

@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use crate::{
     Error, Result,
-    client::{Call, ClientSession, Listen, Listing, cache::CacheMode, ready::Params},
+    client::{
+        Call, ClientSession, IntoPromptArguments, Listen, Listing, cache::CacheMode, ready::Params,
+    },
     json::write_string,
     protocol::{
         DiscoverResult, EmptyParams, GetPromptParams, LoggingLevel, Method, PaginatedParams,
@@ -57,22 +59,24 @@ impl ClientSession {
         Listing::new::<method::ListTools>(self.clone(), |page| (page.tools, page.next_cursor))
     }
 
-    /// Gets a prompt.
+    /// Gets a prompt. `arguments` are pairs of strings, or `()` where it takes nothing.
     /// See [getting a prompt](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#getting-a-prompt).
-    pub fn get_prompt<K, V>(
+    ///
+    /// ```
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let poem = session.get_prompt("poem", [("topic", "tea"), ("form", "haiku")]).await?;
+    /// let greeting = session.get_prompt("greeting", ()).await?;
+    /// # let _ = (poem, greeting);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn get_prompt<Marker>(
         &self,
         name: impl Into<String>,
-        arguments: impl IntoIterator<Item = (K, V)>,
-    ) -> Call<method::GetPrompt>
-    where
-        K: Into<String>,
-        V: Into<String>,
-    {
+        arguments: impl IntoPromptArguments<Marker>,
+    ) -> Call<method::GetPrompt> {
         let mut params = GetPromptParams::new(name);
-        let arguments = arguments
-            .into_iter()
-            .map(|(key, value)| (key.into(), value.into()));
-        params.arguments = Some(arguments.collect());
+        params.arguments = arguments.into_prompt_arguments();
         self.request(params)
     }
 

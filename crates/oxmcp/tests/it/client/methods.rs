@@ -57,6 +57,11 @@ fn calls(session: &ClientSession) -> Vec<(Made, &'static str, Value)> {
             json!({"name": "p", "arguments": {"a": "b"}}),
         ),
         (
+            made(session.get_prompt("p", ())),
+            "prompts/get",
+            json!({"name": "p"}),
+        ),
+        (
             made(session.list_prompts(pages())),
             "prompts/list",
             json!({}),

@@ -81,7 +81,7 @@ async fn a_request_has_a_span_by_the_conventions() -> Result<()> {
         .meta("traceparent", trace)
         .await
         .unwrap_err();
-    t.get_prompt::<&str, &str>("haiku", []).await?;
+    t.get_prompt("haiku", ()).await?;
     t.close().await?;
 
     let call = [

@@ -26,8 +26,7 @@ async fn n5_all_that_is_missing_is_named_in_every_revision() {
             .revision(revision)
             .await
             .unwrap();
-        let none: [(&str, &str); 0] = [];
-        let error = session.get_prompt("p", none).await.unwrap_err();
+        let error = session.get_prompt("p", ()).await.unwrap_err();
         let expected =
             "The arguments of p are not valid.\n\"code\" is missing\n\"count\" is missing";
         assert_eq!((error.code().value(), error.message()), (-32602, expected));

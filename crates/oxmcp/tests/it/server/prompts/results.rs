@@ -179,18 +179,17 @@ async fn k1_a_handlers_error_is_the_clients_error() {
     ]);
     for revision in Revision::ALL {
         let session = testing::connect(&server).revision(revision).await.unwrap();
-        let none: [(&str, &str); 0] = [];
-        let own = session.get_prompt("own", none).await.unwrap_err();
+        let own = session.get_prompt("own", ()).await.unwrap_err();
         assert_eq!(
             (own.code().value(), own.message()),
             (-32602, "no such ticket")
         );
-        let other = session.get_prompt("other", none).await.unwrap_err();
+        let other = session.get_prompt("other", ()).await.unwrap_err();
         assert_eq!(
             (other.code().value(), other.message()),
             (-32603, "the disk is full")
         );
-        let panics = session.get_prompt("panics", none).await.unwrap_err();
+        let panics = session.get_prompt("panics", ()).await.unwrap_err();
         assert_eq!(panics.code().value(), -32603, "{panics}");
         session.ping().await.unwrap();
     }
