@@ -34,8 +34,8 @@
 //! ```
 //!
 //! A handler is an async function of its input, or of a [`RequestContext`] and its input; see [`Handler`]. What it
-//! may return is listed at [`IntoToolResult`], and what it fails with at [`ToolError`]. What handlers share is captured by
-//! closures.
+//! may return is listed at [`IntoToolResult`], and what it fails with at [`ToolError`]. What handlers share is given
+//! by [`with_state`].
 //!
 //! # A client
 //!
@@ -157,7 +157,7 @@ pub use server::{
 };
 pub use session::{
     Handler, HandlerContext, HandlerFuture, IntoError, Progress, ProgressAmount, ReportProgress,
-    RequestContext, middleware,
+    RequestContext, SharedAs, StateArguments, middleware, with_state,
 };
 pub use tokio_util::sync::CancellationToken;
 pub use transport::{Command, in_memory, stdio};

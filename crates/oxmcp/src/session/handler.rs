@@ -14,37 +14,8 @@ use super::RequestContext;
 /// that return a [`HandlerFuture`]. What the input may be and what may be returned is up to what it is a handler of.
 /// You do not need to worry about `Arguments`: they are those of the function.
 ///
-/// What handlers share, as a database or a counter, is captured by closures. One handler serves all requests, so it is called
-/// with a clone each time:
-///
-/// ```
-/// use std::sync::{Arc, Mutex};
-///
-/// use oxmcp::{JsonSchema, Server, Tool};
-///
-/// #[derive(serde::Deserialize, JsonSchema)]
-/// struct Note { text: String }
-///
-/// #[derive(Clone, Default)]
-/// struct Notes(Arc<Mutex<Vec<String>>>);
-///
-/// impl Notes {
-///     async fn add(self, Note { text }: Note) {
-///         self.0.lock().expect("nobody panics").push(text);
-///     }
-///
-///     async fn count(self) -> usize {
-///         self.0.lock().expect("nobody panics").len()
-///     }
-/// }
-///
-/// let notes = Notes::default();
-/// let add = { let notes = notes.clone(); move |note| notes.clone().add(note) };
-/// let server = Server::new("notes", "1.0.0")
-///     .tool(Tool::new("add", "Write a note", add))
-///     .tool(Tool::new("count", "Count the notes", move || notes.clone().count()));
-/// # let _ = server;
-/// ```
+/// What handlers share, as a database, comes before these, and is given by [`with_state`](crate::with_state). A closure can capture
+/// it as well; one handler serves all requests, so it clones it for each.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no handler",
     label = "not an async function of `(Input)` or `(RequestContext, Input)`",
@@ -87,13 +58,22 @@ impl<F: Fn(A, B) -> R + Send + Sync + 'static, A, B, R> Handler<(A, B)> for F {
     }
 }
 
+// With what handlers share before the others; nothing takes it as it is.
+impl<F: Fn(A, B, C) -> R + Send + Sync + 'static, A, B, C, R> Handler<(A, B, C)> for F {
+    type Returned = R;
+
+    fn call(&self, (first, second, third): (A, B, C)) -> R {
+        self(first, second, third)
+    }
+}
+
 /// What a handler may take before its input: a [`RequestContext`].
 #[diagnostic::on_unimplemented(
     message = "the first of a handler's two arguments must be `RequestContext`, not `{Self}`",
     label = "not a `RequestContext`",
     note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
     note = "`Input` is one type, for all that there is to say: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`",
-    note = "what handlers share is captured by a closure: `move |input| handler(shared.clone(), input)`"
+    note = "what handlers share comes before these, and is given by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait HandlerContext: Sized + 'static {
     /// Makes it of what there is.

@@ -39,6 +39,7 @@ mod serve;
 mod tell;
 mod turn;
 pub(crate) mod waiting;
+mod with_state;
 
 use std::{future::Future, pin::Pin};
 
@@ -72,5 +73,6 @@ pub use progress::{Progress, ProgressAmount, ReportProgress};
 pub(crate) use reply::{Hearing, Last, Reply};
 pub(crate) use role::{Arrival, Role, Side};
 pub(crate) use serve::{Work, attend, guarded, respond_now, serve};
+pub use with_state::{SharedAs, StateArguments, with_state};
 
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;

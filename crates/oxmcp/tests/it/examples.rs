@@ -149,6 +149,18 @@ fn asking() {
 }
 
 #[test]
+fn state() {
+    insta::assert_snapshot!(prints(("state", &[])), @r#"
+    2 notes; the program has 2
+    tea: Buy some (oxmcp-testing)
+    teapot: Mend it (oxmcp-testing)
+    Summarize these notes.
+    Buy some (oxmcp-testing)
+    Mend it (oxmcp-testing)
+    "#);
+}
+
+#[test]
 fn structured_output() {
     insta::assert_snapshot!(prints(("structured_output", &[])), @r#"
     by_hand: output schema none

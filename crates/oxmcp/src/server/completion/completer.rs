@@ -166,7 +166,8 @@ where
 #[diagnostic::on_unimplemented(
     message = "a function that completes cannot take `{Self}`",
     label = "not `(Completing)` or `(RequestContext, Completing)`",
-    note = "it is `async fn(Completing) -> Output` or `async fn(RequestContext, Completing) -> Output`, in this order"
+    note = "it is `async fn(Completing) -> Output` or `async fn(RequestContext, Completing) -> Output`, in this order",
+    note = "what handlers share comes before these, and is given by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait CompleterArguments: Sized + 'static {
     /// Makes them of what there is.

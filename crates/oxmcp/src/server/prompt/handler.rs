@@ -31,7 +31,8 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> PromptInput for T {}
     message = "a prompt's handler cannot take `{Self}`",
     label = "not `(Input)` or `(RequestContext, Input)`",
     note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
-    note = "`Input` is one struct of yours, with a field for each argument: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`"
+    note = "`Input` is one struct of yours, with a field for each argument: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`",
+    note = "what handlers share comes before these, and is given by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait PromptArguments: Sized + 'static {
     /// The schema of the input, where there is one.

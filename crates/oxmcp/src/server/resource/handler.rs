@@ -16,7 +16,8 @@ use crate::{
     message = "a resource's handler cannot take `{Self}`",
     label = "not `()` or `(RequestContext)`",
     note = "a handler is `async fn() -> Output` or `async fn(RequestContext) -> Output`; what is read is known by its URI",
-    note = "for many resources with one handler, use a `ResourceTemplate`"
+    note = "for many resources with one handler, use a `ResourceTemplate`",
+    note = "what handlers share comes before these, and is given by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait ResourceArguments: Sized + 'static {
     /// Makes them of what there is.
@@ -54,7 +55,8 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> TemplateInput for T {}
     message = "a resource template's handler cannot take `{Self}`",
     label = "not `(Input)` or `(RequestContext, Input)`",
     note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
-    note = "`Input` is one struct of yours, with a field for each variable: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`"
+    note = "`Input` is one struct of yours, with a field for each variable: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`",
+    note = "what handlers share comes before these, and is given by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait TemplateArguments: Sized + 'static {
     /// The schema of the input.

@@ -29,7 +29,8 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> ToolInput for T {}
     message = "a tool's handler cannot take `{Self}`",
     label = "not `(Input)` or `(RequestContext, Input)`",
     note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
-    note = "`Input` is one type of yours: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`"
+    note = "`Input` is one type of yours: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`",
+    note = "what handlers share comes before these, and is given by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait ToolArguments: Sized + 'static {
     /// The schema of the input.

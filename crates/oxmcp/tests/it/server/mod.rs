@@ -17,6 +17,7 @@ mod prompts;
 mod resources;
 mod sessions;
 mod span;
+mod state;
 mod subscriptions;
 mod table;
 mod templates;
