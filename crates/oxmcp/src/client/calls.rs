@@ -10,8 +10,8 @@ use crate::{
     json::write_string,
     protocol::{
         DiscoverResult, EmptyParams, GetPromptParams, LoggingLevel, Method, PaginatedParams,
-        Prompt, ReadResourceParams, Resource, ResourceTemplate, SetLevelParams, SubscribeParams,
-        SubscriptionFilter, Task, TaskParams, Tool, method,
+        Prompt, ReadResourceParams, Resource, ResourceTemplate, ServerCapabilities, SetLevelParams,
+        SubscribeParams, SubscriptionFilter, Task, TaskParams, Tool, method,
     },
 };
 
@@ -54,9 +54,12 @@ impl ClientSession {
         self.request(params)
     }
 
-    /// All tools.
+    /// All tools: none where the server has not declared the capability `tools`.
     pub fn tools(&self) -> Listing<Tool> {
-        Listing::new::<method::ListTools>(self.clone(), |page| (page.tools, page.next_cursor))
+        let declared = |server: &ServerCapabilities| server.tools.is_some();
+        Listing::new::<method::ListTools>(self.clone(), declared, |page| {
+            (page.tools, page.next_cursor)
+        })
     }
 
     /// Gets a prompt. `arguments` are pairs of strings, or `()` where it takes nothing.
@@ -85,9 +88,12 @@ impl ClientSession {
         self.request(params)
     }
 
-    /// All prompts.
+    /// All prompts: none where the server has not declared the capability `prompts`.
     pub fn prompts(&self) -> Listing<Prompt> {
-        Listing::new::<method::ListPrompts>(self.clone(), |page| (page.prompts, page.next_cursor))
+        let declared = |server: &ServerCapabilities| server.prompts.is_some();
+        Listing::new::<method::ListPrompts>(self.clone(), declared, |page| {
+            (page.prompts, page.next_cursor)
+        })
     }
 
     /// Reads a resource.
@@ -101,9 +107,10 @@ impl ClientSession {
         self.request(params)
     }
 
-    /// All resources.
+    /// All resources: none where the server has not declared the capability `resources`.
     pub fn resources(&self) -> Listing<Resource> {
-        Listing::new::<method::ListResources>(self.clone(), |page| {
+        let declared = |server: &ServerCapabilities| server.resources.is_some();
+        Listing::new::<method::ListResources>(self.clone(), declared, |page| {
             (page.resources, page.next_cursor)
         })
     }
@@ -116,9 +123,10 @@ impl ClientSession {
         self.request(params)
     }
 
-    /// All resource templates.
+    /// All resource templates: none where the server has not declared the capability `resources`.
     pub fn resource_templates(&self) -> Listing<ResourceTemplate> {
-        Listing::new::<method::ListResourceTemplates>(self.clone(), |page| {
+        let declared = |server: &ServerCapabilities| server.resources.is_some();
+        Listing::new::<method::ListResourceTemplates>(self.clone(), declared, |page| {
             (page.resource_templates, page.next_cursor)
         })
     }
@@ -176,7 +184,12 @@ impl ClientSession {
 
     /// All tasks (2025-11-25 only).
     pub fn tasks(&self) -> Listing<Task> {
-        Listing::new::<method::ListTasks>(self.clone(), |page| (page.tasks, page.next_cursor))
+        // A server may have tasks that it does not list: an empty list would say that it has none.
+        Listing::new::<method::ListTasks>(
+            self.clone(),
+            |_| true,
+            |page| (page.tasks, page.next_cursor),
+        )
     }
 
     /// Asks a modern server what it is (2026-07-28 and later).

@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 use crate::{
     Error, Result,
     client::{ClientSession, cache::CacheMode},
-    protocol::{Cursor, Method, PaginatedParams},
+    protocol::{Cursor, Method, PaginatedParams, ServerCapabilities},
 };
 
 /// All entries of a list, page after page: a [`Stream`] that asks for the next page when the last one is used up.
@@ -29,6 +29,10 @@ use crate::{
 /// # }
 /// ```
 ///
+/// Of what a server has not declared in its [capabilities](ClientSession::server_capabilities) there is nothing: the list ends
+/// at once, and the server is not asked. A single page, as of [`ClientSession::list_tools`], is what the server says to that,
+/// which is an error.
+///
 /// It ends with the first error. A server that gives the same page again, or more pages than
 /// [`Limits::max_pages`](crate::Limits::max_pages), is an error. Pages that the client has kept and that are still fresh
 /// are not asked for again, see [`cache`](Self::cache).
@@ -44,12 +48,16 @@ pub struct Listing<T> {
 type Page<T> = (Vec<T>, Option<Cursor>);
 
 impl<T: Send + 'static> Listing<T> {
-    /// Lists by a method; `page` takes a result apart.
+    /// Lists by a method. `declared` says whether a server serves it at all, and `page` takes a result apart.
+    ///
+    /// [Clients use what was declared and nothing else](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#operation).
     pub(super) fn new<M: Method<Params = PaginatedParams>>(
         session: ClientSession,
+        declared: fn(&ServerCapabilities) -> bool,
         page: fn(M::Result) -> Page<T>,
     ) -> Self {
-        let first = Some((Ok(None), Seen::default()));
+        let asked = declared(session.server_capabilities());
+        let first = asked.then(|| (Ok(None), Seen::default()));
         let mode = Arc::new(OnceLock::new());
         let chosen = Arc::clone(&mode);
         let pages = stream::try_unfold(first, move |state| {

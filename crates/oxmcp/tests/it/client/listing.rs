@@ -1,7 +1,9 @@
 //! Lists are streams over pages.
 
+use std::future::IntoFuture;
+
 use futures_util::StreamExt;
-use oxmcp::{Limits, Revision, testing};
+use oxmcp::{CacheMode, ErrorCode, Limits, Revision, testing};
 use serde_json::json;
 
 use super::{answer, client, expect, session};
@@ -81,6 +83,36 @@ impl Quiet for oxmcp::ClientSession {
         let request = expect(peer, "ping").await;
         answer(peer, &request, json!({})).await;
         ping.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_what_is_not_declared_is_empty_and_nothing_is_asked() {
+    for revision in Revision::ALL {
+        let (mut peer, connecting) = super::connecting(client().revisions([revision])).await;
+        let opening = peer.receive().await.unwrap();
+        let mut opened = if revision.is_modern() {
+            super::discovered(&[revision.as_str()])
+        } else {
+            super::initialized(revision.as_str())
+        };
+        opened["capabilities"] = json!({"logging": {}});
+        answer(&mut peer, &opening, opened).await;
+        if !revision.is_modern() {
+            expect(&mut peer, "notifications/initialized").await;
+        }
+        let session = connecting.await.unwrap().unwrap();
+        assert!(session.tools().all().await.unwrap().is_empty());
+        assert!(session.prompts().all().await.unwrap().is_empty());
+        assert!(session.resources().all().await.unwrap().is_empty());
+        let templates = session.resource_templates().cache(CacheMode::Refresh);
+        assert!(templates.all().await.unwrap().is_empty());
+        // The first that the server hears of is a page that is asked for by hand.
+        let page = tokio::spawn(session.list_prompts(Default::default()).into_future());
+        let request = expect(&mut peer, "prompts/list").await;
+        super::refuse(&mut peer, &request, super::method_not_found()).await;
+        let error = page.await.unwrap().unwrap_err();
+        assert_eq!(error.code(), ErrorCode::METHOD_NOT_FOUND, "{revision}");
     }
 }
 

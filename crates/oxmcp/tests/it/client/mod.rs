@@ -79,14 +79,19 @@ fn method_not_found() -> Value {
     json!({"code": -32601, "message": "Method not found"})
 }
 
+/// What servers by script can do: all that there are lists of.
+fn capabilities() -> Value {
+    json!({"tools": {}, "prompts": {}, "resources": {}})
+}
+
 /// What `server/discover` is answered with.
 fn discovered(versions: &[&str]) -> Value {
-    json!({"resultType": "complete", "supportedVersions": versions, "capabilities": {"tools": {}}})
+    json!({"resultType": "complete", "supportedVersions": versions, "capabilities": capabilities()})
 }
 
 /// What `initialize` is answered with.
 fn initialized(version: &str) -> Value {
-    json!({"protocolVersion": version, "capabilities": {}, "serverInfo": {"name": "scripted", "version": "1"}})
+    json!({"protocolVersion": version, "capabilities": capabilities(), "serverInfo": {"name": "scripted", "version": "1"}})
 }
 
 /// A session with a server by script, which everything is still to be asked of.
