@@ -11,7 +11,7 @@
 
 use std::{env, error::Error, process::ExitCode};
 
-use oxmcp::{Client, ClientSession, Command};
+use oxmcp::{Client, ClientSession, Command, transport::Stderr};
 use serde_json::Value;
 
 const USAGE: &str = "usage: client [--call TOOL ARGUMENTS] SERVER [ARGS...]";
@@ -37,8 +37,8 @@ async fn run(mut args: impl Iterator<Item = String>) -> Result<(), Box<dyn Error
         program = args.next().ok_or(USAGE)?;
     }
 
-    // Where the server cannot be started, or dies, the error says why.
-    let command = Command::new(program).args(args);
+    // What the server logs is shown as it comes. Where it cannot be started, or dies, the error says why.
+    let command = Command::new(program).args(args).stderr(Stderr::inherit());
     let session = Client::new("example-client", "1.0.0")
         .connect(command)
         .await?;

@@ -126,6 +126,12 @@ fn client_says_what_is_wrong() {
             .contains("Unknown tool: subtract (there are: add, divide)")
     );
     assert!(fails(&["no-such-program"]).contains("cannot start the server no-such-program"));
+    // What a server logs is seen as it is: the words are not in the command, which the error names.
+    let logged = fails(&["sh", "-c", "echo l''ast words >&2; exit 3"]);
+    assert!(
+        logged.starts_with("last words\n") && logged.contains("status 3"),
+        "{logged}"
+    );
 }
 
 #[test]

@@ -44,8 +44,9 @@ const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 /// is not.
 ///
 /// # What the server logs
-/// Its standard error becomes events of [`tracing`], which nobody sees where nobody subscribes to them.
-/// [`stderr`](Self::stderr) sends it elsewhere; [`Stderr::inherit`] shows it on the standard error of this process.
+/// Its standard error becomes events of [`tracing`], which nobody sees where nobody subscribes to them; the last lines are kept for
+/// the error when it fails. [`stderr`](Self::stderr) sends it elsewhere: [`Stderr::inherit`] shows it on the standard error of this
+/// process, as programs for the terminal mostly want it, and [`Stderr::lines`] gives it to a function.
 ///
 /// # When the server fails
 /// A program that cannot be started, one that exits before its first message, and one that is killed later give errors

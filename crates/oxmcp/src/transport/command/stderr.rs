@@ -1,6 +1,11 @@
 //! What becomes of the server's standard error.
 
-use std::{fmt, process::Stdio, sync::Arc};
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::Stdio,
+    sync::Arc,
+};
 
 use tokio::{process::ChildStderr, sync::watch};
 
@@ -31,20 +36,22 @@ enum Policy {
 
 impl Stderr {
     /// Each line becomes an event of [`tracing`] (level `INFO`, target `oxmcp::stderr`, field `server`), and the last
-    /// lines appear in the error when the server fails. This is the default.
+    /// lines appear in the error when the server fails. This is the default: whether and where a log is seen is for the
+    /// application to say, which may draw on the terminal, or have many servers.
     #[must_use]
     pub fn log() -> Self {
         Self(Policy::Log)
     }
 
     /// Each line goes to `callback`, and the last lines appear in the error when the server fails. Lines are passed on one at a
-    /// time, in order; the server may have to wait where the callback takes long.
+    /// time, in order; the server may have to wait where the callback takes long. A panic of it costs the line and nothing else.
     #[must_use]
     pub fn lines(callback: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Policy::Lines(Arc::new(callback)))
     }
 
-    /// The server writes to the standard error of this process.
+    /// The server writes to the standard error of this process itself, as it would to a terminal where that is one. The
+    /// error when it fails has no last lines then: they stand there already.
     #[must_use]
     pub fn inherit() -> Self {
         Self(Policy::Inherit)
@@ -67,7 +74,8 @@ impl Stderr {
     fn pass_on(&self, server: &str, line: &str) {
         match &self.0 {
             Policy::Log => tracing::info!(target: "oxmcp::stderr", server, "{line}"),
-            Policy::Lines(callback) => callback(line),
+            // The panic hook has said it. Who stops reading here ends servers, which cannot write to their log any more.
+            Policy::Lines(callback) => drop(catch_unwind(AssertUnwindSafe(|| callback(line)))),
             Policy::Inherit | Policy::Null => {}
         }
     }

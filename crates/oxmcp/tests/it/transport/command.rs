@@ -273,6 +273,20 @@ async fn standard_error_goes_where_it_should() {
 }
 
 #[tokio::test]
+async fn a_callback_that_panics_ends_no_server() {
+    let stderr = Stderr::lines(|line| assert_ne!(line, "one"));
+    let script = "echo one >&2; read go; echo two >&2; echo '{}'; l''s /nowhere; exit 1";
+    let (mut read, mut write) = connect(sh(script).stderr(stderr)).await;
+    write.write(message("{}\n")).await.unwrap();
+    assert_eq!(next(&mut read).await.unwrap(), "{}");
+    let error = read_failure(&mut read).await.to_string();
+    assert!(
+        error.contains("status 1") && error.contains("    two\n"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
 async fn a_server_that_logs_much_is_never_blocked() {
     let script =
         "head -c 1000000 /dev/zero | tr '\\0' '\\n' >&2; yes log | head -n 100000 >&2; echo '{}'";
