@@ -143,6 +143,9 @@ pub struct Row {
     /// Whether a server may be asked for it again though nobody knows what came of it the first time: doing it twice does
     /// no harm. It is noted of [`REQUESTS_TO_SERVER`] alone.
     pub repeatable: bool,
+    /// Whether a session is another afterwards: it is said again where a session is made again. It is noted of what clients
+    /// send alone.
+    pub changes_session: bool,
 }
 
 impl Row {
@@ -161,6 +164,7 @@ impl Row {
             until,
             named: None,
             repeatable: false,
+            changes_session: false,
         }
     }
 
@@ -171,6 +175,11 @@ impl Row {
 
     const fn repeatable(mut self) -> Self {
         self.repeatable = true;
+        self
+    }
+
+    const fn changes_session(mut self) -> Self {
+        self.changes_session = true;
         self
     }
 
@@ -224,12 +233,18 @@ pub const REQUESTS_TO_SERVER: &[Row] = &[
     Row::request::<ListPrompts>(FIRST, LATEST).repeatable(),
     Row::request::<Complete>(FIRST, LATEST).repeatable(),
     Row::request::<Ping>(FIRST, LEGACY).repeatable(),
-    Row::request::<Initialize>(FIRST, LEGACY),
+    Row::request::<Initialize>(FIRST, LEGACY).changes_session(),
     Row::request::<Discover>(MODERN, LATEST),
     Row::request::<Listen>(MODERN, LATEST),
-    Row::request::<SetLevel>(FIRST, LEGACY).repeatable(),
-    Row::request::<Subscribe>(FIRST, LEGACY).repeatable(),
-    Row::request::<Unsubscribe>(FIRST, LEGACY).repeatable(),
+    Row::request::<SetLevel>(FIRST, LEGACY)
+        .repeatable()
+        .changes_session(),
+    Row::request::<Subscribe>(FIRST, LEGACY)
+        .repeatable()
+        .changes_session(),
+    Row::request::<Unsubscribe>(FIRST, LEGACY)
+        .repeatable()
+        .changes_session(),
     Row::request::<GetTask>(TASKS, TASKS),
     Row::request::<GetTaskPayload>(TASKS, TASKS),
     Row::request::<CancelTask>(TASKS, TASKS),
@@ -266,7 +281,7 @@ pub const MULTI_ROUND_TRIP: &[Row] = &[
 pub const NOTIFICATIONS_TO_SERVER: &[Row] = &[
     Row::notification::<Cancelled>(FIRST, LATEST),
     Row::notification::<Progress>(FIRST, LEGACY),
-    Row::notification::<Initialized>(FIRST, LEGACY),
+    Row::notification::<Initialized>(FIRST, LEGACY).changes_session(),
     Row::notification::<RootsListChanged>(FIRST, LEGACY),
     Row::notification::<TaskStatusChanged>(TASKS, TASKS),
 ];

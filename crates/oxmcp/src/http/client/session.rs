@@ -12,6 +12,7 @@ use crate::{
     http::names::{PROTOCOL_VERSION, SESSION_ID},
     json::Text,
     jsonrpc::{Envelope, Params},
+    protocol::method,
 };
 
 /// How much of what restores a session is kept, in resources and in bytes: as much as a server takes by default.
@@ -118,14 +119,10 @@ impl Restore {
 
 /// Whether a request changes the state of a session, where the server agrees to it.
 pub(super) fn changes_session(message: &Outgoing) -> bool {
-    const CHANGES: [&str; 4] = [
-        "initialize",
-        "logging/setLevel",
-        "resources/subscribe",
-        "resources/unsubscribe",
-    ];
-    let method = message.method();
-    message.modern().is_none() && method.is_some_and(|it| CHANGES.contains(&it))
+    let row = message
+        .method()
+        .and_then(|name| method::find(method::REQUESTS_TO_SERVER, name));
+    message.modern().is_none() && row.is_some_and(|row| row.changes_session)
 }
 
 /// Whether an answer brings a result.

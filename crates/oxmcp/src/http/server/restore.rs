@@ -20,16 +20,17 @@ use crate::{
     },
     protocol::{
         Method,
-        method::{Initialize, SetLevel, Subscribe, Unsubscribe},
+        method::{self, Initialize, SetLevel, Subscribe},
     },
     session::{Origin, Reply},
     transport::Frame,
 };
 
 /// Whether what is kept of a session is another after this.
-pub(super) fn changes(method: &str) -> bool {
-    let methods = [SetLevel::NAME, Subscribe::NAME, Unsubscribe::NAME];
-    methods.contains(&method) || method == "notifications/initialized"
+pub(super) fn changes(name: &str) -> bool {
+    let of = |table| method::find(table, name);
+    let row = of(method::REQUESTS_TO_SERVER).or_else(|| of(method::NOTIFICATIONS_TO_SERVER));
+    row.is_some_and(|row| row.changes_session)
 }
 
 /// Makes the session that a request names, if it is kept for whom the request comes from.
