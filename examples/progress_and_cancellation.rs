@@ -5,10 +5,9 @@
 
 use std::{future::IntoFuture, time::Duration};
 
-use oxmcp::{JsonSchema, RequestContext, Result, Server, Tool, testing};
+use oxmcp::{CancellationToken, JsonSchema, RequestContext, Result, Server, Tool, testing};
 use serde_json::json;
 use tokio::{select, sync::Notify, time::sleep};
-use tokio_util::sync::CancellationToken;
 
 static STOPPED: Notify = Notify::const_new();
 
