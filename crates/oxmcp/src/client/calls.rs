@@ -37,15 +37,17 @@ impl ClientSession {
         name: impl AsRef<str>,
         arguments: impl Serialize,
     ) -> Call<method::CallTool> {
-        match write_tool_params(name.as_ref(), &arguments) {
-            Ok(params) => Call::new(self, Params::Written(params)),
+        let (params, problem) = match write_tool_params(name.as_ref(), &arguments) {
+            Ok(params) => (params, None),
             Err(error) => {
-                let mut call = Call::new(self, Params::Written(Vec::new()));
                 let problem = format!("the arguments cannot be serialized: {error}");
-                call.problem = Some(Error::misuse(problem).with_source(error));
-                call
+                let problem = Error::misuse(problem).with_source(error);
+                (Vec::new(), Some(problem))
             }
-        }
+        };
+        let mut call = Call::new(self, Params::Written(params));
+        call.problem = problem;
+        call
     }
 
     /// Lists tools, one page of them. [`tools`](Self::tools) gives all.
