@@ -125,26 +125,27 @@ impl Connection {
         if cancel.is_some_and(CancellationToken::is_cancelled) {
             return Err(Wait::Cancelled.into_error(method));
         }
-        let start = *options.start.get_or_insert_with(|| self.now());
-        if self.outbox.is_full() {
-            let limit = options.timeout.min(options.max_total);
-            Box::pin(self.room(method, start, limit, options.cancel.as_ref())).await?;
-        }
-        let call = Outgoing {
+        let mut call = Outgoing {
             connection: self,
             method,
             params,
             options,
         };
+        let start = call.start();
+        if self.outbox.is_full() {
+            let limit = call.options.timeout.min(call.options.max_total);
+            let cancel = call.options.cancel.as_ref();
+            Box::pin(self.room(method, start, limit, cancel)).await?;
+        }
         if call.options.is_plain() {
             PlainExchange::new(call).await
         } else {
-            Box::pin(self.watched(call, start)).await
+            Box::pin(self.watched(call)).await
         }
     }
 
     /// Makes a call of which progress is wanted as well, or that may be cancelled.
-    async fn watched(&self, call: Outgoing<'_>, start: Instant) -> Answer {
+    async fn watched(&self, mut call: Outgoing<'_>) -> Answer {
         let (progress, updates) = match &call.options.on_progress {
             Some(_) => {
                 let (sender, receiver) = progress_queue::new(&self.limits);
@@ -152,7 +153,7 @@ impl Connection {
             }
             None => (None, None),
         };
-        let clock = Clock::start(start, call.options);
+        let clock = Clock::start(call.start(), call.options);
         let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
         let mut pending = Pending {
             call,

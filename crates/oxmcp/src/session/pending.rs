@@ -23,6 +23,12 @@ pub(crate) struct Outgoing<'a> {
 }
 
 impl Outgoing<'_> {
+    /// When its clock began to run.
+    pub(super) fn start(&mut self) -> Instant {
+        let now = || self.connection.now();
+        *self.options.start.get_or_insert_with(now)
+    }
+
     /// Whether nothing is wanted of it but the answer, and it can be sent at once. See [`PlainCall`](super::PlainCall).
     pub(crate) fn is_plain(&self) -> bool {
         let connection = self.connection;

@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll, Waker, ready},
 };
 
-use tokio::{select, time::Instant};
+use tokio::select;
 
 use crate::{
     Result,
@@ -71,7 +71,7 @@ impl PlainCall {
     }
 
     fn begin(&mut self, call: &mut Outgoing<'_>, waker: &Waker) -> Result<()> {
-        let alarm = deadline(start(call), call.options);
+        let alarm = deadline(call.start(), call.options);
         self.ticket.enter(call, None, Some(alarm), waker.clone())?;
         self.ticket.send(call, false)
     }
@@ -82,15 +82,9 @@ impl PlainCall {
     }
 }
 
-/// When the clock of the call began to run.
-fn start(call: &mut Outgoing<'_>) -> Instant {
-    let now = || call.connection.now();
-    *call.options.start.get_or_insert_with(now)
-}
-
 /// Waits on, beyond the alarm: not for long, unless somebody is being asked.
 fn wait_on(call: &mut Outgoing<'_>, id: i64) -> Late {
-    let clock = Clock::start(start(call), call.options);
+    let clock = Clock::start(call.start(), call.options);
     let connection = Arc::clone(call.connection);
     Box::pin(async move {
         select! {
