@@ -55,16 +55,17 @@ impl Origin {
 
     /// What requests name it by.
     pub(super) fn host(&self) -> Result<HeaderValue> {
-        let usual = if self.scheme == Scheme::HTTPS {
-            443
-        } else {
-            80
-        };
+        let usual = usual_port(&self.scheme);
         let port = self.authority.port_u16().filter(|port| *port != usual);
         let host = self.authority.host();
         let host = port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
         HeaderValue::try_from(host).map_err(|_| Error::misuse("the host of the URL cannot be sent"))
     }
+}
+
+/// Where servers are whose URLs name no port.
+pub(super) fn usual_port(scheme: &Scheme) -> u16 {
+    if *scheme == Scheme::HTTPS { 443 } else { 80 }
 }
 
 /// A connection.

@@ -12,7 +12,7 @@ use hyper_util::rt::TokioExecutor;
 use super::{
     connection::{Origin, Sent, failed},
     connector::Socket,
-    traffic::{Place, Traffic, of_h2},
+    traffic::{Place, Traffic, by_server, of_h2},
 };
 use crate::{Result, session::with_causes};
 
@@ -110,15 +110,14 @@ impl Http2 {
 /// many at once, or has ended the connection and named another one as the last.
 /// See [request reliability](https://www.rfc-editor.org/rfc/rfc9113#section-8.7).
 pub(super) fn is_unserved(error: &hyper::Error) -> bool {
-    let error = of_h2(error).filter(|error| error.is_remote());
+    let error = by_server(error);
     // Those that were not above the last one hear only that the connection is closed.
     error.is_some_and(|error| error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM))
 }
 
 /// Whether a server gives a request up since it has too many, as far as it says so.
 fn is_one_too_many(error: &hyper::Error) -> bool {
-    let error = of_h2(error).filter(|error| error.is_remote());
-    let reason = error.and_then(h2::Error::reason);
+    let reason = by_server(error).and_then(h2::Error::reason);
     matches!(
         reason,
         Some(Reason::REFUSED_STREAM | Reason::ENHANCE_YOUR_CALM)

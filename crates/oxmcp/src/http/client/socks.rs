@@ -19,6 +19,8 @@ use hyper_util::{
 use tokio::net::{TcpStream, lookup_host};
 use tower_service::Service;
 
+use super::connection::usual_port;
+
 type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// Where such proxies are, unless they are said to be elsewhere.
@@ -67,8 +69,8 @@ fn at(authority: &str) -> Result<Uri, http::Error> {
 /// The host and the port of a server, or its address, where the proxy knows no names.
 async fn address(uri: &Uri, knows_names: bool) -> Result<String, BoxError> {
     let host = uri.host().unwrap_or_default();
-    let is_https = uri.scheme() == Some(&Scheme::HTTPS);
-    let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
+    let scheme = uri.scheme().unwrap_or(&Scheme::HTTP);
+    let port = uri.port_u16().unwrap_or_else(|| usual_port(scheme));
     if knows_names || host.starts_with('[') {
         return Ok(format!("{host}:{port}"));
     }

@@ -82,8 +82,7 @@ impl Traffic {
             if let Err(error) = &ended {
                 tracing::debug!(error = %Logged(error), "a connection broke off");
             }
-            let error = ended.as_ref().err().and_then(of_h2);
-            let said = error.filter(|error| error.is_remote());
+            let said = ended.as_ref().err().and_then(by_server);
             self.closed
                 .send_replace(Some(said.and_then(h2::Error::reason)));
         }
@@ -137,4 +136,9 @@ impl Drop for Place {
 /// What h2 says of an error.
 pub(super) fn of_h2(error: &hyper::Error) -> Option<&h2::Error> {
     error.source()?.downcast_ref()
+}
+
+/// The same of an error that the server told of.
+pub(super) fn by_server(error: &hyper::Error) -> Option<&h2::Error> {
+    of_h2(error).filter(|error| error.is_remote())
 }
