@@ -23,11 +23,15 @@ use crate::jsonrpc::RequestId;
 /// assert_eq!(meta.get("com.example/trace").and_then(|value| value.as_str()), Some("a7"));
 /// ```
 #[derive(Clone, Default)]
-pub struct Meta {
+pub struct Meta(Option<Box<Entries>>);
+
+/// What is in a [`Meta`]. It stands apart because it is mostly missing, from many parts of a message.
+#[derive(Clone, Default)]
+struct Entries {
     /// What arrived, until it is changed.
     raw: Option<Box<RawValue>>,
     /// What `raw` says, once somebody asked; or the truth, where there is no `raw`.
-    map: OnceLock<Box<JsonObject>>,
+    map: OnceLock<JsonObject>,
 }
 
 impl Meta {
@@ -57,25 +61,25 @@ impl Meta {
     /// Whether there is nothing in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        match &self.raw {
-            Some(_) => self.as_object().is_none_or(JsonObject::is_empty),
-            None => self.map.get().is_none_or(|map| map.is_empty()),
-        }
+        self.as_object().is_none_or(JsonObject::is_empty)
     }
 
     /// Whether nothing has to be written. What arrived empty is told apart without parsing it.
     pub(crate) fn is_absent(&self) -> bool {
-        self.raw.is_none() && self.map.get().is_none_or(|map| map.is_empty())
+        let Some(entries) = &self.0 else {
+            return true;
+        };
+        entries.raw.is_none() && entries.map.get().is_none_or(JsonObject::is_empty)
     }
 
     /// What arrived, which may be null. `None` where it is neither that nor an object.
     pub(super) fn of_raw(raw: Box<RawValue>) -> Option<Self> {
         match raw.get() {
             "{}" | "null" => Some(Self::default()),
-            text if text.starts_with('{') => Some(Self {
+            text if text.starts_with('{') => Some(Self(Some(Box::new(Entries {
                 raw: Some(raw),
                 map: OnceLock::new(),
-            }),
+            })))),
             _ => None,
         }
     }
@@ -84,11 +88,13 @@ impl Meta {
     /// reads as empty.
     #[must_use]
     pub fn as_object(&self) -> Option<&JsonObject> {
-        if let Some(raw) = &self.raw {
-            let parsed = || serde_json::from_str(raw.get()).unwrap_or_default();
-            return Some(self.map.get_or_init(|| Box::new(parsed())));
+        let Entries { raw, map } = self.0.as_deref()?;
+        match raw {
+            Some(raw) => {
+                Some(map.get_or_init(|| serde_json::from_str(raw.get()).unwrap_or_default()))
+            }
+            None => map.get(),
         }
-        self.map.get().map(|map| &**map)
     }
 
     /// The value of a key.
@@ -131,9 +137,10 @@ impl Meta {
     )]
     pub fn as_object_mut(&mut self) -> &mut JsonObject {
         let _ = self.as_object();
-        self.raw = None;
-        self.map.get_or_init(Box::default);
-        self.map.get_mut().expect("it was set the line before")
+        let entries = self.0.get_or_insert_default();
+        entries.raw = None;
+        entries.map.get_or_init(JsonObject::new);
+        entries.map.get_mut().expect("it was set the line before")
     }
 
     /// The token that asks for progress notifications.
@@ -232,10 +239,10 @@ fn is_name(name: &str) -> bool {
 
 impl From<JsonObject> for Meta {
     fn from(map: JsonObject) -> Self {
-        Self {
+        Self(Some(Box::new(Entries {
             raw: None,
-            map: OnceLock::from(Box::new(map)),
-        }
+            map: OnceLock::from(map),
+        })))
     }
 }
 
@@ -266,10 +273,13 @@ impl fmt::Debug for Meta {
 
 impl Serialize for Meta {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match (&self.raw, self.map.get()) {
-            (Some(raw), _) => raw.serialize(serializer),
-            (None, Some(map)) => map.serialize(serializer),
-            (None, None) => JsonObject::new().serialize(serializer),
+        let raw = self.0.as_ref().and_then(|entries| entries.raw.as_ref());
+        match raw {
+            Some(raw) => raw.serialize(serializer),
+            None => match self.as_object() {
+                Some(map) => map.serialize(serializer),
+                None => JsonObject::new().serialize(serializer),
+            },
         }
     }
 }
