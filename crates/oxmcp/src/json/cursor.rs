@@ -7,6 +7,8 @@ use super::{
 
 /// How deep objects and arrays may be nested: as deep as serde_json reads them into types.
 const DEEPEST: u32 = 128;
+/// So many digits fit into 64 bits for certain.
+const SHORT: usize = 18;
 
 /// A place in a text that is being checked.
 ///
@@ -16,6 +18,13 @@ pub(crate) struct Cursor<'a> {
     text: &'a str,
     at: usize,
     /// How many objects and arrays it has gone into.
+    depth: u32,
+}
+
+/// Where a cursor was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    at: usize,
     depth: u32,
 }
 
@@ -35,6 +44,21 @@ impl<'a> Cursor<'a> {
         };
         cursor.skip_space();
         cursor
+    }
+
+    /// Where it is, to [go back](Self::go_back) to.
+    #[inline]
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            at: self.at,
+            depth: self.depth,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn go_back(&mut self, to: Mark) {
+        self.at = to.at;
+        self.depth = to.depth;
     }
 
     /// How far it has come, in bytes.
@@ -181,6 +205,29 @@ impl<'a> Cursor<'a> {
             _ => self.scalar()?,
         }
         self.since(start).map(Text::checked)
+    }
+
+    /// Takes the whole number that stands here, if it is as short as nearly all are, and something follows at once. Else nothing
+    /// is taken.
+    #[inline]
+    pub(crate) fn short_integer(&mut self) -> Option<i64> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let digits = rest
+            .iter()
+            .take(SHORT)
+            .take_while(|byte| byte.is_ascii_digit());
+        let (mut length, mut number) = (0, 0);
+        for digit in digits {
+            number = number * 10 + i64::from(digit - b'0');
+            length += 1;
+        }
+        let is_whole = matches!(rest.get(length), Some(b',' | b'}'));
+        let is_plain = length == 1 || rest.first() != Some(&b'0');
+        if length == 0 || !is_whole || !is_plain {
+            return None;
+        }
+        self.at += length;
+        Some(number)
     }
 
     /// Goes to behind the object that stands here, if it is this one, which was checked before.

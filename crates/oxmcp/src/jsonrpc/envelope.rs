@@ -7,13 +7,10 @@ use serde::de::IgnoredAny;
 use super::{
     ErrorCode, ErrorObject, RequestId,
     answered::{answered_by, start},
+    members::Members,
 };
 use crate::json::{Checked, Cursor, Text};
 
-/// The only version of JSON-RPC.
-const VERSION: &str = "2.0";
-/// The same as it stands in nearly all messages.
-const USUAL_VERSION: &str = r#""2.0""#;
 /// How nearly all messages begin.
 const USUAL_BEGINNING: &str = r#"{"jsonrpc":"2.0""#;
 
@@ -113,7 +110,7 @@ impl Malformed {
         }
     }
 
-    fn invalid(id: Option<RequestId>, message: impl Into<String>) -> Self {
+    pub(super) fn invalid(id: Option<RequestId>, message: impl Into<String>) -> Self {
         let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
         Self {
             id,
@@ -162,9 +159,10 @@ impl<'p, P> Envelope<'p, P> {
     where
         P: Params<'a>,
     {
-        let mut members = Members::default();
         let mut cursor = Cursor::new(text);
-        let checked = if cursor.enters(USUAL_BEGINNING) {
+        let is_usual = cursor.enters(USUAL_BEGINNING);
+        let mut members = Members::new(is_usual);
+        let checked = if is_usual {
             members.take_usual(&mut cursor, params).and_then(|()| {
                 let take = |key, cursor: &mut Cursor<'a>| members.take(key, cursor, params);
                 cursor.rest(take).map(|()| true)
@@ -173,7 +171,7 @@ impl<'p, P> Envelope<'p, P> {
             cursor.whole(|key, cursor| members.take(key, cursor, params))
         };
         match checked {
-            Ok(true) => match members.twice {
+            Ok(true) => match members.twice() {
                 Some(key) => Err(Malformed::twice(key, text)),
                 None => members.classify(params),
             },
@@ -182,139 +180,5 @@ impl<'p, P> Envelope<'p, P> {
             }
             _ => Err(Malformed::syntax(text)),
         }
-    }
-}
-
-/// The members of a message, each as it stands.
-#[derive(Default)]
-struct Members<'a> {
-    jsonrpc: Option<Text<'a>>,
-    id: Option<Text<'a>>,
-    method: Option<Text<'a>>,
-    has_params: bool,
-    result: Option<Text<'a>>,
-    error: Option<Text<'a>>,
-    /// A member that stands there twice.
-    twice: Option<Text<'a>>,
-}
-
-impl<'a> Members<'a> {
-    /// Takes the members that come next where they come in the usual order, without a look at their names.
-    #[inline]
-    fn take_usual(&mut self, cursor: &mut Cursor<'a>, params: &mut impl Params<'a>) -> Checked<()> {
-        self.jsonrpc = Some(Text::string(USUAL_VERSION, true));
-        if !cursor.goes_on(r#","id":"#) {
-            return Ok(());
-        }
-        self.id = Some(cursor.value()?);
-        if cursor.goes_on(r#","method":"#) {
-            self.method = Some(cursor.value()?);
-            if cursor.goes_on(r#","params":"#) {
-                self.has_params = true;
-                params.take(cursor)?;
-            }
-        } else if cursor.goes_on(r#","result":"#) {
-            self.result = Some(params.take_result(cursor)?);
-        }
-        Ok(())
-    }
-
-    /// Takes a member. Names are case-sensitive: `"Method"` is not `"method"`.
-    fn take(
-        &mut self,
-        key: Text<'a>,
-        cursor: &mut Cursor<'a>,
-        params: &mut impl Params<'a>,
-    ) -> Checked<()> {
-        let name = key.as_str();
-        let slot = match name.as_deref() {
-            Some("jsonrpc") => &mut self.jsonrpc,
-            Some("id") => &mut self.id,
-            Some("method") => &mut self.method,
-            Some("error") => &mut self.error,
-            Some("result") => {
-                if self.result.replace(params.take_result(cursor)?).is_some() {
-                    self.twice = Some(key);
-                }
-                return Ok(());
-            }
-            Some("params") => {
-                if self.has_params {
-                    self.twice = Some(key);
-                }
-                self.has_params = true;
-                return params.take(cursor);
-            }
-            _ => return cursor.value().map(drop),
-        };
-        if slot.replace(cursor.value()?).is_some() {
-            self.twice = Some(key);
-        }
-        Ok(())
-    }
-
-    fn classify<'p, P: Params<'a>>(self, params: &'p P) -> Result<Envelope<'p, P>, Malformed>
-    where
-        'a: 'p,
-    {
-        let id = self.id.and_then(RequestId::from_text);
-        let answered = self.result.is_some() || self.error.is_some();
-        let refuse = |message: &str| {
-            let mut malformed = Malformed::invalid(id.clone(), message);
-            malformed.is_asked = self.method.is_some() && !answered;
-            if answered {
-                malformed.answers.clone_from(&id);
-                malformed.id = malformed.id.filter(|_| self.method.is_some());
-            }
-            malformed
-        };
-        if !self.jsonrpc.is_some_and(|it| it.is_str(VERSION)) {
-            return Err(refuse("\"jsonrpc\" must be \"2.0\""));
-        }
-        let null_id = self.id.is_some_and(Text::is_null);
-        if self.id.is_some() && id.is_none() && !(null_id && self.error.is_some()) {
-            return Err(refuse("\"id\" must be a string or an integer"));
-        }
-        match (self.method, answered) {
-            (Some(_), true) => Err(refuse("a message is a request or a response, not both")),
-            (None, false) => Err(refuse("\"method\", \"result\" or \"error\" is missing")),
-            (None, true) => self.response(id.clone(), params, refuse),
-            (Some(method), false) => {
-                let method = method.as_str();
-                let method = method.ok_or_else(|| refuse("\"method\" must be a string"))?;
-                let params = Some(params).filter(|it| self.has_params && !it.whole().is_null());
-                if params.is_some_and(|params| !params.whole().is_object()) {
-                    return Err(refuse("\"params\" must be an object"));
-                }
-                Ok(match id {
-                    Some(id) => Envelope::Request(RawRequest { id, method, params }),
-                    None => Envelope::Notification(RawNotification { method, params }),
-                })
-            }
-        }
-    }
-
-    fn response<'p, P>(
-        &self,
-        id: Option<RequestId>,
-        found: &'p P,
-        refuse: impl Fn(&str) -> Malformed,
-    ) -> Result<Envelope<'p, P>, Malformed>
-    where
-        'a: 'p,
-    {
-        let outcome = match (self.result, self.error) {
-            (Some(result), None) => Ok(result),
-            (None, Some(error)) => Err(error
-                .parse()
-                .map_err(|_| refuse("\"error\" must hold a code and a message"))?),
-            _ => return Err(refuse("a response has a result or an error, not both")),
-        };
-        if id.is_none() && outcome.is_ok() {
-            return Err(refuse(
-                "a response must say what it answers: \"id\" is missing",
-            ));
-        }
-        Ok(Envelope::Response(RawResponse { id, outcome, found }))
     }
 }

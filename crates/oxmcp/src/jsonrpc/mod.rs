@@ -7,6 +7,7 @@ mod code;
 mod envelope;
 mod error_object;
 mod id;
+mod members;
 mod write;
 
 pub(crate) use answered::answered;

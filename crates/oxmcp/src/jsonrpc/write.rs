@@ -70,7 +70,7 @@ pub(crate) fn write_request(
     extra: ExtraMeta<'_>,
 ) -> serde_json::Result<()> {
     check_object(params)?;
-    let start = out.len();
+    out.reserve(params.len() + extra.envelope.map_or(0, str::len) + 128);
     let id = RequestId::Number(id);
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     id.write(out);
@@ -81,35 +81,39 @@ pub(crate) fn write_request(
     let meta_end = out.len();
     out.extend_from_slice(params);
     join(out, open, meta_end);
-    finish(out, start);
+    // Nothing but the params may hold a line break.
+    finish(out, meta_end);
     Ok(())
 }
 
 /// Appends `{"_meta":{…}`, without the closing brace, or nothing where there is no metadata.
 fn write_meta(out: &mut Vec<u8>, id: &RequestId, extra: ExtraMeta<'_>) {
-    let open = br#"{"_meta":{"#;
-    let start = out.len();
-    out.extend_from_slice(open);
+    let ExtraMeta {
+        envelope,
+        progress,
+        meta,
+    } = extra;
+    let has_envelope = envelope.is_some_and(|members| !members.is_empty());
+    if !has_envelope && !progress && meta.is_none_or(Map::is_empty) {
+        return;
+    }
+    out.extend_from_slice(br#"{"_meta":{"#);
     let first = out.len();
-    if let Some(envelope) = extra.envelope {
+    if let Some(envelope) = envelope {
         out.extend_from_slice(envelope.as_bytes());
     }
-    if extra.progress {
+    if progress {
         separate(out, first);
         out.extend_from_slice(br#""progressToken":"#);
         id.write(out);
     }
-    for (key, value) in extra.meta.into_iter().flatten() {
+    for (key, value) in meta.into_iter().flatten() {
         separate(out, first);
         write_string(out, key);
         out.push(b':');
         serde_json::to_writer(&mut *out, value).expect("a JSON value is always JSON");
     }
-    if out.len() == first {
-        out.truncate(start);
-    } else {
-        out.push(b'}');
-    }
+    out.push(b'}');
 }
 
 fn separate(out: &mut Vec<u8>, first: usize) {
