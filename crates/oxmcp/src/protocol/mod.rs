@@ -59,6 +59,8 @@ mod subscriptions;
 mod tagged;
 mod tasks;
 mod tool_outline;
+#[cfg(test)]
+mod tool_outline_tests;
 mod tool_result;
 mod tools;
 mod wire;

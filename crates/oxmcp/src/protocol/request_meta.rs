@@ -38,16 +38,7 @@ pub(crate) struct RequestParams<'a> {
 }
 
 impl<'a> Params<'a> for RequestParams<'a> {
-    const UNREAD: Self = Self {
-        whole: Text::EMPTY,
-        meta: RequestMeta::UNREAD,
-        name: None,
-        arguments: None,
-        input_responses: None,
-        request_state: None,
-        twice: None,
-        outline: None,
-    };
+    const UNREAD: Self = Self::unread();
 
     fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()> {
         let start = cursor.at();
@@ -69,21 +60,35 @@ impl<'a> Params<'a> for RequestParams<'a> {
         self.whole
     }
 
+    #[inline]
     fn take_result(&mut self, cursor: &mut Cursor<'a>) -> Checked<Text<'a>> {
-        let mut ahead = cursor.clone();
-        match Outline::find(&mut ahead) {
-            Ok((whole, outline)) => {
-                *cursor = ahead;
-                self.outline = Some(outline);
-                Ok(whole)
-            }
+        let before = cursor.mark();
+        let outline = self.outline.insert(Outline::default());
+        outline.find(cursor).or_else(|Syntax| {
             // Whatever else it is, or if it is wrong.
-            Err(Syntax) => cursor.value(),
-        }
+            self.outline = None;
+            cursor.go_back(before);
+            cursor.value()
+        })
     }
 }
 
 impl<'a> RequestParams<'a> {
+    /// Nothing is known of them yet. To write that down costs less than to copy [`UNREAD`](Params::UNREAD).
+    #[inline]
+    pub(crate) const fn unread() -> Self {
+        Self {
+            whole: Text::EMPTY,
+            meta: RequestMeta::unread(),
+            name: None,
+            arguments: None,
+            input_responses: None,
+            request_state: None,
+            twice: None,
+            outline: None,
+        }
+    }
+
     /// The params that a text is.
     pub(crate) fn of(text: Text<'a>) -> Self {
         let mut params = Self::UNREAD;
@@ -162,16 +167,21 @@ pub(crate) enum Era {
 
 impl<'a> RequestMeta<'a> {
     /// Nothing is known of it yet.
-    pub(crate) const UNREAD: Self = Self {
-        raw: None,
-        protocol_version: None,
-        client_info: None,
-        client_capabilities: None,
-        log_level: None,
-        progress_token: None,
-        traceparent: None,
-        twice: None,
-    };
+    pub(crate) const UNREAD: Self = Self::unread();
+
+    #[inline]
+    const fn unread() -> Self {
+        Self {
+            raw: None,
+            protocol_version: None,
+            client_info: None,
+            client_capabilities: None,
+            log_level: None,
+            progress_token: None,
+            traceparent: None,
+            twice: None,
+        }
+    }
 
     /// Takes the metadata that stands here.
     fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()> {

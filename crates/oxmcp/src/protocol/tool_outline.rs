@@ -1,167 +1,194 @@
 //! Reading the [result of a tool](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-result) while the
 //! message that it came in is checked.
 
-use std::{mem, ops::Range};
+use std::{mem, num::NonZeroU64, ops::Range};
 
 use super::{CallToolResult, ContentBlock, Meta};
 use crate::json::{Checked, Cursor, Syntax, Text};
 
 /// A text that takes the room of its result must not waste more of it, in bytes.
-const LARGEST_WASTE: usize = 128;
+pub(super) const LARGEST_WASTE: usize = 128;
 
 /// Where the parts of a tool's result are in its text, where it is as most are: text, which may be structured as well.
 ///
-/// It is found while the message is checked, so that who waits for the result need not walk over it once more.
+/// It is found while the message is checked, so that who waits for the result need not walk over it once more. It is handed
+/// on a few times, and so it is small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outline {
-    content: Content,
+    /// The one text that there is, as a JSON string; the whole array where there are `several`.
+    content: Option<Part>,
     structured: Option<Part>,
     meta: Option<Part>,
+    several: bool,
     is_error: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Content {
-    #[default]
-    Nothing,
-    /// One text, as a JSON string.
-    Text(Part),
-    /// Several texts: the whole array.
-    Texts(Part),
-}
-
-/// A part of a text. It is small, because it is handed on a few times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Part {
-    start: u32,
-    end: u32,
-    /// Whether it is known to be a string in which nothing is escaped.
-    plain: bool,
-}
+/// A part of a text that does not begin with it: its start, its end, and a bit for whether it is known to be a string in
+/// which nothing is escaped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part(NonZeroU64);
 
 impl Part {
+    #[inline]
     fn new(range: Range<usize>, plain: bool) -> Checked<Self> {
-        Ok(Self {
-            start: u32::try_from(range.start).map_err(|_| Syntax)?,
-            end: u32::try_from(range.end).map_err(|_| Syntax)?,
-            plain,
-        })
+        let start = u32::try_from(range.start).map_err(|_| Syntax)?;
+        let end = u32::try_from(range.end).ok().filter(|end| end >> 31 == 0);
+        let end = end.ok_or(Syntax)?;
+        let bits = u64::from(start) << 32 | u64::from(end) << 1 | u64::from(plain);
+        NonZeroU64::new(bits).map(Self).ok_or(Syntax)
     }
 
     /// The value that a cursor has just gone over, in a text that began at `origin`.
+    #[inline]
     fn behind(cursor: &Cursor<'_>, value: Text<'_>, origin: usize) -> Checked<Self> {
         let end = cursor.at() - origin;
         Self::new(end - value.get().len()..end, value.as_plain().is_some())
     }
 
+    fn start(self) -> usize {
+        (self.0.get() >> 32) as usize
+    }
+
+    fn end(self) -> usize {
+        (self.0.get() & 0xffff_ffff) as usize >> 1
+    }
+
+    fn is_plain(self) -> bool {
+        self.0.get() & 1 == 1
+    }
+
     fn of(self, text: &str) -> Option<Text<'_>> {
-        let text = text.get(self.start as usize..self.end as usize)?;
-        Some(Text::string(text, self.plain))
+        let text = text.get(self.start()..self.end())?;
+        Some(Text::string(text, self.is_plain()))
     }
 
     /// Takes a string out of the text. Where it is nearly all of it, the text itself becomes the string, and nothing
     /// is allocated.
     fn take_out(self, text: &mut Box<str>) -> Option<String> {
-        let string = self.of(text)?.as_str()?;
-        if !self.plain || text.len() - string.len() > LARGEST_WASTE {
-            return Some(string.into_owned());
+        let (start, end) = (self.start() + 1, self.end() - 1);
+        if !self.is_plain() || text.len() - (end - start) > LARGEST_WASTE {
+            return Some(self.of(text)?.as_str()?.into_owned());
         }
         let mut whole = String::from(mem::take(text));
-        whole.truncate(self.end as usize - 1);
-        whole.drain(..=self.start as usize);
+        whole.truncate(end);
+        whole.drain(..start);
         Some(whole)
     }
 }
 
-impl Content {
-    fn take_out(self, result: &mut Box<str>) -> Option<Vec<ContentBlock>> {
-        match self {
-            Self::Nothing => Some(Vec::new()),
-            Self::Text(text) => Some(vec![ContentBlock::text(text.take_out(result)?)]),
-            Self::Texts(blocks) => {
-                let text_of = |block: Text<'_>| {
-                    let (_, text) = block.members().find(|(key, _)| key.is_str("text"))?;
-                    Some(ContentBlock::text(text.as_str()?))
-                };
-                blocks.of(result)?.items().map(text_of).collect()
-            }
-        }
-    }
-}
-
 impl Outline {
-    /// Goes over the result that stands here. An error says that there is more to it, or something wrong with it.
-    pub(crate) fn find<'a>(cursor: &mut Cursor<'a>) -> Checked<(Text<'a>, Self)> {
+    const CONTENT: u8 = 1;
+    const STRUCTURED: u8 = 2;
+    const IS_ERROR: u8 = 4;
+    const META: u8 = 8;
+    const RESULT_TYPE: u8 = 16;
+
+    /// Goes over the result that stands here, and gives its text. An error says that there is more to it, or something
+    /// wrong with it.
+    #[inline]
+    pub(crate) fn find<'a>(&mut self, cursor: &mut Cursor<'a>) -> Checked<Text<'a>> {
         let origin = cursor.at();
-        let mut found = Self::default();
-        let mut seen = 0_u8;
-        let whole = cursor.members(|key, cursor| {
-            let member = found.take(key.as_plain().ok_or(Syntax)?, cursor, origin)?;
+        // The usual order of the first members: their names need no look.
+        let mut seen = if cursor.enters(r#"{"content":"#) {
+            Self::CONTENT
+        } else if cursor.enters(r#"{"resultType":"complete","content":"#) {
+            Self::CONTENT | Self::RESULT_TYPE
+        } else {
+            0
+        };
+        let is_usual = seen != 0;
+        if is_usual {
+            self.take_content(cursor, origin)?;
+        }
+        let member = |key: Text<'a>, cursor: &mut Cursor<'a>| {
+            let member = self.take(key.as_plain().ok_or(Syntax)?, cursor, origin)?;
             let again = seen & member != 0;
             seen |= member;
             if again { Err(Syntax) } else { Ok(()) }
-        })?;
-        whole.is_object().then_some((whole, found)).ok_or(Syntax)
+        };
+        if is_usual {
+            cursor.leaves(member)?;
+        } else if !cursor.members(member)?.is_object() {
+            return Err(Syntax);
+        }
+        cursor.since(origin).map(Text::checked)
     }
 
     /// Takes a member. Returns a bit that stands for it, or none where it means nothing.
     fn take(&mut self, key: &str, cursor: &mut Cursor<'_>, origin: usize) -> Checked<u8> {
         if key == "content" {
-            self.content = find_content(cursor, origin)?;
-            return Ok(1);
+            self.take_content(cursor, origin)?;
+            return Ok(Self::CONTENT);
         }
         let value = cursor.value()?;
         match (key, value.get()) {
             ("structuredContent", _) => {
                 self.structured = Some(Part::behind(cursor, value, origin)?);
-                Ok(2)
+                Ok(Self::STRUCTURED)
             }
             ("isError", is_error @ ("true" | "false")) => {
                 self.is_error = is_error == "true";
-                Ok(4)
+                Ok(Self::IS_ERROR)
             }
             ("_meta", _) if value.is_object() => {
                 self.meta = Some(Part::behind(cursor, value, origin)?);
-                Ok(8)
+                Ok(Self::META)
             }
-            ("resultType", r#""complete""#) => Ok(16),
+            ("resultType", r#""complete""#) => Ok(Self::RESULT_TYPE),
             ("isError" | "_meta" | "resultType", _) => Err(Syntax),
             _ => Ok(0),
         }
     }
-}
 
-fn find_content(cursor: &mut Cursor<'_>, origin: usize) -> Checked<Content> {
-    if let Some(text) = find_usual(cursor, origin) {
-        return Ok(Content::Text(text));
-    }
-    let start = cursor.at() - origin;
-    let (mut texts, mut text) = (0_usize, Part::default());
-    cursor.items(|cursor| {
-        texts += 1;
-        text = find_text(cursor, origin)?;
+    #[inline]
+    fn take_content(&mut self, cursor: &mut Cursor<'_>, origin: usize) -> Checked<()> {
+        if let Some(text) = find_usual(cursor, origin) {
+            self.content = Some(text);
+            return Ok(());
+        }
+        let start = cursor.at() - origin;
+        let mut texts = 0_usize;
+        cursor.items(|cursor| {
+            texts += 1;
+            self.content = Some(find_text(cursor, origin)?);
+            Ok(())
+        })?;
+        if texts > 1 {
+            self.several = true;
+            self.content = Some(Part::new(start..cursor.at() - origin, false)?);
+        }
         Ok(())
-    })?;
-    Ok(match texts {
-        0 => Content::Nothing,
-        1 => Content::Text(text),
-        _ => Content::Texts(Part::new(start..cursor.at() - origin, false)?),
-    })
+    }
+
+    /// Takes the content out of the text of the result, which may be used up.
+    fn take_out(self, result: &mut Box<str>) -> Option<Vec<ContentBlock>> {
+        let Some(content) = self.content else {
+            return Some(Vec::new());
+        };
+        if !self.several {
+            return Some(vec![ContentBlock::text(content.take_out(result)?)]);
+        }
+        let text_of = |block: Text<'_>| {
+            let (_, text) = block.members().find(|(key, _)| key.is_str("text"))?;
+            Some(ContentBlock::text(text.as_str()?))
+        };
+        content.of(result)?.items().map(text_of).collect()
+    }
 }
 
 /// The text of the one block that stands here, where it is written just as nearly all servers write it.
+#[inline]
 fn find_usual(cursor: &mut Cursor<'_>, origin: usize) -> Option<Part> {
-    let mut ahead = cursor.clone();
-    if !ahead.goes_on(r#"[{"type":"text","text":"#) {
-        return None;
+    let before = cursor.mark();
+    if cursor.goes_on(r#"[{"type":"text","text":"#)
+        && let Ok(text) = cursor.string()
+        && let Ok(text) = Part::behind(cursor, text, origin)
+        && cursor.goes_on("}]")
+    {
+        return Some(text);
     }
-    let text = ahead.string().ok()?;
-    let text = Part::behind(&ahead, text, origin).ok()?;
-    if !ahead.goes_on("}]") {
-        return None;
-    }
-    *cursor = ahead;
-    Some(text)
+    cursor.go_back(before);
+    None
 }
 
 /// The text of a block that has nothing but its type and a text.
@@ -188,7 +215,8 @@ impl CallToolResult {
     /// Reads what most results are: text, which may be structured as well, and nothing beside it. `None` where there is
     /// more to it, or something wrong with it: then `Deserialize` tells.
     pub(crate) fn read_plain(result: &mut Box<str>) -> Option<Self> {
-        let (_, outline) = Outline::find(&mut Cursor::new(result)).ok()?;
+        let mut outline = Outline::default();
+        outline.find(&mut Cursor::new(result)).ok()?;
         Self::read_outlined(result, outline)
     }
 
@@ -203,127 +231,10 @@ impl CallToolResult {
             None => Meta::default(),
         };
         Some(Self {
-            content: outline.content.take_out(result)?,
+            content: outline.take_out(result)?,
             structured_content,
             is_error: outline.is_error,
             meta,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::{collection, prelude::*, sample};
-
-    use super::*;
-
-    /// A JSON value of each kind, and pieces of tool results.
-    fn a_value() -> impl Strategy<Value = String> {
-        let leaf = prop_oneof![
-            sample::select(vec![
-                "null",
-                "true",
-                "false",
-                "1",
-                "[]",
-                "{}",
-                r#""text""#,
-                r#""a\u0041""#,
-                r#""\ud800""#
-            ])
-            .prop_map(str::to_owned),
-            any::<String>().prop_map(|text| serde_json::to_string(&text).unwrap()),
-        ];
-        leaf.prop_recursive(3, 12, 3, |inner| {
-            let members =
-                (a_key(), inner.clone()).prop_map(|(key, value)| format!("{key}:{value}"));
-            let text = inner
-                .clone()
-                .prop_map(|text| format!(r#"{{"type":"text","text":{text}}}"#));
-            prop_oneof![
-                collection::vec(inner, 0..3).prop_map(|items| format!("[{}]", items.join(" ,"))),
-                collection::vec(members, 0..3).prop_map(|it| format!("{{{}}}", it.join(", "))),
-                collection::vec(text, 0..3).prop_map(|items| format!("[{}]", items.join(","))),
-            ]
-        })
-    }
-
-    fn a_key() -> impl Strategy<Value = &'static str> {
-        sample::select(vec![
-            r#""content""#,
-            r#""type""#,
-            r#""text""#,
-            r#""isError""#,
-            r#""structuredContent""#,
-            r#""_meta""#,
-            r#""annotations""#,
-            r#""resultType""#,
-            r#""conten\u0074""#,
-        ])
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
-
-        #[test]
-        fn plain_results_are_read_as_they_are_deserialized(
-            members in collection::vec((a_key(), a_value()), 0..4),
-        ) {
-            let members: Vec<_> = members.iter().map(|(key, value)| format!("{key} : {value}")).collect();
-            let json = format!("{{{}}}", members.join(","));
-            if let Some(read) = CallToolResult::read_plain(&mut json.as_str().into()) {
-                let expected: CallToolResult = serde_json::from_str(&json).unwrap();
-                prop_assert_eq!(
-                    serde_json::to_string(&read).unwrap(),
-                    serde_json::to_string(&expected).unwrap()
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn a_long_text_beside_much_else_takes_no_more_room_than_it_needs() {
-        let read = |structured: &str| {
-            let text = "0123456789".repeat(100);
-            let json = format!(
-                r#"{{"structuredContent":"{structured}","content":[{{"type":"text","text":"{text}"}}]}}"#
-            );
-            let mut read = CallToolResult::read_plain(&mut json.into()).unwrap();
-            assert_eq!(read.as_text(), Some(&*text));
-            let Some(ContentBlock::Text(text)) = read.content.pop() else {
-                panic!("it is text");
-            };
-            text.text.capacity()
-        };
-        assert!(read("short") <= 1000 + LARGEST_WASTE);
-        assert!(read(&"long".repeat(100)) <= 1000 + LARGEST_WASTE);
-    }
-
-    #[test]
-    fn the_common_results_are_plain() {
-        for json in [
-            r#"{"content":[{"type":"text","text":"4"}]}"#,
-            r#"{"resultType":"complete","content":[{"text":"a\nb","type":"text"}],"isError":true}"#,
-            r#"{"content":[{"type":"text","text":"{}"}],"structuredContent":{},"isError":false}"#,
-            r#"{"content":[]}"#,
-            r#"{"content":[{"type":"text","text":"a"},{"text":"b\u0063","type":"text"}]}"#,
-            r#"{"_meta":{"a":[1]},"content":[{"type":"text","text":"\u00e9"} ]}"#,
-        ] {
-            let read = CallToolResult::read_plain(&mut json.into()).unwrap();
-            let expected: CallToolResult = serde_json::from_str(json).unwrap();
-            assert_eq!(format!("{read:?}"), format!("{expected:?}"));
-        }
-        for json in [
-            r#"{"content":[{"type":"image","text":"4"}]}"#,
-            r#"{"content":[{"type":"text","text":"4","_meta":{}}]}"#,
-            r#"{"content":[],"content":[]}"#,
-            r#"{"content":[],"_meta":[]}"#,
-            r#"{"content":[],"_meta":{},"_meta":{}}"#,
-            r#"{"content":[{"type":"text","text":"\ud800"}]}"#,
-            r#"{"content":[],"resultType":"task"}"#,
-            r#"{"content":null}"#,
-        ] {
-            assert!(CallToolResult::read_plain(&mut json.into()).is_none());
-        }
     }
 }
