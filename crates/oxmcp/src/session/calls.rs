@@ -1,9 +1,7 @@
 //! The calls of this side that wait for an answer.
 
 use std::{
-    collections::HashMap,
     future::poll_fn,
-    hash::{BuildHasherDefault, Hasher},
     sync::{Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
@@ -15,7 +13,8 @@ use crate::{
     jsonrpc::RequestId,
     protocol::{ProgressParams, ResultType},
     session::{
-        call_result::CallResult, cancel::CancelSignal, progress_queue::ProgressSender, waiting,
+        call_result::CallResult, call_table::CallTable, cancel::CancelSignal,
+        progress_queue::ProgressSender, waiting,
     },
 };
 
@@ -48,8 +47,7 @@ pub(crate) struct Calls {
 
 #[derive(Debug, Default)]
 struct State {
-    last_id: i64,
-    waiting: HashMap<i64, Waiter, BuildHasherDefault<IdHasher>>,
+    waiting: CallTable<Waiter>,
     /// How many of them are not answered.
     unanswered: usize,
     /// How many are not being made just now, but will be again.
@@ -68,32 +66,11 @@ pub(crate) struct Entered {
     pub(crate) needs_clock: bool,
 }
 
-/// Spreads ids. They are our own, so that nobody can choose them to collide.
-#[derive(Debug, Default)]
-struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_i64(i64::from(*byte));
-        }
-    }
-
-    fn write_i64(&mut self, id: i64) {
-        // The multiplier of the golden ratio: neighbours end up far from each other, in the upper bits too.
-        self.0 = (self.0 ^ id.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
 impl Calls {
     /// The ids of calls come after this one.
     #[cfg(feature = "http-server")]
     pub(crate) fn count_from(&self, id: i64) {
-        self.lock().last_id = id;
+        self.lock().waiting.count_from(id);
     }
 
     /// Enters a call under a new id. Who waits for it is woken by the answer, or at `alarm`.
@@ -107,16 +84,13 @@ impl Calls {
         if let Some(reason) = &state.closed {
             return Err(Error::closed(reason.clone()));
         }
-        state.last_id += 1;
         state.unanswered += 1;
-        let id = state.last_id;
-        let waiter = Waiter {
+        let id = state.waiting.insert(Waiter {
             answer: None,
             waker: Some(waker),
             alarm,
             progress,
-        };
-        state.waiting.insert(id, waiter);
+        });
         let mut needs_clock = false;
         if let Some(alarm) = alarm
             && state.next_look.is_none_or(|next| alarm < next)
@@ -130,27 +104,38 @@ impl Calls {
     /// Takes a call out: nobody waits for it any more. Returns whether its answer had not come.
     pub(crate) fn leave(&self, id: i64) -> bool {
         let mut state = self.lock();
-        let left = state.waiting.remove(&id);
-        let unanswered = left.is_some_and(|waiter| waiter.answer.is_none());
+        let waiter = state.waiting.get(id);
+        let unanswered = waiter.is_some_and(|waiter| waiter.answer.is_none());
+        state.waiting.discard(id);
         state.unanswered -= usize::from(unanswered);
         unanswered
     }
 
     /// Answers a call. The answer comes back where nobody waits for it.
     pub(crate) fn answer(&self, id: i64, answer: Answer) -> Result<(), Answer> {
-        let mut state = self.lock();
-        let waiter = state.waiting.get_mut(&id);
-        let Some(waiter) = waiter.filter(|waiter| waiter.answer.is_none()) else {
-            return Err(answer);
-        };
-        waiter.answer = Some(answer);
-        let waker = waiter.waker.take();
-        state.unanswered -= 1;
-        drop(state);
+        let waker = self.lock().answer(id, answer)?;
         if let Some(waker) = waker {
             waker.wake();
         }
         Ok(())
+    }
+
+    /// Answers calls. Who waits for them is put into `wakers`, and is to be woken. The answers come back for which nobody
+    /// waits.
+    pub(super) fn answer_all(
+        &self,
+        answers: impl Iterator<Item = (i64, Answer)>,
+        wakers: &mut Vec<Waker>,
+    ) -> Vec<(i64, Answer)> {
+        let mut unknown = Vec::new();
+        let mut state = self.lock();
+        for (id, answer) in answers {
+            match state.answer(id, answer) {
+                Ok(waker) => wakers.extend(waker),
+                Err(answer) => unknown.push((id, answer)),
+            }
+        }
+        unknown
     }
 
     /// Waits for the answer of a call, which has been entered. Cancel safe.
@@ -165,12 +150,12 @@ impl Calls {
     /// The answer of a call, or `None` once its alarm has rung. Otherwise the task is woken then.
     pub(crate) fn poll(&self, id: i64, cx: &Context<'_>) -> Poll<Option<Answer>> {
         let mut state = self.lock();
-        let Some(waiter) = state.waiting.get_mut(&id) else {
+        let Some(waiter) = state.waiting.get_mut(id) else {
             return Poll::Pending;
         };
-        if waiter.answer.is_some() {
-            let answered = state.waiting.remove(&id);
-            return Poll::Ready(answered.and_then(|waiter| waiter.answer));
+        if let Some(answer) = waiter.answer.take() {
+            state.waiting.discard(id);
+            return Poll::Ready(Some(answer));
         }
         waiting::note(&mut waiter.waker, cx.waker());
         if waiter.alarm.is_none() {
@@ -212,7 +197,7 @@ impl Calls {
             return false;
         };
         let state = self.lock();
-        let waiter = state.waiting.get(&id);
+        let waiter = state.waiting.get(id);
         let Some(progress) = waiter
             .filter(|waiter| waiter.answer.is_none())
             .and_then(|waiter| waiter.progress.as_ref())
@@ -274,6 +259,19 @@ impl Calls {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Answers a call. Returns who waits for it; the answer where nobody does.
+    fn answer(&mut self, id: i64, answer: Answer) -> Result<Option<Waker>, Answer> {
+        let waiter = self.waiting.get_mut(id);
+        let Some(waiter) = waiter.filter(|waiter| waiter.answer.is_none()) else {
+            return Err(answer);
+        };
+        waiter.answer = Some(answer);
+        self.unanswered -= 1;
+        Ok(waiter.waker.take())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The driver of a connection, and what both roles share above it: dispatch, calls in flight, cancellation, progress,
 //! timeouts, shutdown and middleware. Nothing here knows what a tool is.
 
+mod answers;
 mod backlog;
 mod batch;
 mod body;
@@ -8,6 +9,7 @@ mod bounded;
 mod call;
 mod call_options;
 mod call_result;
+mod call_table;
 mod calls;
 mod cancel;
 mod clock;
@@ -30,6 +32,7 @@ mod pending;
 mod plain_call;
 mod progress;
 mod progress_queue;
+mod pump;
 mod receive;
 #[cfg(feature = "http-server")]
 mod reply;

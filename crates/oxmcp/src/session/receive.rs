@@ -14,18 +14,37 @@ use crate::{
         RequestId, answered, write_error,
     },
     protocol::{CancelledParams, ProgressParams, RequestParams},
-    session::{Arrival, Batch, CallResult, Connection, Side, calls::own_id},
+    session::{
+        Arrival, Batch, CallResult, Connection, Side,
+        answers::Answers,
+        calls::{Answer, own_id},
+    },
     transport::Frame,
 };
 
 impl Connection {
-    /// For the driver: takes what arrived.
+    /// Takes what arrived.
     pub(crate) fn take(self: &Arc<Self>, frame: Frame<'_>) {
+        let mut answers = Answers::default();
+        self.take_among(frame, &mut answers);
+        self.hand_in(&mut answers);
+    }
+
+    /// For the driver: takes what arrived among other things. What answers a call of this side is put into `answers`, to
+    /// be [handed in](Self::hand_in).
+    pub(super) fn take_among(self: &Arc<Self>, frame: Frame<'_>, answers: &mut Answers) {
+        if let Frame::Message(bytes) = frame
+            && bytes.first() == Some(&b'{')
+        {
+            return self.take_message(bytes, answers);
+        }
+        // All else is taken after what came before it.
+        self.hand_in(answers);
         match frame {
             Frame::TooLong { beginning } => self.take_too_long(beginning),
             Frame::Message(bytes) => match bytes.trim_ascii_start().first() {
                 Some(b'[') => self.take_batch(bytes, &[]),
-                Some(_) => self.take_message(bytes),
+                Some(_) => self.take_message(bytes, answers),
                 None => {}
             },
             Frame::Failed { id, error } => {
@@ -48,11 +67,18 @@ impl Connection {
         self.refuse(ErrorObject::new(ErrorCode::PARSE_ERROR, why));
     }
 
-    fn take_message(self: &Arc<Self>, bytes: &[u8]) {
-        let mut params = RequestParams::UNREAD;
+    fn take_message(self: &Arc<Self>, bytes: &[u8], answers: &mut Answers) {
+        let mut params = RequestParams::unread();
         match Envelope::parse(bytes, &mut params) {
-            Ok(envelope) => self.dispatch(envelope, None),
-            Err(malformed) => self.take_malformed(malformed, bytes, None),
+            Ok(Envelope::Response(response)) => self.take_response(response, answers),
+            Ok(envelope) => {
+                self.hand_in(answers);
+                self.dispatch(envelope, None);
+            }
+            Err(malformed) => {
+                self.hand_in(answers);
+                self.take_malformed(malformed, bytes, None);
+            }
         }
     }
 
@@ -143,7 +169,11 @@ impl Connection {
                 }
             }
             Envelope::Notification(notification) => self.take_notification(notification),
-            Envelope::Response(response) => self.take_response(response),
+            Envelope::Response(response) => {
+                let mut answers = Answers::default();
+                self.take_response(response, &mut answers);
+                self.hand_in(&mut answers);
+            }
         }
     }
 
@@ -173,21 +203,26 @@ impl Connection {
         }
     }
 
-    fn take_response(&self, response: RawResponse<'_, RequestParams<'_>>) {
+    fn take_response(&self, response: RawResponse<'_, RequestParams<'_>>, answers: &mut Answers) {
         let RawResponse { id, outcome, found } = response;
         let answer = outcome.map(|result| CallResult {
             json: result.get().into(),
             outline: found.outline,
         });
         let answer = answer.map_err(Error::from);
-        let answered = match id.as_ref().and_then(own_id) {
-            Some(id) => self.calls().answer(id, answer),
-            None => Err(answer),
-        };
-        if let Err(answer) = answered {
-            let id = id.map_or(Cow::Borrowed("none"), |id| Cow::Owned(id.to_string()));
-            let error = answer.err().map(|error| display(Logged(error)));
-            tracing::debug!(id = %Logged(&id), error, "a response to nothing that waits was ignored");
+        match id.as_ref().and_then(own_id) {
+            Some(own) => answers.push(own, answer),
+            None => ignored(id, answer),
+        }
+    }
+
+    /// Gives answers to who waits for them.
+    pub(super) fn hand_in(&self, answers: &mut Answers) {
+        if answers.is_empty() {
+            return;
+        }
+        for (id, answer) in answers.hand_in(self.calls()) {
+            ignored(Some(RequestId::Number(id)), answer);
         }
     }
 
@@ -256,6 +291,12 @@ impl Connection {
                 .append_from_driver(|out| out.extend_from_slice(&whole));
         }
     }
+}
+
+fn ignored(id: Option<RequestId>, answer: Answer) {
+    let id = id.map_or(Cow::Borrowed("none"), |id| Cow::Owned(id.to_string()));
+    let error = answer.err().map(|error| display(Logged(error)));
+    tracing::debug!(id = %Logged(&id), error, "a response to nothing that waits was ignored");
 }
 
 fn decode<T: serde::de::DeserializeOwned>(params: Option<&RequestParams<'_>>) -> Option<T> {

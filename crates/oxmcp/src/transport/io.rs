@@ -117,25 +117,40 @@ impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
         }
     }
 
+    /// The same where no more need be read for it.
+    pub(super) fn try_find(&mut self) -> Option<Found> {
+        self.lines.next()
+    }
+
+    /// What was found.
+    pub(super) fn frame(&self, found: Found) -> Frame<'_> {
+        match found {
+            Found::Line(line) => Frame::Message(self.line(line)),
+            Found::TooLong => Frame::TooLong {
+                beginning: self.beginning(),
+            },
+        }
+    }
+
     pub(super) fn line(&self, line: Range<usize>) -> &[u8] {
         self.lines.line(line)
     }
 
     /// How the line began that was found to be too long.
-    pub(super) fn beginning(&self) -> &[u8] {
+    fn beginning(&self) -> &[u8] {
         self.lines.beginning()
     }
 }
 
 impl<R: AsyncRead + Send + Unpin + 'static> ReadHalf for LineReader<R> {
     async fn read(&mut self) -> Result<Option<Frame<'_>>> {
-        Ok(match self.find().await.map_err(errors::lost)? {
-            Some(Found::Line(line)) => Some(Frame::Message(self.line(line))),
-            Some(Found::TooLong) => Some(Frame::TooLong {
-                beginning: self.beginning(),
-            }),
-            None => None,
-        })
+        let found = self.find().await.map_err(errors::lost)?;
+        Ok(found.map(|found| self.frame(found)))
+    }
+
+    fn try_read(&mut self) -> Option<Frame<'_>> {
+        let found = self.try_find()?;
+        Some(self.frame(found))
     }
 
     fn is_drained(&self) -> bool {

@@ -120,17 +120,16 @@ pub struct LoggingWriter<W> {
 impl<R: ReadHalf> ReadHalf for LoggingReader<R> {
     async fn read(&mut self) -> Result<Option<Frame<'_>>> {
         let frame = self.read.read().await?;
-        match &frame {
-            Some(Frame::Message(message)) => self.log.message("<-", message),
-            Some(Frame::TooLong { .. }) => {
-                self.log.line("<- (a message beyond the limit, skipped)");
-            }
-            Some(Frame::Failed { id, error }) => {
-                self.log.line(&format!("<- (request {id} failed: {error})"));
-            }
-            None => {}
-        }
-        Ok(frame)
+        Ok(frame.inspect(|frame| self.log.frame(frame)))
+    }
+
+    fn try_read(&mut self) -> Option<Frame<'_>> {
+        let frame = self.read.try_read();
+        frame.inspect(|frame| self.log.frame(frame))
+    }
+
+    fn is_drained(&self) -> bool {
+        self.read.is_drained()
     }
 }
 
@@ -148,6 +147,14 @@ impl<W: WriteHalf> WriteHalf for LoggingWriter<W> {
 }
 
 impl Log {
+    fn frame(&self, frame: &Frame<'_>) {
+        match frame {
+            Frame::Message(message) => self.message("<-", message),
+            Frame::TooLong { .. } => self.line("<- (a message beyond the limit, skipped)"),
+            Frame::Failed { id, error } => self.line(&format!("<- (request {id} failed: {error})")),
+        }
+    }
+
     fn message(&self, direction: &str, message: &[u8]) {
         let shown = message.get(..self.max_bytes).unwrap_or(message);
         // White space in JSON may hold newlines, in messages of transports that are no line streams.

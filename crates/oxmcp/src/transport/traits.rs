@@ -133,6 +133,12 @@ pub trait ReadHalf: Send + 'static {
     /// may be lost with it.
     fn read(&mut self) -> impl Future<Output = Result<Option<Frame<'_>>>> + Send;
 
+    /// The next message, where it is here already, as one is that came together with the last: then nobody need be waited
+    /// for. `None`, the default, where there is none or it is not known; then [`read`](Self::read) is asked.
+    fn try_read(&mut self) -> Option<Frame<'_>> {
+        None
+    }
+
     /// Whether all that has arrived has been read, as far as is known without asking whoever it comes from. Then what
     /// there is to write is written at once; else only when [`read`](Self::read) has to wait. `false`, the default,
     /// where it is not known: that is never wrong, and costs a look.

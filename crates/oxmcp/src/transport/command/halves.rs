@@ -33,6 +33,21 @@ impl CommandReader {
         }
     }
 
+    /// Whether something is not just said between the messages.
+    fn is_frame(&self, found: &Found) -> bool {
+        let Found::Line(line) = found else {
+            return true;
+        };
+        let line = self.lines.line(line.clone());
+        let evidence = &self.process.evidence;
+        if may_be_message(line) {
+            evidence.saw_message();
+            return true;
+        }
+        evidence.saw_noise(line);
+        false
+    }
+
     /// What is known of the process.
     pub(super) fn evidence(&self) -> Arc<Evidence> {
         Arc::clone(&self.process.evidence)
@@ -43,19 +58,20 @@ impl ReadHalf for CommandReader {
     async fn read(&mut self) -> Result<Option<Frame<'_>>> {
         loop {
             // A read error says less than how the process ended.
-            match self.lines.find().await.unwrap_or(None) {
-                Some(Found::Line(line)) if may_be_message(self.lines.line(line.clone())) => {
-                    self.process.evidence.saw_message();
-                    return Ok(Some(Frame::Message(self.lines.line(line))));
-                }
-                Some(Found::Line(line)) => {
-                    self.process.evidence.saw_noise(self.lines.line(line));
-                }
-                Some(Found::TooLong) => {
-                    let beginning = self.lines.beginning();
-                    return Ok(Some(Frame::TooLong { beginning }));
-                }
-                None => return self.process.end_of_output().await.map(|()| None),
+            let Some(found) = self.lines.find().await.unwrap_or(None) else {
+                return self.process.end_of_output().await.map(|()| None);
+            };
+            if self.is_frame(&found) {
+                return Ok(Some(self.lines.frame(found)));
+            }
+        }
+    }
+
+    fn try_read(&mut self) -> Option<Frame<'_>> {
+        loop {
+            let found = self.lines.try_find()?;
+            if self.is_frame(&found) {
+                return Some(self.lines.frame(found));
             }
         }
     }
@@ -67,6 +83,9 @@ impl ReadHalf for CommandReader {
 
 /// Whether a line looks like a JSON object or an array of them. `[INFO] starting` does not.
 fn may_be_message(line: &[u8]) -> bool {
+    if line.starts_with(b"{\"") {
+        return true;
+    }
     let mut bytes = line.iter().filter(|byte| !byte.is_ascii_whitespace());
     match (bytes.next(), bytes.next()) {
         (Some(b'{'), next) => matches!(next, Some(b'"' | b'}') | None),

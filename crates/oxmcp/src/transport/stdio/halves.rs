@@ -76,6 +76,16 @@ impl ReadHalf for StdioReader {
         }
     }
 
+    fn try_read(&mut self) -> Option<Frame<'_>> {
+        match &mut self.0 {
+            #[cfg(unix)]
+            Input::Pipe(pipe) => pipe.try_read(),
+            #[cfg(unix)]
+            Input::Socket(socket) => socket.try_read(),
+            Input::Thread(thread) => thread.try_read(),
+        }
+    }
+
     fn is_drained(&self) -> bool {
         match &self.0 {
             #[cfg(unix)]

@@ -1,6 +1,11 @@
 //! Answers that cannot be understood: whoever waits for them is told at once.
 
-use oxmcp::{Client, Error, Limits, Revision};
+use std::{
+    future::IntoFuture,
+    sync::{Arc, Mutex},
+};
+
+use oxmcp::{Client, Error, Limits, Revision, protocol::ProgressParams};
 
 use super::*;
 
@@ -79,6 +84,49 @@ async fn the_answers_in_a_batch_that_is_refused_fail_their_calls() {
     ] {
         assert_malformed(&session, &mut peer, answer).await;
     }
+}
+
+/// All of it in one write: messages that arrive together mean what they mean one after the other.
+#[tokio::test(start_paused = true)]
+async fn answers_that_come_together_are_given_with_what_comes_between_them() {
+    let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let mut calls = Vec::new();
+    for tool in ["a", "b", "c"] {
+        let log = Arc::clone(&seen);
+        let note = move |update: ProgressParams| log.lock().unwrap().push(update.progress);
+        let call = session.call_tool(tool, ()).on_progress(note);
+        calls.push(tokio::spawn(call.into_future()));
+    }
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(peer.receive().await.unwrap()["id"].clone());
+    }
+    let progress = |of: usize, progress: u32| {
+        let params = json!({"progressToken": ids[of], "progress": progress});
+        notification("notifications/progress", params)
+    };
+    let answer = |of: usize, text: &str| text_result(ids[of].clone(), text);
+    let messages = [
+        answer(0, "first"),
+        progress(0, 1),
+        progress(1, 2),
+        answer(1, "second"),
+        answer(1, "again"),
+        progress(1, 3),
+        text_result(1_000_000, "nobody's"),
+        text_result("1", "a string's"),
+        ping("between"),
+        progress(2, 4),
+        answer(2, "third"),
+    ];
+    let lines: Vec<_> = messages.iter().map(Value::to_string).collect();
+    peer.send_line(lines.join("\n")).await.unwrap();
+    for (call, expected) in calls.into_iter().zip(["first", "second", "third"]) {
+        assert_eq!(call.await.unwrap().unwrap().as_text(), Some(expected));
+    }
+    assert_eq!(*seen.lock().unwrap(), [2.0, 4.0]);
+    assert_eq!(peer.receive().await.unwrap()["id"], "between");
 }
 
 #[tokio::test(start_paused = true)]

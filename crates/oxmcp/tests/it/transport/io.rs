@@ -17,7 +17,7 @@ use oxmcp::{
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use super::{TOO_LONG, all, next};
+use super::{TOO_LONG, all, next, next_now};
 
 fn limits(max_message_bytes: usize) -> Limits {
     Limits {
@@ -65,6 +65,23 @@ impl AsyncRead for Pieces {
         self.rest = rest;
         Poll::Ready(Ok(()))
     }
+}
+
+#[tokio::test]
+async fn b3_what_came_with_a_message_is_there_at_once() {
+    let (input, polls) = Pieces::new(b"{}\n\n[]\n0123456789\n{\"a\":1}\n{\"cut", 100);
+    let mut transport = transport::io(input, tokio::io::sink());
+    let (mut read, _write) = transport.connect(&limits(8)).await.unwrap();
+    assert_eq!(next_now(&mut read), None, "nothing was read yet");
+    assert_eq!(next(&mut read).await.unwrap(), "{}");
+    let asked = polls.load(Ordering::Relaxed);
+    for expected in ["[]", TOO_LONG, "{\"a\":1}"] {
+        assert_eq!(next_now(&mut read).as_deref(), Some(expected));
+    }
+    assert_eq!(next_now(&mut read), None);
+    assert_eq!(polls.load(Ordering::Relaxed), asked);
+    assert_eq!(next(&mut read).await.unwrap(), "{\"cut");
+    assert_eq!(next_now(&mut read), None);
 }
 
 #[tokio::test]

@@ -14,19 +14,30 @@ use oxmcp::transport::{Frame, ReadHalf};
 
 const TOO_LONG: &str = "<too long>";
 
-/// The next message, `None` at the end.
-async fn next(read: &mut impl ReadHalf) -> Option<String> {
-    read.read().await.unwrap().map(|frame| match frame {
+fn shown(frame: &Frame<'_>) -> String {
+    match frame {
         Frame::Message(message) => String::from_utf8_lossy(message).into_owned(),
         _ => TOO_LONG.to_owned(),
-    })
+    }
 }
 
-/// Every message up to the end.
+/// The next message, `None` at the end.
+async fn next(read: &mut impl ReadHalf) -> Option<String> {
+    let frame = read.read().await.unwrap();
+    frame.as_ref().map(shown)
+}
+
+/// The next message if it is here already.
+fn next_now(read: &mut impl ReadHalf) -> Option<String> {
+    read.try_read().as_ref().map(shown)
+}
+
+/// Every message up to the end, each taken in the way in which a connection takes it.
 async fn all(read: &mut impl ReadHalf) -> Vec<String> {
     let mut messages = Vec::new();
     while let Some(message) = next(read).await {
         messages.push(message);
+        messages.extend(std::iter::from_fn(|| next_now(read)));
     }
     messages
 }
