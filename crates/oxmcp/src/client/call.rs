@@ -56,8 +56,14 @@ use crate::{
 /// Dropping the future cancels the call: the server is told with `notifications/cancelled`, and its handler stops.
 #[must_use = "a call is made when it is awaited"]
 pub struct Call<M: Method> {
+    /// It is awaited where it is.
+    sending: Box<Sending<M>>,
+}
+
+/// What is known of a call before it is made.
+pub(super) struct Draft<P> {
     /// What is made of it, once everything [fits the session](Self::prepare).
-    pub(super) ready: Ready<M::Params>,
+    pub(super) ready: Ready<P>,
     /// Why it cannot be made.
     pub(super) problem: Option<Error>,
     /// What an earlier call that went on by hand has brought.
@@ -68,36 +74,57 @@ impl<M: Method> Call<M> {
     /// The kind of answers that are kept which the method gives.
     const KEPT: Option<Kind> = Kind::of(M::NAME);
 
-    pub(super) fn new(session: &ClientSession, params: Params<M::Params>) -> Self {
-        Self {
-            ready: Ready {
-                session: session.clone(),
-                params,
-                options: CallOptions::within(session.default_timeout()),
-            },
-            problem: None,
+    pub(super) fn new(session: &ClientSession, params: Result<Params<M::Params>>) -> Self {
+        let (params, problem) = match params {
+            Ok(params) => (params, None),
+            Err(problem) => (Params::NONE, Some(problem)),
+        };
+        let ready = Ready {
+            session: session.clone(),
+            params,
+            options: CallOptions::within(session.default_timeout()),
+        };
+        let draft = Draft {
+            ready,
+            problem,
             earlier: None,
+        };
+        Self {
+            sending: Box::new(Sending::new(draft)),
         }
+    }
+
+    pub(super) fn session(&self) -> &ClientSession {
+        &self.sending.draft.ready.session
+    }
+
+    pub(super) fn draft(&mut self) -> &mut Draft<M::Params> {
+        &mut self.sending.draft
+    }
+
+    fn options(&mut self) -> &mut CallOptions {
+        &mut self.draft().ready.options
     }
 
     /// How long to wait for the answer. Progress, where it was asked for, starts the clock anew.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.ready.options.timeout = timeout.min(LONGEST_WAIT);
-        self.ready.options.max_total = self.ready.options.max_total.max(self.ready.options.timeout);
+        let options = self.options();
+        options.timeout = timeout.min(LONGEST_WAIT);
+        options.max_total = options.max_total.max(options.timeout);
         self
     }
 
     /// How long to wait altogether, however much progress is reported. Default: 10 minutes, or the timeout if that is
     /// longer.
     pub fn max_total(mut self, max_total: Duration) -> Self {
-        self.ready.options.max_total = max_total.min(LONGEST_WAIT);
+        self.options().max_total = max_total.min(LONGEST_WAIT);
         self
     }
 
     /// Asks for progress, and is told of it, in order and before the answer.
     /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
     pub fn on_progress(mut self, handler: impl FnMut(ProgressParams) + Send + 'static) -> Self {
-        self.ready.options.on_progress = Some(Box::new(handler));
+        self.options().on_progress = Some(Box::new(handler));
         self
     }
 
@@ -114,19 +141,19 @@ impl<M: Method> Call<M> {
     /// # }
     /// ```
     pub fn cancel_with(mut self, token: CancellationToken) -> Self {
-        self.ready.options.cancel = Some(token);
+        self.options().cancel = Some(token);
         self
     }
 
     /// Sets a key of the request's [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.ready.options.meta.insert(key, value);
+        self.options().meta.insert(key, value);
         self
     }
 
     /// Makes the call, whatever was answered before.
-    pub(super) fn send(self) -> Sending<M> {
-        Sending::new(self)
+    pub(super) fn send(self) -> Pin<Box<Sending<M>>> {
+        Box::into_pin(self.sending)
     }
 
     /// Makes the call once, and returns what is needed to go on where the server asks for something first.
@@ -162,12 +189,15 @@ impl<M: Method> Call<M> {
 
     /// The call, once everything fits the session.
     fn ready(mut self) -> Result<Ready<M::Params>> {
-        self.prepare()?;
-        Ok(self.ready)
+        let draft = self.draft();
+        draft.prepare::<M>()?;
+        Ok(draft.ready.take())
     }
+}
 
+impl<P: Payload> Draft<P> {
     /// Makes everything fit the session.
-    pub(super) fn prepare(&mut self) -> Result<()> {
+    pub(super) fn prepare<M: Method<Params = P>>(&mut self) -> Result<()> {
         if let Some(problem) = self.problem.take() {
             return Err(problem);
         }
@@ -226,7 +256,7 @@ impl<M: Method> IntoFuture for Call<M> {
     fn into_future(self) -> Self::IntoFuture {
         match Self::KEPT {
             Some(kind) => Box::pin(self.cached(kind)),
-            None => Box::pin(self.send()),
+            None => self.send(),
         }
     }
 }

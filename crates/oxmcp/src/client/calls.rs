@@ -27,7 +27,7 @@ impl ClientSession {
     /// # }
     /// ```
     pub fn request<M: Method>(&self, params: M::Params) -> Call<M> {
-        Call::new(self, Params::Typed(Box::new(params), CacheMode::Use))
+        Call::new(self, Ok(Params::Typed(Box::new(params), CacheMode::Use)))
     }
 
     /// Calls a tool. `arguments` is anything that serializes to an object: `json!({…})`, or a struct of your own.
@@ -37,17 +37,11 @@ impl ClientSession {
         name: impl AsRef<str>,
         arguments: impl Serialize,
     ) -> Call<method::CallTool> {
-        let (params, problem) = match write_tool_params(name.as_ref(), &arguments) {
-            Ok(params) => (params, None),
-            Err(error) => {
-                let problem = format!("the arguments cannot be serialized: {error}");
-                let problem = Error::misuse(problem).with_source(error);
-                (Vec::new(), Some(problem))
-            }
-        };
-        let mut call = Call::new(self, Params::Written(params));
-        call.problem = problem;
-        call
+        let params = write_tool_params(name.as_ref(), &arguments);
+        let params = params.map(Params::Written).map_err(|error| {
+            Error::misuse(format!("the arguments cannot be serialized: {error}")).with_source(error)
+        });
+        Call::new(self, params)
     }
 
     /// Lists tools, one page of them. [`tools`](Self::tools) gives all.

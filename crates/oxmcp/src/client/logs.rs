@@ -109,7 +109,7 @@ impl<M: Method> Call<M> {
     /// Asks a modern server for what it logs while it serves this call, from this level on, whatever the session wants to
     /// hear. In legacy revisions the level is the session's: this changes nothing there.
     pub fn log_level(self, level: LoggingLevel) -> Self {
-        if self.ready.session.has_method(SetLevel::NAME).is_ok() {
+        if self.session().has_method(SetLevel::NAME).is_ok() {
             return self;
         }
         self.meta(Meta::LOG_LEVEL, level.as_str())

@@ -82,6 +82,7 @@ impl<M: MultiRoundTrip> Call<M> {
         answers: impl IntoIterator<Item = (K, InputResponse)>,
     ) -> Self {
         let all = self
+            .draft()
             .earlier
             .get_or_insert_default()
             .answers
@@ -94,7 +95,7 @@ impl<M: MultiRoundTrip> Call<M> {
 
     /// Gives back the state that the server gave when the call was made before.
     pub fn request_state(mut self, state: impl Into<String>) -> Self {
-        self.earlier.get_or_insert_default().state = Some(state.into());
+        self.draft().earlier.get_or_insert_default().state = Some(state.into());
         self
     }
 }

@@ -27,6 +27,11 @@ pub(super) enum Params<P> {
     Written(Vec<u8>),
 }
 
+impl<P> Params<P> {
+    /// Those of a call that is not made.
+    pub(super) const NONE: Self = Self::Written(Vec::new());
+}
+
 impl<P: Payload> Params<P> {
     /// The params as a JSON object, in the revision that they were made to fit.
     pub(super) fn to_json(&self) -> Result<Cow<'_, [u8]>> {
@@ -69,6 +74,15 @@ pub(super) enum Begun<P> {
 }
 
 impl<P: Payload> Ready<P> {
+    /// Takes it out of what is not used any more.
+    pub(super) fn take(&mut self) -> Self {
+        Self {
+            session: self.session.clone(),
+            params: mem::replace(&mut self.params, Params::NONE),
+            options: mem::take(&mut self.options),
+        }
+    }
+
     /// Makes the call once.
     pub(super) async fn begin<M: Method<Params = P>>(&mut self) -> Result<Given> {
         let result = self.exchange::<M>().await?;

@@ -8,15 +8,14 @@ use std::{
 
 use crate::{
     Result,
-    client::{Call, decode::read},
+    client::{call::Draft, decode::read},
     protocol::Method,
     session::{BoxFuture, CallResult, PlainCall},
 };
 
 /// A call that is made when it is first polled. Nearly all are a [`PlainCall`] and nothing else, and so this is by hand, too.
 pub(super) struct Sending<M: Method> {
-    /// `None` where there is `rest`.
-    call: Option<Call<M>>,
+    pub(super) draft: Draft<M::Params>,
     plain: PlainCall,
     /// How often tools had been listed when it was made.
     listed: u64,
@@ -25,9 +24,9 @@ pub(super) struct Sending<M: Method> {
 }
 
 impl<M: Method> Sending<M> {
-    pub(super) fn new(call: Call<M>) -> Self {
+    pub(super) fn new(draft: Draft<M::Params>) -> Self {
         Self {
-            call: Some(call),
+            draft,
             plain: PlainCall::new(),
             listed: 0,
             rest: None,
@@ -41,9 +40,7 @@ impl<M: Method> Sending<M> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<M::Result>> {
         self.give_up();
-        let Some(Call { mut ready, .. }) = self.call.take() else {
-            return Poll::Pending;
-        };
+        let mut ready = self.draft.ready.take();
         let listed = self.listed;
         let rest = self.rest.insert(Box::pin(async move {
             let first = match answer {
@@ -60,9 +57,8 @@ impl<M: Method> Sending<M> {
     }
 
     fn give_up(&mut self) {
-        if let Some(call) = &self.call {
-            self.plain.give_up(call.ready.session.connection(), M::NAME);
-        }
+        let connection = self.draft.ready.session.connection();
+        self.plain.give_up(connection, M::NAME);
     }
 }
 
@@ -74,15 +70,12 @@ impl<M: Method> Future for Sending<M> {
         if let Some(rest) = &mut this.rest {
             return rest.as_mut().poll(cx);
         }
-        let Some(call) = &mut this.call else {
-            return Poll::Pending;
-        };
         let is_new = this.plain.is_new();
         if is_new {
-            call.prepare()?;
-            this.listed = call.ready.listed();
+            this.draft.prepare::<M>()?;
+            this.listed = this.draft.ready.listed();
         }
-        let answer = match call.ready.outgoing::<M>() {
+        let answer = match this.draft.ready.outgoing::<M>() {
             Some(mut outgoing) if !is_new || outgoing.is_plain() => {
                 Some(ready!(this.plain.poll(&mut outgoing, cx)))
             }
@@ -91,7 +84,7 @@ impl<M: Method> Future for Sending<M> {
         match answer {
             // What has an outline is complete, and that is all that nearly all calls are.
             Some(Ok(result)) if result.outline.is_some() => {
-                Poll::Ready(read::<M>(&call.ready.session, result))
+                Poll::Ready(read::<M>(&this.draft.ready.session, result))
             }
             answer => this.go_on(answer, cx),
         }

@@ -21,7 +21,7 @@ impl Call<CallTool> {
     /// # Cancel safety
     /// As for the call itself.
     pub async fn structured<T: DeserializeOwned>(self) -> Result<T> {
-        let wraps = !self.ready.session.revision().is_modern();
+        let wraps = !self.session().revision().is_modern();
         structured(&self.send().await?, wraps)
     }
 }

@@ -43,6 +43,7 @@ impl Default for CallOptions {
 
 impl CallOptions {
     /// Those of a call with nothing special about it but how long it waits.
+    #[inline]
     pub(crate) fn within(timeout: Duration) -> Self {
         Self {
             start: None,

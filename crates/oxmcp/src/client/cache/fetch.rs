@@ -17,6 +17,7 @@ use crate::{
     Error, ErrorCode, Result,
     client::{
         Call,
+        call::Draft,
         decode::read_text,
         ready::{Begun, Params, Ready},
         rounds::Asks,
@@ -52,7 +53,7 @@ impl<M: Cacheable> Call<M> {
 
 impl<M: Method> Call<M> {
     pub(in crate::client) fn in_mode(mut self, mode: CacheMode) -> Self {
-        if let Params::Typed(_, of_call) = &mut self.ready.params {
+        if let Params::Typed(_, of_call) = &mut self.draft().ready.params {
             *of_call = mode;
         }
         self
@@ -64,7 +65,7 @@ impl<M: Method> Call<M> {
             Some((CacheMode::Bypass, _)) | None => return self.send().await,
             Some(asked) => asked,
         };
-        let session = self.ready.session.clone();
+        let session = self.session().clone();
         let client = session.client();
         let cache = client.response_cache();
         let used = mode == CacheMode::Use;
@@ -101,13 +102,17 @@ impl<M: Method> Call<M> {
 
     /// What the call asks, and how it uses what is kept. `None` where the answer is for nobody but this call.
     fn question(&mut self, kind: Kind) -> Result<Option<(CacheMode, Arc<Ask>)>> {
-        let revision = self.ready.session.revision();
-        let options = &self.ready.options;
-        let plain =
-            options.meta.is_empty() && options.on_progress.is_none() && self.earlier.is_none();
-        let closing = self.ready.session.connection().is_closing();
-        let off = self.ready.session.client().response_cache().is_off();
-        let Params::Typed(params, mode) = &mut self.ready.params else {
+        let Draft { ready, earlier, .. } = self.draft();
+        let Ready {
+            session,
+            params,
+            options,
+        } = ready;
+        let revision = session.revision();
+        let plain = options.meta.is_empty() && options.on_progress.is_none() && earlier.is_none();
+        let closing = session.connection().is_closing();
+        let off = session.client().response_cache().is_off();
+        let Params::Typed(params, mode) = params else {
             return Ok(None);
         };
         let own_meta = params.metadata().is_some_and(|meta| !meta.is_empty());
@@ -118,14 +123,14 @@ impl<M: Method> Call<M> {
         let text = serde_json::to_string(params).map_err(|error| {
             Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
         })?;
-        let peer = self.ready.session.peer();
+        let peer = session.peer();
         let question = Question::new(kind, text, peer.terms());
         Ok(question.map(|question| (*mode, peer.seat().ask(question))))
     }
 
     /// Makes the call once, and hands in the answer.
     async fn fetch(self, waiting: &Waiting<'_>, kind: Kind) -> Result<Fetched<M>> {
-        let session = self.ready.session.clone();
+        let session = self.session().clone();
         let seat = session.peer().seat();
         let (text, depends_on_params_alone) = match self.begin().await? {
             Begun::Complete(text) => (text, true),
@@ -150,19 +155,22 @@ impl<M: Method> Call<M> {
     }
 
     /// Makes the call, or waits for who asks the same. Who waits takes over from one who gives up.
-    async fn fetch_together(self, waiting: &Waiting<'_>, ask: &Arc<Ask>) -> Result<M::Result> {
+    async fn fetch_together(mut self, waiting: &Waiting<'_>, ask: &Arc<Ask>) -> Result<M::Result> {
         let kind = ask.question.kind;
-        let limit = self.ready.options.timeout.min(self.ready.options.max_total);
+        let Ready {
+            session, options, ..
+        } = &self.draft().ready;
+        let limit = options.timeout.min(options.max_total);
         let deadline = after(Instant::now(), limit);
-        let cancel = self.ready.options.cancel.clone();
-        let session = self.ready.session.clone();
+        let cancel = options.cancel.clone();
+        let session = session.clone();
         let mut call = Some(self);
         let mut own = None;
         let lead = async {
             let Some(mut call) = call.take() else {
                 return Ok(None);
             };
-            call.ready.options.timeout = deadline.saturating_duration_since(Instant::now());
+            call.draft().ready.options.timeout = deadline.saturating_duration_since(Instant::now());
             match call.fetch(waiting, kind).await {
                 Ok(fetched) => {
                     let shared = fetched.shared();
@@ -188,7 +196,8 @@ impl<M: Method> Call<M> {
             (None, Some(text), _) => read_text::<M>(&session, &text),
             // The answer was for who asked alone.
             (None, None, Some(mut call)) => {
-                call.ready.options.timeout = deadline.saturating_duration_since(Instant::now());
+                call.draft().ready.options.timeout =
+                    deadline.saturating_duration_since(Instant::now());
                 let waiting = waiting.again();
                 call.fetch(&waiting, kind).await?.finish().await
             }
