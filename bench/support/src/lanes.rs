@@ -1,10 +1,6 @@
 use std::{
     error::Error,
     process::ExitCode,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
     time::{Duration, Instant},
 };
 
@@ -71,15 +67,16 @@ async fn phase<F>(
 where
     F: Future<Output = Result<Lane>> + Send + 'static,
 {
-    let started = Arc::new(AtomicU64::new(0));
     let begun = Instant::now();
     let mut lanes = JoinSet::new();
-    for _ in 0..conc {
+    let conc = conc as u64;
+    for first in 0..conc {
         lanes.spawn(lane(Lane {
             phase,
             begun,
-            started: Arc::clone(&started),
-            call: 0,
+            lanes: conc,
+            call: first,
+            next: first,
             since: begun,
             latencies: Latencies::default(),
         }));
@@ -97,9 +94,10 @@ where
 pub struct Lane {
     phase: Phase,
     begun: Instant,
-    /// The calls of all lanes.
-    started: Arc<AtomicU64>,
+    /// How many there are: each takes every so many-th number.
+    lanes: u64,
     call: u64,
+    next: u64,
     /// When it began, which is when the one before was answered.
     since: Instant,
     latencies: Latencies,
@@ -112,7 +110,8 @@ impl Lane {
         reason = "each number is followed by an answer"
     )]
     pub fn next(&mut self) -> Option<u64> {
-        self.call = self.started.fetch_add(1, Ordering::Relaxed);
+        self.call = self.next;
+        self.next += self.lanes;
         let elapsed = self.since.duration_since(self.begun);
         self.phase.goes_on(elapsed, self.call).then_some(self.call)
     }
