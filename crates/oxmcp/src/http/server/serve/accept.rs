@@ -20,7 +20,7 @@ use tokio::{
 
 use super::{
     connection::{Protocols, Serves, attend},
-    overdue::{Signs, Watch, pause},
+    overdue::{Patience, Signs, Watch},
     serving::{Ending, Serving},
 };
 use crate::{Limits, session::after};
@@ -121,7 +121,7 @@ async fn accept<L: Listen>(
     start: &mut impl FnMut(L::Io, &mut Connections),
 ) -> Infallible {
     let mut rest: Option<Instant> = None;
-    let mut looks = interval(pause(connections.stall));
+    let mut looks = interval(connections.patience.pause());
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let may_accept = rest.is_none() && !connections.is_full();
@@ -170,8 +170,7 @@ struct Connections {
     tasks: JoinSet<()>,
     open: HashMap<Id, Open>,
     max: usize,
-    /// How long a client may take nothing of what is written to it.
-    stall: Duration,
+    patience: Patience,
 }
 
 /// One of them.
@@ -189,7 +188,7 @@ impl Connections {
             open: HashMap::new(),
             // With none at all, nothing would ever be served.
             max: limits.max_http_connections.max(1),
-            stall: limits.http_stall,
+            patience: Patience::new(limits),
         }
     }
 
@@ -231,7 +230,7 @@ impl Connections {
     /// Ends those that have had time enough.
     fn look(&mut self) {
         for open in self.open.values_mut() {
-            if let Some(why) = open.watch.is_overdue(self.stall) {
+            if let Some(why) = open.watch.is_overdue(self.patience) {
                 tracing::debug!("it is closed: {why}");
                 open.task.abort();
             }

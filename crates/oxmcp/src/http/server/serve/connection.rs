@@ -142,7 +142,7 @@ impl Protocols {
         // Until it is known, nobody else looks at the clock.
         let begun = select! {
             biased;
-            begun = timeout(HEAD, begin(io, signs.writes)) => begun,
+            begun = timeout(HEAD, begin(io, signs.clone())) => begun,
             _ = &mut finish => return None,
         };
         let (version, io) = begun.ok()?.ok()?;

@@ -26,26 +26,46 @@ pub(super) struct Heads(Arc<Counts>);
 struct Counts {
     /// How many heads have been waited for.
     awaited: AtomicU64,
+    /// How many had been when something was read the last time.
+    begun: AtomicU64,
     /// How many had been when the last one came.
     came: AtomicU64,
-    begun: Instant,
+    epoch: Instant,
 }
 
 impl Heads {
     pub(super) fn new() -> Self {
         Self(Arc::new(Counts {
             awaited: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
             came: AtomicU64::new(0),
-            begun: tokio::time::Instant::now().into_std(),
+            epoch: tokio::time::Instant::now().into_std(),
         }))
     }
 
-    /// The number of the head that is waited for. `None` while a request is being answered, which may take as long as it
-    /// likes.
-    pub(super) fn waiting(&self) -> Option<u64> {
-        let Counts { awaited, came, .. } = &*self.0;
-        let awaited = awaited.load(Ordering::Relaxed);
-        (awaited != came.load(Ordering::Relaxed)).then_some(awaited)
+    /// What is waited for. `None` while a request is being answered, which may take as long as it likes.
+    pub(super) fn waiting(&self) -> Option<Awaited> {
+        let Counts {
+            awaited,
+            begun,
+            came,
+            ..
+        } = &*self.0;
+        let number = awaited.load(Ordering::Relaxed);
+        if number == came.load(Ordering::Relaxed) {
+            return None;
+        }
+        Some(if number == begun.load(Ordering::Relaxed) {
+            Awaited::Rest(number)
+        } else {
+            Awaited::Beginning(number)
+        })
+    }
+
+    /// Something was read.
+    pub(super) fn note_read(&self) {
+        let Counts { awaited, begun, .. } = &*self.0;
+        begun.store(awaited.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// The service that is called with each request, and so tells that its head has come. It is ready always.
@@ -57,10 +77,19 @@ impl Heads {
     }
 }
 
+/// What is waited for, and the number of its head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// The client is idle.
+    Beginning(u64),
+    /// It has begun to say something.
+    Rest(u64),
+}
+
 /// Hyper begins to wait for a head when it sets the timer, the only one that it sets over HTTP/1.
 impl Timer for Heads {
     fn sleep(&self, _duration: Duration) -> Pin<Box<dyn Sleep>> {
-        self.sleep_until(self.0.begun)
+        self.sleep_until(self.0.epoch)
     }
 
     fn sleep_until(&self, _deadline: Instant) -> Pin<Box<dyn Sleep>> {
@@ -71,7 +100,7 @@ impl Timer for Heads {
 
     /// Nobody looks at the clock that would be added to it.
     fn now(&self) -> Instant {
-        self.0.begun
+        self.0.epoch
     }
 }
 

@@ -12,10 +12,10 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::heads::Heads;
+use super::heads::{Awaited, Heads};
+use crate::Limits;
 
-/// How long the head of a request may take at least, and how long a connection over HTTP/1 may wait for the next one. Clients
-/// give up their idle connections after 90 s at most: so it is them who do, and no request is lost on its way.
+/// How long the head of a request may take at least.
 pub(super) const HEAD: Duration = Duration::from_secs(100);
 
 /// How often the timer looks while something may not last longer than it may: what it finds is late by that much at most,
@@ -63,51 +63,74 @@ impl Signs {
     }
 }
 
-/// How often connections are looked at, of which none may take nothing of what is written to it for as long as `stall`.
-pub(super) fn pause(stall: Duration) -> Duration {
-    (stall.min(HEAD) / LOOKS).max(SHORTEST)
+/// How long a connection may take for what, besides the [head](HEAD) of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// To begin with the next request.
+    idle: Duration,
+    /// To take anything of what is written to it.
+    stall: Duration,
+}
+
+impl Patience {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            idle: limits.http_connection_idle,
+            stall: limits.http_stall,
+        }
+    }
+
+    /// How often connections are looked at.
+    pub(super) fn pause(self) -> Duration {
+        (self.stall.min(self.idle).min(HEAD) / LOOKS).max(SHORTEST)
+    }
 }
 
 /// One connection, as it was seen of late.
 #[derive(Debug)]
 pub(super) struct Watch {
     signs: Signs,
-    head: Since,
-    write: Since,
+    head: Since<Awaited>,
+    write: Since<u64>,
 }
 
 impl Watch {
     pub(super) fn new(signs: Signs) -> Self {
         Self {
             signs,
-            head: Since::default(),
-            write: Since::default(),
+            head: Since(None),
+            write: Since(None),
         }
     }
 
-    /// Says it where the connection has waited too long for a head, or has taken nothing of what is written to it for as long
-    /// as `stall`.
-    pub(super) fn is_overdue(&mut self, stall: Duration) -> Option<&'static str> {
-        if self.head.has_lasted(HEAD, self.signs.heads.waiting()) {
-            return Some("a connection was idle for too long");
+    /// Says it where the client has taken longer for something than it may.
+    pub(super) fn is_overdue(&mut self, patience: Patience) -> Option<&'static str> {
+        let awaited = self.signs.heads.waiting();
+        let (limit, why) = match awaited {
+            Some(Awaited::Rest(_)) => (HEAD, "a client did not finish the head of its request"),
+            _ => (patience.idle, "a connection was idle for too long"),
+        };
+        if self.head.has_lasted(limit, awaited) {
+            return Some(why);
         }
-        let is_stalled = self.write.has_lasted(stall, self.signs.writes.waiting());
+        let waiting = self.signs.writes.waiting();
+        let is_stalled = self.write.has_lasted(patience.stall, waiting);
         is_stalled.then_some("a client took nothing of what was written to it")
     }
 }
 
 /// What is waited for, and when that was seen first.
-#[derive(Debug, Default)]
-struct Since(Option<(u64, Instant)>);
+#[derive(Debug)]
+struct Since<T>(Option<(T, Instant)>);
 
-impl Since {
-    fn has_lasted(&mut self, limit: Duration, waiting: Option<u64>) -> bool {
+impl<T: Copy + PartialEq> Since<T> {
+    fn has_lasted(&mut self, limit: Duration, waiting: Option<T>) -> bool {
         let now = Instant::now();
         let begun = match self.0 {
             Some((same, begun)) if waiting == Some(same) => begun,
             _ => now,
         };
-        self.0 = waiting.map(|number| (number, begun));
+        self.0 = waiting.map(|it| (it, begun));
         self.0.is_some() && now - begun >= limit
     }
 }

@@ -12,7 +12,7 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
-use super::overdue::Writes;
+use super::overdue::Signs;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// How much is read at first: most requests are shorter, and hyper reads what is left.
@@ -31,13 +31,13 @@ pub(super) struct Begun<I> {
     /// So much of it was handed out.
     taken: usize,
     io: I,
-    writes: Writes,
+    signs: Signs,
 }
 
-/// Reads until it is known which HTTP is spoken. From then on `writes` knows whether anything is taken.
+/// Reads until it is known which HTTP is spoken. From then on `signs` shows what the client does.
 pub(super) async fn begin<I: AsyncRead + Unpin>(
     mut io: I,
-    writes: Writes,
+    signs: Signs,
 ) -> io::Result<(Version, Begun<I>)> {
     let mut first = Vec::with_capacity(FIRST);
     let version = loop {
@@ -52,7 +52,7 @@ pub(super) async fn begin<I: AsyncRead + Unpin>(
         first,
         taken: 0,
         io,
-        writes,
+        signs,
     };
     Ok((version, begun))
 }
@@ -76,8 +76,14 @@ impl<I: AsyncRead + Unpin> AsyncRead for Begun<I> {
     ) -> Poll<io::Result<()>> {
         let rest = self.first.get(self.taken..).unwrap_or_default();
         if rest.is_empty() {
-            return Pin::new(&mut self.io).poll_read(cx, buffer);
+            let before = buffer.filled().len();
+            let read = Pin::new(&mut self.io).poll_read(cx, buffer);
+            if buffer.filled().len() > before {
+                self.signs.heads.note_read();
+            }
+            return read;
         }
+        self.signs.heads.note_read();
         let (now, later) = rest.split_at(rest.len().min(buffer.remaining()));
         buffer.put_slice(now);
         if later.is_empty() {
@@ -96,7 +102,7 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Begun<I> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write(cx, bytes);
-        self.writes.note(&written);
+        self.signs.writes.note(&written);
         written
     }
 
@@ -106,7 +112,7 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Begun<I> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
-        self.writes.note(&written);
+        self.signs.writes.note(&written);
         written
     }
 
@@ -144,7 +150,7 @@ mod tests {
         for size in [1, 3, 4096] {
             let (mut client, server) = duplex(64);
             client.write_all(b"POST / HTTP/1.1").await.unwrap();
-            let (version, mut begun) = begin(server, Writes::default()).await.unwrap();
+            let (version, mut begun) = begin(server, Signs::new()).await.unwrap();
             assert_eq!(version, Version::Http1);
             client.write_all(b"\r\n\r\n").await.unwrap();
             drop(client);
@@ -164,9 +170,6 @@ mod tests {
     async fn who_says_nothing_and_goes_speaks_no_http2() {
         let (client, server) = duplex(64);
         drop(client);
-        assert_eq!(
-            begin(server, Writes::default()).await.unwrap().0,
-            Version::Http1
-        );
+        assert_eq!(begin(server, Signs::new()).await.unwrap().0, Version::Http1);
     }
 }

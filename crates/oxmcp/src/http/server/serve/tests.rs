@@ -195,6 +195,35 @@ async fn a_connection_may_be_idle_between_requests_but_not_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_connection_may_be_idle_for_as_long_as_is_said_but_no_head_takes_as_long() {
+    let limits = Limits {
+        http_connection_idle: Duration::from_secs(650),
+        ..Limits::default()
+    };
+    let it = tested(limits);
+    for requests in 0..3 {
+        let mut client = it.connect().await;
+        for _ in 0..requests {
+            client.get("/a").await;
+            client.read_until("/a").await;
+            sleep(Duration::from_secs(640)).await;
+        }
+        client.send("GET / HTTP/1.1\r\nhost: local").await;
+        let start = Instant::now();
+        client.rest().await;
+        let waited = start.elapsed().as_secs();
+        assert!((100..=125).contains(&waited), "{waited} s");
+    }
+    let mut idle = it.connect().await;
+    idle.get("/a").await;
+    idle.read_until("/a").await;
+    let start = Instant::now();
+    idle.rest().await;
+    let waited = start.elapsed().as_secs();
+    assert!((650..=700).contains(&waited), "{waited} s");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_that_takes_long_is_waited_for() {
     let it = tested(Limits::default());
     let mut client = it.connect().await;
