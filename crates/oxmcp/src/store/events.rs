@@ -4,7 +4,7 @@ use std::future::Future;
 
 use bytes::Bytes;
 
-use super::{BoxFuture, EventBatch};
+use super::{BoxFuture, EventBatch, in_time::in_time};
 use crate::Result;
 
 /// Keeps what was sent on the streams of legacy sessions, so that a client that lost its connection gets the rest.
@@ -190,7 +190,7 @@ impl<S: EventStore> AnyEventStore for S {
         stream: &'a str,
         data: Bytes,
     ) -> BoxFuture<'a, Result<u64>> {
-        Box::pin(EventStore::append(self, session, stream, data))
+        in_time(EventStore::append(self, session, stream, data))
     }
 
     fn append_all<'a>(
@@ -199,7 +199,7 @@ impl<S: EventStore> AnyEventStore for S {
         stream: &'a str,
         events: EventBatch,
     ) -> BoxFuture<'a, Result<Vec<u64>>> {
-        Box::pin(EventStore::append_all(self, session, stream, events))
+        in_time(EventStore::append_all(self, session, stream, events))
     }
 
     fn after<'a>(
@@ -209,14 +209,14 @@ impl<S: EventStore> AnyEventStore for S {
         index: u64,
         max: usize,
     ) -> BoxFuture<'a, Result<Replay>> {
-        Box::pin(EventStore::after(self, session, stream, index, max))
+        in_time(EventStore::after(self, session, stream, index, max))
     }
 
     fn end<'a>(&'a self, session: &'a str, stream: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(EventStore::end(self, session, stream))
+        in_time(EventStore::end(self, session, stream))
     }
 
     fn forget<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(EventStore::forget(self, session))
+        in_time(EventStore::forget(self, session))
     }
 }

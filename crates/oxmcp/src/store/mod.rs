@@ -10,11 +10,12 @@
 //!
 //! [`testing::event_store_contract`](crate::testing::event_store_contract) and
 //! [`testing::session_store_contract`](crate::testing::session_store_contract) tell whether an implementation does what is
-//! promised here. Modern requests need neither: they have no sessions, and their streams are not resumed.
+//! promised here. One that has not answered within 30 s has failed, and its future is dropped. Modern requests need neither: they have no sessions, and their streams are not resumed.
 
 mod event_batch;
 mod event_id;
 mod events;
+mod in_time;
 mod memory_events;
 mod memory_sessions;
 mod memory_streams;

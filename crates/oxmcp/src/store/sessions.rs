@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use super::{BoxFuture, SessionRecord};
+use super::{BoxFuture, SessionRecord, in_time::in_time};
 use crate::Result;
 
 /// Keeps what legacy sessions are made of, so that another node, or the same program after a restart, can go on with
@@ -88,14 +88,14 @@ pub(crate) trait AnySessionStore: Send + Sync {
 
 impl<S: SessionStore> AnySessionStore for S {
     fn save<'a>(&'a self, id: &'a str, record: SessionRecord) -> BoxFuture<'a, Result<()>> {
-        Box::pin(SessionStore::save(self, id, record))
+        in_time(SessionStore::save(self, id, record))
     }
 
     fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<SessionRecord>>> {
-        Box::pin(SessionStore::load(self, id))
+        in_time(SessionStore::load(self, id))
     }
 
     fn remove<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(SessionStore::remove(self, id))
+        in_time(SessionStore::remove(self, id))
     }
 }

@@ -103,7 +103,7 @@ async fn an_endpoint_may_wait_for_ever_for_what_runs() {
     endpoint.close().await;
 }
 
-/// It never says that it has removed anything.
+/// It does not say that it has removed anything.
 #[derive(Default)]
 struct Slow(MemorySessionStore);
 

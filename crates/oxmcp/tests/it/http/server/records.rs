@@ -1,6 +1,6 @@
 //! What is kept of sessions.
 
-use std::sync::Arc;
+use std::{future::pending, sync::Arc};
 
 use futures_util::FutureExt;
 use http::StatusCode;
@@ -221,6 +221,37 @@ async fn a_store_that_panics_holds_nobody_up() {
     let answer = session.post(&set_level(1, "debug")).await;
     assert_eq!(answer.status(), StatusCode::OK);
     assert_eq!(session.delete().await.status(), StatusCode::NO_CONTENT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_never_answers_holds_nobody_up_for_ever() {
+    struct Stuck;
+
+    impl SessionStore for Stuck {
+        async fn save(&self, _id: &str, _record: SessionRecord) -> Result<()> {
+            pending().await
+        }
+
+        async fn load(&self, _id: &str) -> Result<Option<SessionRecord>> {
+            pending().await
+        }
+
+        async fn remove(&self, _id: &str) -> Result<()> {
+            pending().await
+        }
+    }
+
+    let server = calculator().logging();
+    let endpoint = endpoint(&server).session_store(Stuck);
+    let session = Session::open(&endpoint).await;
+    let answer = session.post(&set_level(1, "debug")).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    let elsewhere = super::legacy::endpoint(&calculator()).session_store(Stuck);
+    let answer = session.at(&elsewhere).post(&set_level(2, "debug")).await;
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(session.delete().await.status(), StatusCode::NO_CONTENT);
+    endpoint.close().await;
+    assert_eq!(server.sessions().count(), 0);
 }
 
 #[tokio::test]
