@@ -10,71 +10,51 @@ use oxmcp::{
 use serde_json::json;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Messages over a pair of channels, each one whole: as they would come from a WebSocket or a message queue.
+// Messages over a pair of channels, each one whole: as they would come from a WebSocket or a message queue.
 struct Channels(Option<(Inbox, Outbox)>);
-
-struct Inbox {
-    channel: Receiver<Vec<u8>>,
-    current: Vec<u8>,
-}
-
-struct Outbox(Option<Sender<Vec<u8>>>);
+struct Inbox(Receiver<Vec<u8>>, Vec<u8>);
+struct Outbox(Sender<Vec<u8>>);
 
 impl Transport for Channels {
     type Read = Inbox;
     type Write = Outbox;
 
     async fn connect(&mut self, _limits: &Limits) -> Result<(Inbox, Outbox)> {
-        self.0
-            .take()
-            .ok_or_else(|| Error::closed("these channels were used before"))
+        let used = || Error::closed("these channels were used before");
+        self.0.take().ok_or_else(used)
     }
 }
 
 impl ReadHalf for Inbox {
     async fn read(&mut self) -> Result<Option<Frame<'_>>> {
-        let Some(message) = self.channel.recv().await else {
+        let Some(message) = self.0.recv().await else {
             return Ok(None);
         };
-        self.current = message;
-        Ok(Some(Frame::Message(&self.current)))
+        self.1 = message;
+        Ok(Some(Frame::Message(&self.1)))
     }
 }
 
 impl WriteHalf for Outbox {
     async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
-        let channel = self
-            .0
-            .as_ref()
-            .ok_or_else(|| Error::closed("closed on this side"))?;
         for message in messages {
-            channel
-                .send(message.to_vec())
-                .await
-                .map_err(|_| Error::closed("the peer is gone"))?;
+            let sent = self.0.send(message.to_vec()).await;
+            sent.map_err(|_| Error::closed("the peer is gone"))?;
         }
         Ok(())
     }
 
     async fn close(&mut self) -> Result<()> {
-        self.0 = None; // The peer reads the end.
+        self.0 = channel(1).0; // The old one is dropped, and the peer reads the end.
         Ok(())
     }
 }
 
 /// Two transports that are connected to each other.
 fn channels() -> (Channels, Channels) {
-    let end = |channel, to| {
-        Channels(Some((
-            Inbox {
-                channel,
-                current: Vec::new(),
-            },
-            Outbox(Some(to)),
-        )))
-    };
     let (to_server, from_client) = channel(16);
     let (to_client, from_server) = channel(16);
+    let end = |inbox, outbox| Channels(Some((Inbox(inbox, Vec::new()), Outbox(outbox))));
     (end(from_server, to_server), end(from_client, to_client))
 }
 

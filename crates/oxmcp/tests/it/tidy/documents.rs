@@ -96,6 +96,18 @@ fn examples_are_short_and_registered_and_run() {
     none(&wrong);
 }
 
+/// As it says of itself, and the README too.
+#[test]
+fn the_transport_of_ones_own_is_shown_in_less_than_forty_lines() {
+    let source = read("examples/custom_transport.rs").text;
+    let transport = source
+        .lines()
+        .skip_while(|line| !line.starts_with("struct Channels"))
+        .take_while(|line| *line != "/// Two transports that are connected to each other.");
+    let lines = transport.count();
+    assert!((20..40).contains(&lines), "it has {lines} lines");
+}
+
 /// One file per page of the specification, and each says which.
 #[test]
 fn pages_of_the_protocol_name_their_page() {
