@@ -52,6 +52,7 @@ impl ClientPeer {
         context.progress_token = params.meta.progress_token();
         context.meta = params.meta.raw().map(Into::into);
         let context = Arc::new(context);
+        connection.note_wish(&context);
         if let Err(error) = params.check() {
             return respond_now(&context, Err(error));
         }

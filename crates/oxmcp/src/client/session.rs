@@ -13,8 +13,8 @@ use crate::{
         peer::{ClientPeer, Negotiated},
     },
     protocol::{
-        ClientCapabilities, Implementation, Notification, ProgressParams, Project,
-        ServerCapabilities, method,
+        ClientCapabilities, Implementation, Notification, ProgressParams, ServerCapabilities,
+        method,
     },
     session::{Connection, Outcome, RequestContext},
 };
@@ -129,7 +129,7 @@ impl ClientSession {
     }
 
     /// Tells the server how far a request of its is, by the token that came with it (2025-11-25 and earlier: modern
-    /// servers make no requests).
+    /// servers make no requests). Where no request that is being served came with the token, nothing is sent.
     /// See [progress](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress).
     ///
     /// # Errors
@@ -137,7 +137,7 @@ impl ClientSession {
     ///
     /// # Cancel safety
     /// Cancel safe: dropped while it waits for room, nothing has been sent.
-    pub async fn notify_progress(&self, mut params: ProgressParams) -> Result<()> {
+    pub async fn notify_progress(&self, params: ProgressParams) -> Result<()> {
         let name = method::Progress::NAME;
         let revision = self.revision();
         if !method::is_in(method::NOTIFICATIONS_TO_SERVER, name, revision) {
@@ -145,8 +145,7 @@ impl ClientSession {
                 "the server speaks revision {revision}, in which clients report no progress; nothing was sent"
             )));
         }
-        params.project(revision);
-        self.connection().notify(name, params).await
+        self.connection().report(params).await
     }
 
     /// Closes the session: calls in flight may finish within [`Limits::drain`](crate::Limits::drain), with what the server

@@ -58,7 +58,9 @@ impl ServerPeer {
         context.log_level = log_level;
         context.progress_token = params.meta.progress_token();
         context.meta = params.meta.raw().map(Into::into);
-        self.dispatch(&features, Arc::new(context), method, params);
+        let context = Arc::new(context);
+        connection.note_wish(&context);
+        self.dispatch(&features, context, method, params);
     }
 
     fn dispatch(

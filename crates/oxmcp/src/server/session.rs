@@ -5,9 +5,7 @@ use std::{fmt, sync::Arc};
 use crate::{
     Error, Result, Revision,
     protocol::{
-        ClientCapabilities, EmptyParams, Implementation, Method, Notification, ProgressParams,
-        Project,
-        method::{self, Ping},
+        ClientCapabilities, EmptyParams, Implementation, Method, ProgressParams, method::Ping,
     },
     server::{Server, peer::ServerPeer, sessions::WeakSession},
     session::{CallOptions, Connection, Outcome, RequestContext},
@@ -89,7 +87,8 @@ impl ServerSession {
     }
 
     /// Tells the client how far a request of its is, by the token that came with it. In a handler,
-    /// [`RequestContext::progress`] knows the token; this is for who reports on from elsewhere.
+    /// [`RequestContext::progress`] knows the token; this is for who reports on from elsewhere. Where no request that is being
+    /// served came with the token, nothing is sent.
     /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
     ///
     /// # Errors
@@ -97,9 +96,8 @@ impl ServerSession {
     ///
     /// # Cancel safety
     /// Cancel safe: dropped while it waits for room, nothing has been sent.
-    pub async fn notify_progress(&self, mut params: ProgressParams) -> Result<()> {
-        params.project(self.revision().unwrap_or(Revision::LATEST));
-        self.connection.notify(method::Progress::NAME, params).await
+    pub async fn notify_progress(&self, params: ProgressParams) -> Result<()> {
+        self.connection.report(params).await
     }
 
     fn legacy_only(&self, method: &str) -> Result<()> {

@@ -16,7 +16,7 @@ use crate::{
     Error, ErrorCode, Limits, Result,
     session::{
         Role, calls::Calls, cancel::CancelSignal, inflight::InFlight, lane::Lane, outbox::Outbox,
-        patience::Patience, turn::TurnClock,
+        patience::Patience, turn::TurnClock, wanted::ProgressWanted,
     },
 };
 
@@ -36,6 +36,7 @@ pub(crate) struct Connection {
     /// Most connections of servers never need it.
     calls: OnceLock<Box<Calls>>,
     in_flight: InFlight,
+    progress_wanted: ProgressWanted,
     lane: OnceLock<Arc<Lane>>,
     patience: OnceLock<Box<Patience>>,
     pub(super) turns: TurnClock,
@@ -126,6 +127,7 @@ impl Connection {
             origin,
             calls: OnceLock::new(),
             in_flight: InFlight::new(limits.max_in_flight),
+            progress_wanted: ProgressWanted::default(),
             lane: OnceLock::new(),
             patience: OnceLock::new(),
             turns: TurnClock::default(),
@@ -163,6 +165,11 @@ impl Connection {
     /// The peer's requests that are being served.
     pub(crate) fn in_flight(&self) -> &InFlight {
         &self.shared().in_flight
+    }
+
+    /// Those of them that want to hear of progress.
+    pub(super) fn progress_wanted(&self) -> &ProgressWanted {
+        &self.shared().progress_wanted
     }
 
     /// Where users' handlers of notifications run.

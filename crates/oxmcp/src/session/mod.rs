@@ -42,6 +42,7 @@ mod serve;
 mod tell;
 mod turn;
 pub(crate) mod waiting;
+mod wanted;
 mod with_state;
 
 use std::{future::Future, pin::Pin};

@@ -5,8 +5,11 @@ use std::{
     time::Duration,
 };
 
-use oxmcp::{Client, Limits, RequestContext, Revision, Tool, protocol::ProgressParams};
-use serde_json::json;
+use oxmcp::{
+    Client, Limits, RequestContext, Revision, Tool,
+    protocol::{CreateMessageParams, CreateMessageResult, ProgressParams},
+};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -179,23 +182,81 @@ async fn any_number_is_progress_and_what_is_none_is_not_sent() {
     );
 }
 
-#[tokio::test]
-async fn k8_both_sessions_can_report_progress() {
+fn with_token(id: i64, method: &str, mut params: Value, token: impl Into<Value>) -> Value {
+    params["_meta"] = json!({"progressToken": token.into()});
+    request(id, method, params)
+}
+
+#[tokio::test(start_paused = true)]
+async fn k8_k9_a_servers_session_reports_progress_to_who_gave_the_token() {
     let server = server();
     let mut peer = client_of(&server, Revision::V2024_11_05).await;
     let session = server.sessions().next().unwrap();
-    let mut params = ProgressParams::new("t", 1.0);
-    params.message = Some("2024-11-05 has no messages".into());
-    session.notify_progress(params).await.unwrap();
-    let sent = peer.receive().await.unwrap();
-    assert_eq!(sent["method"], "notifications/progress");
-    assert_eq!(sent["params"], json!({"progressToken": "t", "progress": 1}));
+    let report = async |token: &'static str| {
+        let mut params = ProgressParams::new(token, 1.0);
+        params.message = Some("2024-11-05 has no messages".into());
+        session.notify_progress(params).await.unwrap();
+    };
+    for _ in 0..20 {
+        report("t").await;
+        let slow = json!({"name": "slow", "arguments": {"ms": 10}});
+        peer.send(with_token(1, "tools/call", slow, "t"))
+            .await
+            .unwrap();
+        assert_alive(&mut peer).await;
+        report("of nobody").await;
+        report("t").await;
+        let sent = peer.receive().await.unwrap();
+        assert_eq!(sent["method"], "notifications/progress");
+        assert_eq!(sent["params"], json!({"progressToken": "t", "progress": 1}));
+        assert_eq!(text(&peer.receive().await.unwrap()), "slow");
+    }
+    report("t").await;
+    assert_silent(&mut peer).await;
+    peer.close().await.unwrap();
+    session.wait().await.unwrap();
+    let late = session.notify_progress(ProgressParams::new("t", 2.0)).await;
+    assert!(late.unwrap_err().is_closed());
+}
 
-    let (session, mut peer) = server_of(Client::new("c", "1")).await;
-    session
-        .notify_progress(ProgressParams::new(7, 2.0))
+#[tokio::test(start_paused = true)]
+async fn k8_k9_a_session_reports_for_a_handler_that_is_quick() {
+    let quick = Tool::new("quick", "Reports", |cx: RequestContext| async move {
+        let session = cx.server_session().unwrap();
+        let update = ProgressParams::new("t", 1.0);
+        session.notify_progress(update).await
+    });
+    let mut peer = client_of(&server().tool(quick), Revision::V2025_11_25).await;
+    // The first rounds run on a task, the later ones in the reader.
+    for id in 0..6 {
+        let quick = json!({"name": "quick"});
+        let sent = peer.ask(with_token(id, "tools/call", quick, "t"));
+        assert_eq!(sent.await.unwrap()["params"]["progressToken"], "t");
+        assert_eq!(peer.receive().await.unwrap()["id"], id);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k8_k9_a_clients_session_reports_progress_to_who_gave_the_token() {
+    let client = Client::new("c", "1").on_sample(|_: CreateMessageParams| async {
+        sleep(Duration::from_millis(10)).await;
+        CreateMessageResult::new("abacus", "4")
+    });
+    let (session, mut peer) = server_of(client).await;
+    let report = async || {
+        let update = ProgressParams::new(7, 2.0);
+        session.notify_progress(update).await.unwrap();
+    };
+    report().await;
+    let sample = json!({"messages": [], "maxTokens": 1});
+    peer.send(with_token(1, "sampling/createMessage", sample, 7))
         .await
         .unwrap();
+    assert_alive(&mut peer).await;
+    report().await;
     let sent = peer.receive().await.unwrap();
     assert_eq!(sent["params"], json!({"progressToken": 7, "progress": 2}));
+    assert_eq!(peer.receive().await.unwrap()["id"], 1);
+    report().await;
+    assert_silent(&mut peer).await;
 }
