@@ -3,14 +3,21 @@
 use crate::{
     conformance, interop,
     setup::Tools,
-    step::{self, Outcome, cargo},
+    step::{self, Outcome, cargo, root},
 };
 
 /// Runs the parts named, or all of them.
 pub(crate) fn run(parts: &[&str]) -> Outcome {
     match parts {
-        [] => step::all([unit(), schema(), conformance::run(&[]), interop::run("")]),
+        [] => step::all([
+            unit(),
+            bench(),
+            schema(),
+            conformance::run(&[]),
+            interop::run(""),
+        ]),
         ["unit"] => unit(),
+        ["bench"] => bench(),
         ["schema"] => schema(),
         ["conformance", rest @ ..] => conformance::run(rest),
         ["interop"] => interop::run(""),
@@ -29,6 +36,18 @@ fn unit() -> Outcome {
     step::run(
         title,
         &mut cargo(["test", "--locked", "--workspace", "--all-features"]),
+    )
+}
+
+/// What outside tools measure by. The peer that needs an SDK of others is left out: to build that takes longer than all the rest.
+fn bench() -> Outcome {
+    let args = ["test", "--locked", "--workspace", "--exclude=bench-rmcp"];
+    step::run(
+        "tests of the benchmarks",
+        cargo(args)
+            .current_dir(root().join("bench"))
+            // What both have in common is built once.
+            .env("CARGO_TARGET_DIR", root().join("target")),
     )
 }
 
