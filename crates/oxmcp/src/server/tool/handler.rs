@@ -6,7 +6,7 @@ use super::{IntoToolResult, RegisteredTool, ToolError, output::ToolOutput};
 use crate::{
     Result,
     json::Text,
-    schema::{JsonSchema, Schema},
+    schema::{JsonSchema, Schema, refused_property},
     server::handler::{Handler, HandlerContext, HandlerFuture},
     session::{Body, BoxFuture, RequestContext},
 };
@@ -153,7 +153,12 @@ fn read<T: DeserializeOwned>(
         let text = text
             .rsplit_once(" at line ")
             .map_or(text.as_str(), |(text, _)| text);
-        ToolError::new(format!("the arguments do not fit: {text}"))
+        // The schema has nothing against them: it is the type that does not take what it could.
+        let place = refused_property::<T>(Text::checked(arguments));
+        let place = place.map_or(String::new(), |place| format!("{place}: "));
+        ToolError::new(format!(
+            "The arguments of {tool} are not valid.\n{place}{text}"
+        ))
     })
 }
 

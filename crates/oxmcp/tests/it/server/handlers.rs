@@ -82,6 +82,37 @@ async fn m5_a_tool_without_input_says_that_it_takes_none() {
     );
 }
 
+#[derive(serde::Deserialize, JsonSchema)]
+struct Count {
+    count: u32,
+}
+
+#[tokio::test]
+async fn m10_what_only_the_type_does_not_take_is_named_too() {
+    let count = |Count { count }: Count| async move { count };
+    let server = Server::new("counter", "1.0.0").tool(Tool::new("count", "", count));
+    let mut peer = crate::support::script(&server).await;
+    peer.initialize(Revision::V2025_11_25).await.unwrap();
+    for (arguments, said) in [
+        (
+            r#"{"count": 1.0}"#,
+            "/count: invalid type: floating point `1.0`, expected u32",
+        ),
+        (
+            r#"{"count": 1, "count": 2}"#,
+            "/count: duplicate field `count`",
+        ),
+    ] {
+        let params = format!(r#"{{"name":"count","arguments":{arguments}}}"#);
+        let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+        peer.send_line(line).await.unwrap();
+        let answer = peer.receive().await.unwrap();
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        let expected = format!("The arguments of count are not valid.\n{said}");
+        assert_eq!(text(&answer), expected);
+    }
+}
+
 #[derive(serde::Serialize, JsonSchema)]
 struct Weather {
     celsius: f64,
