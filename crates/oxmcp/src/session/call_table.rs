@@ -73,7 +73,8 @@ impl<T> CallTable<T> {
 
     /// Takes `value` in under the next id.
     pub(super) fn insert(&mut self, value: T) -> i64 {
-        if self.is_full() {
+        // Where the ring was given up for it, there is no room yet.
+        while self.is_full() {
             self.make_room();
         }
         let id = self.next;
@@ -231,5 +232,20 @@ mod tests {
         burst.into_iter().for_each(|id| table.discard(id));
         assert!(table.ring.len() <= MANY);
         assert_eq!(table.values().count(), 1);
+    }
+
+    #[test]
+    fn what_is_made_after_many_have_gone_is_kept_whatever_stays() {
+        let mut table = CallTable::default();
+        let burst: Vec<_> = (0..2 * MANY).map(|it| table.insert(it)).collect();
+        let (stays, gone) = burst.split_first().unwrap();
+        gone.iter().for_each(|id| table.discard(*id));
+        for value in 0..4 * MANY {
+            let id = table.insert(value);
+            assert_eq!(table.get(id), Some(&value));
+            table.discard(id);
+        }
+        assert_eq!(table.get(*stays), Some(&0));
+        assert!(table.ring.len() <= MANY);
     }
 }
