@@ -18,8 +18,9 @@ const INDEXED: usize = 96;
 /// Messages that will be answered, in the order in which they came.
 ///
 /// It is what keeps two peers that flood each other from waiting for each other for ever: neither reads the answers of
-/// the other while it reads nothing. What needs no answer is never kept here, so answers, cancellations and
-/// notifications pass the requests that have to wait.
+/// the other while it reads nothing. So answers, cancellations and notifications pass the requests that have to wait. Only
+/// a notification that came while the connection was held is kept, and what other notifications follow until it is taken:
+/// they keep their order.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     /// By their numbers, which count up.
@@ -27,6 +28,8 @@ pub(crate) struct Backlog {
     /// Where the requests are that wait.
     places: HashMap<RequestId, u64>,
     last: u64,
+    /// The last of them that is a notification.
+    last_notification: u64,
     bytes: usize,
     limit: usize,
     /// How many messages a batch may hold.
@@ -69,6 +72,7 @@ impl Backlog {
             kept: BTreeMap::new(),
             places: HashMap::new(),
             last: 0,
+            last_notification: 0,
             bytes: 0,
             limit,
             max_batch,
@@ -108,8 +112,12 @@ impl Backlog {
             Ok(Envelope::Notification(it)) if it.method == "notifications/cancelled" => {
                 return self.cancel(it.params.map(|params| params.get()));
             }
-            Ok(Envelope::Notification(it)) if !held || it.method == "notifications/progress" => {
-                return false;
+            Ok(Envelope::Notification(it)) => {
+                if it.method == "notifications/progress" || !(held || self.has_notification()) {
+                    return false;
+                }
+                self.last_notification = self.last + 1;
+                None
             }
             // Its answer is small, and what follows relies on it. It is sent once; a flood of it must wait like any other.
             Ok(Envelope::Request(it)) if it.method == "initialize" && !self.opened && !held => {
@@ -117,10 +125,16 @@ impl Backlog {
                 return false;
             }
             Ok(Envelope::Request(request)) => Some(request.id),
-            Ok(Envelope::Notification(_)) | Err(_) => None,
+            Err(_) => None,
         };
         self.push(Message::Single(bytes.to_vec()), Vec::from_iter(id));
         true
+    }
+
+    /// Whether a notification waits here.
+    fn has_notification(&self) -> bool {
+        let oldest = self.kept.first_key_value();
+        oldest.is_some_and(|(number, _)| *number <= self.last_notification)
     }
 
     /// Runs `take` on the oldest, and the ids of those of its requests that are not to be begun.
@@ -283,6 +297,24 @@ mod tests {
             assert!(keep(&mut backlog, &batch));
             assert!(!cancel(&mut backlog, "1"), "{batch}");
         }
+    }
+
+    #[test]
+    fn a_notification_does_not_pass_one_that_was_held() {
+        let mut backlog = backlog();
+        let notification = |method: &str| format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
+        let held = notification("held");
+        assert!(backlog.keep(&Frame::Message(held.as_bytes()), true));
+        assert!(keep(&mut backlog, &request("1")));
+        assert!(keep(&mut backlog, &notification("behind")));
+        assert!(!keep(&mut backlog, &notification("notifications/progress")));
+        backlog.pop(|_, _| ());
+        backlog.pop(|_, _| ());
+        assert!(keep(&mut backlog, &notification("also behind")));
+        backlog.pop(|_, _| ());
+        backlog.pop(|_, _| ());
+        assert!(keep(&mut backlog, &request("2")));
+        assert!(!keep(&mut backlog, &notification("first")));
     }
 
     #[test]
