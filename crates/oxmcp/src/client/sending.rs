@@ -1,4 +1,4 @@
-//! A call that was awaited.
+//! What a call is made of, and the future that makes it.
 
 use std::{
     future::Future,

@@ -50,7 +50,7 @@ pub(crate) fn write_error(out: &mut Vec<u8>, id: Option<&RequestId>, error: &Err
 /// What goes into the `_meta` of a request besides what its params hold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExtraMeta<'a> {
-    /// JSON members without braces.
+    /// JSON members without braces, and without line breaks.
     pub(crate) envelope: Option<&'a str>,
     /// Whether progress is wanted; the token is the request's id.
     pub(crate) progress: bool,
@@ -81,7 +81,7 @@ pub(crate) fn write_request(
     let meta_end = out.len();
     out.extend_from_slice(params);
     join(out, open, meta_end);
-    // Nothing but the params may hold a line break.
+    // Nothing but the params may hold a line break: all else was written here.
     finish(out, meta_end);
     Ok(())
 }
@@ -218,6 +218,30 @@ mod tests {
             let whole = r#"{"jsonrpc":"2.0","id":7,"method":"m","params":"#;
             assert_eq!(sent, format!("{whole}{expected}}}\n"));
             assert!(serde_json::from_str::<Value>(&sent).is_ok(), "{sent}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_one_line_whatever_holds_line_breaks() {
+        let meta = Map::from_iter([("a\nb".to_owned(), Value::from(vec!["c\r\nd"]))]);
+        for progress in [false, true] {
+            for meta in [None, Some(&meta)] {
+                let extra = ExtraMeta {
+                    envelope: None,
+                    progress,
+                    meta,
+                };
+                let mut out = b"before\n".to_vec();
+                let params = b"{\"e\":\r\n1,\n\"f\\n\":{\n}\n}";
+                write_request(&mut out, 7, "g\nh", params, extra).unwrap();
+                let lines: Vec<_> = out.split_inclusive(|byte| *byte == b'\n').collect();
+                assert_eq!((lines.len(), lines[0]), (2, &b"before\n"[..]));
+                assert!(!lines[1].contains(&b'\r'));
+                let sent: Value = serde_json::from_slice(lines[1]).unwrap();
+                assert_eq!(sent["method"], "g\nh");
+                assert_eq!(sent["params"]["e"], 1);
+                assert_eq!(sent["params"]["_meta"]["a\nb"].is_array(), meta.is_some());
+            }
         }
     }
 }

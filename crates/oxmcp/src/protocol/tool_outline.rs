@@ -83,8 +83,8 @@ impl Outline {
     const META: u8 = 8;
     const RESULT_TYPE: u8 = 16;
 
-    /// Goes over the result that stands here, and gives its text. An error says that there is more to it, or something
-    /// wrong with it.
+    /// Goes over the result that stands here, fills in what is still empty, and gives the text. An error says that there is
+    /// more to the result, or something wrong with it; then this means nothing.
     #[inline]
     pub(crate) fn find<'a>(&mut self, cursor: &mut Cursor<'a>) -> Checked<Text<'a>> {
         let origin = cursor.at();

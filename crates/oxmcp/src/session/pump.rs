@@ -101,7 +101,7 @@ impl<'a> Pump<'a> {
         unsent > self.connection.limits.max_unsent_bytes
     }
 
-    /// Takes what was read. [`take_ready`](Self::take_ready) is to follow.
+    /// Takes what was read. The answers among it are to be handed in then, as [`take_ready`](Self::take_ready) does.
     pub(super) fn arrived(
         &mut self,
         frame: Result<Option<Frame<'_>>>,
