@@ -238,3 +238,25 @@ impl CallToolResult {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_says_where_it_is_or_is_refused() {
+        let last = (1_usize << 31) - 1;
+        for range in [1..2, 1..last, last - 2..last] {
+            for plain in [false, true] {
+                let part = Part::new(range.clone(), plain).unwrap();
+                assert_eq!(
+                    (part.start()..part.end(), part.is_plain()),
+                    (range.clone(), plain)
+                );
+            }
+        }
+        for range in [1..last + 1, 1..usize::MAX, usize::MAX..usize::MAX] {
+            assert!(Part::new(range, true).is_err());
+        }
+    }
+}
