@@ -245,20 +245,32 @@ async fn h2_sessions_of_one_server_end_one_by_one() {
 }
 
 /// A transport whose peer sends notifications without end and without a pause.
-struct Endless;
+#[derive(Clone, Copy)]
+struct Endless {
+    /// Whether each is there together with the one before.
+    together: bool,
+}
+
+impl Endless {
+    const MESSAGE: Frame<'static> = Frame::Message(br#"{"jsonrpc":"2.0","method":"x"}"#);
+}
 
 impl Transport for Endless {
     type Read = Self;
     type Write = Self;
 
     async fn connect(&mut self, _limits: &Limits) -> oxmcp::Result<(Self, Self)> {
-        Ok((Self, Self))
+        Ok((*self, *self))
     }
 }
 
 impl ReadHalf for Endless {
     async fn read(&mut self) -> oxmcp::Result<Option<Frame<'_>>> {
-        Ok(Some(Frame::Message(br#"{"jsonrpc":"2.0","method":"x"}"#)))
+        Ok(Some(Self::MESSAGE))
+    }
+
+    fn try_read(&mut self) -> Option<Frame<'_>> {
+        self.together.then_some(Self::MESSAGE)
     }
 }
 
@@ -274,6 +286,8 @@ impl WriteHalf for Endless {
 
 #[tokio::test]
 async fn close_is_seen_though_the_peer_never_pauses() {
-    let session = server().connect(Endless).await.unwrap();
-    session.close().await.unwrap();
+    for together in [false, true] {
+        let session = server().connect(Endless { together }).await.unwrap();
+        session.close().await.unwrap();
+    }
 }
