@@ -13,7 +13,7 @@ const SHORT: usize = 18;
 /// A place in a text that is being checked.
 ///
 /// It tells only that something is wrong; serde_json, which is asked then, says what and where.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     text: &'a str,
     at: usize,
