@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Error, Result, Revision,
+    Error, Result,
     client::{
         CallOutcome, ClientSession,
         cache::Kind,
@@ -20,7 +20,7 @@ use crate::{
         ready::{Begun, Given, Params, Ready, check_type},
         sending::Sending,
     },
-    protocol::{Meta, Method, Payload, ProgressParams, ResultType, method},
+    protocol::{Method, Payload, ProgressParams, ResultType, method},
     session::{CallOptions, GoingOn},
 };
 
@@ -222,30 +222,9 @@ impl<P: Payload> Draft<P> {
         if let Some(earlier) = self.earlier.take() {
             *params = Params::Written(earlier.add_to(&params.to_json()?, revision)?);
         }
-        check_meta(options, revision)?;
+        options.check_meta(revision.is_modern())?;
         session.want_log(&mut options.meta);
         Ok(())
-    }
-}
-
-/// What the session itself puts into the metadata must not stand there twice.
-fn check_meta(options: &CallOptions, revision: Revision) -> Result<()> {
-    const ENVELOPE: [&str; 3] = [
-        Meta::PROTOCOL_VERSION,
-        Meta::CLIENT_INFO,
-        Meta::CLIENT_CAPABILITIES,
-    ];
-    if options.meta.is_empty() {
-        return Ok(());
-    }
-    let envelope = ENVELOPE.into_iter().filter(|_| revision.is_modern());
-    let progress = options.on_progress.is_some();
-    let mut own = envelope.chain(progress.then_some(Meta::PROGRESS_TOKEN));
-    match own.find(|key| options.meta.get(key).is_some()) {
-        Some(key) => Err(Error::misuse(format!(
-            "the session sets {key:?} in the _meta of its requests by itself"
-        ))),
-        None => Ok(()),
     }
 }
 

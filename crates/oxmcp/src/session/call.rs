@@ -84,6 +84,7 @@ impl Connection {
         let (method, params, options) = request.into_outgoing()?;
         match options {
             Some(mut options) => {
+                options.check_meta(self.role().envelope().is_some())?;
                 let params = params.get().as_bytes();
                 let answer = self.exchange(&method, params, &mut options).await;
                 answer.map(|result| Response::from_text(result.json))

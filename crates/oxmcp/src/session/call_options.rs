@@ -9,7 +9,10 @@ use std::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::protocol::{Meta, ProgressParams};
+use crate::{
+    Error, Result,
+    protocol::{Meta, ProgressParams},
+};
 
 /// How long a call waits for an answer, or for a sign of life, unless told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -60,6 +63,27 @@ impl CallOptions {
     /// Whether nothing is wanted but the answer.
     pub(super) fn is_plain(&self) -> bool {
         self.on_progress.is_none() && self.cancel.is_none()
+    }
+
+    /// What the session itself puts into the metadata must not stand there twice.
+    pub(crate) fn check_meta(&self, is_modern: bool) -> Result<()> {
+        const ENVELOPE: [&str; 3] = [
+            Meta::PROTOCOL_VERSION,
+            Meta::CLIENT_INFO,
+            Meta::CLIENT_CAPABILITIES,
+        ];
+        if self.meta.is_empty() {
+            return Ok(());
+        }
+        let envelope = ENVELOPE.into_iter().filter(|_| is_modern);
+        let progress = self.on_progress.is_some();
+        let mut own = envelope.chain(progress.then_some(Meta::PROGRESS_TOKEN));
+        match own.find(|key| self.meta.get(key).is_some()) {
+            Some(key) => Err(Error::misuse(format!(
+                "the session sets {key:?} in the _meta of its requests by itself"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// The same options for one who uses them up: both hear of progress. His clock begins to run when he sends, which

@@ -1,12 +1,13 @@
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::response::raw;
 use crate::{
     Error, Result,
     json::Text,
+    protocol::JsonObject,
     session::{CallOptions, Connection, RequestContext},
 };
 
@@ -134,12 +135,64 @@ impl Request {
             .map_err(|error| Error::invalid_params(format!("{}: {error}", self.method)))
     }
 
-    /// Replaces the params.
+    /// Replaces the params. Those of a request on its way out have no `_meta`: see [`set_meta`](Self::set_meta).
     ///
     /// # Errors
-    /// Where they cannot be serialized.
+    /// Where they cannot be serialized, and where they have a `_meta` that they must not have.
     pub fn set_params(&mut self, params: &impl Serialize) -> Result<()> {
-        self.params = Some(raw(params)?);
+        let params = raw(params)?;
+        if let Origin::Outgoing(_, Some(_)) = self.origin
+            && Text::from(&*params)
+                .members()
+                .any(|(key, _)| key.is_str("_meta"))
+        {
+            return Err(Error::misuse(
+                "the _meta of a request on its way out is no part of its params: use `set_meta`",
+            ));
+        }
+        self.params = Some(params);
+        Ok(())
+    }
+
+    /// Sets a key of the `_meta` of what is on its way out: for what is to be in every request, as a
+    /// [trace context](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta) is.
+    ///
+    /// ```
+    /// use oxmcp::{Client, middleware::{self, Next, Request}, protocol::Meta};
+    ///
+    /// # fn current() -> String { "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into() }
+    /// let client = Client::new("traced", "1.0.0").outgoing_layer(middleware::from_fn(
+    ///     |mut request: Request, next: Next| async move {
+    ///         request.set_meta(Meta::TRACEPARENT, current())?;
+    ///         next.run(request).await
+    ///     },
+    /// ));
+    /// # let _ = client;
+    /// ```
+    ///
+    /// # Errors
+    /// Where it has come in. [`Next::run`](super::Next::run) refuses keys that the session sets by itself.
+    pub fn set_meta(&mut self, key: impl Into<String>, value: impl Into<Value>) -> Result<()> {
+        match &mut self.origin {
+            Origin::Incoming(_) => {
+                return Err(Error::misuse(
+                    "the _meta of what has come in is what its sender said",
+                ));
+            }
+            Origin::Outgoing(_, Some(options)) => {
+                options.meta.insert(key, value);
+            }
+            Origin::Outgoing(_, None) | Origin::Told(_) => {
+                let mut params: JsonObject = self.params()?;
+                let meta = params
+                    .entry("_meta")
+                    .or_insert_with(|| Value::Object(JsonObject::new()));
+                if let Value::Object(meta) = meta {
+                    meta.insert(key.into(), value.into());
+                }
+                self.params = Some(raw(&params)?);
+            }
+        }
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ mod input;
 mod keep_alive;
 mod kept;
 mod limits;
+mod metadata;
 mod middleware;
 mod ordering;
 mod panics;
