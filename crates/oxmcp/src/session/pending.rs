@@ -1,6 +1,6 @@
 //! A call on its way: its place in the table of those that wait, and what is sent.
 
-use std::{sync::Arc, task::Waker};
+use std::{mem, sync::Arc, task::Waker};
 
 use tokio::time::Instant;
 
@@ -117,12 +117,13 @@ impl Ticket {
 
     /// Nobody waits for the call any more. Unless it was answered, it is cancelled on the wire.
     pub(super) fn give_up(&mut self, connection: &Connection, method: &str) {
-        if matches!(self.state, State::New | State::Answered) {
+        let state = mem::replace(&mut self.state, State::Answered);
+        if matches!(state, State::New | State::Answered) {
             return;
         }
         let waiting = connection.calls().leave(self.id);
         // `initialize` must not be cancelled, says the specification of every revision that has it.
-        if waiting && self.state == State::Sent && method != "initialize" {
+        if waiting && state == State::Sent && method != "initialize" {
             let params = CancelledParams::new(RequestId::Number(self.id));
             // A peer that is gone needs no cancellation.
             let _ = connection
