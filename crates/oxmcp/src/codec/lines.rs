@@ -102,13 +102,18 @@ impl Lines {
     }
 
     /// Takes the next line, if it is whole.
+    #[inline]
     pub(crate) fn next(&mut self) -> Option<Found> {
+        // Setting out to look costs more than seeing that there is nothing.
+        if self.scanned == self.buffer.len() && self.state == State::Reading {
+            return None;
+        }
+        self.find()
+    }
+
+    fn find(&mut self) -> Option<Found> {
         loop {
             let unscanned = self.buffer.get(self.scanned..).unwrap_or_default();
-            // Setting out to look costs more than seeing that there is nothing.
-            if unscanned.is_empty() && self.state == State::Reading {
-                return None;
-            }
             let Some(length) = memchr::memchr(b'\n', unscanned) else {
                 return self.rest();
             };
