@@ -5,6 +5,7 @@
 
 mod cursor;
 mod logged;
+mod pointer;
 mod specials;
 mod strings;
 mod text;
@@ -12,6 +13,7 @@ mod walk;
 
 pub(crate) use cursor::{Checked, Cursor, Syntax};
 pub(crate) use logged::Logged;
+pub(crate) use pointer::pointer_token;
 pub(crate) use strings::write_string;
 pub(crate) use text::{SPACE, Text};
 pub(crate) use walk::Members;

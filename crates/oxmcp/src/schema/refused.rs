@@ -10,7 +10,7 @@ use serde::{
 };
 use serde_json::{Error, Result};
 
-use crate::json::{Members, Text};
+use crate::json::{Members, Text, pointer_token};
 
 /// How much of a name is shown.
 const SHOWN: usize = 100;
@@ -25,7 +25,7 @@ pub(crate) fn refused_property<T: DeserializeOwned>(object: Text<'_>) -> Option<
     };
     T::deserialize(&mut places).err()?;
     let name: String = places.at?.chars().take(SHOWN).collect();
-    Some(format!("/{}", name.replace('~', "~0").replace('/', "~1")))
+    Some(format!("/{}", pointer_token(&name)))
 }
 
 /// An object that knows which of its members is being read.

@@ -4,7 +4,7 @@
 
 use std::{collections::HashSet, mem::size_of};
 
-use crate::json::Text;
+use crate::json::{Text, pointer_token};
 
 /// The member of a property's schema that names its header.
 const ANNOTATION: &str = "x-mcp-header";
@@ -146,8 +146,7 @@ impl Search {
         let length = self.pointer.len();
         for step in steps {
             self.pointer.push('/');
-            self.pointer
-                .push_str(&step.replace('~', "~0").replace('/', "~1"));
+            self.pointer.push_str(&pointer_token(step));
         }
         self.schema(schema)?;
         self.pointer.truncate(length);

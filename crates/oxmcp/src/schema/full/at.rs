@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{marks::Marks, offence::Offence, run::MAX_OFFENCES, validator::Node};
+use crate::json::pointer_token;
 
 /// How many characters of a name a pointer tells. A name may be most of a value, and be told for all that is within.
 const MAX_NAME: usize = 256;
@@ -52,7 +53,7 @@ impl<'p, 'i> At<'p, 'i> {
                     Some((end, _)) => name.get(..end).unwrap_or(name),
                     None => name,
                 };
-                pointer.push_str(&told.replace('~', "~0").replace('/', "~1"));
+                pointer.push_str(&pointer_token(told));
                 if told.len() < name.len() {
                     pointer.push('…');
                 }

@@ -5,7 +5,10 @@ use std::{collections::HashMap, sync::Arc};
 use serde_json::Value;
 
 use super::{dialect::Dialect, grammar, uri};
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    json::pointer_token,
+};
 
 /// How long the URI of a schema may be. Each within it begins like it.
 const MAX_URI: usize = 1024;
@@ -24,7 +27,7 @@ impl Place {
         let mut pointer = self.pointer.clone();
         for name in names {
             pointer.push('/');
-            pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+            pointer.push_str(&pointer_token(name));
         }
         Self {
             document: self.document,
