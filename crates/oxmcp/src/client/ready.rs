@@ -18,7 +18,7 @@ use crate::{
     session::{CallOptions, CallResult, Outgoing},
 };
 
-/// What a call carries. It is small, because calls are moved about.
+/// What a call carries. It is small: most calls carry a text, and are to make no room for what the others carry.
 pub(super) enum Params<P> {
     /// What the client may have an answer to already says how that is used; it stands here because it takes no room
     /// here.

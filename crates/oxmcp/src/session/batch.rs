@@ -1,9 +1,12 @@
 //! Batches, which revision 2025-03-26 has and no other.
 
 use std::{
-    mem,
+    fmt, mem,
     sync::{Mutex, PoisonError},
 };
+
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 /// The answers to a batch, which leave together as one array.
 /// See [batching](https://modelcontextprotocol.io/specification/2025-03-26/basic#batching).
@@ -47,6 +50,35 @@ impl Batch {
         }
         Some(whole)
     }
+}
+
+/// The elements of a batch: no more than `limit` and one are kept, however many there are.
+pub(super) fn parse_batch(bytes: &[u8], limit: usize) -> serde_json::Result<Vec<&RawValue>> {
+    struct Elements(usize);
+
+    impl<'de> Visitor<'de> for Elements {
+        type Value = Vec<&'de RawValue>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a batch, which is an array")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut elements = Vec::new();
+            while elements.len() <= self.0
+                && let Some(element) = seq.next_element()?
+            {
+                elements.push(element);
+            }
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(elements)
+        }
+    }
+
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let elements = json.deserialize_seq(Elements(limit))?;
+    json.end()?;
+    Ok(elements)
 }
 
 #[cfg(test)]

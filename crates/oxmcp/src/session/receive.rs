@@ -1,8 +1,7 @@
 //! What a connection does with each message that arrives.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
-use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use tracing::field::display;
 
@@ -17,6 +16,7 @@ use crate::{
     session::{
         Arrival, Batch, CallResult, Connection, Side,
         answers::Answers,
+        batch::parse_batch,
         calls::{Answer, own_id},
     },
     transport::Frame,
@@ -70,15 +70,8 @@ impl Connection {
     fn take_message(self: &Arc<Self>, bytes: &[u8], answers: &mut Answers) {
         let mut params = RequestParams::unread();
         match Envelope::parse(bytes, &mut params) {
-            Ok(Envelope::Response(response)) => self.take_response(response, answers),
-            Ok(envelope) => {
-                self.hand_in(answers);
-                self.dispatch(envelope, None);
-            }
-            Err(malformed) => {
-                self.hand_in(answers);
-                self.take_malformed(malformed, bytes, None);
-            }
+            Ok(envelope) => self.dispatch(envelope, None, answers),
+            Err(malformed) => self.take_malformed(malformed, bytes, None, answers),
         }
     }
 
@@ -125,34 +118,43 @@ impl Connection {
             })
             .collect();
         let side = self.role().side();
-        let answers = parsed.iter().filter(|(it, _)| is_answered(it, side));
-        let answers = answers.count();
-        if answers == 0 {
+        let answered = parsed.iter().filter(|(it, _)| is_answered(it, side));
+        let answered = answered.count();
+        if answered == 0 {
             // Whoever sends what it is answered with must not wait.
             self.outbox.append_from_driver(|_| ());
         }
-        let batch = Arc::new(Batch::new(answers));
+        let batch = Arc::new(Batch::new(answered));
+        let mut answers = Answers::default();
         for (message, text) in parsed {
             match message {
-                Ok(envelope) => self.dispatch(envelope, Some(&batch)),
-                Err(malformed) => self.take_malformed(malformed, text.as_bytes(), Some(&batch)),
+                Ok(envelope) => self.dispatch(envelope, Some(&batch), &mut answers),
+                Err(malformed) => {
+                    self.take_malformed(malformed, text.as_bytes(), Some(&batch), &mut answers);
+                }
             }
         }
+        self.hand_in(&mut answers);
     }
 
     /// Takes a single message that has been parsed already.
     #[cfg(feature = "http-server")]
     pub(crate) fn take_envelope(self: &Arc<Self>, envelope: Envelope<'_, RequestParams<'_>>) {
-        self.dispatch(envelope, None);
+        let mut answers = Answers::default();
+        self.dispatch(envelope, None, &mut answers);
+        self.hand_in(&mut answers);
     }
 
+    /// Takes what is no answer after all answers that came before it.
     fn dispatch(
         self: &Arc<Self>,
         envelope: Envelope<'_, RequestParams<'_>>,
         batch: Option<&Arc<Batch>>,
+        answers: &mut Answers,
     ) {
         match envelope {
             Envelope::Request(request) => {
+                self.hand_in(answers);
                 match self.in_flight().admit(&request.id, &request.method) {
                     Ok(()) => self.role().request(
                         self,
@@ -168,12 +170,11 @@ impl Connection {
                     }
                 }
             }
-            Envelope::Notification(notification) => self.take_notification(notification),
-            Envelope::Response(response) => {
-                let mut answers = Answers::default();
-                self.take_response(response, &mut answers);
-                self.hand_in(&mut answers);
+            Envelope::Notification(notification) => {
+                self.hand_in(answers);
+                self.take_notification(notification);
             }
+            Envelope::Response(response) => self.take_response(response, answers),
         }
     }
 
@@ -228,7 +229,14 @@ impl Connection {
 
     /// A server says what is wrong with a message, and so does a client of a request. It cannot help a server that talks
     /// nonsense: it remembers the first for the diagnosis.
-    fn take_malformed(&self, malformed: Malformed, bytes: &[u8], batch: Option<&Arc<Batch>>) {
+    fn take_malformed(
+        &self,
+        malformed: Malformed,
+        bytes: &[u8],
+        batch: Option<&Arc<Batch>>,
+        answers: &mut Answers,
+    ) {
+        self.hand_in(answers);
         let side = self.role().side();
         let is_refused = is_refused(&malformed, side);
         let Malformed {
@@ -316,33 +324,4 @@ fn is_answered(parsed: &Result<Envelope<'_, RequestParams<'_>>, Malformed>, side
 /// client.
 fn is_refused(malformed: &Malformed, side: Side) -> bool {
     side == Side::Server || malformed.is_asked && malformed.id.is_some()
-}
-
-/// The elements of a batch: no more than `limit` and one are kept, however many there are.
-fn parse_batch(bytes: &[u8], limit: usize) -> serde_json::Result<Vec<&RawValue>> {
-    struct Elements(usize);
-
-    impl<'de> Visitor<'de> for Elements {
-        type Value = Vec<&'de RawValue>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a batch, which is an array")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-            let mut elements = Vec::new();
-            while elements.len() <= self.0
-                && let Some(element) = seq.next_element()?
-            {
-                elements.push(element);
-            }
-            while seq.next_element::<IgnoredAny>()?.is_some() {}
-            Ok(elements)
-        }
-    }
-
-    let mut json = serde_json::Deserializer::from_slice(bytes);
-    let elements = json.deserialize_seq(Elements(limit))?;
-    json.end()?;
-    Ok(elements)
 }
