@@ -123,9 +123,9 @@ pub mod extension;
 pub mod fuzzing;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub mod http;
-mod json;
 mod jsonrpc;
 mod limits;
+mod logged;
 pub mod protocol;
 mod schema;
 mod server;
@@ -161,6 +161,15 @@ pub use session::{
 };
 pub use tokio_util::sync::CancellationToken;
 pub use transport::{Command, in_memory, stdio};
+
+// old names
+mod json {
+    pub(crate) use oxmcp_json::{
+        Checked, Cursor, Members, SPACE, SyntaxError as Syntax, Text, pointer_token, write_string,
+    };
+
+    pub(crate) use crate::logged::Logged;
+}
 
 // So that derived code finds the crate from within it, too.
 extern crate self as oxmcp;

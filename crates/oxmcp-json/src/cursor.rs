@@ -1,8 +1,10 @@
-//! Checking JSON: one pass over text of which nothing is known.
+//! Cursor over unchecked JSON text: one pass checks it and hands out its values.
 
-use super::{
-    Text,
-    specials::{Specials, next_special},
+use std::{error::Error, fmt};
+
+use crate::{
+    strings::{Specials, next_special},
+    text::Text,
 };
 
 /// How deep objects and arrays may be nested: as deep as serde_json reads them into types.
@@ -14,7 +16,7 @@ const SHORT: usize = 18;
 ///
 /// It tells only that something is wrong; serde_json, which is asked then, says what and where.
 #[derive(Debug)]
-pub(crate) struct Cursor<'a> {
+pub struct Cursor<'a> {
     text: &'a str,
     at: usize,
     /// How many objects and arrays it has gone into.
@@ -23,20 +25,32 @@ pub(crate) struct Cursor<'a> {
 
 /// Where a cursor was.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark {
+pub struct Mark {
     at: usize,
     depth: u32,
 }
 
 /// The text is not JSON, or nested too deeply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Syntax;
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "callers of the cursor refuse values with it"
+)]
+pub struct SyntaxError;
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the text is not JSON, or is nested too deeply")
+    }
+}
+
+impl Error for SyntaxError {}
 
 /// What a check gives.
-pub(crate) type Checked<T> = Result<T, Syntax>;
+pub type Checked<T> = Result<T, SyntaxError>;
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
+    pub fn new(text: &'a str) -> Self {
         let mut cursor = Self {
             text,
             at: 0,
@@ -48,7 +62,7 @@ impl<'a> Cursor<'a> {
 
     /// Where it is, to [go back](Self::go_back) to.
     #[inline]
-    pub(crate) fn mark(&self) -> Mark {
+    pub fn mark(&self) -> Mark {
         Mark {
             at: self.at,
             depth: self.depth,
@@ -56,20 +70,20 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    pub(crate) fn go_back(&mut self, to: Mark) {
+    pub fn go_back(&mut self, to: Mark) {
         self.at = to.at;
         self.depth = to.depth;
     }
 
     /// How far it has come, in bytes.
-    pub(crate) fn at(&self) -> usize {
+    pub fn at(&self) -> usize {
         self.at
     }
 
     /// Goes over what stands here where it is this, to the byte, and over white space behind it. It must be whole tokens
     /// of JSON.
     #[inline]
-    pub(crate) fn goes_on(&mut self, with: &str) -> bool {
+    pub fn goes_on(&mut self, with: &str) -> bool {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let goes_on = rest.starts_with(with.as_bytes());
         if goes_on {
@@ -81,7 +95,7 @@ impl<'a> Cursor<'a> {
 
     /// Checks the whole text, of whose object the members are handed to `member`. `false` where the text is no object:
     /// then nothing of it has been checked.
-    pub(crate) fn whole(
+    pub fn whole(
         mut self,
         member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
     ) -> Checked<bool> {
@@ -93,23 +107,22 @@ impl<'a> Cursor<'a> {
     }
 
     /// The same for a text whose object was [entered](Self::enters).
-    pub(crate) fn rest(
-        mut self,
-        member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
-    ) -> Checked<()> {
+    pub fn rest(mut self, member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>) -> Checked<()> {
         self.leaves(member)?;
         self.is_over()
     }
 
     fn is_over(&mut self) -> Checked<()> {
         self.skip_space();
-        (self.at == self.text.len()).then_some(()).ok_or(Syntax)
+        (self.at == self.text.len())
+            .then_some(())
+            .ok_or(SyntaxError)
     }
 
     /// Goes into the object that stands here and over its members, to behind it. `member` is given each key and takes its
     /// value. What is no object is taken as [`value`](Self::value) does.
     #[inline]
-    pub(crate) fn members(
+    pub fn members(
         &mut self,
         mut member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
     ) -> Checked<Text<'a>> {
@@ -145,7 +158,7 @@ impl<'a> Cursor<'a> {
     /// Goes into the object that stands here where it begins like this, to the byte: up to behind a value, or before one.
     /// What objects usually begin with need not be taken apart.
     #[inline]
-    pub(crate) fn enters(&mut self, beginning: &str) -> bool {
+    pub fn enters(&mut self, beginning: &str) -> bool {
         let enters = self.goes_on(beginning);
         self.depth += u32::from(enters);
         enters
@@ -153,7 +166,7 @@ impl<'a> Cursor<'a> {
 
     /// Goes over the rest of an object that was [entered](Self::enters), from behind a value to behind the object.
     #[inline]
-    pub(crate) fn leaves(
+    pub fn leaves(
         &mut self,
         mut member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
     ) -> Checked<()> {
@@ -165,9 +178,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes into the array that must stand here and over its items, each of which `item` takes, to behind it.
-    pub(crate) fn items(&mut self, mut item: impl FnMut(&mut Self) -> Checked<()>) -> Checked<()> {
+    pub fn items(&mut self, mut item: impl FnMut(&mut Self) -> Checked<()>) -> Checked<()> {
         if self.peek() != Some(b'[') {
-            return Err(Syntax);
+            return Err(SyntaxError);
         }
         if self.open(b']') {
             return Ok(());
@@ -190,14 +203,14 @@ impl<'a> Cursor<'a> {
         match self.take()? {
             b',' => self.skip_space(),
             byte if byte == end => return Ok(false),
-            _ => return Err(Syntax),
+            _ => return Err(SyntaxError),
         }
         Ok(true)
     }
 
     /// Takes any value.
     #[inline]
-    pub(crate) fn value(&mut self) -> Checked<Text<'a>> {
+    pub fn value(&mut self) -> Checked<Text<'a>> {
         let start = self.at;
         match self.peek() {
             Some(b'"') => return self.string(),
@@ -210,7 +223,7 @@ impl<'a> Cursor<'a> {
     /// Takes the whole number that stands here, if it is as short as nearly all are, and something follows at once. Else nothing
     /// is taken.
     #[inline]
-    pub(crate) fn short_integer(&mut self) -> Option<i64> {
+    pub fn short_integer(&mut self) -> Option<i64> {
         let rest = self.text.as_bytes().get(self.at..)?;
         let digits = rest
             .iter()
@@ -231,8 +244,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes to behind the object that stands here, if it is this one, which was checked before.
-    #[cfg(feature = "http-client")]
-    pub(crate) fn skip_known(&mut self, object: &str) -> bool {
+    pub fn skip_known(&mut self, object: &str) -> bool {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let is_known = object.ends_with('}') && rest.starts_with(object.as_bytes());
         self.at += if is_known { object.len() } else { 0 };
@@ -244,10 +256,10 @@ impl<'a> Cursor<'a> {
         // One bit for each level that is open: whether it is an object.
         let (mut objects, mut depth) = (0_u128, 0_u32);
         loop {
-            match self.peek().ok_or(Syntax)? {
+            match self.peek().ok_or(SyntaxError)? {
                 bracket @ (b'{' | b'[') => {
                     if depth + self.depth == DEEPEST {
-                        return Err(Syntax);
+                        return Err(SyntaxError);
                     }
                     let object = bracket == b'{';
                     if !self.open(if object { b'}' } else { b']' }) {
@@ -295,7 +307,7 @@ impl<'a> Cursor<'a> {
                     *objects >>= 1;
                     *depth -= 1;
                 }
-                _ => return Err(Syntax),
+                _ => return Err(SyntaxError),
             }
         }
         Ok(true)
@@ -312,7 +324,7 @@ impl<'a> Cursor<'a> {
     fn colon(&mut self) -> Checked<()> {
         self.skip_space();
         if self.take()? != b':' {
-            return Err(Syntax);
+            return Err(SyntaxError);
         }
         self.skip_space();
         Ok(())
@@ -330,7 +342,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes the string that must stand here.
     #[inline]
-    pub(crate) fn string(&mut self) -> Checked<Text<'a>> {
+    pub fn string(&mut self) -> Checked<Text<'a>> {
         let start = self.at;
         let plain = self.string_end()?;
         Ok(Text::string(self.since(start)?, plain))
@@ -340,9 +352,9 @@ impl<'a> Cursor<'a> {
     #[inline]
     fn string_end(&mut self) -> Checked<bool> {
         if self.take()? != b'"' {
-            return Err(Syntax);
+            return Err(SyntaxError);
         }
-        self.at = next_special(self.text.as_bytes(), self.at).ok_or(Syntax)?;
+        self.at = next_special(self.text.as_bytes(), self.at).ok_or(SyntaxError)?;
         if self.peek() == Some(b'"') {
             self.at += 1;
             return Ok(true);
@@ -354,12 +366,12 @@ impl<'a> Cursor<'a> {
     fn escaped_string_end(&mut self) -> Checked<()> {
         let mut specials = Specials::new(self.text.as_bytes(), self.at);
         loop {
-            self.at = specials.next().ok_or(Syntax)?;
+            self.at = specials.next().ok_or(SyntaxError)?;
             match self.take()? {
                 b'"' => return Ok(()),
                 b'\\' => self.escape()?,
                 // A control character, which must be escaped.
-                _ => return Err(Syntax),
+                _ => return Err(SyntaxError),
             }
             specials.pass(self.at);
         }
@@ -373,22 +385,22 @@ impl<'a> Cursor<'a> {
                     .text
                     .as_bytes()
                     .get(self.at..self.at + 4)
-                    .ok_or(Syntax)?;
+                    .ok_or(SyntaxError)?;
                 self.at += 4;
                 digits
                     .iter()
                     .all(u8::is_ascii_hexdigit)
                     .then_some(())
-                    .ok_or(Syntax)
+                    .ok_or(SyntaxError)
             }
-            _ => Err(Syntax),
+            _ => Err(SyntaxError),
         }
     }
 
     fn word(&mut self, word: &str) -> Checked<()> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         self.at += word.len();
-        rest.starts_with(word).then_some(()).ok_or(Syntax)
+        rest.starts_with(word).then_some(()).ok_or(SyntaxError)
     }
 
     fn number(&mut self) -> Checked<()> {
@@ -427,7 +439,7 @@ impl<'a> Cursor<'a> {
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit());
         let length = digits.count();
         self.at += length;
-        if length > 0 { Ok(()) } else { Err(Syntax) }
+        if length > 0 { Ok(()) } else { Err(SyntaxError) }
     }
 
     #[inline]
@@ -444,15 +456,15 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     fn take(&mut self) -> Checked<u8> {
-        let byte = self.peek().ok_or(Syntax)?;
+        let byte = self.peek().ok_or(SyntaxError)?;
         self.at += 1;
         Ok(byte)
     }
 
     /// The text from `start` to here.
     #[inline]
-    pub(crate) fn since(&self, start: usize) -> Checked<&'a str> {
-        self.text.get(start..self.at).ok_or(Syntax)
+    pub fn since(&self, start: usize) -> Checked<&'a str> {
+        self.text.get(start..self.at).ok_or(SyntaxError)
     }
 }
 
@@ -521,7 +533,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "http-client")]
     fn what_is_known_is_not_checked_again() {
         let mut cursor = Cursor::new(r#"{"a":{"b":1},"c":2}"#);
         let mut skipped = Vec::new();
@@ -553,7 +564,7 @@ mod tests {
         );
         assert_eq!(items("[ ]").unwrap(), [""; 0]);
         for text in ["{}", "[1", "[1,]", "[1 2]", "[,]"] {
-            assert_eq!(items(text), Err(Syntax), "{text}");
+            assert_eq!(items(text), Err(SyntaxError), "{text}");
         }
     }
 
@@ -568,6 +579,6 @@ mod tests {
             Cursor::new(&text).whole(|_, cursor| cursor.items(|item| item.value().map(drop)))
         };
         assert_eq!(gone_into(126), Ok(true), "what was gone into counts");
-        assert_eq!(gone_into(127), Err(Syntax));
+        assert_eq!(gone_into(127), Err(SyntaxError));
     }
 }

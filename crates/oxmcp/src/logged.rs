@@ -1,4 +1,4 @@
-//! Texts of others in a log.
+//! Display of untrusted text in log lines.
 
 use std::fmt::{self, Display, Write};
 
