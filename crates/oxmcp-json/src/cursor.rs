@@ -50,6 +50,8 @@ impl Error for SyntaxError {}
 pub type Checked<T> = Result<T, SyntaxError>;
 
 impl<'a> Cursor<'a> {
+    /// A cursor before the first value of a text.
+    #[must_use]
     pub fn new(text: &'a str) -> Self {
         let mut cursor = Self {
             text,
@@ -69,6 +71,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Goes back to where it was.
     #[inline]
     pub fn go_back(&mut self, to: Mark) {
         self.at = to.at;

@@ -39,18 +39,26 @@ impl<'a> Text<'a> {
         Self { text, plain }
     }
 
+    /// The text itself.
+    #[must_use]
     pub fn get(self) -> &'a str {
         self.text
     }
 
+    /// Whether it is a string.
+    #[must_use]
     pub fn is_string(self) -> bool {
         self.text.starts_with('"')
     }
 
+    /// Whether it is `null`.
+    #[must_use]
     pub fn is_null(self) -> bool {
         self.text == "null"
     }
 
+    /// Whether it is an object.
+    #[must_use]
     pub fn is_object(self) -> bool {
         self.text.starts_with('{')
     }

@@ -115,7 +115,6 @@
 //! [tokio]: https://tokio.rs
 
 mod client;
-mod codec;
 mod error;
 pub mod extension;
 #[cfg(fuzzing)]
@@ -123,11 +122,9 @@ pub mod extension;
 pub mod fuzzing;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub mod http;
-mod jsonrpc;
 mod limits;
 mod logged;
 pub mod protocol;
-mod schema;
 mod server;
 mod session;
 #[cfg(feature = "http-server")]
@@ -142,11 +139,12 @@ pub use client::{
 };
 pub use error::{Error, Result};
 pub use extension::Extension;
-pub use jsonrpc::{ErrorCode, ErrorObject, RequestId};
 pub use limits::Limits;
 pub use oxmcp_macros::JsonSchema;
-pub use protocol::Revision;
-pub use schema::{JsonSchema, Schema, SchemaOptions, Violation, Violations};
+pub use oxmcp_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
+pub use oxmcp_schema::{
+    Schema, SchemaError, SchemaOptions, Violation, Violations, internal::JsonSchema,
+};
 pub use server::{
     ArgumentOptions, Asked, Completer, CompleterArguments, Completing, FileResources,
     IntoCompleter, IntoCompletion, IntoPromptResult, IntoResourceResult, IntoToolError,
@@ -164,11 +162,25 @@ pub use transport::{Command, in_memory, stdio};
 
 // old names
 mod json {
-    pub(crate) use oxmcp_json::{
-        Checked, Cursor, Members, SPACE, SyntaxError as Syntax, Text, pointer_token, write_string,
-    };
+    pub(crate) use oxmcp_json::{Checked, Cursor, Text, write_string};
 
     pub(crate) use crate::logged::Logged;
+}
+
+mod jsonrpc {
+    pub(crate) use oxmcp_protocol::{ErrorCode, ErrorObject, RequestId, internal::*};
+}
+
+mod codec {
+    pub(crate) use oxmcp_protocol::{
+        framing::{lines, sse},
+        internal::uri,
+        uri_template,
+    };
+}
+
+mod schema {
+    pub(crate) use oxmcp_schema::{Schema, SchemaOptions, internal::*};
 }
 
 // So that derived code finds the crate from within it, too.
@@ -177,10 +189,7 @@ extern crate self as oxmcp;
 /// What derived code needs. Not for use by hand: it can change with any release.
 #[doc(hidden)]
 pub mod __private {
-    pub use oxmcp_macros::__erase;
-    pub use schemars;
-
-    pub use crate::schema::declared;
+    pub use oxmcp_schema::__private::*;
 }
 
 /// The code in README.md is tested as documentation.
