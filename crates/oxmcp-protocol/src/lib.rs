@@ -47,9 +47,7 @@ pub mod internal {
         jsonrpc::{
             answered_ids::answered,
             envelope::{Envelope, Malformed, Params, RawNotification, RawRequest, RawResponse},
-            write::{
-                ExtraMeta, write_error, write_notification, write_request, write_response,
-            },
+            write::{ExtraMeta, write_error, write_notification, write_request, write_response},
         },
         meta::request::{Era, RequestMeta, RequestParams, unsupported_version},
         mrtr::{Asked, AskedInput, with_answers},

@@ -4,7 +4,29 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{result::payload::Payload, revision::version::Revision, types::{base::{CancelledParams, EmptyParams, EmptyResult, NotificationParams}, completion::{CompleteParams, CompleteResult}, elicitation::params::{ElicitParams, ElicitResult, ElicitationCompleteParams}, lifecycle::{DiscoverResult, InitializeParams, InitializeResult}, logging::{LoggingMessageParams, SetLevelParams}, pagination::PaginatedParams, progress::ProgressParams, prompts::{GetPromptParams, GetPromptResult, ListPromptsResult}, resources::{ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult, ResourceUpdatedParams, SubscribeParams}, roots::ListRootsResult, sampling::{CreateMessageParams, CreateMessageResult}, subscriptions::{AcknowledgedParams, ListenParams, ListenResult}, tasks::{ListTasksResult, Task, TaskParams, TaskPayload}, tools::{CallToolParams, CallToolResult, ListToolsResult}}};
+use crate::{
+    result::payload::Payload,
+    revision::version::Revision,
+    types::{
+        base::{CancelledParams, EmptyParams, EmptyResult, NotificationParams},
+        completion::{CompleteParams, CompleteResult},
+        elicitation::params::{ElicitParams, ElicitResult, ElicitationCompleteParams},
+        lifecycle::{DiscoverResult, InitializeParams, InitializeResult},
+        logging::{LoggingMessageParams, SetLevelParams},
+        pagination::PaginatedParams,
+        progress::ProgressParams,
+        prompts::{GetPromptParams, GetPromptResult, ListPromptsResult},
+        resources::{
+            ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams,
+            ReadResourceResult, ResourceUpdatedParams, SubscribeParams,
+        },
+        roots::ListRootsResult,
+        sampling::{CreateMessageParams, CreateMessageResult},
+        subscriptions::{AcknowledgedParams, ListenParams, ListenResult},
+        tasks::{ListTasksResult, Task, TaskParams, TaskPayload},
+        tools::{CallToolParams, CallToolResult, ListToolsResult},
+    },
+};
 
 /// A kind of request: its name, its params and its result.
 pub trait Method: Send + Sync + 'static {

@@ -5,10 +5,18 @@
 use std::borrow::Cow;
 
 use oxmcp_json::Text;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::{DeserializeOwned, Error}, ser::SerializeStruct};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{DeserializeOwned, Error},
+    ser::SerializeStruct,
+};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{meta::object::Meta, types::{base::EmptyParams, elicitation::params::ElicitParams, sampling::CreateMessageParams}, values::{open_enum::setters, ordered_map::OrderedMap}};
+use crate::{
+    meta::object::Meta,
+    types::{base::EmptyParams, elicitation::params::ElicitParams, sampling::CreateMessageParams},
+    values::{open_enum::setters, ordered_map::OrderedMap},
+};
 
 /// What a server asks, by keys of its choice.
 pub type InputRequests = OrderedMap<InputRequest>;
@@ -256,7 +264,7 @@ setters!(InputRequiredResult {
 
 #[cfg(test)]
 mod tests {
-use super::*;
+    use super::*;
 
     #[test]
     fn answers_stand_beside_the_params_and_replace_earlier_ones() {

@@ -134,9 +134,9 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-use proptest::prelude::*;
+    use proptest::prelude::*;
 
-use super::*;
+    use super::*;
 
     proptest! {
         #[test]

@@ -405,4 +405,6 @@ impl From<&Error> for ErrorObject {
 }
 
 #[cfg(test)]
+mod negotiation_tests;
+#[cfg(test)]
 mod tests;

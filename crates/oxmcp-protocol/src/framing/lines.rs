@@ -261,9 +261,9 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
-use proptest::prelude::*;
+    use proptest::prelude::*;
 
-use super::*;
+    use super::*;
 
     const TOO_LONG: &str = "<too long>";
 

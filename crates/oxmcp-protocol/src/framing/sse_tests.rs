@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::{collection, prelude::*, sample};
 
-use super::*;
+use super::sse::*;
 
 /// What a stream has said, as something that can be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,11 @@ use std::fmt;
 
 use oxmcp_json::Text;
 
-use crate::http_headers::{annotation::{self, Found}, names::MCP_PARAM, value::{Scalar, decode, encode, integer}};
+use crate::http_headers::{
+    annotation::{self, Found},
+    names::MCP_PARAM,
+    value::{Scalar, decode, encode, integer},
+};
 
 /// Which arguments of a tool are repeated in which headers, found out once.
 #[derive(Clone, Debug, Default)]
@@ -116,10 +120,7 @@ impl ParamHeaders {
     /// # Errors
     /// Where an argument cannot be repeated: it is an integer that not every reader takes for itself, or can be read in two
     /// ways. Every server would refuse it.
-    pub fn for_arguments(
-        &self,
-        arguments: Text<'_>,
-    ) -> Result<Vec<(&str, String)>, Mismatch> {
+    pub fn for_arguments(&self, arguments: Text<'_>) -> Result<Vec<(&str, String)>, Mismatch> {
         let mut headers = Vec::new();
         for param in &self.0 {
             let scalar = param.of(arguments)?;

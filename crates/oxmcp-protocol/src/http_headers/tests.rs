@@ -2,8 +2,8 @@ use oxmcp_json::Text;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::http_headers::value::Unreadable;
 use super::*;
+use crate::http_headers::value::Unreadable;
 
 fn headers(schema: &Value) -> Result<ParamHeaders, String> {
     ParamHeaders::of(Text::checked(&schema.to_string()), 1 << 20)

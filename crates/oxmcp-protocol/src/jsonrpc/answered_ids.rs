@@ -57,7 +57,7 @@ pub(crate) fn start(bytes: &[u8]) -> &str {
 
 #[cfg(test)]
 mod tests {
-use super::*;
+    use super::*;
 
     #[test]
     fn answers_are_told_from_all_else() {

@@ -6,7 +6,11 @@ use std::{borrow::Cow, fmt, mem, str};
 use oxmcp_json::{Checked, Cursor, Text};
 use serde::de::IgnoredAny;
 
-use crate::jsonrpc::{answered_ids::{answered_by, start}, error::{ErrorCode, ErrorObject}, id::RequestId};
+use crate::jsonrpc::{
+    answered_ids::{answered_by, start},
+    error::{ErrorCode, ErrorObject},
+    id::RequestId,
+};
 
 /// How nearly all messages begin.
 const USUAL_BEGINNING: &str = r#"{"jsonrpc":"2.0""#;
@@ -297,10 +301,7 @@ impl<'a> Members<'a> {
     }
 
     /// What the message is, once it was read to its end.
-    pub fn classify<'p, P: Params<'a>>(
-        &self,
-        params: &'p P,
-    ) -> Result<Envelope<'p, P>, Malformed>
+    pub fn classify<'p, P: Params<'a>>(&self, params: &'p P) -> Result<Envelope<'p, P>, Malformed>
     where
         'a: 'p,
     {

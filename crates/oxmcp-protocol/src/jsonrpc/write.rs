@@ -195,7 +195,7 @@ fn make_line(out: &mut [u8], start: usize) {
 
 #[cfg(test)]
 mod tests {
-use super::*;
+    use super::*;
 
     #[test]
     fn metadata_goes_before_whatever_params_there_are() {

@@ -295,7 +295,7 @@ impl<'de> Deserialize<'de> for Meta {
 
 #[cfg(test)]
 mod tests {
-use super::*;
+    use super::*;
 
     #[test]
     fn what_arrived_is_written_as_it_was_until_it_changes() {

@@ -7,7 +7,19 @@ use std::borrow::Cow;
 use oxmcp_json::{Checked, Cursor, SyntaxError, Text};
 use serde::de::DeserializeOwned;
 
-use crate::{jsonrpc::{envelope::Params, error::{ErrorCode, ErrorObject}}, meta::object::Meta, result::tool_index::Outline, revision::version::Revision, types::{capabilities::ClientCapabilities, errors::UnsupportedProtocolVersionData, lifecycle::Implementation, logging::LoggingLevel, progress::ProgressToken}};
+use crate::{
+    jsonrpc::{
+        envelope::Params,
+        error::{ErrorCode, ErrorObject},
+    },
+    meta::object::Meta,
+    result::tool_index::Outline,
+    revision::version::Revision,
+    types::{
+        capabilities::ClientCapabilities, errors::UnsupportedProtocolVersionData,
+        lifecycle::Implementation, logging::LoggingLevel, progress::ProgressToken,
+    },
+};
 
 /// The params of a message, as far as serving it needs to look into them: found while the message is checked, and not
 /// copied.
@@ -331,10 +343,10 @@ fn parse<T: DeserializeOwned>(key: &str, text: Text<'_>) -> Result<T, ErrorObjec
 
 #[cfg(test)]
 mod tests {
-use proptest::{collection, prelude::*, sample};
+    use proptest::{collection, prelude::*, sample};
 
-use super::*;
-use crate::jsonrpc::envelope::Envelope;
+    use super::*;
+    use crate::jsonrpc::envelope::Envelope;
 
     fn meta(params: &str) -> Result<RequestMeta<'_>, ErrorObject> {
         let params = RequestParams::of(Text::checked(params));
@@ -405,9 +417,9 @@ use crate::jsonrpc::envelope::Envelope;
                 Meta::PROTOCOL_VERSION
             );
             let error = meta(&params).unwrap().classify(served).unwrap_err();
-            assert_eq!(error.code(), ErrorCode::UNSUPPORTED_PROTOCOL_VERSION);
+            assert_eq!(error.code, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION);
             let data: UnsupportedProtocolVersionData =
-                serde_json::from_str(error.data().unwrap().get()).unwrap();
+                serde_json::from_str(error.data.unwrap().get()).unwrap();
             assert_eq!(data.requested, version);
             assert_eq!(data.supported.len(), served.len());
             assert!(data.supported.is_sorted_by(|a, b| a > b));

@@ -3,7 +3,31 @@
 use oxmcp_json::Text;
 use serde::{Serialize, ser::Error as _};
 
-use crate::{error::EncodeError, meta::object::Meta, mrtr::InputRequiredResult, revision::{projection::project::Project, version::Revision}, types::{base::{CancelledParams, EmptyParams, EmptyResult, NotificationParams}, completion::{CompleteParams, CompleteResult}, elicitation::params::{ElicitParams, ElicitResult, ElicitationCompleteParams}, lifecycle::{DiscoverResult, InitializeParams, InitializeResult}, logging::{LoggingMessageParams, SetLevelParams}, pagination::PaginatedParams, progress::ProgressParams, prompts::{GetPromptParams, GetPromptResult, ListPromptsResult}, resources::{ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult, ResourceUpdatedParams, SubscribeParams}, roots::ListRootsResult, sampling::{CreateMessageParams, CreateMessageResult}, subscriptions::{AcknowledgedParams, ListenParams, ListenResult}, tasks::{CreateTaskResult, ListTasksResult, Task, TaskParams, TaskPayload}, tools::{CallToolParams, CallToolResult, ListToolsResult}}};
+use crate::{
+    error::EncodeError,
+    meta::object::Meta,
+    mrtr::InputRequiredResult,
+    revision::{projection::project::Project, version::Revision},
+    types::{
+        base::{CancelledParams, EmptyParams, EmptyResult, NotificationParams},
+        completion::{CompleteParams, CompleteResult},
+        elicitation::params::{ElicitParams, ElicitResult, ElicitationCompleteParams},
+        lifecycle::{DiscoverResult, InitializeParams, InitializeResult},
+        logging::{LoggingMessageParams, SetLevelParams},
+        pagination::PaginatedParams,
+        progress::ProgressParams,
+        prompts::{GetPromptParams, GetPromptResult, ListPromptsResult},
+        resources::{
+            ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams,
+            ReadResourceResult, ResourceUpdatedParams, SubscribeParams,
+        },
+        roots::ListRootsResult,
+        sampling::{CreateMessageParams, CreateMessageResult},
+        subscriptions::{AcknowledgedParams, ListenParams, ListenResult},
+        tasks::{CreateTaskResult, ListTasksResult, Task, TaskParams, TaskPayload},
+        tools::{CallToolParams, CallToolResult, ListToolsResult},
+    },
+};
 
 /// A result or params with a `_meta` of its own.
 pub trait HasMeta: Serialize {
@@ -226,10 +250,10 @@ pub fn peek_result_type(result: Text<'_>) -> ResultType {
 
 #[cfg(test)]
 mod tests {
-use serde_json::{Value, json};
+    use serde_json::{Value, json};
 
-use super::*;
-use crate::types::completion::Completion;
+    use super::*;
+    use crate::types::completion::Completion;
 
     const MODERN: Revision = Revision::V2026_07_28;
     const LEGACY: Revision = Revision::V2025_11_25;

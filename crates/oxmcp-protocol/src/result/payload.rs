@@ -2,7 +2,12 @@ use oxmcp_json::Text;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{error::EncodeError, meta::object::Meta, result::encode::{HasMeta, append_members, append_meta, undo_on_error}, revision::{projection::project::Project, version::Revision}};
+use crate::{
+    error::EncodeError,
+    meta::object::Meta,
+    result::encode::{HasMeta, append_members, append_meta, undo_on_error},
+    revision::{projection::project::Project, version::Revision},
+};
 
 /// What a message carries: the params or the result of a method.
 ///

@@ -5,7 +5,10 @@ use std::{mem, num::NonZeroU64, ops::Range};
 
 use oxmcp_json::{Checked, Cursor, SyntaxError, Text};
 
-use crate::{meta::object::Meta, types::{content::ContentBlock, tools::CallToolResult}};
+use crate::{
+    meta::object::Meta,
+    types::{content::ContentBlock, tools::CallToolResult},
+};
 
 /// A text that takes the room of its result must not waste more of it, in bytes.
 pub(crate) const LARGEST_WASTE: usize = 128;
@@ -244,7 +247,7 @@ impl CallToolResult {
 
 #[cfg(test)]
 mod tests {
-use super::*;
+    use super::*;
 
     #[test]
     fn a_part_says_where_it_is_or_is_refused() {

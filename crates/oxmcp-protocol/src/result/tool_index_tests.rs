@@ -2,7 +2,10 @@
 
 use proptest::{collection, prelude::*, sample};
 
-use crate::{result::tool_index::LARGEST_WASTE, types::{content::ContentBlock, tools::CallToolResult}};
+use crate::{
+    result::tool_index::LARGEST_WASTE,
+    types::{content::ContentBlock, tools::CallToolResult},
+};
 
 /// A JSON value of each kind, and pieces of tool results.
 fn a_value() -> impl Strategy<Value = String> {

@@ -8,7 +8,12 @@ use std::borrow::Cow;
 use oxmcp_json::write_string;
 use serde::Serialize;
 
-use crate::{meta::object::Meta, result::encode::HasMeta, revision::{projection::project::Project, version::Revision}, types::{content::ContentBlock, tools::CallToolResult}};
+use crate::{
+    meta::object::Meta,
+    result::encode::HasMeta,
+    revision::{projection::project::Project, version::Revision},
+    types::{content::ContentBlock, tools::CallToolResult},
+};
 
 /// A [`CallToolResult`] that is nothing but one text.
 #[derive(Debug, Serialize)]
@@ -94,10 +99,13 @@ fn write_text(out: &mut Vec<u8>, text: &str) {
 
 #[cfg(test)]
 mod tests {
-use serde_json::value::to_raw_value;
+    use serde_json::value::to_raw_value;
 
-use super::*;
-use crate::{result::encode::encode_result, types::content::{ImageContent, TextContent}};
+    use super::*;
+    use crate::{
+        result::encode::encode_result,
+        types::content::{ImageContent, TextContent},
+    };
 
     #[test]
     fn it_is_written_as_it_is_serialized() {

@@ -102,8 +102,8 @@ pub(crate) fn ttl<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u
 
 #[cfg(test)]
 mod tests {
-use super::*;
-use crate::types::tools::ListToolsResult;
+    use super::*;
+    use crate::types::tools::ListToolsResult;
 
     #[test]
     fn odd_hints_read_as_the_careful_ones() {

@@ -4,7 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{types::tasks::{ClientTasksCapability, ServerTasksCapability}, values::{json::{JsonObject, is_false}, open_enum::setters}};
+use crate::{
+    types::tasks::{ClientTasksCapability, ServerTasksCapability},
+    values::{
+        json::{JsonObject, is_false},
+        open_enum::setters,
+    },
+};
 
 /// What a client can do. A part that is missing is something that it cannot do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{meta::object::Meta, values::{json::{JsonObject, is_false}, open_enum::setters, ordered_map::OrderedMap, tagged::tagged}};
+use crate::{
+    meta::object::Meta,
+    values::{
+        json::{JsonObject, is_false},
+        open_enum::setters,
+        ordered_map::OrderedMap,
+        tagged::tagged,
+    },
+};
 
 /// The params of `completion/complete`.
 #[derive(Clone, Debug, Serialize, Deserialize)]

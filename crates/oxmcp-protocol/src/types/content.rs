@@ -4,7 +4,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{meta::object::Meta, types::resources::{Resource, ResourceContents}, values::{blob::Blob, json::{JsonObject, optional_number}, open_enum::{open_enum, setters}, tagged::tagged}};
+use crate::{
+    meta::object::Meta,
+    types::resources::{Resource, ResourceContents},
+    values::{
+        blob::Blob,
+        json::{JsonObject, optional_number},
+        open_enum::{open_enum, setters},
+        tagged::tagged,
+    },
+};
 
 /// A piece of content. Strings turn into [`Text`](Self::Text) by `into()`.
 ///
@@ -339,7 +348,7 @@ open_enum! {
 
 #[cfg(test)]
 mod tests {
-use super::*;
+    use super::*;
 
     fn parse(text: &str) -> serde_json::Result<ContentBlock> {
         serde_json::from_str(text)

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{types::{capabilities::ClientCapabilities, elicitation::params::ElicitUrlParams}};
+use crate::types::{capabilities::ClientCapabilities, elicitation::params::ElicitUrlParams};
 
 /// The data of [`UNSUPPORTED_PROTOCOL_VERSION`](crate::jsonrpc::error::ErrorCode::UNSUPPORTED_PROTOCOL_VERSION).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

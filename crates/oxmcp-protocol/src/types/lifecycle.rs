@@ -6,7 +6,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{meta::object::Meta, revision::version::Revision, types::{caching::{self, CacheScope}, capabilities::{ClientCapabilities, ServerCapabilities}, content::Icon}, values::open_enum::setters};
+use crate::{
+    meta::object::Meta,
+    revision::version::Revision,
+    types::{
+        caching::{self, CacheScope},
+        capabilities::{ClientCapabilities, ServerCapabilities},
+        content::Icon,
+    },
+    values::open_enum::setters,
+};
 
 /// Who a client or server is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -94,8 +94,8 @@ pub use tools::{
 
 pub use crate::{
     meta::object::Meta,
-    mrtr::{InputRequest, InputRequests, InputRequiredResult, InputResponse, InputResponses},
     method::{Method, Notification},
+    mrtr::{InputRequest, InputRequests, InputRequiredResult, InputResponse, InputResponses},
     result::payload::Payload,
     values::{
         blob::Blob,

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::object::Meta;
 
-
 /// Where a page begins. It means something only to the server that made it; an empty one is as good as any other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -5,9 +5,18 @@
 use std::fmt;
 
 use oxmcp_json::write_string;
-use serde::{Deserialize, Deserializer, Serialize, de::{Visitor, self}};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, Visitor},
+};
 
-use crate::{meta::object::Meta, values::{json::{number, optional_number, write_number}, open_enum::setters}};
+use crate::{
+    meta::object::Meta,
+    values::{
+        json::{number, optional_number, write_number},
+        open_enum::setters,
+    },
+};
 
 /// What ties progress notifications to the request that asked for them: a string or an integer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -179,10 +188,10 @@ impl fmt::Display for ProgressParams {
 
 #[cfg(test)]
 mod tests {
-use proptest::{option, prelude::*};
+    use proptest::{option, prelude::*};
 
-use super::*;
-use crate::jsonrpc::write::write_notification;
+    use super::*;
+    use crate::jsonrpc::write::write_notification;
 
     fn a_number() -> impl Strategy<Value = f64> {
         prop_oneof![

@@ -4,7 +4,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{meta::object::Meta, mrtr::InputResponses, types::{content::{ContentBlock, Icon, Role}, pagination::page}, values::{json::is_false, open_enum::setters, ordered_map::OrderedMap}};
+use crate::{
+    meta::object::Meta,
+    mrtr::InputResponses,
+    types::{
+        content::{ContentBlock, Icon, Role},
+        pagination::page,
+    },
+    values::{json::is_false, open_enum::setters, ordered_map::OrderedMap},
+};
 
 /// A prompt that a server has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -9,7 +9,16 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeStruct};
 
-use crate::{meta::object::Meta, mrtr::InputResponses, types::{caching::{self, CacheScope}, content::{Annotations, Icon}, pagination::page}, values::{blob::Blob, open_enum::setters}};
+use crate::{
+    meta::object::Meta,
+    mrtr::InputResponses,
+    types::{
+        caching::{self, CacheScope},
+        content::{Annotations, Icon},
+        pagination::page,
+    },
+    values::{blob::Blob, open_enum::setters},
+};
 
 /// A resource that a server has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -411,7 +420,7 @@ impl<'de> Deserialize<'de> for ResourceContents {
 
 #[cfg(test)]
 mod tests {
-use super::*;
+    use super::*;
 
     #[test]
     fn contents_are_text_or_bytes() {

@@ -5,7 +5,19 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{meta::object::Meta, types::{content::Role, sampling_content::{SamplingContent, one_or_many}, tasks::TaskMetadata, tools::Tool}, values::{json::optional_number, open_enum::{open_enum, setters}}};
+use crate::{
+    meta::object::Meta,
+    types::{
+        content::Role,
+        sampling_content::{SamplingContent, one_or_many},
+        tasks::TaskMetadata,
+        tools::Tool,
+    },
+    values::{
+        json::optional_number,
+        open_enum::{open_enum, setters},
+    },
+};
 
 /// The params of `sampling/createMessage`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -9,7 +9,17 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{meta::object::Meta, types::{content::{AudioContent, ContentBlock, ImageContent, Role, TextContent}, sampling::SamplingMessage}, values::{json::{JsonObject, is_false, present}, tagged::tagged}};
+use crate::{
+    meta::object::Meta,
+    types::{
+        content::{AudioContent, ContentBlock, ImageContent, Role, TextContent},
+        sampling::SamplingMessage,
+    },
+    values::{
+        json::{JsonObject, is_false, present},
+        tagged::tagged,
+    },
+};
 
 /// A piece of what is said to a model or by it. Strings turn into [`Text`](Self::Text) by `into()`.
 #[derive(Clone, Debug, Serialize)]
@@ -206,7 +216,13 @@ impl PartialEq for ToolResultContent {
 pub(crate) mod one_or_many {
     use std::fmt;
 
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::{MapAccess, SeqAccess, Visitor, value::{MapAccessDeserializer, SeqAccessDeserializer}}};
+    use serde::{
+        Deserialize, Deserializer, Serialize, Serializer,
+        de::{
+            MapAccess, SeqAccess, Visitor,
+            value::{MapAccessDeserializer, SeqAccessDeserializer},
+        },
+    };
 
     use crate::types::sampling_content::SamplingContent;
 
@@ -296,7 +312,7 @@ fn answered(content: &SamplingContent) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-use crate::types::sampling::SamplingMessage;
+    use crate::types::sampling::SamplingMessage;
 
     #[test]
     fn one_piece_and_several_are_both_read() {
@@ -311,7 +327,7 @@ use crate::types::sampling::SamplingMessage;
 
 #[cfg(test)]
 mod sampling_check_tests {
-use super::*;
+    use super::*;
 
     fn message(role: Role, content: &[SamplingContent]) -> SamplingMessage {
         let mut message = SamplingMessage::new(role, "");

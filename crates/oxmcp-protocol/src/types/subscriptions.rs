@@ -5,7 +5,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{meta::object::Meta, types::capabilities::ServerCapabilities, values::json::{JsonObject, is_false}};
+use crate::{
+    meta::object::Meta,
+    types::capabilities::ServerCapabilities,
+    values::json::{JsonObject, is_false},
+};
 
 /// What a client wants to hear of.
 ///
@@ -215,8 +219,8 @@ impl AcknowledgedParams {
 
 #[cfg(test)]
 mod tests {
-use super::*;
-use crate::types::capabilities::{ResourcesCapability, ToolsCapability};
+    use super::*;
+    use crate::types::capabilities::{ResourcesCapability, ToolsCapability};
 
     fn all() -> SubscriptionFilter {
         let mut all = SubscriptionFilter::default()

@@ -5,7 +5,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{meta::object::Meta, types::pagination::Cursor, values::{json::JsonObject, open_enum::open_enum}};
+use crate::{
+    meta::object::Meta,
+    types::pagination::Cursor,
+    values::{json::JsonObject, open_enum::open_enum},
+};
 
 /// Asks for a request to run as a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,19 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{meta::object::Meta, mrtr::InputResponses, types::{content::{ContentBlock, Icon}, pagination::page, tasks::TaskMetadata}, values::{json::{RawJson, is_false, present}, open_enum::{open_enum, setters}}};
+use crate::{
+    meta::object::Meta,
+    mrtr::InputResponses,
+    types::{
+        content::{ContentBlock, Icon},
+        pagination::page,
+        tasks::TaskMetadata,
+    },
+    values::{
+        json::{RawJson, is_false, present},
+        open_enum::{open_enum, setters},
+    },
+};
 
 /// A tool, as a list shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

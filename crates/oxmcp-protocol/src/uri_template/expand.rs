@@ -1,4 +1,7 @@
-use crate::{uri::{decode, encode, is_reserved, is_unreserved}, uri_template::parse::{Expression, Modifier, Operator, Part, UriTemplate, Variable}};
+use crate::{
+    uri::{decode, encode, is_reserved, is_unreserved},
+    uri_template::parse::{Expression, Modifier, Operator, Part, UriTemplate, Variable},
+};
 
 /// What a variable stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +139,7 @@ impl Writer<'_> {
 
 #[cfg(test)]
 mod tests {
-use super::*;
+    use super::*;
 
     fn value(name: &str) -> Option<Value> {
         let text = |text: &str| Some(Value::Text(text.to_owned()));

@@ -12,7 +12,13 @@
 
 use std::{cmp::Reverse, iter::Peekable, sync::Arc};
 
-use crate::{uri::{decode, normalized}, uri_template::{ambiguity::{Before, check, check_names, check_next}, parse::{Expression, Modifier, Operator, Part, UriTemplate, Variable}}};
+use crate::{
+    uri::{decode, normalized},
+    uri_template::{
+        ambiguity::{Before, check, check_names, check_next},
+        parse::{Expression, Modifier, Operator, Part, UriTemplate, Variable},
+    },
+};
 
 /// A longer URI matches nothing. Browsers and servers stop at such lengths, too.
 pub(super) const LONGEST_URI: usize = 8 << 10;

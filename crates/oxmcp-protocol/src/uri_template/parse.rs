@@ -252,7 +252,7 @@ fn read_length(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
-use super::*;
+    use super::*;
 
     #[test]
     fn templates_of_all_levels_are_read() {

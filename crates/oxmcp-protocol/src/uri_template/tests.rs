@@ -1,6 +1,10 @@
 use proptest::prelude::*;
 
-use crate::uri_template::{expand::Value, matcher::{Captured, LONGEST_URI, Matcher}, parse::UriTemplate};
+use crate::uri_template::{
+    expand::Value,
+    matcher::{Captured, LONGEST_URI, Matcher},
+    parse::UriTemplate,
+};
 
 fn matcher(template: &str) -> Result<Matcher, String> {
     Matcher::new(&UriTemplate::parse(template)?)

@@ -4,7 +4,10 @@ use std::{fmt, ops::Deref};
 
 use bytes::Bytes;
 use data_encoding::BASE64;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::{Visitor, self}};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{self, Visitor},
+};
 
 /// Bytes that cross the wire as base64. Cloning does not copy them, and debug output does not print them.
 ///
@@ -103,9 +106,9 @@ impl<'de> Deserialize<'de> for Blob {
 
 #[cfg(test)]
 mod tests {
-use proptest::prelude::*;
+    use proptest::prelude::*;
 
-use super::*;
+    use super::*;
 
     proptest! {
         #[test]

@@ -3,7 +3,10 @@
 use std::{fmt, ops::Deref, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value, value::{RawValue, to_raw_value}};
+use serde_json::{
+    Map, Value,
+    value::{RawValue, to_raw_value},
+};
 
 /// A JSON object, where the protocol leaves its members open.
 pub type JsonObject = Map<String, Value>;
@@ -127,19 +130,14 @@ pub(crate) mod number {
         clippy::trivially_copy_pass_by_ref,
         reason = "the signature that serde asks for"
     )]
-    pub(crate) fn serialize<S: Serializer>(
-        value: &f64,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
         match super::whole(*value) {
             Some(whole) => serializer.serialize_i64(whole),
             None => serializer.serialize_f64(*value),
         }
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<f64, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
         f64::deserialize(deserializer)
     }
 }

@@ -1,6 +1,5 @@
 //! Sets of names that a later revision may extend.
 
-
 /// Defines an enum over the names that the protocol knows, which keeps a name that it does not know.
 macro_rules! open_enum {
     (

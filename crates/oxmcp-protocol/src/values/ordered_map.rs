@@ -2,7 +2,10 @@
 
 use std::{fmt, marker::PhantomData, slice, vec};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::{MapAccess, Visitor}};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{MapAccess, Visitor},
+};
 
 /// A map from strings that keeps the order of its entries, as a form or a list of questions needs it.
 ///

@@ -2,11 +2,13 @@
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor, value::{MapAccessDeserializer, MapDeserializer}};
+use serde::de::{
+    Deserialize, Deserializer, Error, MapAccess, Visitor,
+    value::{MapAccessDeserializer, MapDeserializer},
+};
 use serde_json::{Value, value::RawValue};
 
 use crate::values::json::JsonObject;
-
 
 /// A union whose variants are told apart by the member [`TAG`](Self::TAG).
 pub(crate) trait Tagged: Sized {

@@ -2,7 +2,21 @@
 
 use serde_json::Value;
 
-use crate::{revision::{projection::project::{Project, part_meta}, version::Revision}, types::{content::{Annotations, AudioContent, ContentBlock, EmbeddedResource, Icon, ImageContent, TextContent}, prompts::PromptMessage, resources::{Resource, ResourceContents, ResourceTemplate}}, values::json::JsonObject};
+use crate::{
+    revision::{
+        projection::project::{Project, part_meta},
+        version::Revision,
+    },
+    types::{
+        content::{
+            Annotations, AudioContent, ContentBlock, EmbeddedResource, Icon, ImageContent,
+            TextContent,
+        },
+        prompts::PromptMessage,
+        resources::{Resource, ResourceContents, ResourceTemplate},
+    },
+    values::json::JsonObject,
+};
 
 impl Project for ContentBlock {
     fn project(&mut self, to: Revision) {

@@ -1,8 +1,19 @@
 //! What users are asked.
 
-use serde_json::{Value, value::{RawValue, to_raw_value}};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 
-use crate::{revision::{projection::project::Project, version::Revision}, types::elicitation::{params::{ElicitFormParams, ElicitParams, ElicitResult, ElicitUrlParams}, schema::{ElicitSchema, PrimitiveSchema, StringSchema}, select::{EnumOptions, MultiSelectSchema, SingleSelectSchema}}, values::json::JsonObject};
+use crate::{
+    revision::{projection::project::Project, version::Revision},
+    types::elicitation::{
+        params::{ElicitFormParams, ElicitParams, ElicitResult, ElicitUrlParams},
+        schema::{ElicitSchema, PrimitiveSchema, StringSchema},
+        select::{EnumOptions, MultiSelectSchema, SingleSelectSchema},
+    },
+    values::json::JsonObject,
+};
 
 impl Project for ElicitParams {
     fn project(&mut self, to: Revision) {
@@ -106,9 +117,9 @@ fn listed(select: &mut MultiSelectSchema) -> StringSchema {
 
 #[cfg(test)]
 mod tests {
-use serde_json::json;
+    use serde_json::json;
 
-use super::*;
+    use super::*;
 
     #[test]
     fn old_forms_have_no_lists_and_their_titles_beside() {

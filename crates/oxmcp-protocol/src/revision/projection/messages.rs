@@ -1,7 +1,38 @@
 //! The params and results whose parts are projected elsewhere, and those that are the same in every revision.
 //! MERGED Who a side is, and what it can do.
 
-use crate::{mrtr::{InputRequest, InputRequiredResult}, revision::{projection::{content::described, project::{Project, part_meta}}, version::Revision}, types::{base::{CancelledParams, EmptyParams, EmptyResult, NotificationParams}, caching::CacheScope, capabilities::{ClientCapabilities, ElicitationCapability, SamplingCapability, ServerCapabilities}, completion::{CompleteParams, CompleteResult, Completion, CompletionReference}, elicitation::params::ElicitationCompleteParams, lifecycle::{DiscoverResult, Implementation, InitializeParams, InitializeResult}, logging::{LoggingMessageParams, SetLevelParams}, pagination::PaginatedParams, progress::ProgressParams, prompts::{GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument}, resources::{ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult, ResourceUpdatedParams, SubscribeParams}, roots::{ListRootsResult, Root}, subscriptions::{AcknowledgedParams, ListenParams, ListenResult}, tasks::{CreateTaskResult, ListTasksResult, Task, TaskParams, TaskPayload}, tools::ListToolsResult}};
+use crate::{
+    mrtr::{InputRequest, InputRequiredResult},
+    revision::{
+        projection::{
+            content::described,
+            project::{Project, part_meta},
+        },
+        version::Revision,
+    },
+    types::{
+        base::{CancelledParams, EmptyParams, EmptyResult, NotificationParams},
+        caching::CacheScope,
+        capabilities::{
+            ClientCapabilities, ElicitationCapability, SamplingCapability, ServerCapabilities,
+        },
+        completion::{CompleteParams, CompleteResult, Completion, CompletionReference},
+        elicitation::params::ElicitationCompleteParams,
+        lifecycle::{DiscoverResult, Implementation, InitializeParams, InitializeResult},
+        logging::{LoggingMessageParams, SetLevelParams},
+        pagination::PaginatedParams,
+        progress::ProgressParams,
+        prompts::{GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument},
+        resources::{
+            ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams,
+            ReadResourceResult, ResourceUpdatedParams, SubscribeParams,
+        },
+        roots::{ListRootsResult, Root},
+        subscriptions::{AcknowledgedParams, ListenParams, ListenResult},
+        tasks::{CreateTaskResult, ListTasksResult, Task, TaskParams, TaskPayload},
+        tools::ListToolsResult,
+    },
+};
 
 macro_rules! same_in_every_revision {
     ($($type:ty),+ $(,)?) => { $(

@@ -10,15 +10,14 @@ use jsonschema::Validator;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::{jsonrpc::{error::{ErrorCode, ErrorObject}, write::{ExtraMeta, write_request}}, method};
-use self::official::Schema;
-use super::*;
+use self::schema::Schema;
+use crate::{internal::*, *};
 
-#[path = "../../tests/it/schemas/generate.rs"]
+#[path = "../../../tests/official/generate.rs"]
 mod generate;
-#[path = "../../tests/it/schemas/official.rs"]
-#[expect(dead_code, reason = "the tests of the binary `it` use the rest")]
-mod official;
+#[path = "../../../tests/official/schema.rs"]
+#[expect(dead_code, reason = "the tests from outside use the rest")]
+mod schema;
 
 const SERVER_INFO: &str = r#"{"name":"server","version":"1"}"#;
 const CLIENT: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"client","version":"1"}"#;
@@ -112,8 +111,7 @@ fn errors_fit_their_definitions() {
             let Some(definition) = schema.definitions().get(*name) else {
                 continue;
             };
-            let error = crate::Error::protocol(*code, "message").with_data(data);
-            let mut object = ErrorObject::from(&error);
+            let mut object = ErrorObject::new(*code, "message").with_data(data);
             project_error(&mut object, schema.revision);
             let message = if definition["properties"].get("error").is_some() {
                 json!({"jsonrpc": "2.0", "id": 1, "error": object})

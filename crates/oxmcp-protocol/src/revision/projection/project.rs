@@ -1,6 +1,10 @@
 //! Trait of all that can be made to fit a revision, and error codes that a revision does not have.
 
-use crate::{jsonrpc::error::{ErrorCode, ErrorObject}, meta::object::Meta, revision::version::Revision};
+use crate::{
+    jsonrpc::error::{ErrorCode, ErrorObject},
+    meta::object::Meta,
+    revision::version::Revision,
+};
 
 /// What can be made to fit a revision.
 pub trait Project {
@@ -55,7 +59,7 @@ pub fn project_error(error: &mut ErrorObject, to: Revision) {
 
 #[cfg(test)]
 mod tests {
-use super::*;
+    use super::*;
 
     #[test]
     fn codes_by_revision() {

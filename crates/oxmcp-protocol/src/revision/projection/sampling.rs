@@ -1,6 +1,21 @@
 //! What is said to a model and by it.
 
-use crate::{meta::object::Meta, revision::{projection::{content::{audio_as_text, unknown_as_text}, project::{Project, part_meta}, tools::structured_content}, version::Revision}, types::{content::TextContent, sampling::{CreateMessageParams, CreateMessageResult, SamplingMessage, StopReason}, sampling_content::{SamplingContent, ToolResultContent, ToolUseContent}}};
+use crate::{
+    meta::object::Meta,
+    revision::{
+        projection::{
+            content::{audio_as_text, unknown_as_text},
+            project::{Project, part_meta},
+            tools::structured_content,
+        },
+        version::Revision,
+    },
+    types::{
+        content::TextContent,
+        sampling::{CreateMessageParams, CreateMessageResult, SamplingMessage, StopReason},
+        sampling_content::{SamplingContent, ToolResultContent, ToolUseContent},
+    },
+};
 
 impl Project for CreateMessageParams {
     fn project(&mut self, to: Revision) {

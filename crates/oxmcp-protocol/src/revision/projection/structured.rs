@@ -97,7 +97,7 @@ fn move_references(schema: &mut Value, to: &str) {
 
 #[cfg(test)]
 mod tests {
-use super::*;
+    use super::*;
 
     fn legacy(schema: Value) -> Value {
         let schema = RawJson::from(schema);

@@ -2,7 +2,20 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{revision::{projection::{content::described, project::{Project, part_meta}, structured::{input_schema, legacy_output_schema}}, version::Revision}, types::{content::ContentBlock, tools::{CallToolParams, CallToolResult, Tool}}};
+use crate::{
+    revision::{
+        projection::{
+            content::described,
+            project::{Project, part_meta},
+            structured::{input_schema, legacy_output_schema},
+        },
+        version::Revision,
+    },
+    types::{
+        content::ContentBlock,
+        tools::{CallToolParams, CallToolResult, Tool},
+    },
+};
 
 impl Project for Tool {
     fn project(&mut self, to: Revision) {
@@ -76,10 +89,10 @@ impl Project for CallToolParams {
 
 #[cfg(test)]
 mod tests {
-use serde_json::json;
+    use serde_json::json;
 
-use super::*;
-use crate::types::{resources::Resource, tools::ToolAnnotations};
+    use super::*;
+    use crate::types::{resources::Resource, tools::ToolAnnotations};
 
     fn sent<T: Project + serde::Serialize>(mut value: T, to: Revision) -> String {
         value.project(to);

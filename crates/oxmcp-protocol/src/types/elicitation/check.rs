@@ -4,9 +4,19 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Number, Value, value::{RawValue, to_raw_value}};
+use serde_json::{
+    Number, Value,
+    value::{RawValue, to_raw_value},
+};
 
-use crate::{types::elicitation::{expected::{PRIMITIVE, SHOWN, expected, got}, schema::{ElicitSchema, NumberKind, NumberSchema, PrimitiveSchema, StringSchema}, select::{EnumOptions, MultiSelectSchema}}, values::json::JsonObject};
+use crate::{
+    types::elicitation::{
+        expected::{PRIMITIVE, SHOWN, expected, got},
+        schema::{ElicitSchema, NumberKind, NumberSchema, PrimitiveSchema, StringSchema},
+        select::{EnumOptions, MultiSelectSchema},
+    },
+    values::json::JsonObject,
+};
 
 /// Whether what a user filled in is what the form asks for.
 ///
@@ -153,11 +163,14 @@ fn is_primitive(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-use proptest::{collection, option, prelude::*, sample};
-use serde_json::json;
+    use proptest::{collection, option, prelude::*, sample};
+    use serde_json::json;
 
-use super::*;
-use crate::types::elicitation::{schema::{BooleanSchema, StringFormat}, select::SingleSelectSchema};
+    use super::*;
+    use crate::types::elicitation::{
+        schema::{BooleanSchema, StringFormat},
+        select::SingleSelectSchema,
+    };
 
     fn form() -> ElicitSchema {
         let sizes = EnumOptions::titled([("s", "Small"), ("l", "Large")]);

@@ -8,7 +8,10 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::types::elicitation::{schema::{NumberKind, PrimitiveSchema, StringFormat, StringSchema}, select::EnumOptions};
+use crate::types::elicitation::{
+    schema::{NumberKind, PrimitiveSchema, StringFormat, StringSchema},
+    select::EnumOptions,
+};
 
 /// More than that helps nobody: the first few say what kind of mistake it is.
 pub(crate) const SHOWN: usize = 10;
@@ -253,7 +256,7 @@ fn two(tens: u8, ones: u8) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-use super::*;
+    use super::*;
 
     fn all(format: &StringFormat, fits: bool, texts: &[&str]) {
         for text in texts {

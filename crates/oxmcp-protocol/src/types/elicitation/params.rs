@@ -5,7 +5,11 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{meta::object::Meta, types::{elicitation::schema::ElicitSchema, tasks::TaskMetadata}, values::{json::JsonObject, open_enum::setters, tagged::tagged}};
+use crate::{
+    meta::object::Meta,
+    types::{elicitation::schema::ElicitSchema, tasks::TaskMetadata},
+    values::{json::JsonObject, open_enum::setters, tagged::tagged},
+};
 
 /// The params of `elicitation/create`.
 #[derive(Clone, Debug, Serialize)]
@@ -214,7 +218,7 @@ impl ElicitationCompleteParams {
 
 #[cfg(test)]
 mod tests {
-use super::*;
+    use super::*;
 
     #[test]
     fn a_form_is_what_has_no_mode() {

@@ -5,7 +5,14 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{types::elicitation::select::{MultiSelectSchema, Select, SingleSelectSchema}, values::{json::{JsonObject, optional_number}, open_enum::{open_enum, setters}, ordered_map::OrderedMap}};
+use crate::{
+    types::elicitation::select::{MultiSelectSchema, Select, SingleSelectSchema},
+    values::{
+        json::{JsonObject, optional_number},
+        open_enum::{open_enum, setters},
+        ordered_map::OrderedMap,
+    },
+};
 
 /// The fields of a form, in the order in which they are shown.
 ///

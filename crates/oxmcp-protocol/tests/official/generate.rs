@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::official::Schema;
+use super::schema::Schema;
 
 /// Instances of a definition.
 pub(crate) fn instances(schema: &Schema, definition: &str) -> Vec<Value> {

@@ -1,10 +1,10 @@
 //! Options on inferred schemas (rows M7 to M9).
 #![expect(dead_code, reason = "only the schemas of these types are wanted")]
 
-use oxmcp::{Schema, SchemaOptions};
+use oxmcp_schema::{Schema, SchemaOptions};
 use serde_json::{Value, json, value::to_raw_value};
 
-#[derive(oxmcp::JsonSchema)]
+#[derive(oxmcp_schema::JsonSchema)]
 struct Order {
     /// how many
     count: u32,
@@ -13,7 +13,7 @@ struct Order {
     parent: Option<Box<Self>>,
 }
 
-#[derive(oxmcp::JsonSchema)]
+#[derive(oxmcp_schema::JsonSchema)]
 struct Size {
     name: String,
     width: f64,

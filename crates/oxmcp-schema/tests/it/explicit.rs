@@ -1,6 +1,6 @@
 //! Schemas written by hand, and by peers (rows M1, M10, M12).
 
-use oxmcp::Schema;
+use oxmcp_schema::Schema;
 use serde_json::{Value, json, value::RawValue};
 
 fn raw(text: &str) -> Box<RawValue> {

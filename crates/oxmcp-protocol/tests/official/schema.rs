@@ -6,9 +6,8 @@
 
 use std::{env, fs, iter::Peekable, path::Path, str::Chars};
 
-use serde_json::{Map, Value};
-
 use super::Revision;
+use serde_json::{Map, Value};
 
 /// One revision's schema.
 pub(crate) struct Schema {

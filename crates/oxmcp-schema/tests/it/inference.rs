@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, marker::PhantomData, net::IpAddr, time::Duration};
 
-use oxmcp::{JsonSchema, Schema};
+use oxmcp_schema::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::to_raw_value};
 
@@ -243,7 +243,7 @@ fn derived_code_bears_generics_defaults_and_modules() {
             4
         }
         pub(super) mod most {
-            #[derive(serde::Deserialize, oxmcp::JsonSchema)]
+            #[derive(serde::Deserialize, oxmcp_schema::JsonSchema)]
             pub(in super::super) struct Deep {
                 #[serde(default = "super::four")]
                 pub(super) x: i32,
@@ -290,7 +290,7 @@ fn flattened_fields_are_members_of_the_whole() {
 #[test]
 fn the_path_of_the_crate_can_be_given() {
     mod facade {
-        pub(super) use ::oxmcp as sdk;
+        pub(super) use ::oxmcp_schema as sdk;
     }
     #[derive(Deserialize, JsonSchema)]
     #[oxmcp(crate = "facade::sdk")]

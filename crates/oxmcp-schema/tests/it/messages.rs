@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use oxmcp::Schema;
+use oxmcp_schema::Schema;
 use serde_json::{Value, json, value::to_raw_value};
 
 fn told(schema: &Value, instance: &Value) -> String {
@@ -222,13 +222,13 @@ fn places() {
 
 #[test]
 fn a_tolerated_null_is_not_offered() {
-    #[derive(oxmcp::JsonSchema)]
+    #[derive(oxmcp_schema::JsonSchema)]
     #[expect(dead_code, reason = "only the schema is wanted")]
     struct Query {
         limit: Option<u8>,
         place: Option<Place>,
     }
-    #[derive(oxmcp::JsonSchema)]
+    #[derive(oxmcp_schema::JsonSchema)]
     #[serde(untagged)]
     #[expect(dead_code, reason = "only the schema is wanted")]
     enum Place {
@@ -281,7 +281,10 @@ fn offences_can_be_read_one_by_one() {
     let violations = schema
         .validate(&to_raw_value(&json!({"a": 1})).unwrap())
         .unwrap_err();
-    let pointers: Vec<&str> = violations.iter().map(oxmcp::Violation::pointer).collect();
+    let pointers: Vec<&str> = violations
+        .iter()
+        .map(oxmcp_schema::Violation::pointer)
+        .collect();
     assert_eq!(pointers, ["", "/a"]);
     assert!(
         violations
