@@ -1,4 +1,4 @@
-//! The methods of the protocol: one type for each, and one table for each direction.
+//! Methods of the protocol: one type for each, and one table for each direction.
 //!
 //! The tables are the only place that says which revisions have which methods.
 

@@ -1,4 +1,4 @@
-//! That the walk which validates and reads at once, the fast check and the full validator agree on JSON as peers write it.
+//! Tests that reading, the fast check and the full validator agree on JSON as peers write it.
 
 use oxmcp_json::Text;
 use proptest::{collection::vec, prelude::*, sample::select};

@@ -1,3 +1,5 @@
+//! Options that say more about an inferred schema than its type can.
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value};

@@ -1,3 +1,5 @@
+//! [`Schema`]: compiled, ready to be sent and to validate.
+
 use std::{
     fmt,
     sync::{Arc, OnceLock},

@@ -1,5 +1,4 @@
-//! Objects whose members all come as strings, as the arguments of a prompt do.
-//! MERGED What a string can stand for, as a schema says it.
+//! Objects whose members all come as strings, as the arguments of a prompt do; and the values that a string can stand for.
 
 use oxmcp_json::{Text, write_string};
 use serde_json::{Number, Value};

@@ -1,4 +1,4 @@
-//! What needs to see the inside: that the fast check and the full validator agree.
+//! Tests that the fast check and the full validator agree on generated schemas.
 
 use proptest::prelude::*;
 use serde_json::{

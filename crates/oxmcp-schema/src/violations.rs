@@ -1,3 +1,5 @@
+//! Violations: what is wrong with a value, for its author to mend.
+
 use std::{error::Error as StdError, fmt};
 
 /// What is wrong with a value, in words that a language model can act on.

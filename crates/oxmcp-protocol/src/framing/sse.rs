@@ -1,5 +1,4 @@
-//! Reading event streams: chunks in, events out by reference, within a bound.
-//! MERGED Writing event streams.
+//! Event streams: a decoder from chunks to events, and an encoder, within a bound.
 
 use std::{fmt, mem, time::Duration};
 

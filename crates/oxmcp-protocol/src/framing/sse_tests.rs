@@ -1,4 +1,4 @@
-//! Event streams are held against an implementation that says the standard as simply as possible.
+//! Tests of event streams against an implementation that says the standard as simply as possible.
 
 use std::time::Duration;
 

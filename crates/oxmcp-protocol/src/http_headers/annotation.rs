@@ -1,4 +1,4 @@
-//! Finding `x-mcp-header` in the schema of a tool's input.
+//! `x-mcp-header` annotations in the schema of a tool's input.
 //!
 //! See [schema extension](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#schema-extension).
 

@@ -1,4 +1,4 @@
-//! The names of headers, in lower case, as HTTP/2 has them, and what marks a value that is encoded.
+//! Header names of the protocol, in lower case, as HTTP/2 has them, and the marks of an encoded value.
 
 /// The revision of a message.
 pub const MCP_PROTOCOL_VERSION: &str = "mcp-protocol-version";

@@ -1,8 +1,6 @@
-//! The headers that repeat arguments of a tool.
+//! Headers that repeat arguments of a tool: those that a client sends, and the check of a server.
 //!
 //! See [custom headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#custom-headers-from-tool-parameters).
-//! MERGED What a client sends.
-//! MERGED What a server expects.
 
 use std::fmt;
 

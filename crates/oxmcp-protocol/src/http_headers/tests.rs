@@ -1,3 +1,5 @@
+//! Tests of headers: values, annotations, and what a server accepts of a client.
+
 use oxmcp_json::Text;
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,9 +1,6 @@
-//! How any text becomes the value of a header.
+//! Header values: any text as the value of a header and back, and the scalars that can be repeated in one.
 //!
 //! See [value encoding](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#value-encoding).
-//! MERGED What the value of a header stands for.
-//! MERGED See [value encoding](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#value-encoding).
-//! MERGED What can be repeated in a header: a string, an integer, a truth.
 
 use std::{borrow::Cow, fmt};
 

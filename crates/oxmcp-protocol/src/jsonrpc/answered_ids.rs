@@ -1,4 +1,4 @@
-//! What a message answers, found out without checking it.
+//! Ids of the requests that a message answers, read without checking it.
 
 use std::{iter, str};
 

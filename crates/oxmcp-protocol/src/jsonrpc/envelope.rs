@@ -1,5 +1,5 @@
-//! Reading the envelope of a message, in one pass and without copying what it holds.
-//! MERGED The members of a message, and what they make of it.
+//! Envelope of a message: its members, read in one pass and without copying, and the request, notification or response that
+//! they make.
 
 use std::{borrow::Cow, fmt, mem, str};
 

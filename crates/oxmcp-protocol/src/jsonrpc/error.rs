@@ -1,3 +1,5 @@
+//! JSON-RPC error objects and their codes.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

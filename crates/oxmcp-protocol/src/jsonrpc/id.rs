@@ -1,3 +1,5 @@
+//! JSON-RPC request ids.
+
 use std::fmt;
 
 use oxmcp_json::{Text, write_string};

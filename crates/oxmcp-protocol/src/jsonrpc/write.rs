@@ -1,5 +1,4 @@
-//! Writing messages. Each ends with a newline and holds no other, so that what is written here can go onto a
-//! line-framed stream as it is.
+//! Messages as lines: each ends with a newline and holds no other, so that it can go onto a line-framed stream as it is.
 
 use oxmcp_json::write_string;
 use serde::Serialize;

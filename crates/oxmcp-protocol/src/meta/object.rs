@@ -1,4 +1,4 @@
-//! `_meta`: what travels beside the protocol's own members.
+//! `_meta` object: members beside the protocol's own, and the keys that the protocol gives a meaning.
 //!
 //! See [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
 

@@ -1,4 +1,4 @@
-//! What a request says about itself, read on every call without parsing anything else of it.
+//! Request metadata: what every call says of itself, read without parsing anything else of it.
 //!
 //! See [per-request fields](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
 

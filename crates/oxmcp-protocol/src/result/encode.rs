@@ -1,4 +1,4 @@
-//! Writing results as the peer must see them, straight into the buffer that is sent.
+//! Encoder of results: as the peer must see them, straight into the buffer that is sent.
 
 use oxmcp_json::Text;
 use serde::{Serialize, ser::Error as _};

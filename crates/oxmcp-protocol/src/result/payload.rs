@@ -1,3 +1,5 @@
+//! Params and results that extensions define.
+
 use oxmcp_json::Text;
 use serde::Serialize;
 use serde_json::Value;

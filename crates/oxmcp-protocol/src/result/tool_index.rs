@@ -1,5 +1,6 @@
-//! Reading the [result of a tool](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-result) while the
-//! message that it came in is checked.
+//! Index of a tool's result: the places of its parts, found while its message is checked.
+//!
+//! See [tool results](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-result).
 
 use std::{mem, num::NonZeroU64, ops::Range};
 

@@ -1,4 +1,4 @@
-//! What is read by an outline is what is there.
+//! Tests of the index: a result that is read by it is the result that serde reads.
 
 use proptest::{collection, prelude::*, sample};
 

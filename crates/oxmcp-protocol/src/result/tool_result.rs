@@ -1,4 +1,4 @@
-//! Writing the [result of a tool](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-result) by hand.
+//! Encoder of the [result of a tool](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-result), written by hand.
 //!
 //! It is the commonest of all results, and its text is what most bytes of most sessions are. Serializers look at every
 //! byte of a string; [`write_string`] looks at many together.

@@ -1,4 +1,4 @@
-//! Finding out which revision a server speaks, as pure decisions.
+//! Negotiation: the revision to speak with a server, as pure decisions.
 //! See [versioning](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning), and the rules for
 //! [stdio](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio#backward-compatibility) and for
 //! [HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#backward-compatibility).

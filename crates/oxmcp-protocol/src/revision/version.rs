@@ -1,4 +1,4 @@
-//! The revisions of the protocol, and what differs between them.
+//! Revisions of the protocol, and the questions about what they have.
 //!
 //! This is the only place that knows. Everybody else asks a [`Revision`] a question by name.
 

@@ -1,6 +1,6 @@
-//! What has no page of its own: params and results that hold nothing but `_meta`.
-//! MERGED Taking a request back.
-//! MERGED See [cancellation](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/cancellation).
+//! Params and results that hold nothing but `_meta`, and the cancellation of a request.
+//!
+//! See [cancellation](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/cancellation).
 
 use serde::{Deserialize, Serialize};
 

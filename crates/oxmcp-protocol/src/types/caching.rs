@@ -1,4 +1,4 @@
-//! How long results stay fresh, and who may share them.
+//! Caching: the time that results stay fresh, and their scope.
 //!
 //! See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
 

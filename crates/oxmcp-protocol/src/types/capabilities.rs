@@ -1,4 +1,4 @@
-//! What clients and servers can do.
+//! Capabilities of clients and servers.
 //!
 //! See [capabilities](https://modelcontextprotocol.io/specification/2026-07-28/server/discover#capabilities).
 

@@ -1,4 +1,4 @@
-//! Completing arguments while they are typed.
+//! Completion of arguments while they are typed.
 //!
 //! See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
 

@@ -1,4 +1,4 @@
-//! The `data` of the errors that the protocol defines.
+//! `data` of the errors that the protocol defines.
 //!
 //! See [error codes](https://modelcontextprotocol.io/specification/2026-07-28/basic#error-codes).
 

@@ -1,8 +1,8 @@
-//! Opening a session (2025-11-25 and earlier).
+//! Lifecycle: `initialize` (2025-11-25 and earlier) and `server/discover` (2026-07-28 and later).
+//!
+//! See [discovery](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
 //!
 //! See [lifecycle](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle).
-//! MERGED Asking a server what it is (2026-07-28 and later).
-//! MERGED See [discovery](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
 
 use serde::{Deserialize, Serialize};
 

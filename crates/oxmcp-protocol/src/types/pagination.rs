@@ -1,4 +1,4 @@
-//! Lists come in pages.
+//! Pagination of lists.
 //!
 //! See [pagination](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination).
 

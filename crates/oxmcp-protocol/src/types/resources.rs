@@ -1,8 +1,8 @@
-//! Resources: what a server has to read.
+//! Resources: the data that a server has to read, as text or bytes.
+//!
+//! See [resource contents](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#resource-contents).
 //!
 //! See [resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources).
-//! MERGED What a resource holds: text or bytes.
-//! MERGED See [resource contents](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#resource-contents).
 
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
-//! What conversations with a model are made of.
+//! Content of conversations with a model, and the order in which tools are called and answer in them.
+//!
+//! See [message content constraints](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#message-content-constraints).
 //!
 //! See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
-//! MERGED The order in which tools are asked for and answer within a conversation.
-//! MERGED See [message content constraints](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#message-content-constraints).
 
 use std::collections::HashSet;
 

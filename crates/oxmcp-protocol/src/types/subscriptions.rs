@@ -1,4 +1,4 @@
-//! Listening to what changes (2026-07-28 and later).
+//! Subscriptions to changes (2026-07-28 and later).
 //!
 //! See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
 

@@ -1,4 +1,4 @@
-//! Requests that run on after they are answered: the experiment of 2025-11-25.
+//! Tasks: requests that run on after they are answered, the experiment of 2025-11-25.
 //!
 //! See [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks).
 

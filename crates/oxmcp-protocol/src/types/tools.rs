@@ -1,4 +1,4 @@
-//! Tools: what a model can do through a server.
+//! Tools: functions that a server offers to a model.
 //!
 //! See [tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools).
 

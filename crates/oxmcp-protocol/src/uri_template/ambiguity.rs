@@ -1,4 +1,4 @@
-//! Refusing templates that leave a doubt about what is what.
+//! Ambiguity checks: templates that could match a URI in two ways are refused.
 
 use std::collections::HashSet;
 

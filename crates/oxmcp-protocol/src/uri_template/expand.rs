@@ -1,3 +1,5 @@
+//! Expansion of a template with values.
+
 use crate::{
     uri::{decode, encode, is_reserved, is_unreserved},
     uri_template::parse::{Expression, Modifier, Operator, Part, UriTemplate, Variable},

@@ -1,4 +1,4 @@
-//! Matching a URI with a template: which values would have given it.
+//! Matcher of URIs: the values that a template would have made a URI of.
 //!
 //! The RFC does not define this, so the rules are these:
 //! - `{x}` takes anything but `/`, `?` and `#`, and at least one character; in a query it does not take `&` either.
@@ -8,7 +8,6 @@
 //! - What two places could take goes to the second: the first takes as little as lets the rest match.
 //!
 //! Where that would leave a doubt, a template is refused.
-//! MERGED What a single expression takes of a URI.
 
 use std::{cmp::Reverse, iter::Peekable, sync::Arc};
 

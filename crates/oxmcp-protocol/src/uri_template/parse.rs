@@ -1,3 +1,5 @@
+//! Parser of templates.
+
 use std::fmt;
 
 use crate::uri::{check_scheme, decode, normalized};

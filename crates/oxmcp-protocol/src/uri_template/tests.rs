@@ -1,3 +1,5 @@
+//! Tests of templates: the examples of the RFC, and round trips from values to a URI and back.
+
 use proptest::prelude::*;
 
 use crate::uri_template::{

@@ -1,4 +1,4 @@
-//! Bytes, which are base64 on the wire.
+//! Bytes, in base64 on the wire.
 
 use std::{fmt, ops::Deref};
 

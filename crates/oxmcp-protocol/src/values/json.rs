@@ -1,4 +1,4 @@
-//! JSON that is kept as it stands, and the small helpers that the types' (de)serialization shares.
+//! Raw JSON, and helpers that the (de)serialization of types shares.
 
 use std::{fmt, ops::Deref, sync::Arc};
 

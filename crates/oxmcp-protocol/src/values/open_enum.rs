@@ -1,4 +1,4 @@
-//! Sets of names that a later revision may extend.
+//! Open enums: sets of names that a later revision may extend; and setters.
 
 /// Defines an enum over the names that the protocol knows, which keeps a name that it does not know.
 macro_rules! open_enum {

@@ -1,4 +1,4 @@
-//! Unions that are told apart by a member, read without buffering where that member comes first.
+//! Tagged unions: told apart by a member, and read without buffering where that member comes first.
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 

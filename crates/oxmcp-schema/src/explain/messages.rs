@@ -1,4 +1,4 @@
-//! From the findings of the full validator to [`Violations`].
+//! Failures of the full validator as [`Violations`].
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What is wrong in a schema, in words. Authors of schemas write them for another dialect, or from memory.
+//! Errors in schemas, in words. Authors of schemas write them for another dialect, or from memory.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Which property a type does not accept, though its schema does: `1.0` is an integer for a schema, and none for a `u32`.
+//! Properties that a type refuses though its schema accepts them: `1.0` is an integer for a schema, and none for a `u32`.
 
 use oxmcp_json::{Members, Text, pointer_token};
 use serde::{

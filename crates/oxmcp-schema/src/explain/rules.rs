@@ -1,4 +1,4 @@
-//! What single keywords have against a value, in words.
+//! Failures of single keywords, in words.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The fast check, run: one walk over JSON text, without building a value.
+//! Fast check at run time: one walk over JSON text, without building a value.
 
 use oxmcp_json::Text;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The fast check, compiled: the common keywords of a schema, laid out for one pass over JSON text.
+//! Fast check, compiled: the common keywords of a schema, laid out for one pass over JSON text.
 //!
 //! It only ever accepts. What it rejects or does not understand is for the [full](crate::full) validator to decide,
 //! so that a keyword that is missing here costs time and never correctness.

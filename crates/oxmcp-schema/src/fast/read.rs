@@ -1,4 +1,4 @@
-//! Reading what the fast check accepts: one walk over the text, which is held against the schema and read at once.
+//! Deserializer that validates: one walk over the text reads a value and holds it against the schema.
 
 use std::mem;
 

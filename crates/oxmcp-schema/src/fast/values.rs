@@ -1,4 +1,4 @@
-//! The values of an object that is read while it is validated.
+//! Deserializers of the single values of an object that is read while it is validated.
 
 use std::borrow::Cow;
 

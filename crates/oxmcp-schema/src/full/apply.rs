@@ -1,4 +1,4 @@
-//! The keywords that apply other schemas to the same value, and the way to all that apply any.
+//! Keywords that apply other schemas to the same value.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Where in a value the validator is, and where what it finds goes.
+//! Position of the validator in a value, and the place that its failures go to.
 
 use oxmcp_json::pointer_token;
 use serde_json::Value;

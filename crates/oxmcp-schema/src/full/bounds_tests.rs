@@ -1,5 +1,5 @@
-//! That neither a schema nor a value makes work or takes memory out of proportion. Where nothing is counted, the sizes are
-//! such that nobody would wait for the end.
+//! Tests that neither a schema nor a value causes work or takes memory out of proportion. Where nothing is counted, the sizes
+//! are such that the end would be hours away.
 
 use std::fmt::Write;
 

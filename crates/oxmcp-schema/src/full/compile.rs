@@ -1,5 +1,4 @@
-//! From a schema to a [`Validator`].
-//! MERGED A schema, compiled: nodes that refer to each other by number, so that recursion in a schema is nothing special.
+//! Compiler of schemas: nodes that refer to each other by number, so that recursion in a schema is nothing special.
 
 use std::{
     cmp::Ordering,

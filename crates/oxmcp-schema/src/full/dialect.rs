@@ -1,4 +1,4 @@
-//! The dialects of JSON Schema, and what differs between them.
+//! Dialects of JSON Schema, and the differences between them.
 
 use serde_json::{Value, json};
 

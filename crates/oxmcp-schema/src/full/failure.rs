@@ -1,4 +1,4 @@
-//! What the validator finds, before it is put into words.
+//! Failures that the validator finds, before they are put into words.
 
 use std::{
     borrow::Cow,

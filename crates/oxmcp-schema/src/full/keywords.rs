@@ -1,5 +1,4 @@
-//! The keywords of one schema, compiled: which there are in its dialect, and what their values say.
-//! MERGED The keywords that say something of a value by itself, compiled.
+//! Keywords of one schema, compiled: those that its dialect has, and the assertions that their values make.
 
 use std::{cmp::Ordering, collections::HashMap};
 

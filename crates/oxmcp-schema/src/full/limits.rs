@@ -1,4 +1,4 @@
-//! How big a schema may be. Schemas come from peers as well, and what is done with them is recursive.
+//! Bounds on the size of schemas. Schemas come from peers as well, and the work on them is recursive.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What references can name: the documents, the schemas within them that have a URI of their own, and anchors.
+//! Targets of references: documents, schemas within them that have a URI of their own, and anchors.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -1,5 +1,4 @@
-//! A [`Validator`] at work on a value.
-//! MERGED Which members or items of a value some keyword has spoken of.
+//! Run of a [`Validator`] on a value, within a budget of work; and the members and items that its keywords have evaluated.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! That the validator says what another one says, and that the work it does is bounded.
+//! Tests that the validator agrees with another one, and that its work is bounded.
 
 use std::thread;
 

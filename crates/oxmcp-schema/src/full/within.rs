@@ -1,4 +1,4 @@
-//! The keywords that apply other schemas to what is within the value: its members and items.
+//! Keywords that apply other schemas to the members and items of a value.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! From a type to a schema.
+//! Trait [`JsonSchema`], and the schema of a type.
 
 use schemars::generate::{Contract, SchemaSettings};
 use serde_json::{Map, Value};

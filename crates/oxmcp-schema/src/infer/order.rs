@@ -1,4 +1,4 @@
-//! The order in which a schema is written.
+//! Order in which a schema is written.
 //!
 //! Maps of JSON values are sorted by name, and models read a schema from the top: the first property should be the
 //! one that the author put first. So the derive numbers the fields, inference keeps the numbers in the schema under

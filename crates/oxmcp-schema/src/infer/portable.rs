@@ -1,4 +1,4 @@
-//! Rewrites an inferred schema into the part of JSON Schema that clients and models understand everywhere.
+//! Simplifier of inferred schemas: to the part of JSON Schema that clients and models understand everywhere.
 //!
 //! They stumble over `format`s that no specification knows, `type` arrays, `const`, `oneOf` and schemas that are `true`.
 //! What is written here means the same, with one exception, which is wanted: a property that may be absent

@@ -1,4 +1,4 @@
-//! Content, resources and what both are described by.
+//! Projection of content, resources and their descriptions.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What users are asked.
+//! Projection of questions to users.
 
 use serde_json::{
     Value,

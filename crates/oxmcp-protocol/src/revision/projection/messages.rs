@@ -1,5 +1,5 @@
-//! The params and results whose parts are projected elsewhere, and those that are the same in every revision.
-//! MERGED Who a side is, and what it can do.
+//! Projection of params and results whose parts are projected elsewhere, of capabilities, and of those that are the same in
+//! every revision.
 
 use crate::{
     mrtr::{InputRequest, InputRequiredResult},

@@ -1,4 +1,4 @@
-//! That what is sent fits the official schema of the peer's revision, whatever it was made from.
+//! Tests of the projection against the official schemas: each message fits the revision of the peer, whatever it was made from.
 //!
 //! Every instance of every message of every revision is read, projected to every revision, and validated there: against
 //! the schema as it is, closed. A closed schema allows no member that it does not name, so nothing that the revision

@@ -1,4 +1,4 @@
-//! What is said to a model and by it.
+//! Projection of conversations with a model.
 
 use crate::{
     meta::object::Meta,

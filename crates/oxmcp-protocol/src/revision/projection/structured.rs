@@ -1,4 +1,4 @@
-//! The schemas of tools, for revisions that let only objects be described.
+//! Projection of the schemas of tools, for revisions that let only objects be described.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Tools and what they return.
+//! Projection of tools and their results.
 
 use serde_json::value::{RawValue, to_raw_value};
 

@@ -1,4 +1,4 @@
-//! Holding an answer against the form that it answers.
+//! Validation of an answer against the form that it answers.
 //!
 //! See [requested schema](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema).
 

@@ -1,8 +1,6 @@
-//! What the fields of a form take, in words.
+//! Fields of a form and their formats, in words.
 //!
 //! See [requested schema](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema).
-//! MERGED The formats that a form can ask of a text.
-//! MERGED See [requested schema](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema).
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Elicitation: a server asks the user.
+//! Elicitation requests and results: a server asks the user.
 //!
 //! See [elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation).
 

@@ -1,4 +1,4 @@
-//! The forms that elicitation can show: a small part of JSON Schema.
+//! Schemas of forms: a small part of JSON Schema.
 //!
 //! See [requested schema](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema).
 

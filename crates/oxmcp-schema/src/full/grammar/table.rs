@@ -1,4 +1,4 @@
-//! What each keyword of a schema holds, by dialect.
+//! Table of what each keyword of a schema holds, by dialect.
 
 use crate::full::dialect::Dialect::{
     self, Draft04, Draft06, Draft07, Draft201909, Draft202012 as Newest,

@@ -1,4 +1,4 @@
-//! That the grammar is that of the metaschemas, which another validator has.
+//! Tests that the grammar is that of the metaschemas, which another validator has.
 
 use std::{collections::HashMap, sync::LazyLock};
 

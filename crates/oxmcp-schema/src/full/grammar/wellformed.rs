@@ -1,4 +1,4 @@
-//! A schema as a value: whether each keyword holds what it may.
+//! Validation of a schema as a value: each keyword holds what it may.
 
 use std::cmp::Ordering;
 

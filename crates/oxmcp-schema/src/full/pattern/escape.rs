@@ -1,4 +1,4 @@
-//! What a backslash begins.
+//! Escapes: backslashes and what they begin.
 
 use crate::full::pattern::{
     class::{Item, Set},

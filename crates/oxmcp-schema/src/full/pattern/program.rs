@@ -1,4 +1,4 @@
-//! From a tree to instructions.
+//! Compiler from the tree of a pattern to instructions.
 
 use crate::full::pattern::{
     class::Class,

@@ -1,4 +1,4 @@
-//! A program at work on a text: all the places that it can be in, character by character.
+//! Search: a program run on a text, in all the states that it can be in at once, character by character.
 
 use crate::full::pattern::{
     class::{Class, Set},

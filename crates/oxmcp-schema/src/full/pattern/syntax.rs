@@ -1,4 +1,4 @@
-//! From the text of a pattern to a tree.
+//! Parser from the text of a pattern to a tree.
 //!
 //! The syntax is that of ECMAScript with the flag `u`, and as lenient as its older form where that is not ambiguous:
 //! braces that begin no quantifier stand for themselves, and so does escaped punctuation. Two habits of other languages

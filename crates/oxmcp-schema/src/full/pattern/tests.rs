@@ -1,4 +1,4 @@
-//! That patterns match what they match elsewhere.
+//! Tests that patterns match what they match elsewhere.
 
 use proptest::prelude::*;
 use serde_json::json;
