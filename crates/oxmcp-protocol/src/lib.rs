@@ -45,24 +45,24 @@ pub use types::*;
 pub mod internal {
     pub use crate::{
         jsonrpc::{
-            answered_ids::answered,
+            answered_ids::answered_ids,
             envelope::{Envelope, Malformed, Params, RawNotification, RawRequest, RawResponse},
             write::{ExtraMeta, write_error, write_notification, write_request, write_response},
         },
         meta::request::{Era, RequestMeta, RequestParams, unsupported_version},
-        mrtr::{Asked, AskedInput, with_answers},
+        mrtr::requests::{RawInputRequest, RawInputRequired, with_input_responses},
         result::{
             encode::{HasMeta, ResultType, encode_result, into_text, peek_result_type},
             payload::{encode_payload, has_result_type},
-            tool_index::Outline,
+            tool_index::ResultIndex,
             tool_result::TextResult,
         },
         revision::projection::project::{Project, project_error},
         types::{
             caching::{Freshness, peek_freshness},
             progress::write_progress,
-            resources::covers,
-            sampling_content::check_tool_results,
+            resources::uri_covers,
+            sampling::check_tool_results,
         },
     };
 
@@ -74,7 +74,7 @@ pub mod internal {
     /// The decision which revision to speak with a server.
     pub mod negotiation {
         pub use crate::revision::negotiation::{
-            ProbeFailure, Verdict, is_answer, on_discovered, on_error, on_refused,
+            ProbeFailure, ProbeOutcome, is_answer, on_discovered, on_error, on_refused,
         };
     }
 

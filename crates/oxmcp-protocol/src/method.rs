@@ -263,7 +263,7 @@ pub const REQUESTS_TO_SERVER: &[Row] = &[
     Row::request::<ListTasks>(TASKS, TASKS),
 ];
 
-/// The requests that servers make. Modern servers make none: they ask by [`InputRequest`](crate::mrtr::InputRequest)s.
+/// The requests that servers make. Modern servers make none: they ask by [`InputRequest`](crate::mrtr::requests::InputRequest)s.
 pub const REQUESTS_TO_CLIENT: &[Row] = &[
     Row::request::<CreateMessage>(FIRST, LEGACY),
     Row::request::<Elicit>(ELICITATION, LEGACY),
@@ -275,7 +275,7 @@ pub const REQUESTS_TO_CLIENT: &[Row] = &[
     Row::request::<ListTasks>(TASKS, TASKS),
 ];
 
-/// What modern servers ask by [`InputRequest`](crate::mrtr::InputRequest)s, within the result of a request.
+/// What modern servers ask by [`InputRequest`](crate::mrtr::requests::InputRequest)s, within the result of a request.
 pub const INPUT_REQUESTS: &[Row] = &[
     Row::request::<CreateMessage>(MODERN, LATEST),
     Row::request::<Elicit>(MODERN, LATEST),

@@ -25,6 +25,7 @@
 //! | `fast` | validating and reading in one walk over the text, for the schemas that types have |
 //! | `full` | the validator of every keyword of every dialect, with a work budget |
 //! | `explain` | violations in words that a model can act on |
+//! | `limits` | bounds on the size of schemas |
 //! | `strings` | objects whose members arrive as strings: the arguments of prompts and URI templates |
 
 mod error;
@@ -32,6 +33,7 @@ mod explain;
 mod fast;
 mod full;
 mod infer;
+mod limits;
 mod options;
 mod schema;
 mod strings;
@@ -72,6 +74,6 @@ pub mod internal {
         },
         // The trait without the derive macro of the same name.
         infer::json_schema::JsonSchema,
-        strings::{Given, StringField, StringFields, StringObject},
+        strings::{StringField, StringFields, StringObject, StringValue},
     };
 }

@@ -13,11 +13,12 @@ use crate::{
     error::{Result, SchemaError},
     explain::{expected::expected, messages},
     fast::{accept, check::Check, read},
-    full::{compile::Validator, dialect::Dialect, limits},
+    full::{dialect::Dialect, nodes::Validator},
     infer::{
         json_schema::{Direction, JsonSchema, infer},
         order, portable,
     },
+    limits,
     options::SchemaOptions,
     violations::Violations,
 };

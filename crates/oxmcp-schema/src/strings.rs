@@ -20,17 +20,23 @@ pub struct StringFields {
 
 /// What was given for a field: a text and, for a field that is a list, the texts that it is made of.
 #[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
+pub struct StringValue<'a> {
+    /// The string; of several, the first.
     pub text: &'a str,
+    /// The strings, where there may be several.
     pub pieces: &'a [String],
 }
 
 /// A field of such an object.
 #[derive(Clone, Debug)]
 pub struct StringField {
+    /// The name of the member.
     pub name: String,
+    /// Its name, for people.
     pub title: Option<String>,
+    /// What it is.
     pub description: Option<String>,
+    /// Whether it must be there.
     pub is_required: bool,
     /// The only values that are accepted, as they are typed. Empty where any may be.
     pub values: Vec<String>,
@@ -76,6 +82,7 @@ impl StringFields {
         Ok(Self { schema, fields })
     }
 
+    /// The members, in the order in which the type declares them.
     pub fn iter(&self) -> impl Iterator<Item = &StringField> {
         self.fields.iter()
     }
@@ -95,7 +102,7 @@ impl StringFields {
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<StringObject, String> {
         let given = given.into_iter();
-        self.read_lists(given.map(|(name, text)| (name, Given { text, pieces: &[] })))
+        self.read_lists(given.map(|(name, text)| (name, StringValue { text, pieces: &[] })))
     }
 
     /// The same, where lists may have been given as well.
@@ -104,7 +111,7 @@ impl StringFields {
     /// As [`read`](Self::read).
     pub fn read_lists<'a>(
         &self,
-        given: impl IntoIterator<Item = (&'a str, Given<'a>)>,
+        given: impl IntoIterator<Item = (&'a str, StringValue<'a>)>,
     ) -> Result<StringObject, String> {
         let mut object = StringObject::default();
         let mut json = b"{".to_vec();
@@ -179,12 +186,14 @@ impl StringField {
         })
     }
 
+    /// Whether it may be several strings.
+    #[must_use]
     pub fn is_list(&self) -> bool {
         self.is_list
     }
 
     /// Writes the value that was given.
-    fn write(&self, out: &mut Vec<u8>, given: Given<'_>) {
+    fn write(&self, out: &mut Vec<u8>, given: StringValue<'_>) {
         if !self.is_list {
             return self.kinds.write(out, given.text);
         }

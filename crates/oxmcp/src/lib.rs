@@ -168,19 +168,35 @@ mod json {
 }
 
 mod jsonrpc {
-    pub(crate) use oxmcp_protocol::{ErrorCode, ErrorObject, RequestId, internal::*};
-}
-
-mod codec {
     pub(crate) use oxmcp_protocol::{
-        framing::{lines, sse},
-        internal::uri,
-        uri_template,
+        ErrorCode, ErrorObject, RequestId,
+        internal::{answered_ids as answered, *},
     };
 }
 
+mod codec {
+    pub(crate) use oxmcp_protocol::{internal::uri, uri_template};
+
+    pub(crate) mod lines {
+        pub(crate) use oxmcp_protocol::framing::lines::{Lines, NextLine as Found};
+    }
+
+    #[cfg(any(feature = "http-client", feature = "http-server"))]
+    pub(crate) mod sse {
+        #[cfg(feature = "http-client")]
+        pub(crate) use oxmcp_protocol::framing::sse::{
+            EventDecoder as Decoder, StreamItem as Item,
+        };
+        #[cfg(feature = "http-server")]
+        pub(crate) use oxmcp_protocol::framing::sse::{OutgoingEvent as Outgoing, write_comment};
+    }
+}
+
 mod schema {
-    pub(crate) use oxmcp_schema::{Schema, SchemaOptions, internal::*};
+    pub(crate) use oxmcp_schema::{
+        Schema, SchemaOptions,
+        internal::{StringValue as Given, *},
+    };
 }
 
 // So that derived code finds the crate from within it, too.

@@ -18,7 +18,22 @@
 #[doc(inline)]
 pub use oxmcp_protocol::{Revision, method, revision, types::*};
 // old names
-pub(crate) use oxmcp_protocol::{http_headers, internal::*};
+pub(crate) use oxmcp_protocol::internal::{
+    RawInputRequest as AskedInput, RawInputRequired as Asked, ResultIndex as Outline,
+    uri_covers as covers, with_input_responses as with_answers, *,
+};
+
+pub(crate) mod http_headers {
+    pub(crate) use oxmcp_protocol::http_headers::{
+        ParamHeaders, ReceivedHeader as Given, decode, encode, names,
+    };
+}
+
+pub(crate) mod negotiation {
+    pub(crate) use oxmcp_protocol::internal::negotiation::{
+        ProbeOutcome as Verdict, is_answer, on_discovered, on_error, on_refused,
+    };
+}
 
 use crate::error::{Error, Result};
 

@@ -58,7 +58,7 @@ struct Room {
 
 /// A line, or what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum NextLine {
     /// A line; [`Lines::line`] gives its bytes. It stands until the next call of [`Lines::room`].
     Line(Range<usize>),
     /// A line longer than the limit. It is reported once, as soon as it is known to be too long.
@@ -66,6 +66,8 @@ pub enum Found {
 }
 
 impl Lines {
+    /// Lines of at most `limit` bytes.
+    #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
             buffer: Vec::new(),
@@ -103,7 +105,7 @@ impl Lines {
 
     /// Takes the next line, if it is whole.
     #[inline]
-    pub fn next(&mut self) -> Option<Found> {
+    pub fn next(&mut self) -> Option<NextLine> {
         // Setting out to look costs more than seeing that there is nothing.
         if self.scanned == self.buffer.len() && self.state == State::Reading {
             return None;
@@ -111,7 +113,7 @@ impl Lines {
         self.find()
     }
 
-    fn find(&mut self) -> Option<Found> {
+    fn find(&mut self) -> Option<NextLine> {
         loop {
             let unscanned = self.buffer.get(self.scanned..).unwrap_or_default();
             let Some(length) = memchr::memchr(b'\n', unscanned) else {
@@ -153,7 +155,7 @@ impl Lines {
     }
 
     /// What to make of the bytes after the last newline.
-    fn rest(&mut self) -> Option<Found> {
+    fn rest(&mut self) -> Option<NextLine> {
         let rest = self.start..self.buffer.len();
         self.scanned = rest.end;
         match self.state {
@@ -177,7 +179,7 @@ impl Lines {
     }
 
     /// What a whole line is: too long, blank (nothing), or a line.
-    fn judge(&mut self, mut line: Range<usize>) -> Option<Found> {
+    fn judge(&mut self, mut line: Range<usize>) -> Option<NextLine> {
         if self.line(line.clone()).last() == Some(&b'\r') {
             line.end -= 1;
         }
@@ -185,14 +187,14 @@ impl Lines {
             return Some(self.too_long(line));
         }
         let blank = self.line(line.clone()).iter().all(u8::is_ascii_whitespace);
-        (!blank).then_some(Found::Line(line))
+        (!blank).then_some(NextLine::Line(line))
     }
 
-    fn too_long(&mut self, line: Range<usize>) -> Found {
+    fn too_long(&mut self, line: Range<usize>) -> NextLine {
         let end = line.end.min(line.start + KEPT_OF_TOO_LONG);
         let beginning = self.buffer.get(line.start..end).unwrap_or_default();
         self.beginning = beginning.to_vec();
-        Found::TooLong
+        NextLine::TooLong
     }
 
     fn drop_all(&mut self) {
@@ -276,8 +278,8 @@ mod tests {
         loop {
             while let Some(next) = lines.next() {
                 found.push(match next {
-                    Found::Line(line) => String::from_utf8_lossy(lines.line(line)).into_owned(),
-                    Found::TooLong => TOO_LONG.to_owned(),
+                    NextLine::Line(line) => String::from_utf8_lossy(lines.line(line)).into_owned(),
+                    NextLine::TooLong => TOO_LONG.to_owned(),
                 });
             }
             if lines.state == State::Ended {
@@ -358,14 +360,14 @@ mod tests {
             let room = lines.room();
             room.resize(room.len() + 64 * 1024, b'x');
             while let Some(found) = lines.next() {
-                assert_eq!(found, Found::TooLong);
+                assert_eq!(found, NextLine::TooLong);
                 reported += 1;
             }
         }
         assert_eq!(reported, 1);
         assert!(lines.buffer.capacity() <= (1 << 20) + 2 * LARGE_ROOM);
         lines.room().extend_from_slice(b"\n{}\n");
-        let Some(Found::Line(line)) = lines.next() else {
+        let Some(NextLine::Line(line)) = lines.next() else {
             panic!("the next line is whole again");
         };
         assert_eq!(lines.line(line), b"{}");
@@ -377,7 +379,7 @@ mod tests {
         let huge = vec![b'x'; 8 << 20];
         lines.room().extend_from_slice(&huge);
         lines.room().push(b'\n');
-        assert!(matches!(lines.next(), Some(Found::Line(line)) if line.len() == huge.len()));
+        assert!(matches!(lines.next(), Some(NextLine::Line(line)) if line.len() == huge.len()));
         assert!(lines.room().capacity() <= LARGE_ROOM);
     }
 

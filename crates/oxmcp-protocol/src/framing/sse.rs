@@ -15,7 +15,7 @@ const KEPT_CAPACITY: usize = 64 << 10;
 /// The caller hands each chunk to [`next`](Self::next) until there is nothing more in it. An event that is not whole at the
 /// end of the stream is no event. What is read is kept as it came; text that is no UTF-8 is the reader's to refuse.
 #[derive(Debug)]
-pub struct Decoder {
+pub struct EventDecoder {
     /// The line that is not yet whole, where chunks have cut it.
     line: Vec<u8>,
     /// What the event says so far.
@@ -49,7 +49,8 @@ enum Place {
 
 /// What a stream has said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Item<'a> {
+pub enum StreamItem<'a> {
+    /// An event, whole.
     Event(Event<'a>),
     /// An id without data: nothing has happened, but this is from where to go on.
     Id(&'a str),
@@ -71,11 +72,12 @@ pub struct Event<'a> {
 
 /// The stream has a line or an event that is longer than allowed. Nothing more can be read from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overlong {
+pub struct EventTooLong {
+    /// How many bytes an event may have.
     pub limit: usize,
 }
 
-impl fmt::Display for Overlong {
+impl fmt::Display for EventTooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limit = self.limit;
         write!(
@@ -85,9 +87,9 @@ impl fmt::Display for Overlong {
     }
 }
 
-impl std::error::Error for Overlong {}
+impl std::error::Error for EventTooLong {}
 
-impl Decoder {
+impl EventDecoder {
     /// Reads events of at most `limit` bytes of data.
     pub fn new(limit: usize) -> Self {
         Self {
@@ -118,17 +120,17 @@ impl Decoder {
     /// Takes the next thing that the chunk holds, and what was read off its front. `None` where all of the chunk was read.
     ///
     /// # Errors
-    /// [`Overlong`], from then on for ever.
-    pub fn next(&mut self, chunk: &mut &[u8]) -> Result<Option<Item<'_>>, Overlong> {
+    /// [`EventTooLong`], from then on for ever.
+    pub fn next(&mut self, chunk: &mut &[u8]) -> Result<Option<StreamItem<'_>>, EventTooLong> {
         self.forget_event();
-        let broken = Overlong { limit: self.limit };
+        let broken = EventTooLong { limit: self.limit };
         if self.place == Place::Broken {
             return Err(broken);
         }
         let found = loop {
             match self.next_line(chunk) {
                 Ok(None) => return Ok(None),
-                Ok(Some(Found::Nothing)) => {}
+                Ok(Some(LineMeaning::Nothing)) => {}
                 Ok(Some(found)) => break found,
                 Err(TooLong) => {
                     self.place = Place::Broken;
@@ -137,9 +139,9 @@ impl Decoder {
             }
         };
         Ok(Some(match found {
-            Found::Retry(millis) => Item::Retry(Duration::from_millis(millis)),
-            Found::End if self.has_data => Item::Event(self.event()),
-            _ => Item::Id(&self.id),
+            LineMeaning::Retry(millis) => StreamItem::Retry(Duration::from_millis(millis)),
+            LineMeaning::End if self.has_data => StreamItem::Event(self.event()),
+            _ => StreamItem::Id(&self.id),
         }))
     }
 
@@ -156,7 +158,7 @@ impl Decoder {
     }
 
     /// Reads one line, where the chunk ends one.
-    fn next_line(&mut self, chunk: &mut &[u8]) -> Result<Option<Found>, TooLong> {
+    fn next_line(&mut self, chunk: &mut &[u8]) -> Result<Option<LineMeaning>, TooLong> {
         if self.place == Place::BehindReturn && !chunk.is_empty() {
             *chunk = chunk.strip_prefix(b"\n").unwrap_or(chunk);
             self.place = Place::Within;
@@ -184,7 +186,7 @@ impl Decoder {
             found
         }?;
         self.place = match found {
-            Found::End => Place::BehindEvent {
+            LineMeaning::End => Place::BehindEvent {
                 after_return: is_return,
             },
             _ if is_return => Place::BehindReturn,
@@ -215,7 +217,7 @@ impl Decoder {
     }
 
     /// Takes a whole line.
-    fn take(&mut self, mut line: &[u8]) -> Result<Found, TooLong> {
+    fn take(&mut self, mut line: &[u8]) -> Result<LineMeaning, TooLong> {
         if self.place == Place::Beginning {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         }
@@ -233,7 +235,7 @@ impl Decoder {
         self.field(field, value)
     }
 
-    fn field(&mut self, field: &[u8], value: &[u8]) -> Result<Found, TooLong> {
+    fn field(&mut self, field: &[u8], value: &[u8]) -> Result<LineMeaning, TooLong> {
         match field {
             b"data" => self.say(value)?,
             b"event" => set(&mut self.name, value),
@@ -241,11 +243,11 @@ impl Decoder {
                 set(&mut self.next_id, value);
                 self.has_id = true;
             }
-            b"retry" => return Ok(digits(value).map_or(Found::Nothing, Found::Retry)),
+            b"retry" => return Ok(digits(value).map_or(LineMeaning::Nothing, LineMeaning::Retry)),
             // What nobody knows, and comments, which have no name.
             _ => {}
         }
-        Ok(Found::Nothing)
+        Ok(LineMeaning::Nothing)
     }
 
     fn say(&mut self, value: &[u8]) -> Result<(), TooLong> {
@@ -262,15 +264,15 @@ impl Decoder {
     }
 
     /// An empty line ends the event, if there is one.
-    fn end_event(&mut self) -> Found {
+    fn end_event(&mut self) -> LineMeaning {
         if self.has_id {
             mem::swap(&mut self.id, &mut self.next_id);
         }
         if self.has_data || self.has_id {
-            return Found::End;
+            return LineMeaning::End;
         }
         self.name.clear();
-        Found::Nothing
+        LineMeaning::Nothing
     }
 
     /// Lets go of the event that was handed out.
@@ -293,7 +295,7 @@ impl Decoder {
 }
 
 /// What a line was good for.
-enum Found {
+enum LineMeaning {
     Nothing,
     Retry(u64),
     /// The end of an event, or of what brings an id.
@@ -320,7 +322,7 @@ fn digits(value: &[u8]) -> Option<u64> {
 
 /// An event on its way out.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Outgoing<'a> {
+pub struct OutgoingEvent<'a> {
     /// What a reader that lost its connection names, to go on after this event.
     pub id: Option<&'a str>,
     /// What kind of event it is; `message` where none is named.
@@ -332,7 +334,7 @@ pub struct Outgoing<'a> {
     pub data: &'a [u8],
 }
 
-impl Outgoing<'_> {
+impl OutgoingEvent<'_> {
     /// How much room is made for what is around the data.
     pub const ROOM: usize = 64;
 

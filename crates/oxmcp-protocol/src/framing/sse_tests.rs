@@ -25,7 +25,7 @@ fn lossy(bytes: &[u8]) -> String {
 
 /// What comes out when `stream` arrives in chunks of these sizes, over and over.
 fn read(stream: &[u8], limit: usize, sizes: &[usize]) -> Vec<Said> {
-    let mut decoder = Decoder::new(limit);
+    let mut decoder = EventDecoder::new(limit);
     let mut said = Vec::new();
     let mut sizes = sizes.iter().cycle();
     let mut rest = stream;
@@ -35,14 +35,14 @@ fn read(stream: &[u8], limit: usize, sizes: &[usize]) -> Vec<Said> {
         loop {
             said.push(match decoder.next(&mut chunk) {
                 Ok(None) => break,
-                Ok(Some(Item::Event(event))) => {
+                Ok(Some(StreamItem::Event(event))) => {
                     Said::Event(event.name.into(), event.id.into(), lossy(event.data))
                 }
-                Ok(Some(Item::Id(id))) => Said::Id(id.into()),
-                Ok(Some(Item::Retry(wait))) => {
+                Ok(Some(StreamItem::Id(id))) => Said::Id(id.into()),
+                Ok(Some(StreamItem::Retry(wait))) => {
                     Said::Retry(u64::try_from(wait.as_millis()).unwrap())
                 }
-                Err(Overlong { limit: told }) => {
+                Err(EventTooLong { limit: told }) => {
                     assert_eq!(told, limit);
                     assert!(decoder.next(&mut chunk).is_err(), "it stays unusable");
                     said.push(Said::Overlong);
@@ -152,7 +152,7 @@ proptest! {
     ) {
         let (mut out, mut expected, mut last) = (Vec::new(), Vec::new(), String::new());
         for (name, id, retry, data) in &events {
-            Outgoing {
+            OutgoingEvent {
                 name: name.as_deref(),
                 id: id.as_deref(),
                 retry: retry.map(Duration::from_millis),
@@ -170,7 +170,7 @@ proptest! {
     #[test]
     fn attack_22_nothing_breaks_out_of_a_field(id in "(?s).{0,20}", name in "(?s).{0,20}") {
         let mut out = Vec::new();
-        Outgoing { id: Some(&id), name: Some(&name), data: b"x", ..Outgoing::default() }.write(&mut out);
+        OutgoingEvent { id: Some(&id), name: Some(&name), data: b"x", ..OutgoingEvent::default() }.write(&mut out);
         let said = read(&out, usize::MAX, &[usize::MAX]);
         prop_assert!(matches!(&said[..], [Said::Event(_, _, data)] if data == "x"));
     }
@@ -200,14 +200,14 @@ fn w16_one_leading_space_is_taken_and_no_more() {
 #[test]
 fn w16_an_event_that_breaks_off_is_no_event_and_its_id_is_none() {
     assert!(all("data: a\n").is_empty());
-    let mut decoder = Decoder::new(100).with_id("6");
+    let mut decoder = EventDecoder::new(100).with_id("6");
     let mut chunk = &b"id: 7\ndata: a\n"[..];
     assert_eq!(decoder.next(&mut chunk), Ok(None));
     assert_eq!(decoder.id(), "6", "or what it said would be passed over");
     let mut chunk = &b"\n"[..];
     assert!(matches!(
         decoder.next(&mut chunk),
-        Ok(Some(Item::Event(Event { id: "7", .. })))
+        Ok(Some(StreamItem::Event(Event { id: "7", .. })))
     ));
 }
 
@@ -306,13 +306,13 @@ fn an_event_may_be_as_long_as_the_limit_and_no_longer() {
             );
         }
     }
-    let text = Overlong { limit: 8 }.to_string();
+    let text = EventTooLong { limit: 8 }.to_string();
     assert!(text.contains("8 bytes"), "{text}");
 }
 
 #[test]
 fn a_line_beyond_the_limit_is_not_kept() {
-    let mut decoder = Decoder::new(1000);
+    let mut decoder = EventDecoder::new(1000);
     let part = [b'x'; 100];
     let parts = (0..100).take_while(|_| decoder.next(&mut &part[..]).is_ok());
     assert_eq!(parts.count(), 10);
@@ -321,10 +321,10 @@ fn a_line_beyond_the_limit_is_not_kept() {
 #[test]
 fn a_message_takes_one_line() {
     let mut out = Vec::new();
-    Outgoing {
+    OutgoingEvent {
         id: Some("s_1"),
         data: b"{}",
-        ..Outgoing::default()
+        ..OutgoingEvent::default()
     }
     .write(&mut out);
     assert_eq!(lossy(&out), "id: s_1\ndata: {}\n\n");

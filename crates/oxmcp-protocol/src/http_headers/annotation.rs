@@ -42,7 +42,7 @@ const NAMED: &[&str] = &[
 
 /// A property with a header.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct Annotation {
     /// The names that lead to it from the arguments.
     pub(super) path: Box<[Box<str>]>,
     /// The name of its header, behind `Mcp-Param-`.
@@ -55,14 +55,14 @@ pub(super) fn size(path: &[Box<str>], name: &str) -> usize {
         .iter()
         .map(|name| name.len() + size_of::<Box<str>>())
         .sum::<usize>();
-    size_of::<Found>() + name.len() + way
+    size_of::<Annotation>() + name.len() + way
 }
 
 /// All annotations of a schema, which may take so many bytes together.
 ///
 /// # Errors
 /// Why one is not allowed, with a pointer to its schema; or that they take more.
-pub(super) fn find(schema: Text<'_>, max_bytes: usize) -> Result<Vec<Found>, String> {
+pub(super) fn find(schema: Text<'_>, max_bytes: usize) -> Result<Vec<Annotation>, String> {
     let text = schema.get();
     // Few schemas have one; in a name that is escaped it could hide.
     if !text.contains(ANNOTATION) && !text.contains('\\') {
@@ -84,7 +84,7 @@ struct Search {
     pointer: String,
     /// Where in the arguments that is; `None` where it is in no certain place.
     path: Option<Vec<Box<str>>>,
-    found: Vec<Found>,
+    found: Vec<Annotation>,
     /// The names that are taken, in lower case.
     taken: HashSet<String>,
     /// How many bytes may still be kept. A name near the root is on the way to all below it, and each keeps a copy.
@@ -179,7 +179,7 @@ impl Search {
             return Err(TOO_MUCH.to_owned());
         };
         self.room = room;
-        self.found.push(Found {
+        self.found.push(Annotation {
             path: path.into(),
             name: name.into_owned(),
         });

@@ -17,5 +17,5 @@ mod params;
 mod tests;
 mod value;
 
-pub use params::{Given, Mismatch, ParamHeaders};
-pub use value::{Unreadable, decode, encode};
+pub use params::{Mismatch, ParamHeaders, ReceivedHeader};
+pub use value::{HeaderValueError, decode, encode};

@@ -7,7 +7,7 @@ use std::fmt;
 use oxmcp_json::Text;
 
 use crate::http_headers::{
-    annotation::{self, Found},
+    annotation::{self, Annotation},
     names::MCP_PARAM,
     value::{Scalar, decode, encode, integer},
 };
@@ -46,7 +46,7 @@ impl ParamHeaders {
     /// What is wrong with an `x-mcp-header`, and where it stands; or that they take more. Clients leave such a tool out.
     pub fn of(schema: Text<'_>, max_bytes: usize) -> Result<Self, String> {
         let found = annotation::find(schema, max_bytes)?;
-        let params = found.into_iter().map(|Found { path, name }| {
+        let params = found.into_iter().map(|Annotation { path, name }| {
             let header = format!("{MCP_PARAM}{}", name.to_ascii_lowercase());
             Param {
                 path,
@@ -56,6 +56,8 @@ impl ParamHeaders {
         Ok(Self(params.collect()))
     }
 
+    /// Whether no argument is repeated.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -132,8 +134,10 @@ impl ParamHeaders {
 
 /// What a request has under the name of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given<'a> {
+pub enum ReceivedHeader<'a> {
+    /// It is not there.
     Nothing,
+    /// It is there once.
     Value(&'a [u8]),
     /// The header stands there more than once.
     Several,
@@ -160,7 +164,7 @@ impl ParamHeaders {
     pub fn check<'h>(
         &self,
         arguments: Text<'_>,
-        header: impl Fn(&str) -> Given<'h>,
+        header: impl Fn(&str) -> ReceivedHeader<'h>,
     ) -> Result<(), Mismatch> {
         self.0
             .iter()
@@ -169,17 +173,21 @@ impl ParamHeaders {
 }
 
 impl Param {
-    fn check(&self, arguments: Text<'_>, given: Given<'_>) -> Result<(), Mismatch> {
+    fn check(&self, arguments: Text<'_>, given: ReceivedHeader<'_>) -> Result<(), Mismatch> {
         let scalar = self.of(arguments)?;
         let value = match (given, &scalar) {
-            (Given::Several, _) => return Err(self.mismatch("has its header more than once")),
+            (ReceivedHeader::Several, _) => {
+                return Err(self.mismatch("has its header more than once"));
+            }
             // What is neither is not what the schema asks for, and who reads the arguments says so.
-            (Given::Nothing, Scalar::Absent | Scalar::Other) => return Ok(()),
-            (Given::Nothing, _) => return Err(self.mismatch("is missing from the headers")),
-            (Given::Value(_), Scalar::Absent | Scalar::Other) => {
+            (ReceivedHeader::Nothing, Scalar::Absent | Scalar::Other) => return Ok(()),
+            (ReceivedHeader::Nothing, _) => {
+                return Err(self.mismatch("is missing from the headers"));
+            }
+            (ReceivedHeader::Value(_), Scalar::Absent | Scalar::Other) => {
                 return Err(self.mismatch("is in the headers and not in the body"));
             }
-            (Given::Value(value), _) => value,
+            (ReceivedHeader::Value(value), _) => value,
         };
         let text =
             decode(value).map_err(|why| self.mismatch(&format!("has a wrong header: {why}")))?;

@@ -28,7 +28,9 @@ fn sent(tool: &ParamHeaders, arguments: &str) -> Result<Option<String>, Mismatch
 }
 
 fn accepts(tool: &ParamHeaders, arguments: &str, header: Option<&str>) -> bool {
-    let given = header.map_or(Given::Nothing, |value| Given::Value(value.as_bytes()));
+    let given = header.map_or(ReceivedHeader::Nothing, |value| {
+        ReceivedHeader::Value(value.as_bytes())
+    });
     let found = tool.check(Text::checked(arguments), |name| {
         assert_eq!(name, "mcp-param-a");
         given
@@ -202,7 +204,7 @@ fn values_are_held_against_headers() {
 
 #[test]
 fn a_header_that_stands_there_twice_is_refused() {
-    let found = one("string").check(Text::checked(r#"{"a":"x"}"#), |_| Given::Several);
+    let found = one("string").check(Text::checked(r#"{"a":"x"}"#), |_| ReceivedHeader::Several);
     let message = found.unwrap_err().to_string();
     assert!(
         message.contains("mcp-param-a") && message.contains("/a"),

@@ -30,12 +30,12 @@ fn is_plain(text: &str) -> bool {
 ///
 /// # Errors
 /// Where the value holds what no header may hold, or is encoded wrongly.
-pub fn decode(value: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
+pub fn decode(value: &[u8]) -> Result<Cow<'_, str>, HeaderValueError> {
     let legal = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~');
     if !value.iter().all(legal) {
-        return Err(Unreadable::Characters);
+        return Err(HeaderValueError::Characters);
     }
-    let text = str::from_utf8(value).map_err(|_| Unreadable::Characters)?;
+    let text = str::from_utf8(value).map_err(|_| HeaderValueError::Characters)?;
     let text = text.trim_matches([' ', '\t']);
     let encoded = text
         .strip_prefix(OPEN)
@@ -44,20 +44,23 @@ pub fn decode(value: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
         return Ok(Cow::Borrowed(text));
     };
     let bytes = BASE64.decode(encoded.as_bytes());
-    let bytes = bytes.map_err(|_| Unreadable::Base64)?;
-    let text = String::from_utf8(bytes).map_err(|_| Unreadable::Utf8)?;
+    let bytes = bytes.map_err(|_| HeaderValueError::Base64)?;
+    let text = String::from_utf8(bytes).map_err(|_| HeaderValueError::Utf8)?;
     Ok(Cow::Owned(text))
 }
 
 /// Why the value of a header stands for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unreadable {
+pub enum HeaderValueError {
+    /// A byte that no header may have.
     Characters,
+    /// Base64 that is none.
     Base64,
+    /// Base64 of what is no text.
     Utf8,
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for HeaderValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Characters => {

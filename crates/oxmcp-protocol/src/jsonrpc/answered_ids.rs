@@ -8,7 +8,7 @@ use crate::jsonrpc::id::RequestId;
 
 /// The ids of the requests that a message or a batch answers, also where it is broken or cut off. It takes a look at its
 /// beginning where that suffices, and one walk over it at most; arrays within a batch are not looked into.
-pub fn answered(bytes: &[u8]) -> impl Iterator<Item = RequestId> {
+pub fn answered_ids(bytes: &[u8]) -> impl Iterator<Item = RequestId> {
     let text = start(bytes).trim_start_matches(SPACE);
     let is_batch = text.starts_with('[');
     let mut one = (!is_batch).then(|| answered_by(text)).flatten();
@@ -89,11 +89,11 @@ mod tests {
             (b"", &[]),
         ];
         for (message, expected) in table {
-            let ids: Vec<_> = answered(message).collect();
+            let ids: Vec<_> = answered_ids(message).collect();
             let expected: Vec<_> = expected.iter().copied().map(RequestId::from).collect();
             assert_eq!(ids, expected, "{}", message.escape_ascii());
         }
-        let text = answered(br#"{"id":"1","result":{}}"#).next();
+        let text = answered_ids(br#"{"id":"1","result":{}}"#).next();
         assert_eq!(text, Some(RequestId::from("1")));
     }
 
@@ -102,10 +102,10 @@ mod tests {
         let open = "[".repeat(100_000);
         let shut = "]".repeat(100_000);
         for deep in [open.clone(), format!("{open}{shut}")] {
-            assert_eq!(answered(deep.as_bytes()).count(), 0);
+            assert_eq!(answered_ids(deep.as_bytes()).count(), 0);
             let result = format!(r#"{{"result":{deep},"id":1}}"#);
             let expected = usize::from(deep.ends_with(']'));
-            assert_eq!(answered(result.as_bytes()).count(), expected);
+            assert_eq!(answered_ids(result.as_bytes()).count(), expected);
         }
     }
 }

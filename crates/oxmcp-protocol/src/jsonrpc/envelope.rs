@@ -50,15 +50,20 @@ impl<'a> Params<'a> for Text<'a> {
 /// them finds much, which is better not moved about.
 #[derive(Debug)]
 pub enum Envelope<'a, P = Text<'a>> {
+    /// A request.
     Request(RawRequest<'a, P>),
+    /// A notification.
     Notification(RawNotification<'a, P>),
+    /// A response.
     Response(RawResponse<'a, P>),
 }
 
 /// A request whose params nobody has looked at.
 #[derive(Debug)]
 pub struct RawRequest<'a, P = Text<'a>> {
+    /// The id to answer to.
     pub id: RequestId,
+    /// The name of the method.
     pub method: Cow<'a, str>,
     /// An object, where there are any.
     pub params: Option<&'a P>,
@@ -67,6 +72,7 @@ pub struct RawRequest<'a, P = Text<'a>> {
 /// A notification whose params nobody has looked at.
 #[derive(Debug)]
 pub struct RawNotification<'a, P = Text<'a>> {
+    /// The name of the method.
     pub method: Cow<'a, str>,
     /// An object, where there are any.
     pub params: Option<&'a P>,
@@ -84,6 +90,7 @@ impl<'a, P: Params<'a>> RawNotification<'_, P> {
 pub struct RawResponse<'a, P> {
     /// `None` where the peer could not read the id of what it answers.
     pub id: Option<RequestId>,
+    /// The result, or the error.
     pub outcome: Result<Text<'a>, ErrorObject>,
     /// What was found in the result.
     pub found: &'a P,
@@ -92,11 +99,13 @@ pub struct RawResponse<'a, P> {
 /// Why a message cannot be served, and the id to say so to, where one could be read.
 #[derive(Debug)]
 pub struct Malformed {
+    /// The id to refuse it to.
     pub id: Option<RequestId>,
     /// Where it was meant as a response: the id of what it answers, which is one of the receiver's own.
     pub answers: Option<RequestId>,
     /// Whether it was meant as a request or a notification, and as nothing else.
     pub is_asked: bool,
+    /// The error to refuse it with.
     pub error: ErrorObject,
 }
 
@@ -111,7 +120,7 @@ impl Malformed {
         }
     }
 
-    pub fn invalid(id: Option<RequestId>, message: impl Into<String>) -> Self {
+    pub(crate) fn invalid(id: Option<RequestId>, message: impl Into<String>) -> Self {
         let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
         Self {
             id,
@@ -224,7 +233,7 @@ pub(crate) struct Members<'a> {
 impl<'a> Members<'a> {
     /// Those of a message that was not read yet, or no further than to behind the version.
     #[inline]
-    pub fn new(has_version: bool) -> Self {
+    fn new(has_version: bool) -> Self {
         Self {
             has_version: has_version.then_some(true),
             id: None,
@@ -237,17 +246,13 @@ impl<'a> Members<'a> {
     }
 
     /// A member that stands there twice.
-    pub fn twice(&self) -> Option<Text<'a>> {
+    fn twice(&self) -> Option<Text<'a>> {
         self.twice
     }
 
     /// Takes the members that follow the version where they come in the usual order, without a look at their names.
     #[inline]
-    pub fn take_usual(
-        &mut self,
-        cursor: &mut Cursor<'a>,
-        params: &mut impl Params<'a>,
-    ) -> Checked<()> {
+    fn take_usual(&mut self, cursor: &mut Cursor<'a>, params: &mut impl Params<'a>) -> Checked<()> {
         if !cursor.goes_on(r#","id":"#) {
             return Ok(());
         }
@@ -273,7 +278,7 @@ impl<'a> Members<'a> {
     }
 
     /// Takes a member. Names are case-sensitive: `"Method"` is not `"method"`.
-    pub fn take(
+    fn take(
         &mut self,
         key: Text<'a>,
         cursor: &mut Cursor<'a>,
@@ -301,7 +306,7 @@ impl<'a> Members<'a> {
     }
 
     /// What the message is, once it was read to its end.
-    pub fn classify<'p, P: Params<'a>>(&self, params: &'p P) -> Result<Envelope<'p, P>, Malformed>
+    fn classify<'p, P: Params<'a>>(&self, params: &'p P) -> Result<Envelope<'p, P>, Malformed>
     where
         'a: 'p,
     {

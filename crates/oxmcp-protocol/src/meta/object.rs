@@ -7,7 +7,9 @@ use std::{fmt, sync::OnceLock};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, value::RawValue};
 
-use crate::{jsonrpc::id::RequestId, types::progress::ProgressToken, values::json::JsonObject};
+use crate::{
+    jsonrpc::id::RequestId, meta::progress_token::ProgressToken, values::json::JsonObject,
+};
 
 /// The `_meta` of a message or of one of its parts.
 ///

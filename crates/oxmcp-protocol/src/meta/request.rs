@@ -12,12 +12,12 @@ use crate::{
         envelope::Params,
         error::{ErrorCode, ErrorObject},
     },
-    meta::object::Meta,
-    result::tool_index::Outline,
+    meta::{object::Meta, progress_token::ProgressToken},
+    result::tool_index::ResultIndex,
     revision::version::Revision,
     types::{
         capabilities::ClientCapabilities, errors::UnsupportedProtocolVersionData,
-        lifecycle::Implementation, logging::LoggingLevel, progress::ProgressToken,
+        lifecycle::Implementation, logging::LoggingLevel,
     },
 };
 
@@ -27,6 +27,7 @@ use crate::{
 pub struct RequestParams<'a> {
     /// All of them.
     pub whole: Text<'a>,
+    /// The `_meta` among them.
     pub meta: RequestMeta<'a>,
     /// What is called or got by its name.
     pub name: Option<Text<'a>>,
@@ -39,7 +40,7 @@ pub struct RequestParams<'a> {
     /// What stands there twice, and so can be read in two ways.
     twice: Option<Text<'a>>,
     /// Of a response in place of a request: where the parts of its result are, if it can be a tool's.
-    pub outline: Option<Outline>,
+    pub outline: Option<ResultIndex>,
 }
 
 impl<'a> Params<'a> for RequestParams<'a> {
@@ -68,7 +69,7 @@ impl<'a> Params<'a> for RequestParams<'a> {
     #[inline]
     fn take_result(&mut self, cursor: &mut Cursor<'a>) -> Checked<Text<'a>> {
         let before = cursor.mark();
-        let outline = self.outline.insert(Outline::default());
+        let outline = self.outline.insert(ResultIndex::default());
         outline.find(cursor).or_else(|SyntaxError| {
             // Whatever else it is, or if it is wrong.
             self.outline = None;

@@ -6,7 +6,7 @@ use serde::{Serialize, ser::Error as _};
 use crate::{
     error::EncodeError,
     meta::object::Meta,
-    mrtr::InputRequiredResult,
+    mrtr::requests::InputRequiredResult,
     revision::{projection::project::Project, version::Revision},
     types::{
         base::{CancelledParams, EmptyParams, EmptyResult, NotificationParams},

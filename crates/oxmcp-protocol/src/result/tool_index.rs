@@ -19,7 +19,7 @@ pub(crate) const LARGEST_WASTE: usize = 128;
 /// It is found while the message is checked, so that who waits for the result need not walk over it once more. It is handed
 /// on a few times, and so it is small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outline {
+pub struct ResultIndex {
     /// The one text that there is, as a JSON string; the whole array where there are `several`.
     content: Option<Part>,
     structured: Option<Part>,
@@ -81,7 +81,7 @@ impl Part {
     }
 }
 
-impl Outline {
+impl ResultIndex {
     const CONTENT: u8 = 1;
     const STRUCTURED: u8 = 2;
     const IS_ERROR: u8 = 4;
@@ -221,14 +221,14 @@ impl CallToolResult {
     /// more to it, or something wrong with it: then `Deserialize` tells.
     #[doc(hidden)]
     pub fn read_plain(result: &mut Box<str>) -> Option<Self> {
-        let mut outline = Outline::default();
+        let mut outline = ResultIndex::default();
         outline.find(&mut Cursor::new(result)).ok()?;
         Self::read_outlined(result, outline)
     }
 
     /// The same where it is known what is where. The text may be used up; not so where it gives `None`.
     #[doc(hidden)]
-    pub fn read_outlined(result: &mut Box<str>, outline: Outline) -> Option<Self> {
+    pub fn read_outlined(result: &mut Box<str>, outline: ResultIndex) -> Option<Self> {
         let structured_content = match outline.structured {
             Some(structured) => Some(structured.of(result)?.to_raw()),
             None => None,

@@ -28,6 +28,8 @@ struct TextBlock {
 }
 
 impl TextResult {
+    /// The result that is this text.
+    #[must_use]
     pub fn new(text: Cow<'static, str>) -> Self {
         Self {
             content: [TextBlock { text }],

@@ -10,7 +10,7 @@ use crate::{jsonrpc::error::ErrorCode, revision::version::Revision};
 
 /// What to do after the answer to `server/discover`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ProbeOutcome {
     /// The server is modern, and this is the revision to speak.
     Modern(Revision),
     /// The server is modern but has refused the revision that was asked for: ask again in this one, once.
@@ -22,11 +22,11 @@ pub enum Verdict {
 }
 
 /// Decides on a `DiscoverResult`. `theirs` are the names that it lists, `ours` what this client may speak.
-pub fn on_discovered(theirs: &[String], ours: &[Revision]) -> Verdict {
+pub fn on_discovered(theirs: &[String], ours: &[Revision]) -> ProbeOutcome {
     match newest_common(theirs, ours) {
-        Some(revision) if revision.is_modern() => Verdict::Modern(revision),
-        Some(_) => Verdict::Legacy,
-        None => Verdict::Surface,
+        Some(revision) if revision.is_modern() => ProbeOutcome::Modern(revision),
+        Some(_) => ProbeOutcome::Legacy,
+        None => ProbeOutcome::Surface,
     }
 }
 
@@ -47,24 +47,24 @@ pub struct ProbeFailure<'a> {
 /// credentials, a broken connection or server) is surfaced; an error that only modern servers know means modern; any other
 /// answer means legacy, and so does one that makes no sense: some servers have an empty result for whatever they do not
 /// know.
-pub fn on_error<'a>(error: impl Into<ProbeFailure<'a>>, ours: &[Revision]) -> Verdict {
+pub fn on_error<'a>(error: impl Into<ProbeFailure<'a>>, ours: &[Revision]) -> ProbeOutcome {
     let error = error.into();
     if !is_answer(error) {
-        return Verdict::Surface;
+        return ProbeOutcome::Surface;
     }
     let Some(code) = error.code else {
-        return Verdict::Legacy;
+        return ProbeOutcome::Legacy;
     };
     match code {
         ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => on_discovered_by_error(error, ours),
-        ErrorCode::HEADER_MISMATCH | ErrorCode::MISSING_CLIENT_CAPABILITY => Verdict::Surface,
-        _ => Verdict::Legacy,
+        ErrorCode::HEADER_MISMATCH | ErrorCode::MISSING_CLIENT_CAPABILITY => ProbeOutcome::Surface,
+        _ => ProbeOutcome::Legacy,
     }
 }
 
 /// Whether an HTTP status says nothing about what the server speaks, whatever its body says: it is about who asks, about
 /// how often, or from somebody on the way. A redirection that was not followed leads to another server.
-fn says_nothing(status: u16) -> bool {
+fn is_inconclusive(status: u16) -> bool {
     // Credentials, payment, and "come back later".
     const OF_THE_CALLER: [u16; 7] = [401, 402, 403, 407, 408, 425, 429];
     OF_THE_CALLER.contains(&status) || !matches!(status, 200..=299 | 400..=499)
@@ -74,7 +74,7 @@ fn says_nothing(status: u16) -> bool {
 pub fn is_answer<'a>(error: impl Into<ProbeFailure<'a>>) -> bool {
     let error = error.into();
     match error.http_status {
-        Some(status) => !says_nothing(status),
+        Some(status) => !is_inconclusive(status),
         None => error.code.is_some() || error.is_unreadable,
     }
 }
@@ -98,13 +98,13 @@ fn supported_versions(error: ProbeFailure<'_>) -> Option<Vec<String>> {
     Some(data.supported)
 }
 
-fn on_discovered_by_error(error: ProbeFailure<'_>, ours: &[Revision]) -> Verdict {
+fn on_discovered_by_error(error: ProbeFailure<'_>, ours: &[Revision]) -> ProbeOutcome {
     let Some(supported) = supported_versions(error) else {
-        return Verdict::Surface;
+        return ProbeOutcome::Surface;
     };
     match on_discovered(&supported, ours) {
         // Be it the one that it has just refused: that is odd, and another node of the server may take it.
-        Verdict::Modern(revision) => Verdict::AskAgain(revision),
+        ProbeOutcome::Modern(revision) => ProbeOutcome::AskAgain(revision),
         other => other,
     }
 }

@@ -36,6 +36,7 @@ pub struct CacheHint {
     /// How long the result stays fresh.
     pub ttl: Duration,
     /// Who may share it.
+    /// Which callers may share it.
     pub scope: CacheScope,
 }
 
@@ -72,6 +73,7 @@ impl CacheHint {
 pub struct Freshness {
     /// `None` where it says nothing.
     pub ttl: Option<Duration>,
+    /// Which callers may share it.
     pub scope: CacheScope,
 }
 

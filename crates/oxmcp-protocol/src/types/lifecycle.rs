@@ -10,9 +10,9 @@ use crate::{
     meta::object::Meta,
     revision::version::Revision,
     types::{
+        annotations::Icon,
         caching::{self, CacheScope},
         capabilities::{ClientCapabilities, ServerCapabilities},
-        content::Icon,
     },
     values::open_enum::setters,
 };

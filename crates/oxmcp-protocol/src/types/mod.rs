@@ -15,6 +15,7 @@
 //! tool.meta.insert("com.example/cost", 3);
 //! ```
 
+pub(crate) mod annotations;
 pub(crate) mod base;
 pub(crate) mod caching;
 pub(crate) mod capabilities;
@@ -35,6 +36,7 @@ pub(crate) mod subscriptions;
 pub(crate) mod tasks;
 pub(crate) mod tools;
 
+pub use annotations::{Annotations, Icon, IconTheme, Role};
 pub use base::{CancelledParams, EmptyParams, EmptyResult, NotificationParams};
 pub use caching::{CacheHint, CacheScope};
 pub use capabilities::{
@@ -45,10 +47,7 @@ pub use completion::{
     CompleteParams, CompleteResult, Completion, CompletionArgument, CompletionContext,
     CompletionReference, PromptReference, ResourceTemplateReference,
 };
-pub use content::{
-    Annotations, AudioContent, ContentBlock, EmbeddedResource, Icon, IconTheme, ImageContent, Role,
-    TextContent,
-};
+pub use content::{AudioContent, ContentBlock, EmbeddedResource, ImageContent, TextContent};
 pub use elicitation::{
     params::{
         ElicitAction, ElicitFormParams, ElicitParams, ElicitResult, ElicitUrlParams,
@@ -67,7 +66,7 @@ pub use errors::{
 pub use lifecycle::{DiscoverResult, Implementation, InitializeParams, InitializeResult};
 pub use logging::{LoggingLevel, LoggingMessageParams, SetLevelParams};
 pub use pagination::{Cursor, PaginatedParams};
-pub use progress::{ProgressParams, ProgressToken};
+pub use progress::ProgressParams;
 pub use prompts::{
     GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage,
 };
@@ -93,9 +92,12 @@ pub use tools::{
 };
 
 pub use crate::{
-    meta::object::Meta,
+    meta::{object::Meta, progress_token::ProgressToken},
     method::{Method, Notification},
-    mrtr::{InputRequest, InputRequests, InputRequiredResult, InputResponse, InputResponses},
+    mrtr::{
+        requests::{InputRequest, InputRequests, InputRequiredResult},
+        responses::{InputResponse, InputResponses},
+    },
     result::payload::Payload,
     values::{
         blob::Blob,

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     meta::object::Meta,
-    mrtr::InputResponses,
+    mrtr::responses::InputResponses,
     types::{
-        content::{ContentBlock, Icon, Role},
+        annotations::{Icon, Role},
+        content::ContentBlock,
         pagination::page,
     },
     values::{json::is_false, open_enum::setters, ordered_map::OrderedMap},

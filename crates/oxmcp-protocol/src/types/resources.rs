@@ -11,10 +11,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::Serialize
 
 use crate::{
     meta::object::Meta,
-    mrtr::InputResponses,
+    mrtr::responses::InputResponses,
     types::{
+        annotations::{Annotations, Icon},
         caching::{self, CacheScope},
-        content::{Annotations, Icon},
         pagination::page,
     },
     values::{blob::Blob, open_enum::setters},
@@ -237,7 +237,7 @@ impl SubscribeParams {
 }
 
 /// Whether a change of `part` is one of `whole`: it is the same resource, or a part of it.
-pub fn covers(whole: &str, part: &str) -> bool {
+pub fn uri_covers(whole: &str, part: &str) -> bool {
     part.strip_prefix(whole).is_some_and(|rest| {
         rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '?', '#'])
     })

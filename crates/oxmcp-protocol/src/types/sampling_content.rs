@@ -4,17 +4,12 @@
 //!
 //! See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
 
-use std::collections::HashSet;
-
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
     meta::object::Meta,
-    types::{
-        content::{AudioContent, ContentBlock, ImageContent, Role, TextContent},
-        sampling::SamplingMessage,
-    },
+    types::content::{AudioContent, ContentBlock, ImageContent, TextContent},
     values::{
         json::{JsonObject, is_false, present},
         tagged::tagged,
@@ -258,55 +253,6 @@ pub(crate) mod one_or_many {
         }
 
         deserializer.deserialize_any(ContentVisitor)
-    }
-}
-
-/// Whether all tools that the model asked for have answered, in the message right after.
-///
-/// # Errors
-/// Says what is missing, or out of place.
-pub fn check_tool_results(messages: &[SamplingMessage]) -> Result<(), String> {
-    for (index, message) in messages.iter().enumerate() {
-        let results: HashSet<&str> = message.content.iter().filter_map(answered).collect();
-        if !results.is_empty() && message.content.iter().any(|it| answered(it).is_none()) {
-            return Err(format!(
-                "Tool results mixed with other content, in message {index}: results stand alone"
-            ));
-        }
-        if message.role != Role::Assistant {
-            continue;
-        }
-        let next = messages.get(index + 1);
-        let next = next.filter(|next| next.role == Role::User);
-        let answers: HashSet<&str> = next
-            .into_iter()
-            .flat_map(|next| next.content.iter().filter_map(answered))
-            .collect();
-        let mut asked = message.content.iter().filter_map(asked);
-        if let Some(id) = asked.find(|id| !answers.contains(id)) {
-            let shown: String = id.chars().take(64).collect();
-            return Err(format!(
-                "Tool result missing in request: message {index} asks for a tool with the id {shown:?}, \
-                 and the user message after it does not answer it"
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// The id under which a tool is asked for.
-fn asked(content: &SamplingContent) -> Option<&str> {
-    match content {
-        SamplingContent::ToolUse(tool) => Some(&tool.id),
-        _ => None,
-    }
-}
-
-/// The id that a result answers.
-fn answered(content: &SamplingContent) -> Option<&str> {
-    match content {
-        SamplingContent::ToolResult(result) => Some(&result.tool_use_id),
-        _ => None,
     }
 }
 

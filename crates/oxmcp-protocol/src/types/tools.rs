@@ -7,12 +7,8 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
     meta::object::Meta,
-    mrtr::InputResponses,
-    types::{
-        content::{ContentBlock, Icon},
-        pagination::page,
-        tasks::TaskMetadata,
-    },
+    mrtr::responses::InputResponses,
+    types::{annotations::Icon, content::ContentBlock, pagination::page, tasks::TaskMetadata},
     values::{
         json::{RawJson, is_false, present},
         open_enum::{open_enum, setters},

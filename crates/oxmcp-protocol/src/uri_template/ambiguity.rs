@@ -9,13 +9,13 @@ const MOST_VARIABLES: usize = 32;
 
 /// What stands before an expression.
 #[derive(Debug, Default)]
-pub(super) struct Before {
+pub(super) struct Preceding {
     pub(super) in_query: bool,
     /// The `{+x}` that nothing has ended yet.
     open: Option<String>,
 }
 
-impl Before {
+impl Preceding {
     pub(super) fn literal(&mut self, literal: &str) {
         if literal.contains(['?', '#']) {
             self.open = None;

@@ -8,8 +8,11 @@ use crate::{
 /// What a variable stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
+    /// One text.
     Text(String),
+    /// A list.
     List(Vec<String>),
+    /// Names with texts.
     Pairs(Vec<(String, String)>),
 }
 

@@ -14,7 +14,7 @@ use std::{cmp::Reverse, iter::Peekable, sync::Arc};
 use crate::{
     uri::{decode, normalized},
     uri_template::{
-        ambiguity::{Before, check, check_names, check_next},
+        ambiguity::{Preceding, check, check_names, check_next},
         parse::{Expression, Modifier, Operator, Part, UriTemplate, Variable},
     },
 };
@@ -33,8 +33,10 @@ pub struct Matcher {
 /// What the variables stand for in a URI, percent codes included; those without a value are missing.
 pub type Captures = Vec<(Arc<str>, Captured)>;
 
+/// Value of a variable that a URI was matched with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Captured {
+    /// One text.
     One(Box<str>),
     /// Of an exploded variable.
     Many(Vec<Box<str>>),
@@ -43,7 +45,7 @@ pub enum Captured {
 #[derive(Debug)]
 enum Piece {
     Literal(Box<[u8]>),
-    Run(Run),
+    ExpressionMatcher(ExpressionMatcher),
 }
 
 impl Matcher {
@@ -55,7 +57,7 @@ impl Matcher {
         check_names(template)?;
         let mut pieces = Vec::new();
         let mut literal_bytes = 0;
-        let mut before = Before::default();
+        let mut before = Preceding::default();
         let mut parts = template.parts.iter().peekable();
         while let Some(part) = parts.next() {
             pieces.push(match part {
@@ -68,7 +70,11 @@ impl Matcher {
                     check(expression)?;
                     check_next(expression, parts.peek().copied())?;
                     before.expression(expression, parts.clone())?;
-                    Piece::Run(Run::new(expression, before.in_query, parts.clone()))
+                    Piece::ExpressionMatcher(ExpressionMatcher::new(
+                        expression,
+                        before.in_query,
+                        parts.clone(),
+                    ))
                 }
             });
         }
@@ -102,7 +108,7 @@ impl Matcher {
         for (piece, rest) in self.pieces.iter().zip(rests.iter().skip(1)) {
             match piece {
                 Piece::Literal(literal) => at += literal.len(),
-                Piece::Run(run) => {
+                Piece::ExpressionMatcher(run) => {
                     let end = run.end(uri.as_bytes(), at, rest)?;
                     run.read(uri.get(at..end)?, &mut captures)?;
                     at = end;
@@ -129,7 +135,7 @@ impl Matcher {
                         is_set(rest, end) && uri.get(at..end) == Some(literal)
                     })
                     .collect(),
-                Piece::Run(run) => run.starts(uri, rest),
+                Piece::ExpressionMatcher(run) => run.starts(uri, rest),
             });
         }
         rests.reverse();
@@ -139,7 +145,7 @@ impl Matcher {
 
 /// What an expression expands to.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct ExpressionMatcher {
     operator: Operator,
     variables: Vec<(Arc<str>, Modifier)>,
     /// The characters that cannot be in it.
@@ -168,7 +174,7 @@ pub(super) fn is_set(row: &[bool], at: usize) -> bool {
     row.get(at).copied().unwrap_or_default()
 }
 
-impl Run {
+impl ExpressionMatcher {
     pub(super) fn new<'a>(
         expression: &Expression,
         in_query: bool,

@@ -133,6 +133,8 @@ pub(crate) fn quote(value: &Value) -> String {
     }
 }
 
+/// A text in quotes, cut where it is long.
+#[must_use]
 pub fn quote_text(text: &str) -> String {
     let short: String = text.chars().take(MAX_QUOTED).collect();
     let mut quoted = Value::String(short.clone()).to_string();

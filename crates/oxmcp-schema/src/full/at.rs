@@ -3,18 +3,16 @@
 use oxmcp_json::pointer_token;
 use serde_json::Value;
 
-use crate::full::{
-    compile::Node,
-    failure::Failure,
-    run::{MAX_OFFENCES, Marks},
-};
+use crate::full::{failure::Failure, nodes::Node};
 
+/// How many failures are kept of one value or of one alternative.
+pub(super) const MAX_FAILURES: usize = 32;
 /// How many characters of a name a pointer tells. A name may be most of a value, and be told for all that is within.
 const MAX_NAME: usize = 256;
 
 /// A value, and the way to it.
 #[derive(Clone, Copy)]
-pub(super) struct At<'p, 'i> {
+pub(super) struct Position<'p, 'i> {
     pub(super) value: &'i Value,
     way: Option<(&'p Self, Step<'p>)>,
 }
@@ -25,7 +23,7 @@ enum Step<'p> {
     Item(usize),
 }
 
-impl<'p, 'i> At<'p, 'i> {
+impl<'p, 'i> Position<'p, 'i> {
     pub(super) fn root(value: &'i Value) -> Self {
         Self { value, way: None }
     }
@@ -72,7 +70,7 @@ impl<'p, 'i> At<'p, 'i> {
 #[derive(Clone, Copy)]
 pub(super) struct Here<'p, 'v, 'i> {
     pub(super) node: &'v Node,
-    pub(super) at: &'p At<'p, 'i>,
+    pub(super) at: &'p Position<'p, 'i>,
 }
 
 /// What is wanted besides the verdict.
@@ -80,21 +78,21 @@ pub(super) struct Out<'o, 'v, 'i> {
     /// Where failures go. Where they are not wanted, the verdict comes as early as it can.
     pub(super) found: Option<&'o mut Vec<Failure<'v, 'i>>>,
     /// Where is noted what of the value has been evaluated.
-    pub(super) marks: Option<&'o mut Marks>,
+    pub(super) evaluated: Option<&'o mut Evaluated>,
 }
 
 impl<'v, 'i> Out<'_, 'v, 'i> {
     /// Only the verdict.
     pub(super) const NOTHING: Self = Self {
         found: None,
-        marks: None,
+        evaluated: None,
     };
 
     /// The same, for one schema of several.
     pub(super) fn again(&mut self) -> Out<'_, 'v, 'i> {
         Out {
             found: self.found.as_deref_mut(),
-            marks: self.marks.as_deref_mut(),
+            evaluated: self.evaluated.as_deref_mut(),
         }
     }
 
@@ -102,7 +100,7 @@ impl<'v, 'i> Out<'_, 'v, 'i> {
     pub(super) fn within(&mut self) -> Out<'_, 'v, 'i> {
         Out {
             found: self.found.as_deref_mut(),
-            marks: None,
+            evaluated: None,
         }
     }
 
@@ -110,24 +108,53 @@ impl<'v, 'i> Out<'_, 'v, 'i> {
     pub(super) fn apart<'n>(&'n mut self, wrong: &'n mut Vec<Failure<'v, 'i>>) -> Out<'n, 'v, 'i> {
         Out {
             found: (!self.is_enough()).then_some(wrong),
-            marks: self.marks.as_deref_mut(),
+            evaluated: self.evaluated.as_deref_mut(),
         }
     }
 
     pub(super) fn mark(&mut self, index: usize) {
-        if let Some(marks) = &mut self.marks {
-            marks.mark(index);
+        if let Some(evaluated) = &mut self.evaluated {
+            evaluated.mark(index);
         }
     }
 
     /// Whether nothing is gained by looking further, where something is wrong.
     pub(super) fn is_enough(&self) -> bool {
         let found = self.found.as_ref();
-        found.is_none_or(|found| found.len() >= MAX_OFFENCES)
+        found.is_none_or(|found| found.len() >= MAX_FAILURES)
     }
 
     /// Whether a wrong value is all that there is to know.
     pub(super) fn is_brief(&self) -> bool {
         self.found.is_none()
+    }
+}
+
+/// A bit for each, by its place.
+#[derive(Debug, Default)]
+pub(super) struct Evaluated(Vec<bool>);
+
+impl Evaluated {
+    pub(super) fn mark(&mut self, index: usize) {
+        if self.0.len() <= index {
+            self.0.resize(index + 1, false);
+        }
+        if let Some(mark) = self.0.get_mut(index) {
+            *mark = true;
+        }
+    }
+
+    pub(super) fn has(&self, index: usize) -> bool {
+        self.0.get(index).copied().unwrap_or(false)
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        if self.0.is_empty() {
+            *self = other;
+            return;
+        }
+        for index in (0..other.0.len()).filter(|index| other.has(*index)) {
+            self.mark(index);
+        }
     }
 }

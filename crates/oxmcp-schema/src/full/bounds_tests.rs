@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use crate::{
-    full::{compile::Validator, dialect::Dialect, run::TooMuchWork},
+    full::{dialect::Dialect, nodes::Validator, run::BudgetExceeded},
     schema::Schema,
     violations::Violations,
 };
@@ -59,7 +59,7 @@ fn alternatives_within_alternatives_keep_little() {
     let length = value.to_string().len();
     assert!(matches!(
         validator.failures(&value, length),
-        Err(TooMuchWork)
+        Err(BudgetExceeded)
     ));
     // What fits in the end has kept nothing.
     let schema = json!({"items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}});
@@ -108,7 +108,7 @@ fn comparing_and_counting_take_steps() {
         let validator = compile(&same(&schema));
         // One alone is nothing; all of them would be gigabytes.
         assert_eq!(compile(&schema).accepts(value, 1 << 20), Ok(true));
-        assert_eq!(validator.accepts(value, 1 << 20), Err(TooMuchWork));
+        assert_eq!(validator.accepts(value, 1 << 20), Err(BudgetExceeded));
     }
 }
 
@@ -127,7 +127,11 @@ fn what_depends_on_members_and_what_is_divided_takes_steps() {
     ] {
         let validator = compile(&same(&schema));
         assert_eq!(compile(&schema).accepts(&value, 0), Ok(true));
-        assert_eq!(validator.accepts(&value, 0), Err(TooMuchWork), "{schema}");
+        assert_eq!(
+            validator.accepts(&value, 0),
+            Err(BudgetExceeded),
+            "{schema}"
+        );
     }
 }
 
@@ -219,7 +223,7 @@ fn dynamic_references_are_looked_for_in_steps() {
         "allOf": vec![json!({"$dynamicRef": "#it"}); 10_000],
     });
     let validator = compile(&json!({"$ref": "r0", "$defs": resources}));
-    assert_eq!(validator.accepts(&json!(1), 1), Err(TooMuchWork));
+    assert_eq!(validator.accepts(&json!(1), 1), Err(BudgetExceeded));
     assert_eq!(validator.accepts(&json!(1), 1 << 16), Ok(true));
 }
 
@@ -235,7 +239,7 @@ fn telling_of_what_is_deep_takes_steps() {
     }
     let validator = compile(&schema);
     assert_eq!(validator.accepts(&deep, 1), Ok(false));
-    assert!(matches!(validator.failures(&deep, 1), Err(TooMuchWork)));
+    assert!(matches!(validator.failures(&deep, 1), Err(BudgetExceeded)));
 }
 
 #[test]

@@ -2,10 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{
-    error::{Result, SchemaError},
-    full::compile::{self, Validator},
-};
+use crate::error::{Result, SchemaError};
 
 /// The oldest first, so that they can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,20 +95,6 @@ impl Dialect {
             Self::Draft201909 => Some(""),
             _ => None,
         }
-    }
-
-    /// What tells schemas from other values.
-    pub(crate) fn validator(self) -> Validator {
-        let schema = json!({"$ref": self.uri()});
-        compile::compile(schema, self).expect("the metaschemas are part of every schema")
-    }
-
-    /// Compiles a schema that is known to be valid.
-    ///
-    /// # Errors
-    /// Where it refers to what is not in it, or has a pattern that cannot be used.
-    pub(crate) fn compile(self, schema: Value) -> Result<Validator> {
-        compile::compile(schema, self)
     }
 
     /// The keyword that gives a schema its URI.

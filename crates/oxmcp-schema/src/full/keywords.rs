@@ -9,8 +9,8 @@ use crate::{
     explain::expected::quote_text,
     fast::check::{kind, kind_of},
     full::{
-        compile::{Accepts, Compiler, Contains, If, Items, Keyword, Members, NodeId, Rest},
         dialect::Dialect,
+        nodes::{Accepts, Compiler, Contains, If, Items, Keyword, Members, NodeId, Rest},
         number::{self, Decimal},
         pattern::search::Pattern,
         resources::Place,
@@ -242,7 +242,7 @@ impl<'s> Keywords<'_, 's> {
                 .count("minContains", Dialect::Draft201909)?
                 .unwrap_or(1),
             most: self.count("maxContains", Dialect::Draft201909)?,
-            marks: self.dialect >= Dialect::Draft202012,
+            evaluated: self.dialect >= Dialect::Draft202012,
         })))
     }
 

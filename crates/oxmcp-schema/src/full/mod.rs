@@ -5,9 +5,9 @@
 //! are incomplete, or bring the same crates for formats and URIs, which are hints and names here. Tests hold this one against
 //! `jsonschema`, and the work that a value may cause is bounded besides.
 //!
-//! A schema becomes nodes that name each other by number ([`compile`], [`keywords`]); references are looked up
-//! in [`resources`]. [`run`] holds a value against the nodes, with [`apply`] for the same value and [`within`] for what is
-//! in it, and collects [`Failure`](failure::Failure)s, which are put into words elsewhere.
+//! A schema becomes nodes that name each other by number ([`nodes`]), which [`compile`] and [`keywords`] make; references are looked up
+//! in [`resources`]. [`run`] holds a value against the nodes, with [`apply`] for the keywords that apply
+//! other schemas, and collects [`Failure`](failure::Failure)s, which are put into words elsewhere.
 //!
 //! Whether a schema is one is asked in the same way, by the [`grammar`] of its dialect.
 
@@ -18,13 +18,12 @@ pub(crate) mod dialect;
 pub(crate) mod failure;
 pub(crate) mod grammar;
 mod keywords;
-pub(crate) mod limits;
+pub(crate) mod nodes;
 pub(crate) mod number;
 mod pattern;
 mod resources;
 pub(crate) mod run;
 pub(crate) mod uri;
-mod within;
 
 #[cfg(test)]
 mod bounds_tests;

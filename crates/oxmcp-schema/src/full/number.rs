@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Number, Value};
 
-use crate::full::run::BYTES_PER_STEP;
+/// How many bytes of a value are looked at in one step, where they are merely compared or counted.
+pub(super) const BYTES_PER_STEP: usize = 64;
 
 /// Compares two numbers exactly: no integer is rounded on the way.
 pub(super) fn compare(one: &Number, other: &Number) -> Ordering {

@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::{
     fast::check::kind,
     full::{
-        at::{At, Here, Out},
-        compile::{Keyword, Node, NodeId, Validator},
+        at::{Evaluated, Here, MAX_FAILURES, Out, Position},
         failure::{Detail, Failure},
-        number::{self, Decimal},
+        nodes::{Keyword, Node, NodeId, Validator},
+        number::{self, BYTES_PER_STEP, Decimal},
         pattern::search::Pattern,
         resources::ResourceId,
     },
@@ -25,24 +25,22 @@ const STEPS_PER_BYTE: usize = 64;
 const MAX_DEPTH: usize = 600;
 /// What it takes to write a number down and divide it.
 const STEPS_PER_DECIMAL: usize = 32;
-/// How many bytes of a value are looked at in one step, where they are merely compared or counted.
-pub(super) const BYTES_PER_STEP: usize = 64;
+
 /// The same for the way to a value or a schema, of which each name is looked at by itself.
 const BYTES_OF_WAY_PER_STEP: usize = 8;
-/// How many failures are kept of one value or of one alternative.
-pub(super) const MAX_OFFENCES: usize = 32;
+
 /// How many bytes they may take together: alternatives within alternatives keep theirs apart.
-const MAX_OFFENCE_BYTES: usize = 16 << 20;
+const MAX_FAILURE_BYTES: usize = 16 << 20;
 
 /// The value was not found right or wrong with the work that is worth it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TooMuchWork;
+pub(crate) struct BudgetExceeded;
 
 impl Validator {
     /// Whether the schema accepts the value, whose JSON is `length` bytes long.
-    pub(crate) fn accepts(&self, instance: &Value, length: usize) -> Result<bool, TooMuchWork> {
+    pub(crate) fn accepts(&self, instance: &Value, length: usize) -> Result<bool, BudgetExceeded> {
         let mut run = Run::new(self, length);
-        let accepts = run.node(self.root, &At::root(instance), Out::NOTHING);
+        let accepts = run.node(self.root, &Position::root(instance), Out::NOTHING);
         run.finish(accepts)
     }
 
@@ -51,14 +49,14 @@ impl Validator {
         &'v self,
         instance: &'i Value,
         length: usize,
-    ) -> Result<Vec<Failure<'v, 'i>>, TooMuchWork> {
+    ) -> Result<Vec<Failure<'v, 'i>>, BudgetExceeded> {
         let mut run = Run::new(self, length);
         let mut failures = Vec::new();
         let out = Out {
             found: Some(&mut failures),
-            marks: None,
+            evaluated: None,
         };
-        run.node(self.root, &At::root(instance), out);
+        run.node(self.root, &Position::root(instance), out);
         run.finish(failures)
     }
 }
@@ -81,14 +79,14 @@ impl<'v> Run<'v> {
             steps: STEPS.saturating_add(length.saturating_mul(STEPS_PER_BYTE)),
             depth: 0,
             is_exhausted: false,
-            room: MAX_OFFENCE_BYTES,
+            room: MAX_FAILURE_BYTES,
             scope: Vec::new(),
         }
     }
 
-    fn finish<T>(self, result: T) -> Result<T, TooMuchWork> {
+    fn finish<T>(self, result: T) -> Result<T, BudgetExceeded> {
         if self.is_exhausted {
-            Err(TooMuchWork)
+            Err(BudgetExceeded)
         } else {
             Ok(result)
         }
@@ -101,11 +99,11 @@ impl<'v> Run<'v> {
         self.is_exhausted
     }
 
-    /// Holds a value against a node. Marks are made where it fits.
+    /// Holds a value against a node. Evaluated are made where it fits.
     pub(super) fn node<'i>(
         &mut self,
         id: NodeId,
-        at: &At<'_, 'i>,
+        at: &Position<'_, 'i>,
         mut out: Out<'_, 'v, 'i>,
     ) -> bool {
         let Some(node) = self.validator.nodes.get(id) else {
@@ -120,18 +118,18 @@ impl<'v> Run<'v> {
         if enters {
             self.scope.push(node.resource);
         }
-        let wants_marks =
-            out.marks.is_some() || node.keywords.last().is_some_and(Keyword::needs_marks);
-        let mut marks = wants_marks.then(Marks::default);
+        let wants_evaluated =
+            out.evaluated.is_some() || node.keywords.last().is_some_and(Keyword::needs_evaluated);
+        let mut evaluated = wants_evaluated.then(Evaluated::default);
         let mut accepts = true;
         for keyword in &node.keywords {
             // What is wrong already has not been evaluated, and should not be told for that once more.
-            if !accepts && (out.is_brief() || keyword.needs_marks()) {
+            if !accepts && (out.is_brief() || keyword.needs_evaluated()) {
                 break;
             }
             let out = Out {
                 found: out.found.as_deref_mut(),
-                marks: marks.as_mut(),
+                evaluated: evaluated.as_mut(),
             };
             accepts &= self.keyword(Here { node, at }, keyword, out);
         }
@@ -139,8 +137,8 @@ impl<'v> Run<'v> {
             self.scope.pop();
         }
         self.depth -= 1;
-        if let (true, Some(all), Some(marks)) = (accepts, out.marks, marks) {
-            all.merge(marks);
+        if let (true, Some(all), Some(evaluated)) = (accepts, out.evaluated, evaluated) {
+            all.merge(evaluated);
         }
         accepts
     }
@@ -231,7 +229,7 @@ impl<'v> Run<'v> {
         detail: Detail<'v, 'i>,
         out: Out<'_, 'v, 'i>,
     ) {
-        let Some(found) = out.found.filter(|found| found.len() < MAX_OFFENCES) else {
+        let Some(found) = out.found.filter(|found| found.len() < MAX_FAILURES) else {
             return;
         };
         let failure = Failure {
@@ -253,7 +251,7 @@ impl<'v> Run<'v> {
 
 impl Keyword {
     /// Whether it has to know what the other keywords have evaluated.
-    fn needs_marks(&self) -> bool {
+    fn needs_evaluated(&self) -> bool {
         matches!(
             self,
             Self::UnevaluatedItems(_) | Self::UnevaluatedProperties(_)
@@ -288,34 +286,5 @@ fn count(value: &Value, of: u8) -> Option<usize> {
         Value::Array(items) if of == kind::ARRAY => Some(items.len()),
         Value::Object(map) if of == kind::OBJECT => Some(map.len()),
         _ => None,
-    }
-}
-
-/// A bit for each, by its place.
-#[derive(Debug, Default)]
-pub(super) struct Marks(Vec<bool>);
-
-impl Marks {
-    pub(super) fn mark(&mut self, index: usize) {
-        if self.0.len() <= index {
-            self.0.resize(index + 1, false);
-        }
-        if let Some(mark) = self.0.get_mut(index) {
-            *mark = true;
-        }
-    }
-
-    pub(super) fn has(&self, index: usize) -> bool {
-        self.0.get(index).copied().unwrap_or(false)
-    }
-
-    pub(super) fn merge(&mut self, other: Self) {
-        if self.0.is_empty() {
-            *self = other;
-            return;
-        }
-        for index in (0..other.0.len()).filter(|index| other.has(*index)) {
-            self.mark(index);
-        }
     }
 }

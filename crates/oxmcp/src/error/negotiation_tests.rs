@@ -2,7 +2,9 @@
 
 use oxmcp_protocol::{
     Revision,
-    internal::negotiation::{Verdict, is_answer, on_discovered, on_error, on_refused},
+    internal::negotiation::{
+        ProbeOutcome as Verdict, is_answer, on_discovered, on_error, on_refused,
+    },
 };
 use serde_json::json;
 

@@ -8,10 +8,8 @@ use crate::{
         version::Revision,
     },
     types::{
-        content::{
-            Annotations, AudioContent, ContentBlock, EmbeddedResource, Icon, ImageContent,
-            TextContent,
-        },
+        annotations::{Annotations, Icon},
+        content::{AudioContent, ContentBlock, EmbeddedResource, ImageContent, TextContent},
         prompts::PromptMessage,
         resources::{Resource, ResourceContents, ResourceTemplate},
     },

@@ -2,7 +2,7 @@
 //! every revision.
 
 use crate::{
-    mrtr::{InputRequest, InputRequiredResult},
+    mrtr::requests::{InputRequest, InputRequiredResult},
     revision::{
         projection::{
             content::described,

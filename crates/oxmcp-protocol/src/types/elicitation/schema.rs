@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{
-    types::elicitation::select::{MultiSelectSchema, Select, SingleSelectSchema},
+    types::elicitation::select::{Choice, MultiSelectSchema, Select, SingleSelectSchema},
     values::{
         json::{JsonObject, optional_number},
         open_enum::{open_enum, setters},
@@ -304,6 +304,10 @@ fn read(value: &Value) -> serde_json::Result<PrimitiveSchema> {
     if is_select {
         return Select::deserialize(value)?
             .into_schema()
+            .map(|choice| match choice {
+                Choice::Single(schema) => schema.into(),
+                Choice::Multi(schema) => schema.into(),
+            })
             .ok_or_else(|| serde::de::Error::custom("not a choice that is known"));
     }
     match value.get("type").and_then(Value::as_str) {

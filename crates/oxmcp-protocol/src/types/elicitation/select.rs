@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{types::elicitation::schema::PrimitiveSchema, values::open_enum::setters};
+use crate::values::open_enum::setters;
 
 /// A field for one of several values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -196,6 +196,14 @@ struct Items {
     any_of: Option<Vec<EnumOption>>,
 }
 
+/// A field with choices.
+pub(crate) enum Choice {
+    /// Of one.
+    Single(SingleSelectSchema),
+    /// Of several.
+    Multi(MultiSelectSchema),
+}
+
 impl Select {
     pub(crate) fn single(schema: &SingleSelectSchema) -> Self {
         let mut select = Self {
@@ -243,10 +251,10 @@ impl Select {
         }
     }
 
-    pub(crate) fn into_schema(self) -> Option<PrimitiveSchema> {
+    pub(crate) fn into_schema(self) -> Option<Choice> {
         let (title, description) = (self.title, self.description);
         if let Some(items) = self.items {
-            return Some(PrimitiveSchema::MultiSelect(MultiSelectSchema {
+            return Some(Choice::Multi(MultiSelectSchema {
                 title,
                 description,
                 min_items: self.min_items,
@@ -266,7 +274,7 @@ impl Select {
             Some(_) => return None,
             None => None,
         };
-        Some(PrimitiveSchema::SingleSelect(SingleSelectSchema {
+        Some(Choice::Single(SingleSelectSchema {
             title,
             description,
             options,

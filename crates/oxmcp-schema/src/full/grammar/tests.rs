@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::full::{
-    compile::Validator,
     dialect::Dialect,
     grammar::table::{GRAMMAR, KINDS, Shape},
+    nodes::Validator,
 };
 
 const DIALECTS: [Dialect; 5] = [

@@ -8,10 +8,10 @@ use crate::{
     fast::check::kind,
     full::{
         at::{Here, Out},
-        compile::{Accepts, Grammar},
         dialect::Dialect,
         failure::{Detail, Misfit},
         grammar::table::{self, KINDS, Shape},
+        nodes::{Accepts, Grammar},
         number,
         run::{self, Run},
     },

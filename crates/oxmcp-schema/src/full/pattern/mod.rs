@@ -7,7 +7,6 @@
 //! followed at once, so that the time is the product of the two lengths at most.
 
 mod class;
-mod escape;
 mod program;
 pub(super) mod search;
 mod syntax;

@@ -10,19 +10,17 @@ use serde::{
     de::{DeserializeOwned, Error},
     ser::SerializeStruct,
 };
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
 use crate::{
     meta::object::Meta,
+    mrtr::responses::InputResponses,
     types::{base::EmptyParams, elicitation::params::ElicitParams, sampling::CreateMessageParams},
     values::{open_enum::setters, ordered_map::OrderedMap},
 };
 
 /// What a server asks, by keys of its choice.
 pub type InputRequests = OrderedMap<InputRequest>;
-
-/// What a client answers, by the keys of what was asked.
-pub type InputResponses = OrderedMap<InputResponse>;
 
 /// One thing that a server asks.
 #[derive(Clone, Debug)]
@@ -106,42 +104,6 @@ fn read<T: DeserializeOwned, E: Error>(params: Option<&RawValue>) -> Result<T, E
     serde_json::from_str(params.map_or("{}", RawValue::get)).map_err(E::custom)
 }
 
-/// One answer: the result of what was asked under the same key.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct InputResponse(Box<RawValue>);
-
-impl InputResponse {
-    /// An answer: an [`ElicitResult`](crate::types::elicitation::params::ElicitResult), a [`CreateMessageResult`](crate::types::sampling::CreateMessageResult), a
-    /// [`ListRootsResult`](crate::types::roots::ListRootsResult), or what an extension defines.
-    ///
-    /// # Errors
-    /// Where the result cannot be JSON.
-    pub fn new(result: &impl Serialize) -> serde_json::Result<Self> {
-        to_raw_value(result).map(Self)
-    }
-
-    /// The answer as the type that was asked for.
-    ///
-    /// # Errors
-    /// Where the client answered something else.
-    pub fn decode<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
-        serde_json::from_str(self.0.get())
-    }
-
-    /// The answer as it stands.
-    #[must_use]
-    pub fn get(&self) -> &RawValue {
-        &self.0
-    }
-}
-
-impl From<Box<RawValue>> for InputResponse {
-    fn from(result: Box<RawValue>) -> Self {
-        Self(result)
-    }
-}
-
 /// The result that is none yet: the client is to answer, and to make the request again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -161,9 +123,9 @@ pub struct InputRequiredResult {
 /// What a server asks before it gives a result, as it stands: nothing of it is read that need not be.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Asked<'a> {
+pub struct RawInputRequired<'a> {
     #[serde(borrow, default)]
-    input_requests: Option<OrderedMap<AskedInput<'a>>>,
+    input_requests: Option<OrderedMap<RawInputRequest<'a>>>,
     /// To be given back, byte for byte.
     #[serde(borrow, default)]
     pub request_state: Option<&'a RawValue>,
@@ -171,14 +133,16 @@ pub struct Asked<'a> {
 
 /// One thing that a server asks.
 #[derive(Debug, Deserialize)]
-pub struct AskedInput<'a> {
+pub struct RawInputRequest<'a> {
     #[serde(borrow)]
+    /// The method of the question.
     pub method: Cow<'a, str>,
     #[serde(borrow, default)]
+    /// Its params.
     pub params: Option<&'a RawValue>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RawInputRequired<'a> {
     /// Reads the result of a request.
     ///
     /// # Errors
@@ -198,13 +162,13 @@ impl<'a> Asked<'a> {
     }
 
     /// What is asked, by keys. `None` where there is nothing to answer.
-    pub fn inputs(self) -> Option<OrderedMap<AskedInput<'a>>> {
+    pub fn inputs(self) -> Option<OrderedMap<RawInputRequest<'a>>> {
         self.input_requests.filter(|inputs| !inputs.is_empty())
     }
 }
 
 /// The params of a request that is made again, with answers and state in place of those that it was made with.
-pub fn with_answers(
+pub fn with_input_responses(
     params: Text<'_>,
     answers: Option<&InputResponses>,
     state: Option<&RawValue>,
@@ -271,7 +235,8 @@ mod tests {
         let params = r#"{"name":"t", "requestState":"old","arguments":{"inputResponses":1},"inputResponses":{}}"#;
         let again = |answers: Option<&InputResponses>, state: Option<&str>| {
             let state = state.map(|state| RawValue::from_string(state.into()).unwrap());
-            let again = with_answers(Text::checked(params), answers, state.as_deref()).unwrap();
+            let again =
+                with_input_responses(Text::checked(params), answers, state.as_deref()).unwrap();
             String::from_utf8(again).unwrap()
         };
         let plain = r#"{"name":"t","arguments":{"inputResponses":1}"#;
@@ -283,7 +248,7 @@ mod tests {
             again(Some(&answers), Some(r#""\ud800\u0041""#)),
             format!(r#"{plain},"inputResponses":{{"a":1}},"requestState":"\ud800\u0041"}}"#)
         );
-        let empty = with_answers(Text::EMPTY, None, Some(RawValue::NULL)).unwrap();
+        let empty = with_input_responses(Text::EMPTY, None, Some(RawValue::NULL)).unwrap();
         assert_eq!(empty, br#"{"requestState":null}"#);
     }
 
@@ -296,10 +261,11 @@ mod tests {
             (r#"{"inputRequests":[]}"#, "invalid type"),
             (r#"{"inputRequests":{"a":{}}}"#, "missing field"),
         ] {
-            let error = Asked::read(result).unwrap_err();
+            let error = RawInputRequired::read(result).unwrap_err();
             assert!(error.contains(wrong), "{result}: {error}");
         }
-        let only_state = Asked::read(r#"{"inputRequests":{},"requestState":"s"}"#).unwrap();
+        let only_state =
+            RawInputRequired::read(r#"{"inputRequests":{},"requestState":"s"}"#).unwrap();
         assert!(only_state.inputs().is_none());
     }
 
