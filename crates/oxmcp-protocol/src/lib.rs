@@ -7,6 +7,7 @@
 //! | | |
 //! |---|---|
 //! | [`types`] | the types of the protocol, one file per page of the specification; they stand at the root of the crate, too |
+//! | [`message`] | messages for gateways: parsed, looked at, changed, fitted to another revision, written |
 //! | [`method`] | the methods: a type for each, and the table of the revisions that have them |
 //! | [`revision`] | the revisions, negotiation, and projection |
 //! | `jsonrpc` | [`RequestId`], [`ErrorObject`], and the envelope of a message |
@@ -22,6 +23,7 @@ mod error;
 pub mod framing;
 pub mod http_headers;
 mod jsonrpc;
+pub mod message;
 mod meta;
 pub mod method;
 mod mrtr;

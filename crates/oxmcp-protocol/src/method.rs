@@ -74,7 +74,26 @@ macro_rules! methods {
             type Params = $params;
             type Result = $result;
         }
-    )+ };
+    )+
+
+        /// Visits the type of the result of a method of the protocol.
+        pub(crate) fn visit_result<V: PayloadVisitor>(name: &str, visitor: V) -> Option<V::Output> {
+            match name {
+                $( $name => Some(visitor.visit::<$result>()), )+
+                _ => None,
+            }
+        }
+
+        fn visit_params_of_request<V: PayloadVisitor>(
+            name: &str,
+            visitor: V,
+        ) -> Result<V::Output, V> {
+            match name {
+                $( $name => Ok(visitor.visit::<$params>()), )+
+                _ => Err(visitor),
+            }
+        }
+    };
 }
 
 macro_rules! notifications {
@@ -88,7 +107,35 @@ macro_rules! notifications {
             const NAME: &'static str = $name;
             type Params = $params;
         }
-    )+ };
+    )+
+
+        fn visit_params_of_notification<V: PayloadVisitor>(
+            name: &str,
+            visitor: V,
+        ) -> Option<V::Output> {
+            match name {
+                $( $name => Some(visitor.visit::<$params>()), )+
+                _ => None,
+            }
+        }
+    };
+}
+
+/// Code that runs with the type of a message that is known by the name of its method.
+pub(crate) trait PayloadVisitor {
+    /// The result of the code.
+    type Output;
+
+    /// Runs it.
+    fn visit<P: Payload + DeserializeOwned>(self) -> Self::Output;
+}
+
+/// Visits the type of the params of a request or notification of the protocol.
+pub(crate) fn visit_params<V: PayloadVisitor>(name: &str, visitor: V) -> Option<V::Output> {
+    match visit_params_of_request(name, visitor) {
+        Ok(output) => Some(output),
+        Err(visitor) => visit_params_of_notification(name, visitor),
+    }
 }
 
 methods! {

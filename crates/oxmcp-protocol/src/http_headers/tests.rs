@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::http_headers::value::Unreadable;
+use crate::http_headers::value::HeaderValueError;
 
 fn headers(schema: &Value) -> Result<ParamHeaders, String> {
     ParamHeaders::of(Text::checked(&schema.to_string()), 1 << 20)
@@ -73,16 +73,16 @@ fn what_survives_the_way_is_sent_as_it_is() {
 
 #[test]
 fn wrongly_encoded_values_stand_for_nothing() {
-    let table: &[(&[u8], Unreadable)] = &[
-        (b"=?base64?SGVsbG8?=", Unreadable::Base64),
-        (b"=?base64?SGVs!!!bG8=?=", Unreadable::Base64),
-        (b"=?base64?SGVsbG9=?=", Unreadable::Base64),
-        (b"=?base64?SGVs bG8=?=", Unreadable::Base64),
-        (b"=?base64?_-8=?=", Unreadable::Base64),
-        (b"=?base64?/w==?=", Unreadable::Utf8),
-        ("é".as_bytes(), Unreadable::Characters),
-        (b"a\rb", Unreadable::Characters),
-        (b"a\0b", Unreadable::Characters),
+    let table: &[(&[u8], HeaderValueError)] = &[
+        (b"=?base64?SGVsbG8?=", HeaderValueError::Base64),
+        (b"=?base64?SGVs!!!bG8=?=", HeaderValueError::Base64),
+        (b"=?base64?SGVsbG9=?=", HeaderValueError::Base64),
+        (b"=?base64?SGVs bG8=?=", HeaderValueError::Base64),
+        (b"=?base64?_-8=?=", HeaderValueError::Base64),
+        (b"=?base64?/w==?=", HeaderValueError::Utf8),
+        ("é".as_bytes(), HeaderValueError::Characters),
+        (b"a\rb", HeaderValueError::Characters),
+        (b"a\0b", HeaderValueError::Characters),
     ];
     for (value, why) in table {
         assert_eq!(decode(value), Err(*why), "{value:?}");

@@ -2,7 +2,7 @@
 
 use oxmcp_json::write_string;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 use crate::jsonrpc::{error::ErrorObject, id::RequestId};
 
@@ -156,6 +156,29 @@ pub fn write_notification(
     }
     finish(out, start);
     Ok(())
+}
+
+/// Appends a request, or without an id a notification, whose params are known to be JSON.
+pub(crate) fn write_raw(
+    out: &mut Vec<u8>,
+    id: Option<&RequestId>,
+    method: &str,
+    params: Option<&RawValue>,
+) {
+    let start = out.len();
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
+    if let Some(id) = id {
+        out.extend_from_slice(br#""id":"#);
+        id.write(out);
+        out.push(b',');
+    }
+    out.extend_from_slice(br#""method":"#);
+    write_string(out, method);
+    if let Some(params) = params {
+        out.extend_from_slice(br#","params":"#);
+        out.extend_from_slice(params.get().as_bytes());
+    }
+    finish(out, start);
 }
 
 fn write_method(out: &mut Vec<u8>, method: &str) {

@@ -229,6 +229,7 @@ setters!(InputRequiredResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mrtr::responses::InputResponse;
 
     #[test]
     fn answers_stand_beside_the_params_and_replace_earlier_ones() {

@@ -339,3 +339,57 @@ fn answered(content: &SamplingContent) -> Option<&str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::sampling_content::{ToolResultContent, ToolUseContent};
+
+    fn message(role: Role, content: &[SamplingContent]) -> SamplingMessage {
+        let mut message = SamplingMessage::new(role, "");
+        message.content = content.to_vec();
+        message
+    }
+
+    #[test]
+    fn every_tool_that_is_asked_for_answers_at_once_and_alone() {
+        let asks = |id: &str| ToolUseContent::new(id, "t", &()).unwrap().into();
+        let answers = |id: &str| ToolResultContent::new(id, []).into();
+        let text = || SamplingContent::from("a");
+        let user = |content: &[SamplingContent]| message(Role::User, content);
+        let model = |content: &[SamplingContent]| message(Role::Assistant, content);
+        let good = [
+            vec![],
+            vec![user(&[text(), text()]), model(&[text()])],
+            vec![
+                user(&[text()]),
+                model(&[text(), asks("1"), asks("2")]),
+                user(&[answers("2"), answers("1")]),
+                model(&[text()]),
+            ],
+        ];
+        for messages in good {
+            assert_eq!(check_tool_results(&messages), Ok(()), "{messages:?}");
+        }
+        let bad = [
+            (vec![model(&[asks("1")])], "missing"),
+            (
+                vec![model(&[asks("1"), asks("2")]), user(&[answers("1")])],
+                "\"2\"",
+            ),
+            (
+                vec![model(&[asks("1")]), user(&[text()]), user(&[answers("1")])],
+                "missing",
+            ),
+            (vec![model(&[asks("1")]), model(&[answers("1")])], "missing"),
+            (
+                vec![model(&[asks("1")]), user(&[answers("1"), text()])],
+                "mixed",
+            ),
+        ];
+        for (messages, wrong) in bad {
+            let error = check_tool_results(&messages).unwrap_err();
+            assert!(error.contains(wrong), "{error}: {messages:?}");
+        }
+    }
+}
