@@ -16,3 +16,8 @@ mod text;
 pub use cursor::{Checked, Cursor, Mark, SyntaxError};
 pub use strings::write_string;
 pub use text::{Items, Members, SPACE, Text, pointer_token};
+
+/// The code in README.md is tested as documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -88,3 +88,8 @@ pub mod internal {
         };
     }
 }
+
+/// The code in README.md is tested as documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

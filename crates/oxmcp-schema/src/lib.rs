@@ -77,3 +77,8 @@ pub mod internal {
         strings::{StringField, StringFields, StringObject, StringValue},
     };
 }
+
+/// The code in README.md is tested as documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

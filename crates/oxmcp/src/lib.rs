@@ -117,9 +117,6 @@
 mod client;
 mod error;
 pub mod extension;
-#[cfg(fuzzing)]
-#[doc(hidden)]
-pub mod fuzzing;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub mod http;
 mod limits;

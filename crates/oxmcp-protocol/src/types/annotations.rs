@@ -1,4 +1,6 @@
 //! Annotations and icons of content, resources, tools and prompts.
+//!
+//! See [annotations](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#annotations).
 
 use serde::{Deserialize, Serialize};
 

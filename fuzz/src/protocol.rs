@@ -1,30 +1,21 @@
-//! For the fuzzers, who are outside: functions of bytes that panic where something does not hold. See `fuzz/README.md`.
+//! Targets of `oxmcp-protocol`.
 
-#![expect(
-    clippy::missing_panics_doc,
-    reason = "to panic is how they say that something is wrong"
-)]
-
-use std::collections::BTreeMap;
-
-use serde::de::IgnoredAny;
-use serde_json::{Value, value::RawValue};
-
-use crate::{
-    codec::{
-        lines::{Found, Lines},
-        sse::{Decoder, Item},
-        uri_template::{Matcher, UriTemplate},
+use oxmcp_json::{Cursor, Text};
+use oxmcp_protocol::{
+    CallToolResult, ErrorCode, Meta, Revision,
+    framing::{
+        lines::{Lines, NextLine},
+        sse::{EventDecoder, StreamItem},
     },
-    json::{Cursor, Text, write_string},
-    jsonrpc::{Envelope, ErrorCode, Params},
-    protocol::{
-        CallToolResult, Meta, RequestParams, ResultType, Revision, encode_result,
-        http_headers::{decode, encode},
-        peek_result_type,
-    },
-    schema::Schema,
+    http_headers::{decode, encode},
+    internal::{Envelope, Params, RequestParams, ResultType, encode_result, peek_result_type},
+    message::Message,
+    uri_template::{Matcher, UriTemplate},
 };
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use crate::json::is_deep;
 
 /// How many bytes of an event or a line are read.
 const LIMIT: usize = 64;
@@ -36,14 +27,14 @@ pub fn sse(data: &[u8]) {
 }
 
 fn events(data: &[u8], size: usize) -> Vec<String> {
-    let mut decoder = Decoder::new(LIMIT);
+    let mut decoder = EventDecoder::new(LIMIT);
     let mut said = Vec::new();
     for mut chunk in data.chunks(size) {
         loop {
             match decoder.next(&mut chunk) {
                 Ok(None) => break,
                 Ok(Some(item)) => {
-                    assert!(!matches!(&item, Item::Event(event) if event.data.len() > LIMIT));
+                    assert!(!matches!(&item, StreamItem::Event(event) if event.data.len() > LIMIT));
                     said.push(format!("{item:?}"));
                 }
                 Err(error) => {
@@ -54,75 +45,6 @@ fn events(data: &[u8], size: usize) -> Vec<String> {
         }
     }
     said
-}
-
-/// JSON is what serde_json says it is, and means the same; a text is written as serde_json writes it.
-pub fn json(data: &[u8]) {
-    let Ok(text) = str::from_utf8(data) else {
-        return;
-    };
-    let mut written = Vec::new();
-    write_string(&mut written, text);
-    assert!(serde_json::to_vec(text).is_ok_and(|expected| expected == written));
-    let read = Cursor::new(text).whole(|_, cursor| cursor.value().map(drop));
-    let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
-    let is_object = is_json && text.trim_start().starts_with('{');
-    assert!(read == Ok(true) || !is_object || is_deep(text));
-    assert!(read != Ok(true) || is_object);
-    if let Ok(raw) = serde_json::from_str::<&RawValue>(text)
-        && let Ok(value) = serde_json::from_str(text)
-    {
-        means(raw.into(), &value);
-    }
-}
-
-/// Whether a text may be nested more deeply than is read.
-fn is_deep(text: &str) -> bool {
-    text.bytes()
-        .filter(|byte| matches!(byte, b'{' | b'['))
-        .count()
-        > 100
-}
-
-fn means(text: Text<'_>, value: &Value) {
-    match value {
-        Value::Object(map) => {
-            let members = text.members();
-            let members = members.filter_map(|(key, value)| Some((key.as_str()?, value)));
-            // Of those that come twice, the last counts.
-            let members: BTreeMap<_, _> = members.collect();
-            assert!(members.keys().eq(map.keys()));
-            members
-                .values()
-                .zip(map.values())
-                .for_each(|(text, value)| means(*text, value));
-            integers(text);
-        }
-        Value::Array(all) => {
-            assert_eq!(text.items().count(), all.len());
-            text.items()
-                .zip(all)
-                .for_each(|(text, value)| means(text, value));
-        }
-        Value::String(string) => assert!(text.is_str(string)),
-        scalar => assert!(text.parse::<Value>().is_ok_and(|it| it == *scalar)),
-    }
-}
-
-/// What is read as an integer while it is walked over is one.
-fn integers(object: Text<'_>) {
-    let mut members = object.members();
-    for (_, value) in object.members() {
-        let _ = members.key();
-        match members.integer() {
-            Some((text, integer)) => {
-                assert_eq!(text, value);
-                assert_eq!(value.get(), integer.to_string());
-            }
-            None => assert_eq!(members.value(), Some(value)),
-        }
-    }
-    assert!(members.key().is_none());
 }
 
 /// What passes as a message is JSON, and white space in it changes nothing.
@@ -220,31 +142,6 @@ fn serialized(result: Option<CallToolResult>) -> Option<String> {
     serde_json::to_string(&result?).ok()
 }
 
-/// The first line is a schema, the rest is held against it: what is accepted in one walk is valid, and read as
-/// serde_json reads it.
-pub fn arguments(data: &[u8]) {
-    let Some((schema, instance)) = str::from_utf8(data).ok().and_then(|it| it.split_once('\n'))
-    else {
-        return;
-    };
-    let schema = serde_json::from_str::<&RawValue>(schema).ok();
-    let Some(Ok(schema)) = schema.map(Schema::from_raw) else {
-        return;
-    };
-    let Ok(instance) = serde_json::from_str::<&RawValue>(instance) else {
-        return;
-    };
-    let expected = serde_json::from_str::<Value>(instance.get()).ok();
-    let read = schema.read::<Value>(instance.into());
-    assert!(read.is_none() || read == expected);
-    let is_accepted = read.is_some() || schema.accepts_fast(instance);
-    let verdict = schema.verdict(instance);
-    assert!(
-        !is_accepted || expected.is_none() || verdict.is_ok(),
-        "{verdict:?}"
-    );
-}
-
 /// The same of every message of an array.
 pub fn batch(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
@@ -267,8 +164,8 @@ fn split(data: &[u8], size: usize) -> Vec<Option<Vec<u8>>> {
     let mut take = |lines: &mut Lines| {
         while let Some(next) = lines.next() {
             found.push(match next {
-                Found::Line(line) => Some(lines.line(line).to_vec()),
-                Found::TooLong => None,
+                NextLine::Line(line) => Some(lines.line(line).to_vec()),
+                NextLine::TooLong => None,
             });
         }
     };
@@ -301,4 +198,23 @@ pub fn header_value(data: &[u8]) {
     assert!(value.bytes().all(|byte| matches!(byte, b' '..=b'~')));
     assert!(decode(value.as_bytes()).is_ok_and(|again| again == text));
     let _ = decode(data);
+}
+
+/// A message is written as it was read, and can be fitted to each revision or is refused.
+pub fn message(data: &[u8]) {
+    for message in Message::parse_batch(data).into_iter().flatten() {
+        let line = message.encode();
+        let again = Message::parse(&line);
+        assert!(again.is_ok_and(|again| again.encode() == line));
+        for to in Revision::ALL {
+            let mut message = message.clone();
+            let _ = match &mut message {
+                Message::Request(request) => request.fit(to),
+                Message::Notification(notification) => notification.fit(to),
+                Message::Response(response) => response.fit("tools/call", to),
+                _ => Ok(()),
+            };
+            assert!(Message::parse(&message.encode()).is_ok());
+        }
+    }
 }
