@@ -112,14 +112,14 @@ fn said(message: &str, write: impl Fn(&str) -> String) -> String {
             format!(
                 "{:?} {outcome:?} {:?}",
                 response.id,
-                response.found.outline.is_some()
+                response.found.result_index.is_some()
             )
         }
         Err(malformed) => format!("{:?} {:?}", malformed.id, malformed.error.code),
     }
 }
 
-/// The result of a tool that is read by its outline is what it is deserialized to, and is written as it is serialized.
+/// The result of a tool that is read by its index is what it is deserialized to, and is written as it is serialized.
 pub fn tool_result(data: &[u8]) {
     let Ok(raw) = serde_json::from_slice::<&RawValue>(data) else {
         return;

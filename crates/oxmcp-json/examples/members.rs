@@ -5,7 +5,8 @@
 
 use oxmcp_json::{Cursor, SyntaxError, Text};
 
-const MESSAGE: &str = r#"{"jsonrpc": "2.0", "id": 7, "params": {"name": "add", "arguments": {"a": 1, "b": [2, 3]}}}"#;
+const MESSAGE: &str =
+    r#"{"jsonrpc": "2.0", "id": 7, "params": {"name": "add", "arguments": {"a": 1, "b": [2, 3]}}}"#;
 
 fn main() -> Result<(), SyntaxError> {
     let mut params = Text::EMPTY;

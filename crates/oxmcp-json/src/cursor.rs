@@ -316,7 +316,7 @@ impl<'a> Cursor<'a> {
         Ok(true)
     }
 
-    /// Goes over a key that nobody looks at, and the colon behind it.
+    /// Skips a key and the colon behind it.
     #[inline]
     fn key(&mut self) -> Checked<()> {
         self.string_end()?;

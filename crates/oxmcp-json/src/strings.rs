@@ -12,7 +12,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     rest = write_blocks(out, rest);
     while let Some((chunk, more)) = rest.split_first_chunk::<CHUNK>() {
-        // A chunk is copied first and cut off afterwards: it is one instruction, as long as nobody asks how many bytes.
+        // A chunk is copied first and cut off afterwards: a copy of fixed length is one instruction.
         let length = out.len();
         out.extend_from_slice(chunk);
         rest = match first_special(chunk) {

@@ -216,7 +216,7 @@ impl Schema {
         Self::new(marked, text)
     }
 
-    /// A schema that somebody else has made.
+    /// A schema from outside of this crate.
     fn checked(marked: Value, text: String) -> Result<Self> {
         limits::check(&marked)?;
         let schema = Self::new(marked, text);

@@ -123,7 +123,7 @@ impl StringFields {
             if !object.names.is_empty() {
                 json.push(b',');
             }
-            // A line for each, so that whoever reads the object and stumbles can tell over what.
+            // A line for each, so that the line of an error of deserialization tells the member.
             json.push(b'\n');
             write_string(&mut json, name);
             json.push(b':');

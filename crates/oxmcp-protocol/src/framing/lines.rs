@@ -87,7 +87,7 @@ impl Lines {
 
     /// The buffer to append what was read to: its spare capacity is the room for the next read.
     pub fn room(&mut self) -> &mut Vec<u8> {
-        // Whoever waits for a stream asks again and again.
+        // A pending read asks again and again.
         if self.is_unchanged() {
             return &mut self.buffer;
         }

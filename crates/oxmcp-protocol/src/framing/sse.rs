@@ -244,7 +244,7 @@ impl EventDecoder {
                 self.has_id = true;
             }
             b"retry" => return Ok(digits(value).map_or(LineMeaning::Nothing, LineMeaning::Retry)),
-            // What nobody knows, and comments, which have no name.
+            // Unknown fields, and comments, which have no name.
             _ => {}
         }
         Ok(LineMeaning::Nothing)

@@ -179,7 +179,7 @@ impl Param {
             (ReceivedHeader::Several, _) => {
                 return Err(self.mismatch("has its header more than once"));
             }
-            // What is neither is not what the schema asks for, and who reads the arguments says so.
+            // What is neither is not what the schema asks for, and the validation of the arguments says so.
             (ReceivedHeader::Nothing, Scalar::Absent | Scalar::Other) => return Ok(()),
             (ReceivedHeader::Nothing, _) => {
                 return Err(self.mismatch("is missing from the headers"));

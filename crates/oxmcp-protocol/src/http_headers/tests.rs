@@ -186,7 +186,7 @@ fn values_are_held_against_headers() {
         (r#"{"a":true}"#, Some("true"), true),
         (r#"{"a":true}"#, Some("True"), false),
         (r#"{"a":"42"}"#, Some("42.0"), false),
-        // What no header can repeat is refused by who reads the arguments.
+        // What no header can repeat is refused by the validation of the arguments.
         (r#"{"a":{}}"#, None, true),
         (r#"{"a":[1]}"#, Some("1"), false),
         // What can be read in two ways.

@@ -22,7 +22,7 @@ pub fn answered_ids(bytes: &[u8]) -> impl Iterator<Item = RequestId> {
 /// The same for one message.
 pub(crate) fn answered_by(text: &str) -> Option<RequestId> {
     let text = text.trim_start_matches(SPACE);
-    // Nobody has checked it: what is no JSON gives a wrong answer at worst, which is to a message that is wrong as well.
+    // The text is unchecked: what is no JSON gives a wrong id at worst, of a message that is wrong as well.
     let mut members = Text::checked(text).members();
     let mut id = None;
     let mut has_outcome = false;

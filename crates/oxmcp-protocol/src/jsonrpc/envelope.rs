@@ -15,7 +15,7 @@ use crate::jsonrpc::{
 /// How nearly all messages begin.
 const USUAL_BEGINNING: &str = r#"{"jsonrpc":"2.0""#;
 
-/// The params of a message, as far as somebody looks into them while the message is checked.
+/// Params of a message, as far as they are picked apart while the message is checked.
 pub trait Params<'a> {
     /// Nothing is known of them yet.
     const UNREAD: Self;
@@ -32,7 +32,7 @@ pub trait Params<'a> {
     }
 }
 
-/// Nobody looks.
+/// The params as a whole.
 impl<'a> Params<'a> for Text<'a> {
     const UNREAD: Self = Self::EMPTY;
 
@@ -58,7 +58,7 @@ pub enum Envelope<'a, P = Text<'a>> {
     Response(RawResponse<'a, P>),
 }
 
-/// A request whose params nobody has looked at.
+/// A request, with its params as they were read.
 #[derive(Debug)]
 pub struct RawRequest<'a, P = Text<'a>> {
     /// The id to answer to.
@@ -69,7 +69,7 @@ pub struct RawRequest<'a, P = Text<'a>> {
     pub params: Option<&'a P>,
 }
 
-/// A notification whose params nobody has looked at.
+/// A notification, with its params as they were read.
 #[derive(Debug)]
 pub struct RawNotification<'a, P = Text<'a>> {
     /// The name of the method.
@@ -85,7 +85,7 @@ impl<'a, P: Params<'a>> RawNotification<'_, P> {
     }
 }
 
-/// A response whose result nobody has looked at.
+/// A response, with its result as raw JSON.
 #[derive(Debug)]
 pub struct RawResponse<'a, P> {
     /// `None` where the peer could not read the id of what it answers.
@@ -145,7 +145,7 @@ impl Malformed {
         Self::invalid(None, format!("{} stands there twice", key.get())).of(text)
     }
 
-    /// The same, with what the text seems to answer: whoever waits for it would wait in vain.
+    /// The same, with the id that the text seems to answer, so that the waiting call can fail.
     fn of(mut self, text: &str) -> Self {
         self.answers = answered_by(text);
         self

@@ -6,8 +6,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::jsonrpc::{error::ErrorObject, id::RequestId};
 
-/// Appends a response, whose result `encode` appends as JSON. `is_line` says that it has no line break, so that nobody
-/// looks for one.
+/// Appends a response, whose result `encode` appends as JSON. `is_line` says that it is known to have no line break.
 ///
 /// # Errors
 /// Where the result cannot be encoded; then nothing is appended.

@@ -13,7 +13,7 @@ use crate::{
 
 /// The `_meta` of a message or of one of its parts.
 ///
-/// It costs nothing while it is empty, and what arrived is parsed only when somebody looks.
+/// It costs nothing while it is empty, and what arrived is parsed on first use.
 ///
 /// ```
 /// use oxmcp_protocol::Meta;
@@ -31,7 +31,7 @@ pub struct Meta(Option<Box<Entries>>);
 struct Entries {
     /// What arrived, until it is changed.
     raw: Option<Box<RawValue>>,
-    /// What `raw` says, once somebody asked; or the truth, where there is no `raw`.
+    /// The entries of `raw`, parsed on first use; or the only copy, where there is no `raw`.
     map: OnceLock<JsonObject>,
 }
 

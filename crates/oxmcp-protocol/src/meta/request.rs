@@ -40,7 +40,7 @@ pub struct RequestParams<'a> {
     /// What stands there twice, and so can be read in two ways.
     twice: Option<Text<'a>>,
     /// Of a response in place of a request: where the parts of its result are, if it can be a tool's.
-    pub outline: Option<ResultIndex>,
+    pub result_index: Option<ResultIndex>,
 }
 
 impl<'a> Params<'a> for RequestParams<'a> {
@@ -69,10 +69,10 @@ impl<'a> Params<'a> for RequestParams<'a> {
     #[inline]
     fn take_result(&mut self, cursor: &mut Cursor<'a>) -> Checked<Text<'a>> {
         let before = cursor.mark();
-        let outline = self.outline.insert(ResultIndex::default());
-        outline.find(cursor).or_else(|SyntaxError| {
+        let result_index = self.result_index.insert(ResultIndex::default());
+        result_index.find(cursor).or_else(|SyntaxError| {
             // Whatever else it is, or if it is wrong.
-            self.outline = None;
+            self.result_index = None;
             cursor.go_back(before);
             cursor.value()
         })
@@ -91,7 +91,7 @@ impl<'a> RequestParams<'a> {
             input_responses: None,
             request_state: None,
             twice: None,
-            outline: None,
+            result_index: None,
         }
     }
 
@@ -254,7 +254,7 @@ impl<'a> RequestMeta<'a> {
         keys.iter().any(Option::is_some)
     }
 
-    /// What a modern request must say and this one does not, in words. For those who know from elsewhere (an HTTP
+    /// What a modern request must say and this one does not, in words. For callers that know from elsewhere (an HTTP
     /// header) that the request is modern.
     pub fn what_is_missing(&self) -> String {
         let version = self.protocol_version.and_then(Text::as_str).is_none();
@@ -464,7 +464,7 @@ mod tests {
                 format!("{} {} {params:?}", request.id, request.method)
             }
             Ok(Envelope::Response(response)) => {
-                let is_plain = response.found.outline.is_some();
+                let is_plain = response.found.result_index.is_some();
                 format!("{:?} {:?} {is_plain}", response.id, response.outcome)
             }
             other => format!("{other:?}"),

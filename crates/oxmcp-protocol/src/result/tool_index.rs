@@ -16,7 +16,7 @@ pub(crate) const LARGEST_WASTE: usize = 128;
 
 /// Where the parts of a tool's result are in its text, where it is as most are: text, which may be structured as well.
 ///
-/// It is found while the message is checked, so that who waits for the result need not walk over it once more. It is handed
+/// It is found while the message is checked, so that the result is not walked over once more when it is read. It is handed
 /// on a few times, and so it is small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResultIndex {
@@ -221,26 +221,26 @@ impl CallToolResult {
     /// more to it, or something wrong with it: then `Deserialize` tells.
     #[doc(hidden)]
     pub fn read_plain(result: &mut Box<str>) -> Option<Self> {
-        let mut outline = ResultIndex::default();
-        outline.find(&mut Cursor::new(result)).ok()?;
-        Self::read_outlined(result, outline)
+        let mut index = ResultIndex::default();
+        index.find(&mut Cursor::new(result)).ok()?;
+        Self::read_indexed(result, index)
     }
 
     /// The same where it is known what is where. The text may be used up; not so where it gives `None`.
     #[doc(hidden)]
-    pub fn read_outlined(result: &mut Box<str>, outline: ResultIndex) -> Option<Self> {
-        let structured_content = match outline.structured {
+    pub fn read_indexed(result: &mut Box<str>, index: ResultIndex) -> Option<Self> {
+        let structured_content = match index.structured {
             Some(structured) => Some(structured.of(result)?.to_raw()),
             None => None,
         };
-        let meta = match outline.meta {
+        let meta = match index.meta {
             Some(meta) => Meta::of_raw(meta.of(result)?.to_raw())?,
             None => Meta::default(),
         };
         Some(Self {
-            content: outline.take_out(result)?,
+            content: index.take_out(result)?,
             structured_content,
-            is_error: outline.is_error,
+            is_error: index.is_error,
             meta,
         })
     }

@@ -62,8 +62,8 @@ pub fn on_error<'a>(error: impl Into<ProbeFailure<'a>>, ours: &[Revision]) -> Pr
     }
 }
 
-/// Whether an HTTP status says nothing about what the server speaks, whatever its body says: it is about who asks, about
-/// how often, or from somebody on the way. A redirection that was not followed leads to another server.
+/// Whether an HTTP status says nothing about what the server speaks, whatever its body says: it is about the caller, about
+/// the rate of calls, or from a proxy on the way. A redirection that was not followed leads to another server.
 fn is_inconclusive(status: u16) -> bool {
     // Credentials, payment, and "come back later".
     const OF_THE_CALLER: [u16; 7] = [401, 402, 403, 407, 408, 425, 429];

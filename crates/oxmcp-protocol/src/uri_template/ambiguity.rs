@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::uri_template::parse::{Expression, Modifier, Operator, Part, UriTemplate, Variable};
 
-/// With more, nobody would know any longer what takes what.
+/// With more, it is no longer clear which variable takes what.
 const MOST_VARIABLES: usize = 32;
 
 /// What stands before an expression.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::uri::{check_scheme, decode, normalized};
 
-/// Nobody writes longer ones by hand.
+/// Longer ones are not written by hand.
 const LONGEST: usize = 4096;
 /// The greatest length that a `:` can cut a value to.
 const LONGEST_PREFIX: usize = 9999;

@@ -6,8 +6,9 @@
 
 use std::{env, fs, iter::Peekable, path::Path, str::Chars};
 
-use super::Revision;
 use serde_json::{Map, Value};
+
+use super::Revision;
 
 /// One revision's schema.
 pub(crate) struct Schema {

@@ -32,12 +32,12 @@ pub(crate) fn read<T: DeserializeOwned>(check: &Check, instance: Text<'_>) -> Op
         properties: Properties::of(typed),
     };
     let read = T::deserialize(&mut object).ok()?;
-    // A type may stop before the end: then nobody has looked at the rest.
+    // A type may stop before the end: then the rest is unchecked.
     let is_over = object.members.key().is_none();
     (is_over && object.properties.are_complete()).then_some(read)
 }
 
-/// What is not done here. Nobody sees the error.
+/// Error that hands the value over to serde_json. It never leaves this file.
 fn leave_it() -> Error {
     Error::custom("for serde_json to read")
 }
@@ -54,7 +54,7 @@ enum Next<'de> {
     Key,
     /// A value whose key was handed out.
     Value(Value<'de>),
-    /// The same, a string that nobody has looked at: it may be long, and is looked at only once.
+    /// The same, an unchecked string: it may be long, and is walked over only once.
     String,
 }
 

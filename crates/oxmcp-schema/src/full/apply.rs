@@ -125,7 +125,7 @@ impl<'v> Run<'v> {
         for id in ids {
             let mut wrong = Vec::new();
             accepts |= self.node(*id, here.at, out.apart(&mut wrong));
-            // Where somebody wants to know what has been evaluated, each alternative that fits says so.
+            // Where evaluated members are collected, each alternative that fits adds its own.
             if accepts && out.evaluated.is_none() {
                 break;
             }

@@ -8,7 +8,7 @@ pub(super) fn split_fragment(reference: &str) -> (&str, &str) {
     reference.split_once('#').unwrap_or((reference, ""))
 }
 
-/// What `reference`, which has no fragment, names for somebody at `base`.
+/// What `reference`, which has no fragment, names, relative to `base`.
 pub(super) fn resolve(base: &str, reference: &str) -> String {
     let (base, reference) = (Parts::of(base), Parts::of(reference));
     let resolved = if reference.scheme.is_some() {

@@ -234,7 +234,7 @@ impl Project for ClientCapabilities {
 }
 
 impl ClientCapabilities {
-    /// A revision without modes has forms only: who shows none has nothing to declare there.
+    /// A revision without modes has forms only: a client without forms has nothing to declare there.
     fn project_elicitation(&mut self, to: Revision) {
         if to.has_elicitation_modes() {
             return;

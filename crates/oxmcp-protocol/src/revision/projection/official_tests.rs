@@ -233,7 +233,7 @@ impl Proof {
         });
         self.some_params::<ElicitParams>(from, to, "elicitation/create", |params| {
             if let ElicitParams::Url(url) = params {
-                // Only whoever asks can make an id for it.
+                // Only the asking side can make an id for it.
                 url.elicitation_id.get_or_insert_with(|| "1".into());
             }
             // Where users cannot be sent to a URL, nothing stands for the question.

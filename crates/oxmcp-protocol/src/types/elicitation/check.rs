@@ -304,7 +304,7 @@ mod tests {
                 .unwrap_err()
                 .contains("must be an object")
         );
-        // A default that the form itself does not allow is nobody's answer.
+        // A default that the form itself does not allow is no answer.
         let odd = ElicitSchema::new()
             .optional("n", NumberSchema::integer().with_default(2))
             .optional("x", NumberSchema::integer().with_default(0.5));

@@ -11,7 +11,7 @@ use crate::types::elicitation::{
     select::EnumOptions,
 };
 
-/// More than that helps nobody: the first few say what kind of mistake it is.
+/// The first few say what kind of mistake it is.
 pub(crate) const SHOWN: usize = 10;
 
 /// What an answer can hold at all.
@@ -99,7 +99,7 @@ fn cut(text: &str) -> String {
 }
 
 impl StringFormat {
-    /// Whether a text has the format. Nobody can say of one that is not known: it passes.
+    /// Whether a text has the format. A text of an unknown format passes.
     pub(crate) fn fits(&self, text: &str) -> bool {
         match self {
             Self::Email => is_email(text),
@@ -110,7 +110,7 @@ impl StringFormat {
         }
     }
 
-    /// What is expected of a text, for people to read. `None` where nobody can say.
+    /// What is expected of a text, for people to read. `None` where the format is not known.
     pub(crate) fn expected(&self) -> Option<&'static str> {
         match self {
             Self::Email => Some("an e-mail address, such as name@example.com"),
