@@ -40,7 +40,12 @@ impl Source {
 
     /// The modules below this one that are there for tests only: paths without an ending.
     fn modules_of_tests(&self) -> impl Iterator<Item = String> {
-        let (directory, _) = self.path.rsplit_once('/').unwrap();
+        let (directory, file) = self.path.rsplit_once('/').unwrap();
+        // Modules below `name.rs` are in `name/`.
+        let directory = match file.strip_suffix(".rs") {
+            Some("mod" | "lib" | "main") | None => directory,
+            Some(_) => self.path.strip_suffix(".rs").unwrap(),
+        };
         let lines = self.text.lines().zip(self.text.lines().skip(1));
         lines
             .filter(|(line, _)| *line == "#[cfg(test)]")
