@@ -1,23 +1,14 @@
-//! What is fuzzed: functions of bytes, which panic where something does not hold.
+//! Targets of the fuzzers: functions of bytes, which panic where something does not hold. One file for each crate.
 
-pub use oxmcp::fuzzing::{
-    arguments, batch, envelope, header_value, json, lines, sse, tool_result, uri_template,
+mod json;
+mod protocol;
+mod schema;
+
+pub use json::json;
+pub use protocol::{
+    batch, envelope, header_value, lines, message, sse, tool_result, uri_template,
 };
-use serde_json::value::to_raw_value;
-
-/// The first line is a pattern, the rest is what it is held against.
-pub fn schema_pattern(data: &[u8]) {
-    let text = String::from_utf8_lossy(data);
-    let (pattern, subject) = text.split_once('\n').unwrap_or((&text, ""));
-    let Ok(schema) =
-        oxmcp::Schema::from_json(serde_json::json!({"type": "string", "pattern": pattern}))
-    else {
-        return;
-    };
-    if let Ok(subject) = to_raw_value(subject) {
-        let _ = schema.validate(&subject);
-    }
-}
+pub use schema::{arguments, schema_pattern};
 
 #[cfg(test)]
 mod tests {
@@ -92,7 +83,7 @@ mod tests {
         #[test]
         fn all_targets_take_anything(data in data()) {
             for target in [
-                arguments, batch, envelope, header_value, json, lines, schema_pattern, sse, tool_result, uri_template,
+                arguments, batch, envelope, header_value, json, lines, message, schema_pattern, sse, tool_result, uri_template,
             ] {
                 target(&data);
             }

@@ -1,5 +1,5 @@
-//! Numbers the fields of a struct, so that a schema can list its properties as the type declares them: the maps of
-//! schemars are sorted by name.
+//! Declaration order of fields: each gets a number, so that a schema can list its properties as the type declares them. The
+//! maps of schemars are sorted by name.
 
 use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 

@@ -1,4 +1,4 @@
-//! The derive macros of the oxmcp SDK. Use them through the `oxmcp` crate, which documents them.
+//! Derive macros of the oxmcp SDK. Use them through `oxmcp` or `oxmcp-schema`, which document them.
 //!
 //! The crate has no dependencies, since every user of oxmcp waits for it to be built: it does not parse Rust, it only
 //! arranges tokens.
@@ -11,7 +11,16 @@ use proc_macro::TokenStream;
 /// Derives the JSON Schema of a type. See `oxmcp::JsonSchema`, the trait of the same name.
 #[proc_macro_derive(JsonSchema, attributes(oxmcp, schemars, serde, validate, garde))]
 pub fn derive_json_schema(input: TokenStream) -> TokenStream {
-    schema::derive(input)
+    schema::derive(input, "::oxmcp")
+}
+
+/// The same derive for crates that have `oxmcp-schema` and not `oxmcp`. See `oxmcp_schema::JsonSchema`.
+#[proc_macro_derive(
+    StandaloneJsonSchema,
+    attributes(oxmcp, schemars, serde, validate, garde)
+)]
+pub fn derive_standalone_json_schema(input: TokenStream) -> TokenStream {
+    schema::derive(input, "::oxmcp_schema")
 }
 
 /// Not for use by hand: removes the item it stands on.

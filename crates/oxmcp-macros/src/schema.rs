@@ -21,8 +21,8 @@ use crate::fields;
 
 /// What stands before the fields of the item.
 struct Header {
-    /// The tokens of the path of the oxmcp crate.
-    oxmcp: String,
+    /// The path of the crate whose `__private` has what the code needs.
+    facade: String,
     /// Whether the user has said where schemars is.
     has_schemars_path: bool,
     kind: Kind,
@@ -34,16 +34,17 @@ enum Kind {
     Enum,
 }
 
-pub(crate) fn derive(input: TokenStream) -> TokenStream {
+/// Derives the schema. `facade` is the path of the crate whose `__private` has what the code needs.
+pub(crate) fn derive(input: TokenStream, facade: &str) -> TokenStream {
     let tokens: Vec<TokenTree> = input.into_iter().collect();
-    match read_header(&tokens) {
+    match read_header(&tokens, facade) {
         Ok(header) => expand(&header, tokens),
         Err((span, message)) => compile_error(span, message),
     }
 }
 
-fn read_header(tokens: &[TokenTree]) -> Result<Header, (Span, &'static str)> {
-    let mut oxmcp = "::oxmcp".to_owned();
+fn read_header(tokens: &[TokenTree], facade: &str) -> Result<Header, (Span, &'static str)> {
+    let mut facade = facade.to_owned();
     let mut has_schemars_path = false;
     for token in tokens {
         match token {
@@ -51,20 +52,20 @@ fn read_header(tokens: &[TokenTree]) -> Result<Header, (Span, &'static str)> {
                 let text = group.stream().to_string();
                 has_schemars_path |= attribute_path(&text, "schemars").is_some();
                 if let Some(path) = attribute_path(&text, "oxmcp") {
-                    oxmcp = path;
+                    facade = path;
                 }
             }
             TokenTree::Ident(ident) => match ident.to_string().as_str() {
                 "struct" => {
                     return Ok(Header {
-                        oxmcp,
+                        facade,
                         has_schemars_path,
                         kind: Kind::Struct,
                     });
                 }
                 "enum" => {
                     return Ok(Header {
-                        oxmcp,
+                        facade,
                         has_schemars_path,
                         kind: Kind::Enum,
                     });
@@ -103,7 +104,7 @@ fn attribute_path(attribute: &str, name: &str) -> Option<String> {
 }
 
 fn expand(header: &Header, tokens: Vec<TokenTree>) -> TokenStream {
-    let private = format!("{}::__private", header.oxmcp);
+    let private = format!("{}::__private", header.facade);
     let mut item = format!("#[derive({private}::schemars::JsonSchema)] #[{private}::__erase]");
     if !header.has_schemars_path {
         item.push_str(&format!(" #[schemars(crate = \"{private}::schemars\")]"));

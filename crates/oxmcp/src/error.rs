@@ -5,13 +5,16 @@ mod http;
 
 use std::{borrow::Cow, error::Error as StdError, fmt, io};
 
+use oxmcp_protocol::{
+    ElicitUrlParams, EncodeError, ErrorCode, ErrorObject, TemplateError,
+    UrlElicitationRequiredData, internal::negotiation::ProbeFailure,
+};
+use oxmcp_schema::SchemaError;
 use serde::Serialize;
 use serde_json::{
     json,
     value::{RawValue, to_raw_value},
 };
-
-use crate::jsonrpc::{ErrorCode, ErrorObject};
 
 /// What an operation of this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -101,6 +104,29 @@ impl Error {
             format!("Resource not found: {shown}"),
         )
         .with_data(json!({"uri": uri}))
+    }
+
+    /// [`ErrorCode::URL_ELICITATION_REQUIRED`]: the user must visit these URLs before the request can be made
+    /// (2025-11-25 only, and each must have an id). [`RequestContext::ask_url`](crate::RequestContext::ask_url) asks in a
+    /// way that newer revisions have as well.
+    /// See [URL elicitation required](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error).
+    ///
+    /// ```
+    /// use oxmcp::{Error, protocol::ElicitUrlParams};
+    ///
+    /// let login = ElicitUrlParams::new("Log in first", "https://example.com/login").with_elicitation_id("7");
+    /// assert_eq!(Error::url_elicitation_required([login]).code().value(), -32042);
+    /// ```
+    #[must_use]
+    pub fn url_elicitation_required(
+        elicitations: impl IntoIterator<Item = ElicitUrlParams>,
+    ) -> Self {
+        let elicitations: Vec<_> = elicitations.into_iter().collect();
+        Self::protocol(
+            ErrorCode::URL_ELICITATION_REQUIRED,
+            "the user must visit a URL before this can go on",
+        )
+        .with_data(UrlElicitationRequiredData::new(elicitations))
     }
 
     /// [`ErrorCode::INVALID_REQUEST`]: the request makes no sense now.
@@ -330,6 +356,45 @@ impl From<ErrorObject> for Error {
     }
 }
 
+impl From<SchemaError> for Error {
+    fn from(error: SchemaError) -> Self {
+        let kind = if error.is_limit() {
+            Kind::Limit
+        } else {
+            Kind::Misuse
+        };
+        Self::new(kind, error.message().to_owned())
+    }
+}
+
+impl From<EncodeError> for Error {
+    fn from(error: EncodeError) -> Self {
+        Self::internal(error.to_string()).with_source(error.into_inner())
+    }
+}
+
+impl From<TemplateError> for Error {
+    fn from(error: TemplateError) -> Self {
+        let misuse = Self::misuse(error.to_string());
+        match error.into_inner() {
+            Some(source) => misuse.with_source(source),
+            None => misuse,
+        }
+    }
+}
+
+impl<'a> From<&'a Error> for ProbeFailure<'a> {
+    fn from(error: &'a Error) -> Self {
+        let is_protocol = error.is_protocol();
+        Self {
+            http_status: error.http_status(),
+            code: is_protocol.then(|| error.code()),
+            data: error.data(),
+            is_unreadable: error.is_decode(),
+        }
+    }
+}
+
 /// The one place where an error becomes what the wire carries.
 impl From<&Error> for ErrorObject {
     fn from(error: &Error) -> Self {
@@ -339,5 +404,7 @@ impl From<&Error> for ErrorObject {
     }
 }
 
+#[cfg(test)]
+mod negotiation_tests;
 #[cfg(test)]
 mod tests;

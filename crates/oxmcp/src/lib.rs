@@ -115,19 +115,13 @@
 //! [tokio]: https://tokio.rs
 
 mod client;
-mod codec;
 mod error;
 pub mod extension;
-#[cfg(fuzzing)]
-#[doc(hidden)]
-pub mod fuzzing;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub mod http;
-mod json;
-mod jsonrpc;
 mod limits;
+mod logged;
 pub mod protocol;
-mod schema;
 mod server;
 mod session;
 #[cfg(feature = "http-server")]
@@ -142,11 +136,12 @@ pub use client::{
 };
 pub use error::{Error, Result};
 pub use extension::Extension;
-pub use jsonrpc::{ErrorCode, ErrorObject, RequestId};
 pub use limits::Limits;
 pub use oxmcp_macros::JsonSchema;
-pub use protocol::Revision;
-pub use schema::{JsonSchema, Schema, SchemaOptions, Violation, Violations};
+pub use oxmcp_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
+pub use oxmcp_schema::{
+    Schema, SchemaError, SchemaOptions, Violation, Violations, internal::JsonSchema,
+};
 pub use server::{
     ArgumentOptions, Asked, Completer, CompleterArguments, Completing, FileResources,
     IntoCompleter, IntoCompletion, IntoPromptResult, IntoResourceResult, IntoToolError,
@@ -162,16 +157,52 @@ pub use session::{
 pub use tokio_util::sync::CancellationToken;
 pub use transport::{Command, in_memory, stdio};
 
+// old names
+mod json {
+    pub(crate) use oxmcp_json::{Checked, Cursor, Text, write_string};
+
+    pub(crate) use crate::logged::Logged;
+}
+
+mod jsonrpc {
+    pub(crate) use oxmcp_protocol::{
+        ErrorCode, ErrorObject, RequestId,
+        internal::{answered_ids as answered, *},
+    };
+}
+
+mod codec {
+    pub(crate) use oxmcp_protocol::{internal::uri, uri_template};
+
+    pub(crate) mod lines {
+        pub(crate) use oxmcp_protocol::framing::lines::{Lines, NextLine as Found};
+    }
+
+    #[cfg(any(feature = "http-client", feature = "http-server"))]
+    pub(crate) mod sse {
+        #[cfg(feature = "http-client")]
+        pub(crate) use oxmcp_protocol::framing::sse::{
+            EventDecoder as Decoder, StreamItem as Item,
+        };
+        #[cfg(feature = "http-server")]
+        pub(crate) use oxmcp_protocol::framing::sse::{OutgoingEvent as Outgoing, write_comment};
+    }
+}
+
+mod schema {
+    pub(crate) use oxmcp_schema::{
+        Schema, SchemaOptions,
+        internal::{StringValue as Given, *},
+    };
+}
+
 // So that derived code finds the crate from within it, too.
 extern crate self as oxmcp;
 
 /// What derived code needs. Not for use by hand: it can change with any release.
 #[doc(hidden)]
 pub mod __private {
-    pub use oxmcp_macros::__erase;
-    pub use schemars;
-
-    pub use crate::schema::declared;
+    pub use oxmcp_schema::__private::*;
 }
 
 /// The code in README.md is tested as documentation.

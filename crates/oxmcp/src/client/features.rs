@@ -85,7 +85,9 @@ impl Features {
             capabilities.sampling = Some(self.sampling.clone());
         }
         if self.roots.is_some() {
-            capabilities.roots = Some(RootsCapability { list_changed: true });
+            let mut roots = RootsCapability::default();
+            roots.list_changed = true;
+            capabilities.roots = Some(roots);
         }
         capabilities.extensions = self.extensions.declared();
         capabilities

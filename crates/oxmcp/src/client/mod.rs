@@ -33,7 +33,6 @@ mod sending;
 mod session;
 mod structured;
 mod subscription;
-mod template;
 mod updates;
 mod verdicts;
 mod visits;

@@ -54,7 +54,7 @@ impl ClientPeer {
         let context = Arc::new(context);
         connection.note_wish(&context);
         if let Err(error) = params.check() {
-            return respond_now(&context, Err(error));
+            return respond_now(&context, Err(error.into()));
         }
         let cx = RequestContext::new(Arc::clone(&context));
         let features = self.client().features();
@@ -88,7 +88,7 @@ impl ClientPeer {
                 };
                 serve(context, work);
             }
-            Err(error) => respond_now(&context, Err(error)),
+            Err(error) => respond_now(&context, Err(error.into())),
         }
     }
 }

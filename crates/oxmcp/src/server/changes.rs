@@ -166,7 +166,9 @@ pub(super) async fn notify(connection: &Arc<Connection>, changed: &Topics, meta:
     ];
     for (_, name) in lists.into_iter().filter(|(is_changed, _)| *is_changed) {
         let meta = meta.clone();
-        log(connection.notify(name, NotificationParams { meta }).await);
+        let mut params = NotificationParams::default();
+        params.meta = meta;
+        log(connection.notify(name, params).await);
     }
     for uri in uris {
         let mut params = ResourceUpdatedParams::new(&**uri);

@@ -31,7 +31,7 @@ impl ServerPeer {
         } = arrival;
         let features = self.server.features();
         let params = params.unwrap_or(&RequestParams::UNREAD);
-        let identified = params.check().and_then(|()| {
+        let identified = params.check().map_err(Error::from).and_then(|()| {
             let peer = self.callers.identify(
                 self.server.known_callers(),
                 &features,

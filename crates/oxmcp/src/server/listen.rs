@@ -202,7 +202,9 @@ pub(super) async fn serve(cx: RequestContext, asked: Box<Asked>) -> Result<Body>
     let mut out = Vec::new();
     let meta = Meta::of_subscription(open.id);
     let stamp = connection.role().stamp();
-    encode_result(&mut out, &mut ListenResult { meta }, cx.revision(), stamp)?;
+    let mut result = ListenResult::default();
+    result.meta = meta;
+    encode_result(&mut out, &mut result, cx.revision(), stamp)?;
     into_text(out).map(Body::Json)
 }
 

@@ -281,6 +281,7 @@ impl Role for ServerPeer {
         let params = params.unwrap_or_default();
         let served = params
             .check()
+            .map_err(Error::from)
             .and_then(|()| methods::serve(self, &features, cx, request.method(), &params));
         Box::pin(async move {
             let body = match served? {

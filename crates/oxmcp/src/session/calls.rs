@@ -279,7 +279,7 @@ impl State {
 pub(crate) fn own_id(id: &RequestId) -> Option<i64> {
     match id {
         RequestId::Number(number) => Some(*number),
-        RequestId::String(_) => None,
+        _ => None,
     }
 }
 

@@ -208,7 +208,7 @@ impl Connection {
         let RawResponse { id, outcome, found } = response;
         let answer = outcome.map(|result| CallResult {
             json: result.get().into(),
-            outline: found.outline,
+            outline: found.result_index,
         });
         let answer = answer.map_err(Error::from);
         match id.as_ref().and_then(own_id) {

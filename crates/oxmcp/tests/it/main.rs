@@ -11,10 +11,6 @@ mod examples;
 mod extension;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 mod http;
-mod schema_explicit;
-mod schema_inference;
-mod schema_messages;
-mod schema_options;
 mod schemas;
 mod send;
 mod server;

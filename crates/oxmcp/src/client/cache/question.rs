@@ -83,8 +83,8 @@ impl Place {
     pub(super) fn owner(&self, scope: CacheScope) -> Owner {
         match (scope, &self.authorization) {
             (CacheScope::Public, _) => Owner::Everybody,
-            (CacheScope::Private, Some(holder)) => Owner::Holder(Arc::clone(holder)),
-            (CacheScope::Private, None) => Owner::Session(self.session),
+            (_, Some(holder)) => Owner::Holder(Arc::clone(holder)),
+            (_, None) => Owner::Session(self.session),
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn check(
         InputRequest::Elicit(_) => is::<ElicitResult>(answer),
         InputRequest::CreateMessage(_) => is::<CreateMessageResult>(answer),
         InputRequest::ListRoots(_) => is::<ListRootsResult>(answer),
-        InputRequest::Unknown { .. } => Ok(answer.to_owned()),
+        _ => Ok(answer.to_owned()),
     };
     checked.map_err(|problem| wrong(key, request.method(), &problem, revision))
 }

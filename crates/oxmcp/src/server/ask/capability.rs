@@ -34,7 +34,7 @@ pub(super) fn check(
             let needed = ClientCapabilities::default().with_roots(RootsCapability::default());
             ("list its roots", "roots", needed)
         }),
-        InputRequest::Elicit(_) | InputRequest::Unknown { .. } => {
+        _ => {
             let method = request.method();
             return Err(Error::misuse(format!(
                 "clients can be asked by elicitation (a form or a URL), sampling and roots, and this is none of them: {method}"

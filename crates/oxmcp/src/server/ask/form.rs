@@ -139,43 +139,43 @@ fn field(property: JsonObject) -> Result<PrimitiveSchema, String> {
 
 fn text(property: Property) -> StringSchema {
     let format = property.format.as_deref().map(StringFormat::from);
-    StringSchema {
-        title: property.title,
-        description: property.description,
-        min_length: property.min_length,
-        max_length: property.max_length,
-        // Forms know four formats; what else there is, is checked when the answer is read.
-        format: format.filter(|format| !matches!(format, StringFormat::Unknown(_))),
-        default: property.default.as_ref().and_then(string),
-    }
+    let mut schema = StringSchema::default();
+    schema.title = property.title;
+    schema.description = property.description;
+    schema.min_length = property.min_length;
+    schema.max_length = property.max_length;
+    // Forms know four formats; what else there is, is checked when the answer is read.
+    schema.format = format.filter(|format| !matches!(format, StringFormat::Unknown(_)));
+    schema.default = property.default.as_ref().and_then(string);
+    schema
 }
 
 fn number(property: Property, kind: NumberKind) -> NumberSchema {
-    NumberSchema {
-        kind,
-        title: property.title,
-        description: property.description,
-        minimum: property.minimum,
-        maximum: property.maximum,
-        default: property.default.as_ref().and_then(Value::as_f64),
-    }
+    let mut schema = NumberSchema::default();
+    schema.kind = kind;
+    schema.title = property.title;
+    schema.description = property.description;
+    schema.minimum = property.minimum;
+    schema.maximum = property.maximum;
+    schema.default = property.default.as_ref().and_then(Value::as_f64);
+    schema
 }
 
 fn boolean(property: Property) -> BooleanSchema {
-    BooleanSchema {
-        title: property.title,
-        description: property.description,
-        default: property.default.as_ref().and_then(Value::as_bool),
-    }
+    let mut schema = BooleanSchema::default();
+    schema.title = property.title;
+    schema.description = property.description;
+    schema.default = property.default.as_ref().and_then(Value::as_bool);
+    schema
 }
 
 fn single(property: Property, options: EnumOptions) -> SingleSelectSchema {
-    SingleSelectSchema {
-        title: property.title,
-        description: property.description,
-        options,
-        default: property.default.as_ref().and_then(string),
-    }
+    let mut schema = SingleSelectSchema::default();
+    schema.title = property.title;
+    schema.description = property.description;
+    schema.options = options;
+    schema.default = property.default.as_ref().and_then(string);
+    schema
 }
 
 fn list(property: Property) -> Result<PrimitiveSchema, String> {
@@ -183,18 +183,17 @@ fn list(property: Property) -> Result<PrimitiveSchema, String> {
     let options = items.as_ref().and_then(options);
     let options = options.ok_or("is a list of something other than an enum")?;
     let default = property.default.as_ref().and_then(Value::as_array);
-    let multi = MultiSelectSchema {
-        title: property.title,
-        // What the enum says of its names is all that there is to say where the field says nothing.
-        description: property
-            .description
-            .or_else(|| items.and_then(|it| it.description)),
-        min_items: property.min_items,
-        max_items: property.max_items,
-        options,
-        default: default.map(|values| values.iter().filter_map(string).collect()),
-    };
-    Ok(multi.into())
+    let mut schema = MultiSelectSchema::default();
+    schema.title = property.title;
+    // What the enum says of its names is all that there is to say where the field says nothing.
+    schema.description = property
+        .description
+        .or_else(|| items.and_then(|it| it.description));
+    schema.min_items = property.min_items;
+    schema.max_items = property.max_items;
+    schema.options = options;
+    schema.default = default.map(|values| values.iter().filter_map(string).collect());
+    Ok(schema.into())
 }
 
 fn string(value: &Value) -> Option<String> {

@@ -59,8 +59,9 @@ async fn send(
             let name = method::ListRoots::NAME;
             connection.call(name, params, options).await
         }
-        InputRequest::Unknown { method, .. } => Err(Error::misuse(format!(
-            "clients cannot be asked {method}: the protocol has no such question"
+        other => Err(Error::misuse(format!(
+            "clients cannot be asked {}: the protocol has no such question",
+            other.method()
         ))),
     }
 }

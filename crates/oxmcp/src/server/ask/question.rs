@@ -215,7 +215,7 @@ impl Answered {
                 ),
                 false,
             )),
-            ElicitAction::Cancel => Err(Error::declined(
+            _ => Err(Error::declined(
                 format!(
                     "The user was asked {message:?} and gave no answer. Ask the user how to go on before you try again."
                 ),

@@ -74,10 +74,7 @@ impl Resource {
     }
 
     fn fixed(uri: String, name: String, body: ResourceBody) -> Self {
-        let size = match &body {
-            ResourceBody::Text(text) => text.len(),
-            ResourceBody::Blob(blob) => blob.len(),
-        };
+        let size = body.size();
         let handler: ErasedHandler = Arc::new(move |_context, target| {
             let contents = ResourceContents::new(&*target.uri, body.clone());
             Ok(Box::pin(ready(Ok(contents.into()))))

@@ -118,7 +118,9 @@ impl Tool {
         Self::assemble(
             name.into(),
             description.into(),
-            Schema::from_json(input_schema).map(|input| (input, None)),
+            Schema::from_json(input_schema)
+                .map(|input| (input, None))
+                .map_err(Error::from),
             Arc::new(move |context, arguments, finish| {
                 check(finish.0.name(), finish.0.input(), arguments)?;
                 let running = handler(context, Text::checked(arguments).to_raw());
@@ -230,7 +232,7 @@ impl Tool {
     pub fn input(mut self, options: impl FnOnce(SchemaOptions) -> SchemaOptions) -> Self {
         match self.input.with(options) {
             Ok(schema) => self.input = schema,
-            Err(error) => self.note(&error),
+            Err(error) => self.note(&error.into()),
         }
         self
     }
@@ -240,7 +242,7 @@ impl Tool {
     pub fn input_schema(mut self, schema: impl Into<Value>) -> Self {
         match Schema::from_json(schema) {
             Ok(schema) => self.input = schema,
-            Err(error) => self.note(&error),
+            Err(error) => self.note(&error.into()),
         }
         self
     }
@@ -251,7 +253,7 @@ impl Tool {
         let base = self.output.take().unwrap_or_else(Schema::empty_object);
         match base.with(options) {
             Ok(schema) => self.output = Some(schema),
-            Err(error) => self.note(&error),
+            Err(error) => self.note(&error.into()),
         }
         self
     }
@@ -261,7 +263,7 @@ impl Tool {
     pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
         match Schema::from_json(schema) {
             Ok(schema) => self.output = Some(schema),
-            Err(error) => self.note(&error),
+            Err(error) => self.note(&error.into()),
         }
         self
     }

@@ -49,7 +49,7 @@ impl RegisteredTool {
         }
         input
             .ensure_object()
-            .map_err(|error| of_tool(&definition.name, &error))?;
+            .map_err(|error| of_tool(&definition.name, &error.into()))?;
         // What clients with the usual limits would not keep in mind helps nobody.
         #[cfg(feature = "http-server")]
         let param_headers = ParamHeaders::of(

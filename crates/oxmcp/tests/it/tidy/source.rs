@@ -40,7 +40,12 @@ impl Source {
 
     /// The modules below this one that are there for tests only: paths without an ending.
     fn modules_of_tests(&self) -> impl Iterator<Item = String> {
-        let (directory, _) = self.path.rsplit_once('/').unwrap();
+        let (directory, file) = self.path.rsplit_once('/').unwrap();
+        // Modules below `name.rs` are in `name/`.
+        let directory = match file.strip_suffix(".rs") {
+            Some("mod" | "lib" | "main") | None => directory,
+            Some(_) => self.path.strip_suffix(".rs").unwrap(),
+        };
         let lines = self.text.lines().zip(self.text.lines().skip(1));
         lines
             .filter(|(line, _)| *line == "#[cfg(test)]")
@@ -53,6 +58,18 @@ impl Source {
     /// The path within `crates/oxmcp/src`, where it is there.
     pub(super) fn in_crate(&self) -> Option<&str> {
         self.path.strip_prefix("crates/oxmcp/src/")
+    }
+
+    /// Whether it belongs to a crate of the SDK.
+    fn is_in_a_crate(&self) -> bool {
+        let path = self.path.strip_prefix("crates/oxmcp");
+        let path = path.and_then(|path| path.split_once("/src/"));
+        path.is_some_and(|(name, _)| matches!(name, "" | "-json" | "-schema" | "-protocol"))
+    }
+
+    /// Whether it belongs to a crate below the SDK: one that decides and does nothing.
+    pub(super) fn is_below_the_sdk(&self) -> bool {
+        self.is_in_a_crate() && self.in_crate().is_none()
     }
 
     /// The module below the root of the crate that the file belongs to.
@@ -89,7 +106,7 @@ pub(super) fn files() -> Vec<Source> {
 /// The code of the SDK, without files that hold nothing but tests.
 pub(super) fn library() -> Vec<Source> {
     let mut sources = files();
-    sources.retain(|source| source.in_crate().is_some_and(|path| path.ends_with(".rs")));
+    sources.retain(|source| source.is_in_a_crate() && source.path.ends_with(".rs"));
     let tests: Vec<_> = sources.iter().flat_map(Source::modules_of_tests).collect();
     let is_of = |source: &Source, module: &String| {
         let rest = source.path.strip_prefix(module.as_str());

@@ -44,7 +44,13 @@ impl From<&str> for Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        let ErrorObject { message, data, .. } = ErrorObject::from(&error);
+        ErrorObject::from(&error).into()
+    }
+}
+
+impl From<ErrorObject> for Fault {
+    fn from(error: ErrorObject) -> Self {
+        let ErrorObject { message, data, .. } = error;
         Self {
             data,
             ..message.into()

@@ -1,0 +1,587 @@
+//! Cursor over unchecked JSON text: one pass checks it and hands out its values.
+
+use std::{error::Error, fmt};
+
+use crate::{
+    strings::{Specials, next_special},
+    text::Text,
+};
+
+/// How deep objects and arrays may be nested: as deep as serde_json reads them into types.
+const DEEPEST: u32 = 128;
+/// So many digits fit into 64 bits for certain.
+const SHORT: usize = 18;
+
+/// A place in a text that is being checked.
+///
+/// It tells only that something is wrong; serde_json, which is asked then, says what and where.
+#[derive(Debug)]
+pub struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+    /// How many objects and arrays it has gone into.
+    depth: u32,
+}
+
+/// Where a cursor was.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    at: usize,
+    depth: u32,
+}
+
+/// The text is not JSON, or nested too deeply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "callers of the cursor refuse values with it"
+)]
+pub struct SyntaxError;
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the text is not JSON, or is nested too deeply")
+    }
+}
+
+impl Error for SyntaxError {}
+
+/// What a check gives.
+pub type Checked<T> = Result<T, SyntaxError>;
+
+impl<'a> Cursor<'a> {
+    /// A cursor before the first value of a text.
+    #[must_use]
+    pub fn new(text: &'a str) -> Self {
+        let mut cursor = Self {
+            text,
+            at: 0,
+            depth: 0,
+        };
+        cursor.skip_space();
+        cursor
+    }
+
+    /// Where it is, to [go back](Self::go_back) to.
+    #[inline]
+    pub fn mark(&self) -> Mark {
+        Mark {
+            at: self.at,
+            depth: self.depth,
+        }
+    }
+
+    /// Goes back to where it was.
+    #[inline]
+    pub fn go_back(&mut self, to: Mark) {
+        self.at = to.at;
+        self.depth = to.depth;
+    }
+
+    /// How far it has come, in bytes.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Goes over what stands here where it is this, to the byte, and over white space behind it. It must be whole tokens
+    /// of JSON.
+    #[inline]
+    pub fn goes_on(&mut self, with: &str) -> bool {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let goes_on = rest.starts_with(with.as_bytes());
+        if goes_on {
+            self.at += with.len();
+            self.skip_space();
+        }
+        goes_on
+    }
+
+    /// Checks the whole text, of whose object the members are handed to `member`. `false` where the text is no object:
+    /// then nothing of it has been checked.
+    pub fn whole(
+        mut self,
+        member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
+    ) -> Checked<bool> {
+        if self.peek() != Some(b'{') {
+            return Ok(false);
+        }
+        self.members(member)?;
+        self.is_over().map(|()| true)
+    }
+
+    /// The same for a text whose object was [entered](Self::enters).
+    pub fn rest(mut self, member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>) -> Checked<()> {
+        self.leaves(member)?;
+        self.is_over()
+    }
+
+    fn is_over(&mut self) -> Checked<()> {
+        self.skip_space();
+        (self.at == self.text.len())
+            .then_some(())
+            .ok_or(SyntaxError)
+    }
+
+    /// Goes into the object that stands here and over its members, to behind it. `member` is given each key and takes its
+    /// value. What is no object is taken as [`value`](Self::value) does.
+    #[inline]
+    pub fn members(
+        &mut self,
+        mut member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
+    ) -> Checked<Text<'a>> {
+        let start = self.at;
+        if self.peek() != Some(b'{') {
+            return self.value();
+        }
+        if !self.open(b'}') {
+            self.depth += 1;
+            self.members_on(&mut member)?;
+        }
+        self.since(start).map(Text::checked)
+    }
+
+    /// Goes over the members from the one that must begin here, to behind their object.
+    #[inline]
+    fn members_on(
+        &mut self,
+        member: &mut impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
+    ) -> Checked<()> {
+        loop {
+            let key = self.string()?;
+            self.colon()?;
+            member(key, self)?;
+            if !self.goes_on_until(b'}')? {
+                break;
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Goes into the object that stands here where it begins like this, to the byte: up to behind a value, or before one.
+    /// What objects usually begin with need not be taken apart.
+    #[inline]
+    pub fn enters(&mut self, beginning: &str) -> bool {
+        let enters = self.goes_on(beginning);
+        self.depth += u32::from(enters);
+        enters
+    }
+
+    /// Goes over the rest of an object that was [entered](Self::enters), from behind a value to behind the object.
+    #[inline]
+    pub fn leaves(
+        &mut self,
+        mut member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
+    ) -> Checked<()> {
+        if self.goes_on_until(b'}')? {
+            return self.members_on(&mut member);
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Goes into the array that must stand here and over its items, each of which `item` takes, to behind it.
+    pub fn items(&mut self, mut item: impl FnMut(&mut Self) -> Checked<()>) -> Checked<()> {
+        if self.peek() != Some(b'[') {
+            return Err(SyntaxError);
+        }
+        if self.open(b']') {
+            return Ok(());
+        }
+        self.depth += 1;
+        loop {
+            item(self)?;
+            if !self.goes_on_until(b']')? {
+                break;
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Goes on behind an element: to the next one, or with `false` out of what ends there with `end`.
+    #[inline]
+    fn goes_on_until(&mut self, end: u8) -> Checked<bool> {
+        self.skip_space();
+        match self.take()? {
+            b',' => self.skip_space(),
+            byte if byte == end => return Ok(false),
+            _ => return Err(SyntaxError),
+        }
+        Ok(true)
+    }
+
+    /// Takes any value.
+    #[inline]
+    pub fn value(&mut self) -> Checked<Text<'a>> {
+        let start = self.at;
+        match self.peek() {
+            Some(b'"') => return self.string(),
+            Some(b'{' | b'[') => self.nested()?,
+            _ => self.scalar()?,
+        }
+        self.since(start).map(Text::checked)
+    }
+
+    /// Takes the whole number that stands here, if it is as short as nearly all are, and something follows at once. Else nothing
+    /// is taken.
+    #[inline]
+    pub fn short_integer(&mut self) -> Option<i64> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let digits = rest
+            .iter()
+            .take(SHORT)
+            .take_while(|byte| byte.is_ascii_digit());
+        let (mut length, mut number) = (0, 0);
+        for digit in digits {
+            number = number * 10 + i64::from(digit - b'0');
+            length += 1;
+        }
+        let is_whole = matches!(rest.get(length), Some(b',' | b'}'));
+        let is_plain = length == 1 || rest.first() != Some(&b'0');
+        if length == 0 || !is_whole || !is_plain {
+            return None;
+        }
+        self.at += length;
+        Some(number)
+    }
+
+    /// Goes to behind the object that stands here, if it is this one, which was checked before.
+    pub fn skip_known(&mut self, object: &str) -> bool {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let is_known = object.ends_with('}') && rest.starts_with(object.as_bytes());
+        self.at += if is_known { object.len() } else { 0 };
+        is_known
+    }
+
+    /// Goes to behind the object or array that stands here.
+    fn nested(&mut self) -> Checked<()> {
+        // One bit for each level that is open: whether it is an object.
+        let (mut objects, mut depth) = (0_u128, 0_u32);
+        loop {
+            match self.peek().ok_or(SyntaxError)? {
+                bracket @ (b'{' | b'[') => {
+                    if depth + self.depth == DEEPEST {
+                        return Err(SyntaxError);
+                    }
+                    let object = bracket == b'{';
+                    if !self.open(if object { b'}' } else { b']' }) {
+                        depth += 1;
+                        objects = objects << 1 | u128::from(object);
+                        if object {
+                            self.key()?;
+                        }
+                        continue;
+                    }
+                }
+                b'"' => self.string_end().map(drop)?,
+                _ => self.scalar()?,
+            }
+            if self.close(&mut objects, &mut depth)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Goes into the object or array that begins here. `true` where it ended at once, with `end`.
+    #[inline]
+    fn open(&mut self, end: u8) -> bool {
+        self.at += 1;
+        self.skip_space();
+        let empty = self.peek() == Some(end);
+        self.at += usize::from(empty);
+        empty
+    }
+
+    /// Goes on behind a value: to the next one, or out of what ends there. `true` where the outermost has ended.
+    fn close(&mut self, objects: &mut u128, depth: &mut u32) -> Checked<bool> {
+        while *depth > 0 {
+            let object = *objects & 1 == 1;
+            self.skip_space();
+            match (self.take()?, object) {
+                (b',', _) => {
+                    self.skip_space();
+                    if object {
+                        self.key()?;
+                    }
+                    return Ok(false);
+                }
+                (b'}', true) | (b']', false) => {
+                    *objects >>= 1;
+                    *depth -= 1;
+                }
+                _ => return Err(SyntaxError),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Skips a key and the colon behind it.
+    #[inline]
+    fn key(&mut self) -> Checked<()> {
+        self.string_end()?;
+        self.colon()
+    }
+
+    #[inline]
+    fn colon(&mut self) -> Checked<()> {
+        self.skip_space();
+        if self.take()? != b':' {
+            return Err(SyntaxError);
+        }
+        self.skip_space();
+        Ok(())
+    }
+
+    /// Anything that holds nothing else, and is no string.
+    fn scalar(&mut self) -> Checked<()> {
+        match self.peek() {
+            Some(b't') => self.word("true"),
+            Some(b'f') => self.word("false"),
+            Some(b'n') => self.word("null"),
+            _ => self.number(),
+        }
+    }
+
+    /// Takes the string that must stand here.
+    #[inline]
+    pub fn string(&mut self) -> Checked<Text<'a>> {
+        let start = self.at;
+        let plain = self.string_end()?;
+        Ok(Text::string(self.since(start)?, plain))
+    }
+
+    /// Goes to behind the string that must stand here. Returns whether nothing in it is escaped.
+    #[inline]
+    fn string_end(&mut self) -> Checked<bool> {
+        if self.take()? != b'"' {
+            return Err(SyntaxError);
+        }
+        self.at = next_special(self.text.as_bytes(), self.at).ok_or(SyntaxError)?;
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Ok(true);
+        }
+        self.escaped_string_end().map(|()| false)
+    }
+
+    /// The same from the first special byte on.
+    fn escaped_string_end(&mut self) -> Checked<()> {
+        let mut specials = Specials::new(self.text.as_bytes(), self.at);
+        loop {
+            self.at = specials.next().ok_or(SyntaxError)?;
+            match self.take()? {
+                b'"' => return Ok(()),
+                b'\\' => self.escape()?,
+                // A control character, which must be escaped.
+                _ => return Err(SyntaxError),
+            }
+            specials.pass(self.at);
+        }
+    }
+
+    fn escape(&mut self) -> Checked<()> {
+        match self.take()? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(()),
+            b'u' => {
+                let digits = self
+                    .text
+                    .as_bytes()
+                    .get(self.at..self.at + 4)
+                    .ok_or(SyntaxError)?;
+                self.at += 4;
+                digits
+                    .iter()
+                    .all(u8::is_ascii_hexdigit)
+                    .then_some(())
+                    .ok_or(SyntaxError)
+            }
+            _ => Err(SyntaxError),
+        }
+    }
+
+    fn word(&mut self, word: &str) -> Checked<()> {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        self.at += word.len();
+        rest.starts_with(word).then_some(()).ok_or(SyntaxError)
+    }
+
+    fn number(&mut self) -> Checked<()> {
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        match self.peek() {
+            Some(b'.' | b'e' | b'E') => self.fraction(),
+            _ => Ok(()),
+        }
+    }
+
+    /// What makes a number of an integer.
+    fn fraction(&mut self) -> Checked<()> {
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Checked<()> {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit());
+        let length = digits.count();
+        self.at += length;
+        if length > 0 { Ok(()) } else { Err(SyntaxError) }
+    }
+
+    #[inline]
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+            self.at += 1;
+        }
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    #[inline]
+    fn take(&mut self) -> Checked<u8> {
+        let byte = self.peek().ok_or(SyntaxError)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    /// The text from `start` to here.
+    #[inline]
+    pub fn since(&self, start: usize) -> Checked<&'a str> {
+        self.text.get(start..self.at).ok_or(SyntaxError)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde::de::IgnoredAny;
+
+    use super::*;
+
+    fn accepts(text: &str) -> bool {
+        Cursor::new(text)
+            .whole(|_, cursor| cursor.value().map(drop))
+            .is_ok_and(|object| object)
+    }
+
+    fn is_object(text: &str) -> bool {
+        text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    }
+
+    proptest! {
+        /// Pieces of JSON in any order are JSON now and then.
+        #[test]
+        fn the_verdict_is_that_of_serde_json(
+            pieces in prop::collection::vec(prop::sample::select(vec![
+                "{", "}", "[", "]", ",", ":", " ", "\"a\"", "\"\\n\"", "\"\\u00e9\"", "\"\\u12\"", "\"", "\\",
+                "0", "-1", "01", "1.5", "1.", ".5", "1e5", "1e", "-", "true", "false", "null", "nul", "é", "\t",
+                "\u{1}", "{}", "[]", "\"b\":1", "\"c\":{\"d\":[1,2]}",
+            ]), 0..12),
+        ) {
+            let text = format!("{{{}}}", pieces.concat());
+            prop_assert_eq!(accepts(&text), is_object(&text), "{}", text);
+        }
+
+        /// A valid text with one byte changed or cut off.
+        #[test]
+        fn one_wrong_byte_is_seen(at in 0_usize..120, byte in 0_u8..128, cut in any::<bool>()) {
+            let text = r#" {"a" : [1, -2.5e+10, "x\"\\\u0041é", {"b":{}, "c":[[]]}, true, false, null ], "d":"" } "#;
+            let mut bytes = text.as_bytes().to_vec();
+            if let Some(old) = bytes.get_mut(at) {
+                *old = byte;
+            }
+            if cut {
+                bytes.truncate(at);
+            }
+            if let Ok(text) = std::str::from_utf8(&bytes) {
+                prop_assert_eq!(accepts(text), is_object(text), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn members_are_handed_out_as_they_stand() {
+        let mut seen = Vec::new();
+        let text = r#" { "a" : [ 1 , "]" ] ,"b\"":{"c":{}}} "#;
+        let object = Cursor::new(text).whole(|key, cursor| {
+            seen.push((key.get(), cursor.value()?.get()));
+            Ok(())
+        });
+        assert_eq!(object, Ok(true));
+        assert_eq!(
+            seen,
+            [(r#""a""#, r#"[ 1 , "]" ]"#), (r#""b\"""#, r#"{"c":{}}"#)]
+        );
+        assert_eq!(Cursor::new("[1]").whole(|_, _| Ok(())), Ok(false));
+    }
+
+    #[test]
+    fn what_is_known_is_not_checked_again() {
+        let mut cursor = Cursor::new(r#"{"a":{"b":1},"c":2}"#);
+        let mut skipped = Vec::new();
+        let whole = cursor.members(|_, cursor| {
+            skipped.push(["", "{", r#"{"b":2}"#, r#"{"b":1}"#].map(|it| cursor.skip_known(it)));
+            if skipped.len() > 1 {
+                cursor.value()?;
+            }
+            Ok(())
+        });
+        assert!(whole.is_ok());
+        assert_eq!(skipped, [[false, false, false, true], [false; 4]]);
+    }
+
+    #[test]
+    fn items_are_taken_one_by_one() {
+        let items = |text: &str| {
+            let mut seen = Vec::new();
+            let mut cursor = Cursor::new(text);
+            let items = cursor.items(|cursor| {
+                seen.push(cursor.value()?.get().to_owned());
+                Ok(())
+            });
+            items.map(|()| seen)
+        };
+        assert_eq!(
+            items(r#" [ 1 , "]", [2] ]"#).unwrap(),
+            ["1", r#""]""#, "[2]"]
+        );
+        assert_eq!(items("[ ]").unwrap(), [""; 0]);
+        for text in ["{}", "[1", "[1,]", "[1 2]", "[,]"] {
+            assert_eq!(items(text), Err(SyntaxError), "{text}");
+        }
+    }
+
+    #[test]
+    fn nesting_has_an_end() {
+        let nested = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+        assert!(accepts(&nested(127)));
+        assert!(!accepts(&nested(128)));
+        assert!(!accepts(&nested(1_000_000)));
+        let gone_into = |depth: usize| {
+            let text = format!("{{\"a\":[{}]}}", "[".repeat(depth) + &"]".repeat(depth));
+            Cursor::new(&text).whole(|_, cursor| cursor.items(|item| item.value().map(drop)))
+        };
+        assert_eq!(gone_into(126), Ok(true), "what was gone into counts");
+        assert_eq!(gone_into(127), Err(SyntaxError));
+    }
+}

@@ -1,0 +1,413 @@
+//! JSON values as borrowed text, and walks over their members and items.
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::strings::{Specials, next_special, read_string};
+
+/// What JSON takes for white space.
+pub const SPACE: [char; 4] = [' ', '\n', '\r', '\t'];
+
+/// The text of one JSON value, which has been checked: walking over it needs no second look.
+///
+/// It is what `&RawValue` is, but a `RawValue` cannot be had without parsing the text once more.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    text: &'a str,
+    /// Whether it is known to be a string in which nothing is escaped.
+    plain: bool,
+}
+
+impl<'a> Text<'a> {
+    /// An object without members.
+    pub const EMPTY: Self = Self {
+        text: "{}",
+        plain: false,
+    };
+
+    /// `text` must be one JSON value without white space around it. Anything else gives wrong answers later, though never
+    /// a panic.
+    pub fn checked(text: &'a str) -> Self {
+        Self { text, plain: false }
+    }
+
+    /// The same, where it is known whether it is a string in which nothing is escaped.
+    #[inline]
+    pub fn string(text: &'a str, plain: bool) -> Self {
+        Self { text, plain }
+    }
+
+    /// The text itself.
+    #[must_use]
+    pub fn get(self) -> &'a str {
+        self.text
+    }
+
+    /// Whether it is a string.
+    #[must_use]
+    pub fn is_string(self) -> bool {
+        self.text.starts_with('"')
+    }
+
+    /// Whether it is `null`.
+    #[must_use]
+    pub fn is_null(self) -> bool {
+        self.text == "null"
+    }
+
+    /// Whether it is an object.
+    #[must_use]
+    pub fn is_object(self) -> bool {
+        self.text.starts_with('{')
+    }
+
+    /// The string that the value is. Borrowed where nothing in it is escaped. `None` where it is none, or has half a
+    /// surrogate pair in it.
+    #[inline]
+    pub fn as_str(self) -> Option<Cow<'a, str>> {
+        match self.as_plain() {
+            Some(plain) => Some(Cow::Borrowed(plain)),
+            None => self.read_string(),
+        }
+    }
+
+    /// The string that the value is known to be, with nothing in it escaped.
+    #[inline]
+    pub fn as_plain(self) -> Option<&'a str> {
+        if self.plain {
+            self.text.get(1..self.text.len() - 1)
+        } else {
+            None
+        }
+    }
+
+    fn read_string(self) -> Option<Cow<'a, str>> {
+        let (string, _) = read_string(self.text.strip_prefix('"')?)?;
+        Some(string)
+    }
+
+    /// Whether the value is this string.
+    pub fn is_str(self, text: &str) -> bool {
+        self.as_str().as_deref() == Some(text)
+    }
+
+    /// Reads the value into a type.
+    pub fn parse<T: DeserializeOwned>(self) -> serde_json::Result<T> {
+        serde_json::from_str(self.text)
+    }
+
+    /// A copy that others can hold.
+    pub fn to_raw(self) -> Box<RawValue> {
+        RawValue::from_string(self.text.to_owned()).expect("the text has been checked")
+    }
+
+    /// The members of an object: keys and values. Anything else has none.
+    pub fn members(self) -> Members<'a> {
+        Members::of(self.text)
+    }
+
+    /// The items of an array. Anything else has none.
+    pub fn items(self) -> Items<'a> {
+        Items::of(self.text)
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl<'a> From<&'a RawValue> for Text<'a> {
+    fn from(raw: &'a RawValue) -> Self {
+        Self::checked(raw.get().trim_matches(SPACE))
+    }
+}
+
+/// Integers of so many digits fit into an `i64`.
+const MAX_DIGITS: usize = 18;
+
+/// The members of an object, in order. Keys and values can be taken one at a time instead of in pairs.
+#[derive(Debug)]
+pub struct Members<'a>(Option<Walk<'a>>);
+
+impl<'a> Members<'a> {
+    fn of(text: &'a str) -> Self {
+        Self(Walk::into(text, b'{'))
+    }
+
+    /// The next key, whose value is taken next.
+    pub fn key(&mut self) -> Option<Text<'a>> {
+        self.0.as_mut()?.value()
+    }
+
+    /// Whether the value that is next is a string.
+    pub fn is_string(&mut self) -> bool {
+        self.0.as_mut().is_some_and(Walk::is_string)
+    }
+
+    /// The value of the key that was taken.
+    pub fn value(&mut self) -> Option<Text<'a>> {
+        self.0.as_mut()?.value()
+    }
+
+    /// The same, where it is an integer of few digits: it is read while it is walked over.
+    #[inline]
+    pub fn integer(&mut self) -> Option<(Text<'a>, i64)> {
+        self.0.as_mut()?.integer()
+    }
+
+    /// The same, where it is a string.
+    pub fn string(&mut self) -> Option<Cow<'a, str>> {
+        self.0.as_mut()?.string()
+    }
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (Text<'a>, Text<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let walk = self.0.as_mut()?;
+        let key = walk.value()?;
+        let value = walk.value()?;
+        Some((key, value))
+    }
+}
+
+/// The items of an array.
+#[derive(Debug)]
+pub struct Items<'a>(Option<Walk<'a>>);
+
+impl<'a> Items<'a> {
+    fn of(text: &'a str) -> Self {
+        Self(Walk::into(text, b'['))
+    }
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Text<'a>;
+
+    fn next(&mut self) -> Option<Text<'a>> {
+        self.0.as_mut()?.value()
+    }
+}
+
+/// A place in a text that has been checked.
+#[derive(Debug)]
+struct Walk<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// Behind the bracket that `text` begins with, where it is this one.
+    fn into(text: &'a str, bracket: u8) -> Option<Self> {
+        (text.as_bytes().first() == Some(&bracket)).then_some(Self { text, at: 1 })
+    }
+
+    /// Takes the next value, a key being one, whatever stands before it. `None` at the end of what is open.
+    fn value(&mut self) -> Option<Text<'a>> {
+        let start = self.next()?;
+        let bytes = self.text.as_bytes();
+        let (end, plain) = match bytes.get(start)? {
+            b'"' => string_end(bytes, start)?,
+            b'{' | b'[' => (nested_end(bytes, start)?, false),
+            _ => (scalar_end(bytes, start), false),
+        };
+        self.at = end;
+        Some(Text::string(self.text.get(start..end)?, plain))
+    }
+
+    fn is_string(&mut self) -> bool {
+        let start = self.next();
+        start.and_then(|start| self.text.as_bytes().get(start)) == Some(&b'"')
+    }
+
+    /// Takes the next value, which is a string.
+    fn string(&mut self) -> Option<Cow<'a, str>> {
+        let start = self.next()? + 1;
+        let (string, length) = read_string(self.text.get(start..)?)?;
+        self.at = start + length + 1;
+        Some(string)
+    }
+
+    /// Takes the next value where it is an integer that is nothing else for any reader, as `-0` is.
+    #[inline]
+    fn integer(&mut self) -> Option<(Text<'a>, i64)> {
+        let start = self.next()?;
+        let value = self.text.as_bytes().get(start..)?;
+        let (sign, digits) = match value.split_first()? {
+            (b'-', digits) => (-1, digits),
+            _ => (1, value),
+        };
+        let (mut integer, mut length) = (0, 0);
+        for byte in digits {
+            match byte {
+                b'0'..=b'9' if length == MAX_DIGITS => return None,
+                b'0'..=b'9' => integer = integer * 10 + i64::from(byte - b'0'),
+                b'.' | b'e' | b'E' => return None,
+                _ => break,
+            }
+            length += 1;
+        }
+        if length == 0 || (sign < 0 && integer == 0) {
+            return None;
+        }
+        self.at = start + length + usize::from(sign < 0);
+        let text = self.text.get(start..self.at)?;
+        Some((Text::checked(text), sign * integer))
+    }
+
+    /// Where the next value begins.
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        loop {
+            match self.text.as_bytes().get(self.at)? {
+                b' ' | b'\n' | b'\r' | b'\t' | b',' | b':' => self.at += 1,
+                b'}' | b']' => return None,
+                _ => return Some(self.at),
+            }
+        }
+    }
+}
+
+/// Behind the string that begins at `start`, and whether nothing in it is escaped.
+fn string_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
+    // Control characters do not stand in strings that were checked.
+    let mut at = next_special(bytes, start + 1)?;
+    if bytes.get(at)? == &b'"' {
+        return Some((at + 1, true));
+    }
+    let mut specials = Specials::new(bytes, at);
+    loop {
+        at = specials.next()?;
+        if bytes.get(at)? == &b'"' {
+            return Some((at + 1, false));
+        }
+        specials.pass(at + 2);
+    }
+}
+
+/// Behind the object or array that begins at `start`: where as many brackets are closed as were opened.
+fn nested_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let (mut at, mut depth) = (start, 0_usize);
+    loop {
+        match bytes.get(at)? {
+            b'"' => {
+                at = string_end(bytes, at)?.0;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 1 => return Some(at + 1),
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// Behind the number or word that begins at `start`.
+fn scalar_end(bytes: &[u8], start: usize) -> usize {
+    let rest = bytes.get(start..).unwrap_or_default();
+    let ends = |byte: &u8| {
+        matches!(
+            byte,
+            b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t' | b':'
+        )
+    };
+    rest.iter()
+        .position(ends)
+        .map_or(bytes.len(), |offset| start + offset)
+}
+
+/// A name as it stands in a [JSON pointer](https://www.rfc-editor.org/rfc/rfc6901#section-3).
+pub fn pointer_token(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection, prelude::*};
+    use serde_json::{Value, value::to_raw_value};
+
+    use super::*;
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[a-z\"\\\\{}\\[\\],: \n\u{e9}]{0,40}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                collection::hash_map("[a-z\"\\\\]{0,4}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn walking_finds_what_parsing_finds(value in json(), pretty in any::<bool>()) {
+            let text = if pretty {
+                serde_json::to_string_pretty(&value).unwrap()
+            } else {
+                value.to_string()
+            };
+            let raw: Box<RawValue> = serde_json::from_str(&text).unwrap();
+            let text = Text::from(&*raw);
+            let members: Vec<(String, Value)> = text
+                .members()
+                .map(|(key, value)| (key.as_str().unwrap().into_owned(), value.parse().unwrap()))
+                .collect();
+            let expected: Vec<(String, Value)> =
+                value.as_object().cloned().unwrap_or_default().into_iter().collect();
+            prop_assert_eq!(members, expected);
+            let items: Vec<Value> = text.items().map(|item| item.parse().unwrap()).collect();
+            prop_assert_eq!(items, value.as_array().cloned().unwrap_or_default());
+            let string = text.as_str();
+            prop_assert_eq!(string.as_deref(), value.as_str());
+        }
+    }
+
+    #[test]
+    fn a_raw_value_is_text() {
+        let raw = to_raw_value(&"a\n").unwrap();
+        assert!(Text::from(&*raw).is_str("a\n"));
+        assert!(Text::EMPTY.is_object());
+        assert_eq!(Text::EMPTY.to_raw().get(), "{}");
+    }
+
+    #[test]
+    fn integers_are_read_where_they_are_nothing_else() {
+        for (value, integer) in [
+            ("0", Some(0)),
+            ("-7", Some(-7)),
+            ("999999999999999999", Some(999_999_999_999_999_999)),
+            ("-999999999999999999", Some(-999_999_999_999_999_999)),
+            ("1000000000000000000", None),
+            ("-0", None),
+            ("1.0", None),
+            ("1e3", None),
+            ("1E3", None),
+            ("\"1\"", None),
+            ("[1]", None),
+            ("null", None),
+        ] {
+            for (before, after) in [("", ""), (" ", " "), ("", ",\"b\":2")] {
+                let object = format!("{{\"a\":{before}{value}{after}}}");
+                let mut members = Members::of(&object);
+                assert!(members.key().is_some_and(|key| key.is_str("a")));
+                let read = members.integer();
+                assert_eq!(read.map(|(_, integer)| integer), integer, "{object}");
+                let text = read.map(|(text, _)| text).or_else(|| members.value());
+                assert_eq!(text.map(Text::get), Some(value), "{object}");
+                assert_eq!(members.key().is_some(), after.len() > 1, "{object}");
+            }
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! Newline framing: bytes in, lines out by reference, within a bound.
+
+use std::ops::Range;
+
+/// How much room a read gets at first, in bytes: enough for several ordinary messages.
+const SMALL_ROOM: usize = 8 << 10;
+/// How much room a read gets where reads keep filling what they get: what a pipe of Linux holds.
+const LARGE_ROOM: usize = 64 << 10;
+/// A read with less room than this is not worth its system call.
+const MIN_ROOM: usize = 4 << 10;
+/// A buffer beyond this is freed at once when it is empty; a smaller one may serve the next large line as well.
+const KEPT_CAPACITY: usize = 2 << 20;
+/// How much is kept of a line that is too long: enough to see whom it concerns.
+const KEPT_OF_TOO_LONG: usize = 256;
+/// After how many reads the size of the buffer is compared with what it was used for.
+const REVIEW_READS: u32 = 64;
+
+/// Splits a stream of bytes into lines.
+///
+/// The caller reads into [`room`](Self::room), then takes lines by [`next`](Self::next) and [`line`](Self::line)
+/// until there are none, and calls [`finish`](Self::finish) at the end of the stream. Each byte is scanned once and
+/// moved at most once. Lines end with `\n` or `\r\n`; blank lines are passed over.
+#[derive(Debug)]
+pub struct Lines {
+    buffer: Vec<u8>,
+    /// Where the line begins that was not yet taken.
+    start: usize,
+    /// Up to where that line is known to hold no newline.
+    scanned: usize,
+    /// The longest line, in bytes, without its line ending.
+    limit: usize,
+    state: State,
+    room: Room,
+    /// How the last line began that was too long.
+    beginning: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Reading,
+    /// In a line longer than the limit: what comes is dropped up to the next newline.
+    Skipping,
+    /// The stream has ended; the rest of the buffer is the last line.
+    Ended,
+}
+
+/// What was learnt about the size of reads.
+#[derive(Debug)]
+struct Room {
+    /// How much room the next read gets, at least.
+    wanted: usize,
+    /// The length that the buffer had and the room it offered when the last read began.
+    offered: Option<(usize, usize)>,
+    /// The longest that the buffer was since the last review.
+    peak: usize,
+    reads: u32,
+}
+
+/// A line, or what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextLine {
+    /// A line; [`Lines::line`] gives its bytes. It stands until the next call of [`Lines::room`].
+    Line(Range<usize>),
+    /// A line longer than the limit. It is reported once, as soon as it is known to be too long.
+    TooLong,
+}
+
+impl Lines {
+    /// Lines of at most `limit` bytes.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self {
+            buffer: Vec::new(),
+            start: 0,
+            scanned: 0,
+            limit,
+            state: State::Reading,
+            room: Room {
+                wanted: SMALL_ROOM,
+                offered: None,
+                peak: 0,
+                reads: 0,
+            },
+            beginning: Vec::new(),
+        }
+    }
+
+    /// The buffer to append what was read to: its spare capacity is the room for the next read.
+    pub fn room(&mut self) -> &mut Vec<u8> {
+        // A pending read asks again and again.
+        if self.is_unchanged() {
+            return &mut self.buffer;
+        }
+        self.learn();
+        self.compact();
+        self.review();
+        let spare = self.buffer.capacity() - self.buffer.len();
+        if spare < MIN_ROOM || self.buffer.capacity() < self.room.wanted {
+            self.grow();
+        }
+        let spare = self.buffer.capacity() - self.buffer.len();
+        self.room.offered = Some((self.buffer.len(), spare));
+        &mut self.buffer
+    }
+
+    /// Takes the next line, if it is whole.
+    #[inline]
+    pub fn next(&mut self) -> Option<NextLine> {
+        // Setting out to look costs more than seeing that there is nothing.
+        if self.scanned == self.buffer.len() && self.state == State::Reading {
+            return None;
+        }
+        self.find()
+    }
+
+    fn find(&mut self) -> Option<NextLine> {
+        loop {
+            let unscanned = self.buffer.get(self.scanned..).unwrap_or_default();
+            let Some(length) = memchr::memchr(b'\n', unscanned) else {
+                return self.rest();
+            };
+            let line = self.start..self.scanned + length;
+            self.start = line.end + 1;
+            self.scanned = self.start;
+            if self.state == State::Skipping {
+                self.state = State::Reading;
+            } else if let Some(found) = self.judge(line) {
+                return Some(found);
+            }
+        }
+    }
+
+    /// Whether nothing is left to be taken, and the last read got less than it had room for: so the stream had no more.
+    pub fn is_drained(&self) -> bool {
+        let had_no_more = |(length, room)| self.buffer.len() < length + room;
+        self.scanned == self.buffer.len() && self.room.offered.is_some_and(had_no_more)
+    }
+
+    /// The bytes of a line that was found, without its line ending.
+    pub fn line(&self, line: Range<usize>) -> &[u8] {
+        self.buffer.get(line).unwrap_or_default()
+    }
+
+    /// How the line began that was found to be too long.
+    pub fn beginning(&self) -> &[u8] {
+        &self.beginning
+    }
+
+    /// The stream has ended: what is left is a line, though no newline follows.
+    pub fn finish(&mut self) {
+        if self.state == State::Skipping {
+            self.drop_all();
+        }
+        self.state = State::Ended;
+    }
+
+    /// What to make of the bytes after the last newline.
+    fn rest(&mut self) -> Option<NextLine> {
+        let rest = self.start..self.buffer.len();
+        self.scanned = rest.end;
+        match self.state {
+            State::Ended => {
+                self.start = rest.end;
+                self.judge(rest)
+            }
+            State::Skipping => {
+                self.drop_all();
+                None
+            }
+            // One byte more than the limit can still be the `\r` of a line ending.
+            State::Reading if rest.len() > self.limit.saturating_add(1) => {
+                let found = self.too_long(rest);
+                self.drop_all();
+                self.state = State::Skipping;
+                Some(found)
+            }
+            State::Reading => None,
+        }
+    }
+
+    /// What a whole line is: too long, blank (nothing), or a line.
+    fn judge(&mut self, mut line: Range<usize>) -> Option<NextLine> {
+        if self.line(line.clone()).last() == Some(&b'\r') {
+            line.end -= 1;
+        }
+        if line.len() > self.limit {
+            return Some(self.too_long(line));
+        }
+        let blank = self.line(line.clone()).iter().all(u8::is_ascii_whitespace);
+        (!blank).then_some(NextLine::Line(line))
+    }
+
+    fn too_long(&mut self, line: Range<usize>) -> NextLine {
+        let end = line.end.min(line.start + KEPT_OF_TOO_LONG);
+        let beginning = self.buffer.get(line.start..end).unwrap_or_default();
+        self.beginning = beginning.to_vec();
+        NextLine::TooLong
+    }
+
+    fn drop_all(&mut self) {
+        self.buffer.clear();
+        self.start = 0;
+        self.scanned = 0;
+    }
+
+    /// Whether room was offered, and neither used nor taken away since.
+    fn is_unchanged(&self) -> bool {
+        let now = (
+            self.buffer.len(),
+            self.buffer.capacity() - self.buffer.len(),
+        );
+        self.start == 0 && self.room.offered == Some(now)
+    }
+
+    /// Gives reads more room where the last one took all that it got.
+    fn learn(&mut self) {
+        let Some((length, room)) = self.room.offered.take() else {
+            return;
+        };
+        if self.buffer.len() >= length + room {
+            self.room.wanted = (self.room.wanted * 2).min(LARGE_ROOM);
+        }
+        self.room.peak = self.room.peak.max(self.buffer.len());
+        self.room.reads += 1;
+    }
+
+    /// Moves the line that is not yet whole to the front. This happens once per line at most, since it begins there
+    /// ever after.
+    fn compact(&mut self) {
+        if self.start > 0 {
+            self.buffer.drain(..self.start);
+            self.scanned -= self.start;
+            self.start = 0;
+        }
+    }
+
+    /// Gives memory back that is not needed any more.
+    fn review(&mut self) {
+        if self.buffer.is_empty() && self.buffer.capacity() > KEPT_CAPACITY {
+            self.buffer = Vec::new();
+        }
+        if self.room.reads >= REVIEW_READS && self.buffer.is_empty() {
+            if self.room.peak < self.buffer.capacity() / 4 {
+                self.buffer = Vec::new();
+                self.room.wanted = (self.room.peak * 2).clamp(SMALL_ROOM, LARGE_ROOM);
+            }
+            self.room.peak = 0;
+            self.room.reads = 0;
+        }
+    }
+
+    /// Doubles the buffer, but goes no further than the longest line needs.
+    fn grow(&mut self) {
+        let longest = self.limit.saturating_add(LARGE_ROOM);
+        let least = self.buffer.len() + MIN_ROOM;
+        let capacity = (self.buffer.capacity() * 2)
+            .min(longest)
+            .max(self.room.wanted)
+            .max(least);
+        self.buffer.reserve_exact(capacity - self.buffer.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TOO_LONG: &str = "<too long>";
+
+    /// What comes out when `input` arrives in chunks of these sizes, over and over.
+    fn split(input: &[u8], limit: usize, chunks: &[usize]) -> Vec<String> {
+        let mut lines = Lines::new(limit);
+        let mut found = Vec::new();
+        let mut sizes = chunks.iter().cycle();
+        let mut rest = input;
+        loop {
+            while let Some(next) = lines.next() {
+                found.push(match next {
+                    NextLine::Line(line) => String::from_utf8_lossy(lines.line(line)).into_owned(),
+                    NextLine::TooLong => TOO_LONG.to_owned(),
+                });
+            }
+            if lines.state == State::Ended {
+                return found;
+            }
+            let room = lines.room();
+            let spare = room.capacity() - room.len();
+            assert!(spare >= MIN_ROOM);
+            let (chunk, tail) = rest.split_at((*sizes.next().unwrap()).min(rest.len()).min(spare));
+            room.extend_from_slice(chunk);
+            rest = tail;
+            if chunk.is_empty() {
+                lines.finish();
+            }
+        }
+    }
+
+    /// The same, said as simply as possible.
+    fn model(input: &[u8], limit: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        for line in input.split(|byte| *byte == b'\n') {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.len() > limit {
+                lines.push(TOO_LONG.to_owned());
+            } else if !line.trim_ascii().is_empty() {
+                lines.push(String::from_utf8_lossy(line).into_owned());
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn a_short_read_that_is_used_up_drains_the_stream() {
+        let mut lines = Lines::new(1 << 20);
+        assert!(!lines.is_drained(), "nobody has asked the stream");
+        lines.room().extend_from_slice(b"{}\n[]\n{\"half");
+        assert!(lines.next().is_some() && !lines.is_drained());
+        assert!(lines.next().is_some() && !lines.is_drained());
+        assert!(lines.next().is_none() && lines.is_drained());
+        let room = lines.room();
+        let spare = room.capacity() - room.len();
+        room.extend(std::iter::repeat_n(b'\n', spare));
+        while lines.next().is_some() {}
+        assert!(!lines.is_drained(), "the stream may have had more");
+    }
+
+    #[test]
+    fn a_table_of_streams() {
+        let cases: &[(&str, &[&str])] = &[
+            ("", &[]),
+            ("\n\n \t\r\n", &[]),
+            ("{}\n", &["{}"]),
+            ("{}\r\n[]\n", &["{}", "[]"]),
+            ("{}\n\n{\"a\":1}", &["{}", "{\"a\":1}"]),
+            ("{\"half", &["{\"half"]),
+            ("12345678\n12345678\r\n", &["12345678", "12345678"]),
+            ("123456789\nok\n", &[TOO_LONG, "ok"]),
+            ("123456789\r\nok", &[TOO_LONG, "ok"]),
+            ("ok\n12345678901234567890", &["ok", TOO_LONG]),
+            ("1234567\r\r\n", &["1234567\r"]),
+        ];
+        for (input, expected) in cases {
+            for size in 1..=input.len().max(1) {
+                assert_eq!(
+                    split(input.as_bytes(), 8, &[size]),
+                    *expected,
+                    "{input:?} by {size}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_beyond_the_limit_is_not_buffered() {
+        let mut lines = Lines::new(1 << 20);
+        let mut reported = 0;
+        for _ in 0..100 {
+            let room = lines.room();
+            room.resize(room.len() + 64 * 1024, b'x');
+            while let Some(found) = lines.next() {
+                assert_eq!(found, NextLine::TooLong);
+                reported += 1;
+            }
+        }
+        assert_eq!(reported, 1);
+        assert!(lines.buffer.capacity() <= (1 << 20) + 2 * LARGE_ROOM);
+        lines.room().extend_from_slice(b"\n{}\n");
+        let Some(NextLine::Line(line)) = lines.next() else {
+            panic!("the next line is whole again");
+        };
+        assert_eq!(lines.line(line), b"{}");
+    }
+
+    #[test]
+    fn the_buffer_shrinks_after_a_huge_line() {
+        let mut lines = Lines::new(usize::MAX);
+        let huge = vec![b'x'; 8 << 20];
+        lines.room().extend_from_slice(&huge);
+        lines.room().push(b'\n');
+        assert!(matches!(lines.next(), Some(NextLine::Line(line)) if line.len() == huge.len()));
+        assert!(lines.room().capacity() <= LARGE_ROOM);
+    }
+
+    #[test]
+    fn the_buffer_shrinks_after_large_lines_that_come_no_more() {
+        let mut lines = Lines::new(usize::MAX);
+        let mut large = vec![b'x'; 1 << 20];
+        large.push(b'\n');
+        for _ in 0..3 {
+            lines.room().extend_from_slice(&large);
+            assert!(lines.next().is_some());
+            assert!(
+                lines.room().capacity() > 1 << 20,
+                "it is kept for the next one"
+            );
+        }
+        for _ in 0..2 * REVIEW_READS {
+            lines.room().extend_from_slice(b"{}\n");
+            assert!(lines.next().is_some());
+        }
+        assert!(lines.room().capacity() <= LARGE_ROOM);
+    }
+
+    #[test]
+    fn reads_that_fill_their_room_get_more() {
+        let mut lines = Lines::new(usize::MAX);
+        let mut rooms = Vec::new();
+        for _ in 0..5 {
+            let room = lines.room();
+            rooms.push(room.capacity());
+            let full = room.capacity();
+            room.resize(full - 1, b'x');
+            room.push(b'\n');
+            assert!(lines.next().is_some());
+        }
+        assert_eq!(rooms, [8 << 10, 16 << 10, 32 << 10, 64 << 10, 64 << 10]);
+    }
+
+    /// Text that is full of the bytes that matter.
+    fn text() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            3 => Just(b"\n".to_vec()),
+            2 => Just(b"\r\n".to_vec()),
+            1 => Just(b"\r".to_vec()),
+            1 => Just(b" ".to_vec()),
+            4 => prop::collection::vec(any::<u8>(), 0..12),
+        ];
+        prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn any_chunking_gives_the_same_lines(
+            input in text(),
+            limit in 0usize..20,
+            chunks in prop::collection::vec(1usize..40, 1..8),
+        ) {
+            prop_assert_eq!(split(&input, limit, &chunks), model(&input, limit));
+        }
+    }
+}

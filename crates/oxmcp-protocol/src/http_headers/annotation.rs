@@ -1,0 +1,240 @@
+//! `x-mcp-header` annotations in the schema of a tool's input.
+//!
+//! See [schema extension](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#schema-extension).
+
+use std::{collections::HashSet, mem::size_of};
+
+use oxmcp_json::{Text, pointer_token};
+
+/// The member of a property's schema that names its header.
+const ANNOTATION: &str = "x-mcp-header";
+
+/// Why a tool that asks for too much cannot be used.
+pub(super) const TOO_MUCH: &str = "it wants more repeated than `Limits::max_mirrored_bytes` allows";
+/// How many characters of a pointer are told.
+const MAX_POINTER: usize = 200;
+
+/// Keywords that hold one schema.
+const ONE: &[&str] = &[
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+/// Keywords that hold a list of schemas.
+const LIST: &[&str] = &["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+/// Keywords that hold schemas by name. `properties`, which does too, has rules of its own.
+const NAMED: &[&str] = &[
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+];
+
+/// A property with a header.
+#[derive(Debug)]
+pub(super) struct Annotation {
+    /// The names that lead to it from the arguments.
+    pub(super) path: Box<[Box<str>]>,
+    /// The name of its header, behind `Mcp-Param-`.
+    pub(super) name: String,
+}
+
+/// How many bytes it takes to keep a property with a header in mind: what it is made of, and the names on its way.
+pub(super) fn size(path: &[Box<str>], name: &str) -> usize {
+    let way = path
+        .iter()
+        .map(|name| name.len() + size_of::<Box<str>>())
+        .sum::<usize>();
+    size_of::<Annotation>() + name.len() + way
+}
+
+/// All annotations of a schema, which may take so many bytes together.
+///
+/// # Errors
+/// Why one is not allowed, with a pointer to its schema; or that they take more.
+pub(super) fn find(schema: Text<'_>, max_bytes: usize) -> Result<Vec<Annotation>, String> {
+    let text = schema.get();
+    // Few schemas have one; in a name that is escaped it could hide.
+    if !text.contains(ANNOTATION) && !text.contains('\\') {
+        return Ok(Vec::new());
+    }
+    let mut search = Search {
+        pointer: String::new(),
+        path: Some(Vec::new()),
+        found: Vec::new(),
+        taken: HashSet::new(),
+        room: max_bytes,
+    };
+    search.schema(schema)?;
+    Ok(search.found)
+}
+
+struct Search {
+    /// Where in the schema the search is.
+    pointer: String,
+    /// Where in the arguments that is; `None` where it is in no certain place.
+    path: Option<Vec<Box<str>>>,
+    found: Vec<Annotation>,
+    /// The names that are taken, in lower case.
+    taken: HashSet<String>,
+    /// How many bytes may still be kept. A name near the root is on the way to all below it, and each keeps a copy.
+    room: usize,
+}
+
+impl Search {
+    fn schema(&mut self, schema: Text<'_>) -> Result<(), String> {
+        self.annotation(schema)?;
+        for (key, value) in schema.members() {
+            let Some(key) = key.as_str() else { continue };
+            let key = &*key;
+            if key == "properties" {
+                self.properties(value)?;
+            } else {
+                self.keyword(key, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The properties of an object: the only way to an annotation.
+    fn properties(&mut self, properties: Text<'_>) -> Result<(), String> {
+        for (name, schema) in properties.members() {
+            let Some(name) = name.as_str() else { continue };
+            if let Some(path) = &mut self.path {
+                path.push((*name).into());
+            }
+            self.below(&["properties", &name], schema)?;
+            if let Some(path) = &mut self.path {
+                path.pop();
+            }
+        }
+        Ok(())
+    }
+
+    /// Any other keyword: no annotation may stand below it.
+    fn keyword(&mut self, key: &str, value: Text<'_>) -> Result<(), String> {
+        let path = self.path.take();
+        if ONE.contains(&key) {
+            self.below(&[key], value)?;
+        }
+        if LIST.contains(&key) {
+            for (index, schema) in value.items().enumerate() {
+                self.below(&[key, &index.to_string()], schema)?;
+            }
+        }
+        if NAMED.contains(&key) {
+            for (name, schema) in value.members() {
+                let Some(name) = name.as_str() else { continue };
+                self.below(&[key, &name], schema)?;
+            }
+        }
+        self.path = path;
+        Ok(())
+    }
+
+    fn below(&mut self, steps: &[&str], schema: Text<'_>) -> Result<(), String> {
+        let length = self.pointer.len();
+        for step in steps {
+            self.pointer.push('/');
+            self.pointer.push_str(&pointer_token(step));
+        }
+        self.schema(schema)?;
+        self.pointer.truncate(length);
+        Ok(())
+    }
+
+    /// Takes the annotation of one schema.
+    fn annotation(&mut self, schema: Text<'_>) -> Result<(), String> {
+        let mut annotations = schema
+            .members()
+            .filter(|(key, _)| key.is_str(ANNOTATION))
+            .map(|(_, value)| value);
+        let Some(annotation) = annotations.next() else {
+            return Ok(());
+        };
+        if annotations.next().is_some() {
+            return Err(self.wrong("it stands there twice"));
+        }
+        let name = annotation
+            .as_str()
+            .ok_or_else(|| self.wrong("it must be a string"))?;
+        self.check_name(&name)?;
+        self.check_type(schema)?;
+        let Some(path) = self.path.as_deref().filter(|path| !path.is_empty()) else {
+            return Err(
+                self.wrong("it may stand only in a property that is reached by `properties` alone")
+            );
+        };
+        let Some(room) = self.room.checked_sub(size(path, &name)) else {
+            return Err(TOO_MUCH.to_owned());
+        };
+        self.room = room;
+        self.found.push(Annotation {
+            path: path.into(),
+            name: name.into_owned(),
+        });
+        Ok(())
+    }
+
+    fn check_name(&mut self, name: &str) -> Result<(), String> {
+        if name.is_empty() {
+            return Err(self.wrong("it must not be empty"));
+        }
+        if let Some(wrong) = name.chars().find(|char| !is_token(*char)) {
+            return Err(self.wrong(&format!("{wrong:?} is not allowed in the name of a header")));
+        }
+        if !self.taken.insert(name.to_ascii_lowercase()) {
+            let name: String = name.chars().take(MAX_POINTER).collect();
+            return Err(self.wrong(&format!("another property has the header {name:?} already")));
+        }
+        Ok(())
+    }
+
+    /// A string, an integer or a boolean, or one of these or null.
+    fn check_type(&self, schema: Text<'_>) -> Result<(), String> {
+        let is_scalar = |kind: &Text<'_>| {
+            let kinds = ["string", "integer", "boolean"];
+            kinds.into_iter().any(|scalar| kind.is_str(scalar))
+        };
+        let mut types = schema.members().filter(|(key, _)| key.is_str("type"));
+        let fits = types.next().is_some_and(|(_, kind)| {
+            let mut kinds: Vec<Text<'_>> = kind.items().collect();
+            kinds.retain(|kind| !kind.is_str("null"));
+            is_scalar(&kind) || matches!(&kinds[..], [kind] if is_scalar(kind))
+        });
+        if fits {
+            return Ok(());
+        }
+        Err(self.wrong("the property must be of the type string, integer or boolean"))
+    }
+
+    fn wrong(&self, reason: &str) -> String {
+        let pointer = if self.pointer.is_empty() {
+            "/"
+        } else {
+            &self.pointer
+        };
+        let reason = format!("of the input schema: {reason}");
+        let mut short: String = pointer.chars().take(MAX_POINTER).collect();
+        if short.len() < pointer.len() {
+            short.push('…');
+        }
+        format!("`{ANNOTATION}` at {short} {reason}")
+    }
+}
+
+/// Whether the names of headers can have it.
+/// See [tokens](https://datatracker.ietf.org/doc/html/rfc9110#section-5.6.2).
+fn is_token(char: char) -> bool {
+    char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char)
+}

@@ -1,0 +1,199 @@
+//! Headers that repeat arguments of a tool: those that a client sends, and the check of a server.
+//!
+//! See [custom headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#custom-headers-from-tool-parameters).
+
+use std::fmt;
+
+use oxmcp_json::Text;
+
+use crate::http_headers::{
+    annotation::{self, Annotation},
+    names::MCP_PARAM,
+    value::{Scalar, decode, encode, integer},
+};
+
+/// Which arguments of a tool are repeated in which headers, found out once.
+#[derive(Clone, Debug, Default)]
+pub struct ParamHeaders(pub(super) Box<[Param]>);
+
+#[derive(Clone, Debug)]
+pub(super) struct Param {
+    /// The names that lead to the argument.
+    path: Box<[Box<str>]>,
+    /// The name of the header, in lower case.
+    pub(super) header: Box<str>,
+}
+
+/// Headers and body do not say the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch(String);
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+impl ParamHeaders {
+    /// What is said of a tool that asks for more than may be kept.
+    pub const TOO_MUCH: &str = annotation::TOO_MUCH;
+
+    /// Those that the schema of a tool's input asks for, which may take so many bytes.
+    ///
+    /// # Errors
+    /// What is wrong with an `x-mcp-header`, and where it stands; or that they take more. Clients leave such a tool out.
+    pub fn of(schema: Text<'_>, max_bytes: usize) -> Result<Self, String> {
+        let found = annotation::find(schema, max_bytes)?;
+        let params = found.into_iter().map(|Annotation { path, name }| {
+            let header = format!("{MCP_PARAM}{}", name.to_ascii_lowercase());
+            Param {
+                path,
+                header: header.into(),
+            }
+        });
+        Ok(Self(params.collect()))
+    }
+
+    /// Whether no argument is repeated.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many bytes they take.
+    pub fn size(&self) -> usize {
+        let params = self.0.iter();
+        params
+            .map(|param| annotation::size(&param.path, &param.header))
+            .sum()
+    }
+}
+
+impl Param {
+    /// The argument that is repeated.
+    pub(super) fn of<'a>(&self, arguments: Text<'a>) -> Result<Scalar<'a>, Mismatch> {
+        let mut value = arguments;
+        for name in &self.path {
+            let mut members = value.members().filter(|(key, _)| key.is_str(name));
+            let Some((_, found)) = members.next() else {
+                return Ok(Scalar::Absent);
+            };
+            if members.next().is_some() {
+                return Err(self.mismatch("stands there twice in the body"));
+            }
+            value = found;
+        }
+        match Scalar::of(value) {
+            Scalar::Unsafe => Err(self.mismatch(
+                "is an integer beyond 2^53-1, which a header cannot repeat; send it as a string if the tool takes one",
+            )),
+            scalar => Ok(scalar),
+        }
+    }
+
+    pub(super) fn mismatch(&self, what: &str) -> Mismatch {
+        let path = self.path.join("/");
+        Mismatch(format!(
+            "Header mismatch: the argument /{path}, which {} repeats, {what}",
+            self.header
+        ))
+    }
+}
+
+impl Scalar<'_> {
+    /// The value of the header that repeats it. `None` where there is nothing to repeat.
+    fn header(&self) -> Option<String> {
+        match self {
+            Self::String(text) => Some(encode(text).into_owned()),
+            Self::Integer(number) => Some(number.to_string()),
+            Self::Word(word) => Some((*word).to_owned()),
+            Self::Absent | Self::Unsafe | Self::Other => None,
+        }
+    }
+}
+
+impl ParamHeaders {
+    /// The headers of a call, each with its value, which is fit to be sent.
+    ///
+    /// # Errors
+    /// Where an argument cannot be repeated: it is an integer that not every reader takes for itself, or can be read in two
+    /// ways. Every server would refuse it.
+    pub fn for_arguments(&self, arguments: Text<'_>) -> Result<Vec<(&str, String)>, Mismatch> {
+        let mut headers = Vec::new();
+        for param in &self.0 {
+            let scalar = param.of(arguments)?;
+            if let Some(value) = scalar.header() {
+                headers.push((&*param.header, value));
+            }
+        }
+        Ok(headers)
+    }
+}
+
+/// What a request has under the name of a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceivedHeader<'a> {
+    /// It is not there.
+    Nothing,
+    /// It is there once.
+    Value(&'a [u8]),
+    /// The header stands there more than once.
+    Several,
+}
+
+impl Scalar<'_> {
+    /// Whether the text that a header stands for is this.
+    fn is(&self, header: &str) -> bool {
+        match self {
+            Self::String(text) => text == header,
+            Self::Integer(number) => integer(header) == Some(*number),
+            Self::Word(word) => *word == header,
+            Self::Absent | Self::Unsafe | Self::Other => false,
+        }
+    }
+}
+
+impl ParamHeaders {
+    /// Whether the headers of a call repeat its arguments. `header` looks one up by its name, which is in lower
+    /// case.
+    ///
+    /// # Errors
+    /// What the headers say and the body does not, or the other way round.
+    pub fn check<'h>(
+        &self,
+        arguments: Text<'_>,
+        header: impl Fn(&str) -> ReceivedHeader<'h>,
+    ) -> Result<(), Mismatch> {
+        self.0
+            .iter()
+            .try_for_each(|param| param.check(arguments, header(&param.header)))
+    }
+}
+
+impl Param {
+    fn check(&self, arguments: Text<'_>, given: ReceivedHeader<'_>) -> Result<(), Mismatch> {
+        let scalar = self.of(arguments)?;
+        let value = match (given, &scalar) {
+            (ReceivedHeader::Several, _) => {
+                return Err(self.mismatch("has its header more than once"));
+            }
+            // What is neither is not what the schema asks for, and the validation of the arguments says so.
+            (ReceivedHeader::Nothing, Scalar::Absent | Scalar::Other) => return Ok(()),
+            (ReceivedHeader::Nothing, _) => {
+                return Err(self.mismatch("is missing from the headers"));
+            }
+            (ReceivedHeader::Value(_), Scalar::Absent | Scalar::Other) => {
+                return Err(self.mismatch("is in the headers and not in the body"));
+            }
+            (ReceivedHeader::Value(value), _) => value,
+        };
+        let text =
+            decode(value).map_err(|why| self.mismatch(&format!("has a wrong header: {why}")))?;
+        if scalar.is(&text) {
+            return Ok(());
+        }
+        Err(self.mismatch("is something else in the headers than in the body"))
+    }
+}

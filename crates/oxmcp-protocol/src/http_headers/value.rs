@@ -1,0 +1,186 @@
+//! Header values: any text as the value of a header and back, and the scalars that can be repeated in one.
+//!
+//! See [value encoding](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#value-encoding).
+
+use std::{borrow::Cow, fmt};
+
+use data_encoding::BASE64;
+use oxmcp_json::Text;
+
+use crate::http_headers::names::{CLOSE, OPEN};
+
+/// The value of a header that stands for a text. It is the text itself wherever that survives the way.
+pub fn encode(text: &str) -> Cow<'_, str> {
+    if is_plain(text) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{OPEN}{}{CLOSE}", BASE64.encode(text.as_bytes())))
+}
+
+/// Whether a text arrives as it is: visible, without spaces at its ends, which are cut off on the way, and not to be taken
+/// for an encoded one.
+fn is_plain(text: &str) -> bool {
+    let is_visible = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    let is_cut_off = text.starts_with(' ') || text.ends_with(' ');
+    let looks_encoded = text.starts_with(OPEN) && text.ends_with(CLOSE);
+    is_visible && !is_cut_off && !looks_encoded
+}
+
+/// The text that the value of a header stands for. Spaces and tabs around it are not part of it.
+///
+/// # Errors
+/// Where the value holds what no header may hold, or is encoded wrongly.
+pub fn decode(value: &[u8]) -> Result<Cow<'_, str>, HeaderValueError> {
+    let legal = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~');
+    if !value.iter().all(legal) {
+        return Err(HeaderValueError::Characters);
+    }
+    let text = str::from_utf8(value).map_err(|_| HeaderValueError::Characters)?;
+    let text = text.trim_matches([' ', '\t']);
+    let encoded = text
+        .strip_prefix(OPEN)
+        .and_then(|rest| rest.strip_suffix(CLOSE));
+    let Some(encoded) = encoded else {
+        return Ok(Cow::Borrowed(text));
+    };
+    let bytes = BASE64.decode(encoded.as_bytes());
+    let bytes = bytes.map_err(|_| HeaderValueError::Base64)?;
+    let text = String::from_utf8(bytes).map_err(|_| HeaderValueError::Utf8)?;
+    Ok(Cow::Owned(text))
+}
+
+/// Why the value of a header stands for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderValueError {
+    /// A byte that no header may have.
+    Characters,
+    /// Base64 that is none.
+    Base64,
+    /// Base64 of what is no text.
+    Utf8,
+}
+
+impl fmt::Display for HeaderValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Characters => {
+                "it holds other characters than visible ASCII; encode it as =?base64?…?="
+            }
+            Self::Base64 => "what it holds between =?base64? and ?= is not Base64 with its padding",
+            Self::Utf8 => "what it holds between =?base64? and ?= is not the Base64 of UTF-8",
+        })
+    }
+}
+
+/// The largest integer that every reader of JSON takes for itself.
+const MAX_SAFE: i64 = (1 << 53) - 1;
+
+/// An argument, as far as headers go.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Scalar<'a> {
+    /// There is none; null is as good as none.
+    Absent,
+    String(Cow<'a, str>),
+    Integer(i64),
+    /// `true`, `false`, and numbers that are not integers.
+    Word(&'a str),
+    /// An integer that some reader would take for another.
+    Unsafe,
+    /// An object, an array, or what is no text in truth.
+    Other,
+}
+
+impl<'a> Scalar<'a> {
+    pub(super) fn of(value: Text<'a>) -> Self {
+        let text = value.get();
+        match text.as_bytes().first() {
+            Some(b'"') => value.as_str().map_or(Self::Other, Self::String),
+            Some(b'{' | b'[') => Self::Other,
+            Some(b'n') => Self::Absent,
+            Some(b't' | b'f') => Self::Word(text),
+            _ => match Decimal::read(text).and_then(Decimal::integer) {
+                None => Self::Word(text),
+                Some(Integer::Safe(number)) => Self::Integer(number),
+                Some(Integer::Unsafe) => Self::Unsafe,
+            },
+        }
+    }
+}
+
+/// The integer that is written here, where it is one that every reader takes for itself.
+pub(super) fn integer(text: &str) -> Option<i64> {
+    match Decimal::read(text)?.integer()? {
+        Integer::Safe(number) => Some(number),
+        Integer::Unsafe => None,
+    }
+}
+
+/// A number as JSON writes it.
+struct Decimal<'a> {
+    negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+    exponent: i32,
+}
+
+enum Integer {
+    Safe(i64),
+    Unsafe,
+}
+
+impl<'a> Decimal<'a> {
+    fn read(text: &'a str) -> Option<Self> {
+        let (negative, rest) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, Self::exponent(exponent)?),
+            None => (rest, 0),
+        };
+        let (whole, fraction) = match mantissa.split_once('.') {
+            Some((whole, fraction)) => (whole, digits(fraction)?),
+            None => (mantissa, ""),
+        };
+        let whole = digits(whole)?;
+        let padded = whole.len() > 1 && whole.starts_with('0');
+        (!padded).then_some(Self {
+            negative,
+            whole,
+            fraction,
+            exponent,
+        })
+    }
+
+    fn exponent(text: &str) -> Option<i32> {
+        let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+        digits(unsigned)?;
+        // A number that needs more is nought or far too large, whatever stands before it: both show all the same.
+        let size = unsigned.parse().unwrap_or(i32::MAX / 2).min(i32::MAX / 2);
+        Some(if text.starts_with('-') { -size } else { size })
+    }
+
+    /// The integer that it is. `None` where it is none.
+    fn integer(self) -> Option<Integer> {
+        let digits = format!("{}{}", self.whole, self.fraction);
+        let fraction = i32::try_from(self.fraction.len()).unwrap_or(i32::MAX / 2);
+        let significant = digits.trim_end_matches('0');
+        let zeros = i32::try_from(digits.len() - significant.len()).unwrap_or(i32::MAX / 2);
+        let significant = significant.trim_start_matches('0');
+        if significant.is_empty() {
+            return Some(Integer::Safe(0));
+        }
+        let exponent = u32::try_from(self.exponent - fraction + zeros).ok()?;
+        let size = significant.parse::<i64>().ok();
+        let size = size.and_then(|size| size.checked_mul(10_i64.checked_pow(exponent)?));
+        let size = size.filter(|size| *size <= MAX_SAFE);
+        let sign = if self.negative { -1 } else { 1 };
+        Some(size.map_or(Integer::Unsafe, |size| Integer::Safe(sign * size)))
+    }
+}
+
+/// The text, where it is made of digits alone.
+fn digits(text: &str) -> Option<&str> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then_some(text)
+}

@@ -1,0 +1,268 @@
+//! Messages as lines: each ends with a newline and holds no other, so that it can go onto a line-framed stream as it is.
+
+use oxmcp_json::write_string;
+use serde::Serialize;
+use serde_json::{Map, Value, value::RawValue};
+
+use crate::jsonrpc::{error::ErrorObject, id::RequestId};
+
+/// Appends a response, whose result `encode` appends as JSON. `is_line` says that it is known to have no line break.
+///
+/// # Errors
+/// Where the result cannot be encoded; then nothing is appended.
+pub fn write_response<E>(
+    out: &mut Vec<u8>,
+    id: &RequestId,
+    is_line: bool,
+    encode: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
+    let start = out.len();
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    id.write(out);
+    out.extend_from_slice(br#","result":"#);
+    if let Err(error) = encode(out) {
+        out.truncate(start);
+        return Err(error);
+    }
+    if !is_line {
+        make_line(out, start);
+    }
+    out.extend_from_slice(b"}\n");
+    Ok(())
+}
+
+/// Appends an error response. Without an id it answers a message whose id could not be read.
+pub fn write_error(out: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObject) {
+    let start = out.len();
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
+    if let Some(id) = id {
+        out.extend_from_slice(br#""id":"#);
+        id.write(out);
+        out.push(b',');
+    }
+    out.extend_from_slice(br#""error":"#);
+    serde_json::to_writer(&mut *out, error).expect("an error object is always JSON");
+    finish(out, start);
+}
+
+/// What goes into the `_meta` of a request besides what its params hold.
+#[derive(Clone, Copy, Debug)]
+pub struct ExtraMeta<'a> {
+    /// JSON members without braces, and without line breaks.
+    pub envelope: Option<&'a str>,
+    /// Whether progress is wanted; the token is the request's id.
+    pub progress: bool,
+    /// What the caller added.
+    pub meta: Option<&'a Map<String, Value>>,
+}
+
+/// Appends a request. Its params are JSON and must not hold a `_meta` of their own.
+///
+/// # Errors
+/// Where the params are no JSON object; then nothing is appended.
+pub fn write_request(
+    out: &mut Vec<u8>,
+    id: i64,
+    method: &str,
+    params: &[u8],
+    extra: ExtraMeta<'_>,
+) -> serde_json::Result<()> {
+    check_object(params)?;
+    out.reserve(params.len() + extra.envelope.map_or(0, str::len) + 128);
+    let id = RequestId::Number(id);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    id.write(out);
+    out.push(b',');
+    write_method(out, method);
+    let open = out.len();
+    write_meta(out, &id, extra);
+    let meta_end = out.len();
+    out.extend_from_slice(params);
+    join(out, open, meta_end);
+    // Nothing but the params may hold a line break: all else was written here.
+    finish(out, meta_end);
+    Ok(())
+}
+
+/// Appends `{"_meta":{…}`, without the closing brace, or nothing where there is no metadata.
+fn write_meta(out: &mut Vec<u8>, id: &RequestId, extra: ExtraMeta<'_>) {
+    let ExtraMeta {
+        envelope,
+        progress,
+        meta,
+    } = extra;
+    let has_envelope = envelope.is_some_and(|members| !members.is_empty());
+    if !has_envelope && !progress && meta.is_none_or(Map::is_empty) {
+        return;
+    }
+    out.extend_from_slice(br#"{"_meta":{"#);
+    let first = out.len();
+    if let Some(envelope) = envelope {
+        out.extend_from_slice(envelope.as_bytes());
+    }
+    if progress {
+        separate(out, first);
+        out.extend_from_slice(br#""progressToken":"#);
+        id.write(out);
+    }
+    for (key, value) in meta.into_iter().flatten() {
+        separate(out, first);
+        write_string(out, key);
+        out.push(b':');
+        serde_json::to_writer(&mut *out, value).expect("a JSON value is always JSON");
+    }
+    out.push(b'}');
+}
+
+fn separate(out: &mut Vec<u8>, first: usize) {
+    if out.len() > first {
+        out.push(b',');
+    }
+}
+
+/// Makes one object of the metadata at `open` and the params at `meta_end`.
+fn join(out: &mut Vec<u8>, open: usize, meta_end: usize) {
+    if meta_end == open {
+        return;
+    }
+    // Params that came as text may have white space between their braces.
+    let inner = out.get(meta_end + 1..).unwrap_or_default();
+    if inner.trim_ascii() == b"}" {
+        out.truncate(meta_end);
+        out.push(b'}');
+    } else if let Some(brace) = out.get_mut(meta_end) {
+        *brace = b',';
+    }
+}
+
+/// Appends a notification.
+///
+/// # Errors
+/// Where the params are no JSON object; then nothing is appended.
+pub fn write_notification(
+    out: &mut Vec<u8>,
+    method: &str,
+    params: &(impl Serialize + ?Sized),
+) -> serde_json::Result<()> {
+    let start = out.len();
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
+    write_method(out, method);
+    let open = out.len();
+    let written = serde_json::to_writer(&mut *out, params);
+    if let Err(error) = written.and_then(|()| check_object(out.get(open..).unwrap_or_default())) {
+        out.truncate(start);
+        return Err(error);
+    }
+    finish(out, start);
+    Ok(())
+}
+
+/// Appends a request, or without an id a notification, whose params are known to be JSON.
+pub(crate) fn write_raw(
+    out: &mut Vec<u8>,
+    id: Option<&RequestId>,
+    method: &str,
+    params: Option<&RawValue>,
+) {
+    let start = out.len();
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
+    if let Some(id) = id {
+        out.extend_from_slice(br#""id":"#);
+        id.write(out);
+        out.push(b',');
+    }
+    out.extend_from_slice(br#""method":"#);
+    write_string(out, method);
+    if let Some(params) = params {
+        out.extend_from_slice(br#","params":"#);
+        out.extend_from_slice(params.get().as_bytes());
+    }
+    finish(out, start);
+}
+
+fn write_method(out: &mut Vec<u8>, method: &str) {
+    out.extend_from_slice(br#""method":"#);
+    write_string(out, method);
+    out.extend_from_slice(br#","params":"#);
+}
+
+fn check_object(params: &[u8]) -> serde_json::Result<()> {
+    match params.first() {
+        Some(b'{') => Ok(()),
+        _ => Err(serde::ser::Error::custom("params must be an object")),
+    }
+}
+
+/// Closes the message that began at `start`.
+fn finish(out: &mut Vec<u8>, start: usize) {
+    make_line(out, start);
+    out.extend_from_slice(b"}\n");
+}
+
+/// Makes a line of the JSON from `start` on. What came from elsewhere may hold line breaks between its tokens (within
+/// strings they are always escaped), and a message must not.
+fn make_line(out: &mut [u8], start: usize) {
+    let mut at = start;
+    while let Some(offset) = out
+        .get(at..)
+        .and_then(|rest| memchr::memchr2(b'\n', b'\r', rest))
+    {
+        at += offset;
+        if let Some(byte) = out.get_mut(at) {
+            *byte = b' ';
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_goes_before_whatever_params_there_are() {
+        let table = [
+            ("{}", r#"{"_meta":{"a":1}}"#),
+            ("{ }", r#"{"_meta":{"a":1}}"#),
+            ("{\t\r\n}", r#"{"_meta":{"a":1}}"#),
+            (r#"{ "b": 2 }"#, r#"{"_meta":{"a":1}, "b": 2 }"#),
+            (r#"{"b":{ }}"#, r#"{"_meta":{"a":1},"b":{ }}"#),
+        ];
+        for (params, expected) in table {
+            let extra = ExtraMeta {
+                envelope: Some(r#""a":1"#),
+                progress: false,
+                meta: None,
+            };
+            let mut out = Vec::new();
+            write_request(&mut out, 7, "m", params.as_bytes(), extra).unwrap();
+            let sent = String::from_utf8(out).unwrap();
+            let whole = r#"{"jsonrpc":"2.0","id":7,"method":"m","params":"#;
+            assert_eq!(sent, format!("{whole}{expected}}}\n"));
+            assert!(serde_json::from_str::<Value>(&sent).is_ok(), "{sent}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_one_line_whatever_holds_line_breaks() {
+        let meta = Map::from_iter([("a\nb".to_owned(), Value::from(vec!["c\r\nd"]))]);
+        for progress in [false, true] {
+            for meta in [None, Some(&meta)] {
+                let extra = ExtraMeta {
+                    envelope: None,
+                    progress,
+                    meta,
+                };
+                let mut out = b"before\n".to_vec();
+                let params = b"{\"e\":\r\n1,\n\"f\\n\":{\n}\n}";
+                write_request(&mut out, 7, "g\nh", params, extra).unwrap();
+                let lines: Vec<_> = out.split_inclusive(|byte| *byte == b'\n').collect();
+                assert_eq!((lines.len(), lines[0]), (2, &b"before\n"[..]));
+                assert!(!lines[1].contains(&b'\r'));
+                let sent: Value = serde_json::from_slice(lines[1]).unwrap();
+                assert_eq!(sent["method"], "g\nh");
+                assert_eq!(sent["params"]["e"], 1);
+                assert_eq!(sent["params"]["_meta"]["a\nb"].is_array(), meta.is_some());
+            }
+        }
+    }
+}

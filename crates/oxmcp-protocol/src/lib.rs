@@ -1,0 +1,95 @@
+//! The [Model Context Protocol](https://modelcontextprotocol.io) (MCP) without I/O: messages, the types of every revision, and
+//! what differs between revisions.
+//!
+//! The crate decides and does nothing: it knows no runtime, no sockets and no clock, and builds for WebAssembly. The SDK for
+//! servers and clients is the crate `oxmcp`, which stands on this one.
+//!
+//! | | |
+//! |---|---|
+//! | [`types`] | the types of the protocol, one file per page of the specification; they stand at the root of the crate, too |
+//! | [`message`] | messages for gateways: parsed, looked at, changed, fitted to another revision, written |
+//! | [`method`] | the methods: a type for each, and the table of the revisions that have them |
+//! | [`revision`] | the revisions, negotiation, and projection |
+//! | `jsonrpc` | [`RequestId`], [`ErrorObject`], and the envelope of a message |
+//! | `meta` | `_meta`, and what a request says of itself in it |
+//! | `mrtr` | multi round-trip requests: a server asks while it answers |
+//! | `result` | results as bytes |
+//! | `values` | values that the types are made of |
+//! | [`framing`] | messages cut out of streams: lines and server-sent events |
+//! | [`http_headers`] | headers that repeat parts of a message |
+//! | [`uri_template`], `uri` | RFC 6570 templates, expanded and matched; the rules of URIs |
+
+mod error;
+pub mod framing;
+pub mod http_headers;
+mod jsonrpc;
+pub mod message;
+mod meta;
+pub mod method;
+mod mrtr;
+mod result;
+pub mod revision;
+pub mod types;
+mod uri;
+pub mod uri_template;
+mod values;
+
+pub use error::{EncodeError, TemplateError};
+pub use jsonrpc::{
+    error::{ErrorCode, ErrorObject},
+    id::RequestId,
+};
+pub use revision::Revision;
+pub use types::*;
+
+/// The items that only the SDK may use: they can change with any release.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::{
+        jsonrpc::{
+            answered_ids::answered_ids,
+            envelope::{Envelope, Malformed, Params, RawNotification, RawRequest, RawResponse},
+            write::{ExtraMeta, write_error, write_notification, write_request, write_response},
+        },
+        meta::request::{Era, RequestMeta, RequestParams, unsupported_version},
+        mrtr::requests::{RawInputRequest, RawInputRequired, with_input_responses},
+        result::{
+            encode::{HasMeta, ResultType, encode_result, into_text, peek_result_type},
+            payload::{encode_payload, has_result_type},
+            tool_index::ResultIndex,
+            tool_result::TextResult,
+        },
+        revision::projection::project::{Project, project_error},
+        types::{
+            caching::{Freshness, peek_freshness},
+            progress::write_progress,
+            resources::uri_covers,
+            sampling::check_tool_results,
+        },
+    };
+
+    /// Answers to forms.
+    pub mod elicit_check {
+        pub use crate::types::elicitation::check::{check, complete};
+    }
+
+    /// The decision which revision to speak with a server.
+    pub mod negotiation {
+        pub use crate::revision::negotiation::{
+            ProbeFailure, ProbeOutcome, is_answer, on_discovered, on_error, on_refused,
+        };
+    }
+
+    /// The rules of URIs.
+    pub mod uri {
+        pub use crate::uri::{
+            check_absolute, check_page, check_scheme, decode, encode, is_reserved, is_unreserved,
+            normalized,
+        };
+    }
+}
+
+/// The code in README.md is tested as documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

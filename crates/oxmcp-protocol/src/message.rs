@@ -1,0 +1,474 @@
+//! Messages for gateways: parsed, looked at, changed, fitted to another revision, and written.
+//!
+//! Params and results stay raw JSON until they are asked for as a type, and what is not changed is written as it came.
+//!
+//! ```
+//! use oxmcp_protocol::{CallToolParams, Revision, message::Message, method::CallTool};
+//!
+//! let line = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}"#;
+//! let Message::Request(mut request) = Message::parse(line)? else { unreachable!() };
+//! let mut params: CallToolParams = request.params_of::<CallTool>()?;
+//! assert_eq!(params.name, "add");
+//! params.name = "calculator_add".into();
+//! request.set_params(&params)?;
+//! request.fit(Revision::V2025_03_26)?;
+//! assert!(String::from_utf8(Message::from(request).encode())?.contains("calculator_add"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::{convert::Infallible, error::Error, fmt};
+
+use oxmcp_json::{Cursor, Text};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::{
+    error::EncodeError,
+    jsonrpc::{
+        envelope::{Envelope, Malformed},
+        error::{ErrorCode, ErrorObject},
+        id::RequestId,
+        write::{write_error, write_raw, write_response},
+    },
+    method::{
+        INPUT_REQUESTS, Method, NOTIFICATIONS_TO_CLIENT, NOTIFICATIONS_TO_SERVER, PayloadVisitor,
+        REQUESTS_TO_CLIENT, REQUESTS_TO_SERVER, Row, find, visit_params, visit_result,
+    },
+    mrtr::requests::InputRequiredResult,
+    result::{
+        encode::{ResultType, encode_result, peek_result_type},
+        payload::{Payload, encode_payload},
+    },
+    revision::{projection::project::project_error, version::Revision},
+};
+
+/// A JSON-RPC message.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Message {
+    /// A request, which wants an answer.
+    Request(Request),
+    /// A notification, which wants none.
+    Notification(Notification),
+    /// The answer to a request.
+    Response(Response),
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Request {
+    /// The id to answer to.
+    pub id: RequestId,
+    /// The name of the method.
+    pub method: String,
+    /// An object, where there are any.
+    pub params: Option<Box<RawValue>>,
+}
+
+/// A notification.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Notification {
+    /// The name of the method.
+    pub method: String,
+    /// An object, where there are any.
+    pub params: Option<Box<RawValue>>,
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Response {
+    /// The id of the request. `None` only beside an error, where the request's id could not be read.
+    pub id: Option<RequestId>,
+    /// The result, or why there is none.
+    pub outcome: Result<Box<RawValue>, ErrorObject>,
+}
+
+impl Message {
+    /// Reads one message. Keys are matched exactly, and what two parsers could read differently is refused.
+    ///
+    /// # Errors
+    /// Where it is no JSON, no JSON-RPC message, or an array: see [`parse_batch`](Self::parse_batch).
+    pub fn parse(bytes: &[u8]) -> Result<Self, MessageError> {
+        let mut params = Text::EMPTY;
+        let message = Envelope::parse(bytes, &mut params)?;
+        Ok(Self::from_envelope(message))
+    }
+
+    /// Reads a batch (2025-03-26 only), or one message. Each message of a batch is read or refused by itself.
+    #[must_use]
+    pub fn parse_batch(bytes: &[u8]) -> Vec<Result<Self, MessageError>> {
+        let text = str::from_utf8(bytes).unwrap_or_default();
+        let mut cursor = Cursor::new(text);
+        let mut items = Vec::new();
+        let array = cursor.items(|cursor| {
+            items.push(cursor.value()?.get());
+            Ok(())
+        });
+        let is_batch = array.is_ok() && text.get(cursor.at()..).unwrap_or("x").trim().is_empty();
+        if !is_batch {
+            return vec![Self::parse(bytes)];
+        }
+        let items = items.into_iter();
+        items.map(|item| Self::parse(item.as_bytes())).collect()
+    }
+
+    fn from_envelope(message: Envelope<'_>) -> Self {
+        let raw = |params: Option<&Text<'_>>| params.map(|params| params.to_raw());
+        match message {
+            Envelope::Request(request) => Self::Request(Request {
+                id: request.id,
+                method: request.method.into_owned(),
+                params: raw(request.params),
+            }),
+            Envelope::Notification(notification) => Self::Notification(Notification {
+                method: notification.method.into_owned(),
+                params: raw(notification.params),
+            }),
+            Envelope::Response(response) => Self::Response(Response {
+                id: response.id,
+                outcome: response.outcome.map(Text::to_raw),
+            }),
+        }
+    }
+
+    /// Appends the message as a line: it ends with a line break, and has no other.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Request(request) => {
+                let params = request.params.as_deref();
+                write_raw(out, Some(&request.id), &request.method, params);
+            }
+            Self::Notification(notification) => {
+                let params = notification.params.as_deref();
+                write_raw(out, None, &notification.method, params);
+            }
+            Self::Response(response) => response.write(out),
+        }
+    }
+
+    /// The message as a line.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.write(&mut out);
+        out
+    }
+}
+
+impl From<Request> for Message {
+    fn from(request: Request) -> Self {
+        Self::Request(request)
+    }
+}
+
+impl From<Notification> for Message {
+    fn from(notification: Notification) -> Self {
+        Self::Notification(notification)
+    }
+}
+
+impl From<Response> for Message {
+    fn from(response: Response) -> Self {
+        Self::Response(response)
+    }
+}
+
+impl Request {
+    /// A request without params.
+    #[must_use]
+    pub fn new(id: impl Into<RequestId>, method: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            method: method.into(),
+            params: None,
+        }
+    }
+
+    /// The params as those of a method.
+    ///
+    /// # Errors
+    /// Where they are not what the method takes.
+    pub fn params_of<M: Method>(&self) -> serde_json::Result<M::Params> {
+        read(self.params.as_deref())
+    }
+
+    /// Replaces the params.
+    ///
+    /// # Errors
+    /// Where they cannot be JSON.
+    pub fn set_params(&mut self, params: &impl Serialize) -> Result<(), EncodeError> {
+        self.params = Some(to_raw_value(params)?);
+        Ok(())
+    }
+
+    /// Makes it fit a revision: members that the revision does not have are dropped, and what can be said in another way is
+    /// said so. The params of methods that the protocol does not know stay as they are.
+    ///
+    /// # Errors
+    /// Where the revision does not have the method, or the params are not what the method takes.
+    pub fn fit(&mut self, to: Revision) -> Result<(), FitError> {
+        const TABLES: [&[Row]; 3] = [REQUESTS_TO_SERVER, REQUESTS_TO_CLIENT, INPUT_REQUESTS];
+        fit_params(&self.method, &mut self.params, &TABLES, to)
+    }
+}
+
+impl Notification {
+    /// A notification without params.
+    #[must_use]
+    pub fn new(method: impl Into<String>) -> Self {
+        Self {
+            method: method.into(),
+            params: None,
+        }
+    }
+
+    /// The params as a type.
+    ///
+    /// # Errors
+    /// Where they are something else.
+    pub fn params_of<N: crate::method::Notification>(&self) -> serde_json::Result<N::Params> {
+        read(self.params.as_deref())
+    }
+
+    /// Replaces the params.
+    ///
+    /// # Errors
+    /// Where they cannot be JSON.
+    pub fn set_params(&mut self, params: &impl Serialize) -> Result<(), EncodeError> {
+        self.params = Some(to_raw_value(params)?);
+        Ok(())
+    }
+
+    /// Makes it fit a revision, as [`Request::fit`] does.
+    ///
+    /// # Errors
+    /// Where the revision does not have the notification, or the params are not what it carries.
+    pub fn fit(&mut self, to: Revision) -> Result<(), FitError> {
+        const TABLES: [&[Row]; 2] = [NOTIFICATIONS_TO_SERVER, NOTIFICATIONS_TO_CLIENT];
+        fit_params(&self.method, &mut self.params, &TABLES, to)
+    }
+}
+
+impl Response {
+    /// The answer to a request.
+    #[must_use]
+    pub fn new(id: impl Into<RequestId>, outcome: Result<Box<RawValue>, ErrorObject>) -> Self {
+        Self {
+            id: Some(id.into()),
+            outcome,
+        }
+    }
+
+    /// The result as that of a method, or the error of reading it as one. `None` where there is an error in its place.
+    #[must_use]
+    pub fn result_of<M: Method>(&self) -> Option<serde_json::Result<M::Result>> {
+        let result = self.outcome.as_ref().ok()?;
+        Some(serde_json::from_str(result.get()))
+    }
+
+    /// Makes it fit a revision. `method` is that of the request that it answers. The results of methods that the protocol does
+    /// not know, and results of a type that it does not know, stay as they are.
+    ///
+    /// # Errors
+    /// Where the result is not what the method returns, or where it asks the client for input and the revision has no such
+    /// results.
+    pub fn fit(&mut self, method: &str, to: Revision) -> Result<(), FitError> {
+        let result = match &mut self.outcome {
+            Ok(result) => result,
+            Err(error) => {
+                project_error(error, to);
+                return Ok(());
+            }
+        };
+        let fitted = match peek_result_type(Text::from(&**result)) {
+            ResultType::Complete => visit_result(method, FitResult { raw: result, to }),
+            ResultType::InputRequired if !to.has_result_types() => {
+                return Err(FitError::input_required(method, to));
+            }
+            ResultType::InputRequired => Some(fit_input_required(result, to)),
+            ResultType::Other => None,
+        };
+        if let Some(fitted) = fitted {
+            *result = fitted.map_err(|error| FitError::unreadable(method, error))?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match (&self.outcome, &self.id) {
+            (Ok(result), Some(id)) => {
+                let written: Result<(), Infallible> = write_response(out, id, false, |out| {
+                    out.extend_from_slice(result.get().as_bytes());
+                    Ok(())
+                });
+                let Ok(()) = written;
+            }
+            (Ok(_), None) => {
+                let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, "a result without an id");
+                write_error(out, None, &error);
+            }
+            (Err(error), id) => write_error(out, id.as_ref(), error),
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(params: Option<&RawValue>) -> serde_json::Result<T> {
+    serde_json::from_str(params.map_or("{}", RawValue::get))
+}
+
+fn fit_params(
+    method: &str,
+    params: &mut Option<Box<RawValue>>,
+    tables: &[&'static [Row]],
+    to: Revision,
+) -> Result<(), FitError> {
+    let mut rows = tables
+        .iter()
+        .filter_map(|table| find(table, method))
+        .peekable();
+    if rows.peek().is_some() && !rows.any(|row| row.is_in(to)) {
+        return Err(FitError::no_method(method, to));
+    }
+    let Some(raw) = params else { return Ok(()) };
+    if let Some(fitted) = visit_params(method, FitParams { raw, to }) {
+        *raw = fitted.map_err(|error| FitError::unreadable(method, error))?;
+    }
+    Ok(())
+}
+
+struct FitParams<'a> {
+    raw: &'a RawValue,
+    to: Revision,
+}
+
+impl PayloadVisitor for FitParams<'_> {
+    type Output = serde_json::Result<Box<RawValue>>;
+
+    fn visit<P: Payload + DeserializeOwned>(self) -> Self::Output {
+        let mut params: P = serde_json::from_str(self.raw.get())?;
+        params.fit(self.to);
+        to_raw_value(&params)
+    }
+}
+
+struct FitResult<'a> {
+    raw: &'a RawValue,
+    to: Revision,
+}
+
+impl PayloadVisitor for FitResult<'_> {
+    type Output = serde_json::Result<Box<RawValue>>;
+
+    fn visit<R: Payload + DeserializeOwned>(self) -> Self::Output {
+        let mut result: R = serde_json::from_str(self.raw.get())?;
+        let mut out = Vec::new();
+        let written = encode_payload(&mut out, &mut result, self.to, None);
+        written.map_err(EncodeError::into_inner)?;
+        serde_json::from_slice(&out)
+    }
+}
+
+fn fit_input_required(raw: &RawValue, to: Revision) -> serde_json::Result<Box<RawValue>> {
+    let mut result: InputRequiredResult = serde_json::from_str(raw.get())?;
+    let mut out = Vec::new();
+    encode_result(&mut out, &mut result, to, None).map_err(EncodeError::into_inner)?;
+    serde_json::from_slice(&out)
+}
+
+/// Reason why bytes are no message, and the error to answer them with.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct MessageError {
+    /// The id to refuse it to, where one could be read.
+    pub id: Option<RequestId>,
+    /// The error: [`ErrorCode::PARSE_ERROR`] or [`ErrorCode::INVALID_REQUEST`].
+    pub error: ErrorObject,
+}
+
+impl MessageError {
+    /// Whether it is no JSON.
+    #[must_use]
+    pub fn is_syntax(&self) -> bool {
+        self.error.code == ErrorCode::PARSE_ERROR
+    }
+
+    /// The answer that refuses it.
+    #[must_use]
+    pub fn into_response(self) -> Response {
+        Response {
+            id: self.id,
+            outcome: Err(self.error),
+        }
+    }
+}
+
+impl From<Malformed> for MessageError {
+    fn from(malformed: Malformed) -> Self {
+        Self {
+            id: malformed.id,
+            error: malformed.error,
+        }
+    }
+}
+
+impl fmt::Display for MessageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.error.message)
+    }
+}
+
+impl Error for MessageError {}
+
+/// Reason why a message cannot be made to fit a revision.
+#[derive(Debug)]
+pub struct FitError {
+    message: String,
+    source: Option<serde_json::Error>,
+}
+
+impl FitError {
+    fn no_method(method: &str, to: Revision) -> Self {
+        Self {
+            message: format!("revision {to} does not have {method}"),
+            source: None,
+        }
+    }
+
+    fn input_required(method: &str, to: Revision) -> Self {
+        Self {
+            message: format!(
+                "the result of {method} asks for input, and revision {to} asks by requests"
+            ),
+            source: None,
+        }
+    }
+
+    fn unreadable(method: &str, error: serde_json::Error) -> Self {
+        Self {
+            message: format!("the message does not fit {method}: {error}"),
+            source: Some(error),
+        }
+    }
+
+    /// Whether the message is not what its method carries, rather than the revision too old or too new for it.
+    #[must_use]
+    pub fn is_unreadable(&self) -> bool {
+        self.source.is_some()
+    }
+}
+
+impl fmt::Display for FitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for FitError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        let source = self.source.as_ref();
+        source.map(|source| source as &(dyn Error + 'static))
+    }
+}

@@ -1,0 +1,352 @@
+//! `_meta` object: members beside the protocol's own, and the keys that the protocol gives a meaning.
+//!
+//! See [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
+
+use std::{fmt, sync::OnceLock};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::{Value, value::RawValue};
+
+use crate::{
+    jsonrpc::id::RequestId, meta::progress_token::ProgressToken, values::json::JsonObject,
+};
+
+/// The `_meta` of a message or of one of its parts.
+///
+/// It costs nothing while it is empty, and what arrived is parsed on first use.
+///
+/// ```
+/// use oxmcp_protocol::Meta;
+///
+/// let mut meta = Meta::default();
+/// assert!(meta.is_empty());
+/// meta.insert("com.example/trace", "a7");
+/// assert_eq!(meta.get("com.example/trace").and_then(|value| value.as_str()), Some("a7"));
+/// ```
+#[derive(Clone, Default)]
+pub struct Meta(Option<Box<Entries>>);
+
+/// What is in a [`Meta`]. It stands apart because it is mostly missing, from many parts of a message.
+#[derive(Clone, Default)]
+struct Entries {
+    /// What arrived, until it is changed.
+    raw: Option<Box<RawValue>>,
+    /// The entries of `raw`, parsed on first use; or the only copy, where there is no `raw`.
+    map: OnceLock<JsonObject>,
+}
+
+impl Meta {
+    /// The revision that a modern request is made in.
+    pub const PROTOCOL_VERSION: &'static str = "io.modelcontextprotocol/protocolVersion";
+    /// Who makes a modern request: an [`Implementation`](crate::types::lifecycle::Implementation).
+    pub const CLIENT_INFO: &'static str = "io.modelcontextprotocol/clientInfo";
+    /// What the maker of a modern request can do: [`ClientCapabilities`](crate::types::capabilities::ClientCapabilities).
+    pub const CLIENT_CAPABILITIES: &'static str = "io.modelcontextprotocol/clientCapabilities";
+    /// The least severe [`LoggingLevel`](crate::types::logging::LoggingLevel) that a modern request wants to hear of.
+    pub const LOG_LEVEL: &'static str = "io.modelcontextprotocol/logLevel";
+    /// Who answers, in a modern result: an [`Implementation`](crate::types::lifecycle::Implementation).
+    pub const SERVER_INFO: &'static str = "io.modelcontextprotocol/serverInfo";
+    /// The id of the `subscriptions/listen` request that a notification belongs to.
+    pub const SUBSCRIPTION_ID: &'static str = "io.modelcontextprotocol/subscriptionId";
+    /// The task that a message belongs to (2025-11-25 only).
+    pub const RELATED_TASK: &'static str = "io.modelcontextprotocol/related-task";
+    /// The token that asks for progress notifications.
+    pub const PROGRESS_TOKEN: &'static str = "progressToken";
+    /// The W3C trace context of the caller.
+    pub const TRACEPARENT: &'static str = "traceparent";
+    /// What tracing systems add to [`TRACEPARENT`](Self::TRACEPARENT).
+    pub const TRACESTATE: &'static str = "tracestate";
+    /// The W3C baggage of the caller.
+    pub const BAGGAGE: &'static str = "baggage";
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.as_object().is_none_or(JsonObject::is_empty)
+    }
+
+    /// Whether nothing has to be written. What arrived empty is told apart without parsing it.
+    #[doc(hidden)]
+    pub fn is_absent(&self) -> bool {
+        let Some(entries) = &self.0 else {
+            return true;
+        };
+        entries.raw.is_none() && entries.map.get().is_none_or(JsonObject::is_empty)
+    }
+
+    /// What arrived, which may be null. `None` where it is neither that nor an object.
+    pub(crate) fn of_raw(raw: Box<RawValue>) -> Option<Self> {
+        match raw.get() {
+            "{}" | "null" => Some(Self::default()),
+            text if text.starts_with('{') => Some(Self(Some(Box::new(Entries {
+                raw: Some(raw),
+                map: OnceLock::new(),
+            })))),
+            _ => None,
+        }
+    }
+
+    /// All entries, where there are any. What arrived and is nested too deeply to be read (more than 100 levels)
+    /// reads as empty.
+    #[must_use]
+    pub fn as_object(&self) -> Option<&JsonObject> {
+        let Entries { raw, map } = self.0.as_deref()?;
+        match raw {
+            Some(raw) => {
+                Some(map.get_or_init(|| serde_json::from_str(raw.get()).unwrap_or_default()))
+            }
+            None => map.get(),
+        }
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.as_object()?.get(key)
+    }
+
+    /// Sets the value of a key, and returns what it was.
+    ///
+    /// Keys of your own have a prefix: `com.example/name`. See [`is_valid_key`](Self::is_valid_key).
+    pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
+        self.as_object_mut().insert(key.into(), value.into())
+    }
+
+    /// Adds all entries of another; where both have a key, what is here stays.
+    #[doc(hidden)]
+    pub fn merge(&mut self, other: Self) {
+        if self.is_absent() {
+            *self = other;
+        } else if let Some(entries) = other.as_object() {
+            let object = self.as_object_mut();
+            for (key, value) in entries {
+                object.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+        }
+    }
+
+    /// Removes a key, and returns what its value was.
+    pub fn remove(&mut self, key: &str) -> Option<Value> {
+        if self.is_absent() {
+            return None;
+        }
+        self.as_object_mut().remove(key)
+    }
+
+    /// All entries, to be changed.
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "it cannot: the map is set before it is taken"
+    )]
+    pub fn as_object_mut(&mut self) -> &mut JsonObject {
+        let _ = self.as_object();
+        let entries = self.0.get_or_insert_default();
+        entries.raw = None;
+        entries.map.get_or_init(JsonObject::new);
+        entries.map.get_mut().expect("it was set the line before")
+    }
+
+    /// The token that asks for progress notifications.
+    #[must_use]
+    pub fn progress_token(&self) -> Option<ProgressToken> {
+        ProgressToken::deserialize(self.get(Self::PROGRESS_TOKEN)?).ok()
+    }
+
+    /// What belongs to a subscription carries this.
+    #[doc(hidden)]
+    pub fn of_subscription(id: &RequestId) -> Self {
+        let id = match id {
+            RequestId::Number(number) => Value::from(*number),
+            RequestId::String(text) => Value::from(&**text),
+        };
+        let mut meta = Self::default();
+        meta.insert(Self::SUBSCRIPTION_ID, id);
+        meta
+    }
+
+    /// The id of the `subscriptions/listen` request that a notification belongs to.
+    #[must_use]
+    pub fn subscription_id(&self) -> Option<RequestId> {
+        RequestId::deserialize(self.get(Self::SUBSCRIPTION_ID)?).ok()
+    }
+
+    /// The W3C `traceparent` of the caller.
+    #[must_use]
+    pub fn traceparent(&self) -> Option<&str> {
+        self.get(Self::TRACEPARENT)?.as_str()
+    }
+
+    /// The W3C `tracestate` of the caller.
+    #[must_use]
+    pub fn tracestate(&self) -> Option<&str> {
+        self.get(Self::TRACESTATE)?.as_str()
+    }
+
+    /// The W3C `baggage` of the caller.
+    #[must_use]
+    pub fn baggage(&self) -> Option<&str> {
+        self.get(Self::BAGGAGE)?.as_str()
+    }
+
+    /// Whether `key` follows the rules for the names of keys: an optional prefix of dotted labels with a slash, and a
+    /// name of letters, digits, `-`, `_` and `.`.
+    ///
+    /// ```
+    /// use oxmcp_protocol::Meta;
+    ///
+    /// assert!(Meta::is_valid_key("com.example/name"));
+    /// assert!(!Meta::is_valid_key("2com/name"));
+    /// ```
+    #[must_use]
+    pub fn is_valid_key(key: &str) -> bool {
+        let (prefix, name) = key
+            .split_once('/')
+            .map_or((None, key), |(prefix, name)| (Some(prefix), name));
+        prefix.is_none_or(|prefix| prefix.split('.').all(is_label)) && is_name(name)
+    }
+
+    /// Whether `key` belongs to the protocol: the second label of its prefix is `modelcontextprotocol` or `mcp`, or it
+    /// is one of the protocol's keys without a prefix.
+    #[must_use]
+    pub fn is_reserved_key(key: &str) -> bool {
+        match key.split_once('/') {
+            Some((prefix, _)) => {
+                matches!(
+                    prefix.split('.').nth(1),
+                    Some("modelcontextprotocol" | "mcp")
+                )
+            }
+            None => matches!(
+                key,
+                Self::PROGRESS_TOKEN | Self::TRACEPARENT | Self::TRACESTATE | Self::BAGGAGE
+            ),
+        }
+    }
+}
+
+fn is_label(label: &str) -> bool {
+    label.starts_with(|c: char| c.is_ascii_alphabetic())
+        && label.ends_with(|c: char| c.is_ascii_alphanumeric())
+        && label
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn is_name(name: &str) -> bool {
+    name.is_empty()
+        || name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.ends_with(|c: char| c.is_ascii_alphanumeric())
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+}
+
+impl From<JsonObject> for Meta {
+    fn from(map: JsonObject) -> Self {
+        Self(Some(Box::new(Entries {
+            raw: None,
+            map: OnceLock::from(map),
+        })))
+    }
+}
+
+impl<K: Into<String>, V: Into<Value>> FromIterator<(K, V)> for Meta {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        entries
+            .into_iter()
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect::<JsonObject>()
+            .into()
+    }
+}
+
+impl PartialEq for Meta {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_empty() && other.is_empty() || self.as_object() == other.as_object()
+    }
+}
+
+impl fmt::Debug for Meta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.as_object() {
+            Some(map) => map.fmt(f),
+            None => f.write_str("{}"),
+        }
+    }
+}
+
+impl Serialize for Meta {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = self.0.as_ref().and_then(|entries| entries.raw.as_ref());
+        match raw {
+            Some(raw) => raw.serialize(serializer),
+            None => match self.as_object() {
+                Some(map) => map.serialize(serializer),
+                None => JsonObject::new().serialize(serializer),
+            },
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Meta {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Self::of_raw(raw).ok_or_else(|| de::Error::custom("`_meta` must be an object"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_arrived_is_written_as_it_was_until_it_changes() {
+        let mut meta: Meta = serde_json::from_str(r#"{"b":1, "a":{"x":[]}}"#).unwrap();
+        assert_eq!(
+            serde_json::to_string(&meta).unwrap(),
+            r#"{"b":1, "a":{"x":[]}}"#
+        );
+        assert_eq!(meta.get("b"), Some(&Value::from(1)));
+        assert_eq!(
+            meta.remove("a").map(|a| a.to_string()).as_deref(),
+            Some(r#"{"x":[]}"#)
+        );
+        assert_eq!(serde_json::to_string(&meta).unwrap(), r#"{"b":1}"#);
+        meta.remove("b");
+        assert!(meta.is_absent());
+    }
+
+    #[test]
+    fn nothing_but_an_object_is_meta() {
+        assert!(serde_json::from_str::<Meta>("[]").is_err());
+        assert!(serde_json::from_str::<Meta>("{}").unwrap().is_absent());
+        let deep = format!(r#"{{"a":{}1{}}}"#, "[".repeat(200), "]".repeat(200));
+        assert!(serde_json::from_str::<Meta>(&deep).unwrap().is_empty());
+    }
+
+    #[test]
+    fn key_names() {
+        for good in [
+            "a",
+            "progressToken",
+            "com.example/a_b.c",
+            "io.modelcontextprotocol/",
+            "",
+            "a-b/x",
+        ] {
+            assert!(Meta::is_valid_key(good), "{good}");
+        }
+        for bad in ["/x", "a b", "com..x/y", "-a", "a-/x", "a/b/c", "1a/x", "ä"] {
+            assert!(!Meta::is_valid_key(bad), "{bad}");
+        }
+        for reserved in [
+            "io.modelcontextprotocol/x",
+            "dev.mcp/x",
+            "com.mcp.tools/x",
+            "baggage",
+        ] {
+            assert!(Meta::is_reserved_key(reserved), "{reserved}");
+        }
+        assert!(!Meta::is_reserved_key("com.example.mcp/x"));
+    }
+}

@@ -1,0 +1,87 @@
+//! Token that ties progress notifications to the request that asked for them.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, Visitor},
+};
+
+/// What ties progress notifications to the request that asked for them: a string or an integer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum ProgressToken {
+    /// An integer.
+    Number(i64),
+    /// A string.
+    String(Box<str>),
+}
+
+impl ProgressToken {
+    /// The number, where it is one.
+    #[must_use]
+    pub fn as_number(&self) -> Option<i64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::String(_) => None,
+        }
+    }
+}
+
+impl From<i64> for ProgressToken {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&str> for ProgressToken {
+    fn from(text: &str) -> Self {
+        Self::String(text.into())
+    }
+}
+
+impl From<String> for ProgressToken {
+    fn from(text: String) -> Self {
+        Self::String(text.into_boxed_str())
+    }
+}
+
+impl fmt::Display for ProgressToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::String(text) => text.fmt(f),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ProgressToken {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TokenVisitor;
+
+        impl Visitor<'_> for TokenVisitor {
+            type Value = ProgressToken;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a progress token, which is a string or an integer")
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<ProgressToken, E> {
+                Ok(ProgressToken::Number(number))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<ProgressToken, E> {
+                i64::try_from(number)
+                    .map(ProgressToken::Number)
+                    .map_err(|_| E::custom("a progress token must fit 64 bits with sign"))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<ProgressToken, E> {
+                Ok(ProgressToken::String(text.into()))
+            }
+        }
+
+        deserializer.deserialize_any(TokenVisitor)
+    }
+}

@@ -1,0 +1,586 @@
+//! Request metadata: what every call says of itself, read without parsing anything else of it.
+//!
+//! See [per-request fields](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
+
+use std::borrow::Cow;
+
+use oxmcp_json::{Checked, Cursor, SyntaxError, Text};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    jsonrpc::{
+        envelope::Params,
+        error::{ErrorCode, ErrorObject},
+    },
+    meta::{object::Meta, progress_token::ProgressToken},
+    result::tool_index::ResultIndex,
+    revision::version::Revision,
+    types::{
+        capabilities::ClientCapabilities, errors::UnsupportedProtocolVersionData,
+        lifecycle::Implementation, logging::LoggingLevel,
+    },
+};
+
+/// The params of a message, as far as serving it needs to look into them: found while the message is checked, and not
+/// copied.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestParams<'a> {
+    /// All of them.
+    pub whole: Text<'a>,
+    /// The `_meta` among them.
+    pub meta: RequestMeta<'a>,
+    /// What is called or got by its name.
+    pub name: Option<Text<'a>>,
+    /// What it is called with.
+    pub arguments: Option<Text<'a>>,
+    /// The answers to what was asked, where this is the request again.
+    pub input_responses: Option<Text<'a>>,
+    /// What came with the questions.
+    pub request_state: Option<Text<'a>>,
+    /// What stands there twice, and so can be read in two ways.
+    twice: Option<Text<'a>>,
+    /// Of a response in place of a request: where the parts of its result are, if it can be a tool's.
+    pub result_index: Option<ResultIndex>,
+}
+
+impl<'a> Params<'a> for RequestParams<'a> {
+    const UNREAD: Self = Self::unread();
+
+    fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()> {
+        let start = cursor.at();
+        if !cursor.enters(r#"{"name":"#) {
+            self.whole = cursor.members(|key, cursor| self.take_member(key, cursor))?;
+            return Ok(());
+        }
+        // The usual order of a call: the names need no look.
+        self.name = Some(cursor.value()?);
+        if cursor.goes_on(r#","arguments":"#) {
+            self.arguments = Some(cursor.value()?);
+        }
+        cursor.leaves(|key, cursor| self.take_member(key, cursor))?;
+        self.whole = cursor.since(start).map(Text::checked)?;
+        Ok(())
+    }
+
+    fn whole(&self) -> Text<'a> {
+        self.whole
+    }
+
+    #[inline]
+    fn take_result(&mut self, cursor: &mut Cursor<'a>) -> Checked<Text<'a>> {
+        let before = cursor.mark();
+        let result_index = self.result_index.insert(ResultIndex::default());
+        result_index.find(cursor).or_else(|SyntaxError| {
+            // Whatever else it is, or if it is wrong.
+            self.result_index = None;
+            cursor.go_back(before);
+            cursor.value()
+        })
+    }
+}
+
+impl<'a> RequestParams<'a> {
+    /// Nothing is known of them yet. To write that down costs less than to copy [`UNREAD`](Params::UNREAD).
+    #[inline]
+    pub const fn unread() -> Self {
+        Self {
+            whole: Text::EMPTY,
+            meta: RequestMeta::unread(),
+            name: None,
+            arguments: None,
+            input_responses: None,
+            request_state: None,
+            twice: None,
+            result_index: None,
+        }
+    }
+
+    /// The params that a text is.
+    pub fn of(text: Text<'a>) -> Self {
+        let mut params = Self::UNREAD;
+        // A text is JSON for certain.
+        let _ = params.take(&mut Cursor::new(text.get()));
+        params
+    }
+
+    /// Takes a member.
+    #[inline]
+    pub fn take_member(&mut self, key: Text<'a>, cursor: &mut Cursor<'a>) -> Checked<()> {
+        let again = match key.as_str().as_deref() {
+            Some("_meta") => {
+                let again = self.meta.raw.is_some();
+                self.meta.take(cursor)?;
+                again
+            }
+            Some("name") => self.name.replace(cursor.value()?).is_some(),
+            Some("arguments") => self.arguments.replace(cursor.value()?).is_some(),
+            Some("inputResponses") => self.input_responses.replace(cursor.value()?).is_some(),
+            Some("requestState") => self.request_state.replace(cursor.value()?).is_some(),
+            _ => return cursor.value().map(drop),
+        };
+        if again {
+            self.twice = Some(key);
+        }
+        Ok(())
+    }
+
+    /// Refuses what cannot be read in one way only.
+    ///
+    /// # Errors
+    /// [`ErrorCode::INVALID_PARAMS`], where `_meta` is no object, or something is said twice.
+    pub fn check(&self) -> Result<(), ErrorObject> {
+        if let Some(twice) = self.twice.or(self.meta.twice) {
+            let message = format!("{} stands there twice", twice.get());
+            return Err(ErrorObject::invalid_params(message));
+        }
+        match self.meta.raw {
+            Some(raw) if !raw.is_object() && !raw.is_null() => {
+                Err(ErrorObject::invalid_params("`_meta` must be an object"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Default for RequestParams<'_> {
+    fn default() -> Self {
+        Self::UNREAD
+    }
+}
+
+/// The keys of a request's `_meta` that the protocol gives a meaning, each as it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestMeta<'a> {
+    /// The whole.
+    raw: Option<Text<'a>>,
+    protocol_version: Option<Text<'a>>,
+    client_info: Option<Text<'a>>,
+    client_capabilities: Option<Text<'a>>,
+    log_level: Option<Text<'a>>,
+    progress_token: Option<Text<'a>>,
+    traceparent: Option<Text<'a>>,
+    twice: Option<Text<'a>>,
+}
+
+/// By which rules a request is to be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Era {
+    /// By those of the session: the request says nothing of itself.
+    Legacy,
+    /// By those of this revision, without a session.
+    Modern(Revision),
+}
+
+impl<'a> RequestMeta<'a> {
+    /// Nothing is known of it yet.
+    pub const UNREAD: Self = Self::unread();
+
+    #[inline]
+    const fn unread() -> Self {
+        Self {
+            raw: None,
+            protocol_version: None,
+            client_info: None,
+            client_capabilities: None,
+            log_level: None,
+            progress_token: None,
+            traceparent: None,
+            twice: None,
+        }
+    }
+
+    /// Takes the metadata that stands here.
+    fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()> {
+        let whole = cursor.members(|key, cursor| {
+            let slot = match key.as_str().as_deref() {
+                Some(Meta::PROTOCOL_VERSION) => &mut self.protocol_version,
+                Some(Meta::CLIENT_INFO) => &mut self.client_info,
+                Some(Meta::CLIENT_CAPABILITIES) => &mut self.client_capabilities,
+                Some(Meta::LOG_LEVEL) => &mut self.log_level,
+                Some(Meta::PROGRESS_TOKEN) => &mut self.progress_token,
+                Some(Meta::TRACEPARENT) => &mut self.traceparent,
+                _ => return cursor.value().map(drop),
+            };
+            if slot.replace(cursor.value()?).is_some() {
+                self.twice = Some(key);
+            }
+            Ok(())
+        })?;
+        self.raw = Some(whole);
+        Ok(())
+    }
+
+    /// By which rules the request is to be served. `served` are the revisions that this side speaks.
+    ///
+    /// # Errors
+    /// [`ErrorCode::UNSUPPORTED_PROTOCOL_VERSION`] where it is made in another revision;
+    /// [`ErrorCode::INVALID_PARAMS`] where it is modern and lacks a key that it must have.
+    pub fn classify(&self, served: &[Revision]) -> Result<Era, ErrorObject> {
+        let Some(version) = self.protocol_version else {
+            return if self.client_info.is_some() || self.client_capabilities.is_some() {
+                Err(ErrorObject::invalid_params(self.what_is_missing()))
+            } else {
+                Ok(Era::Legacy)
+            };
+        };
+        let Some(version) = version.as_str() else {
+            return Err(ErrorObject::invalid_params(self.what_is_missing()));
+        };
+        let revision = version
+            .parse()
+            .ok()
+            .filter(|revision: &Revision| revision.is_modern() && served.contains(revision));
+        let Some(revision) = revision else {
+            return Err(unsupported_version(served, &version));
+        };
+        if !self.has_capabilities() {
+            return Err(ErrorObject::invalid_params(self.what_is_missing()));
+        }
+        Ok(Era::Modern(revision))
+    }
+
+    /// The revision that it names, served or not.
+    pub fn version(&self) -> Option<Cow<'a, str>> {
+        self.protocol_version?.as_str()
+    }
+
+    /// Whether it has a key that only modern requests have.
+    pub fn claims_modern(&self) -> bool {
+        let keys = [
+            self.protocol_version,
+            self.client_info,
+            self.client_capabilities,
+        ];
+        keys.iter().any(Option::is_some)
+    }
+
+    /// What a modern request must say and this one does not, in words. For callers that know from elsewhere (an HTTP
+    /// header) that the request is modern.
+    pub fn what_is_missing(&self) -> String {
+        let version = self.protocol_version.and_then(Text::as_str).is_none();
+        let version = version.then(|| format!("`{}` (a string)", Meta::PROTOCOL_VERSION));
+        let capabilities = !self.has_capabilities();
+        let capabilities =
+            capabilities.then(|| format!("`{}` (an object)", Meta::CLIENT_CAPABILITIES));
+        let missing: Vec<String> = version.into_iter().chain(capabilities).collect();
+        format!(
+            "every request of revision {} needs these keys in `_meta`: {}",
+            Revision::LATEST,
+            missing.join(" and ")
+        )
+    }
+
+    /// The `_meta` as it arrived. `None` where there is none, or nothing in it.
+    pub fn raw(&self) -> Option<&'a str> {
+        self.raw.map(Text::get)
+    }
+
+    /// What the sender said of itself, as texts that are equal where it said the same.
+    pub fn identity(&self) -> (&'a str, &'a str) {
+        let text = |text: Option<Text<'a>>| text.map_or("", Text::get);
+        (text(self.client_info), text(self.client_capabilities))
+    }
+
+    /// What the sender of a modern request said of itself.
+    ///
+    /// # Errors
+    /// [`ErrorCode::INVALID_PARAMS`], where it is not what the protocol has there.
+    pub fn client(&self) -> Result<(Option<Implementation>, ClientCapabilities), ErrorObject> {
+        let info = self
+            .client_info
+            .map(|raw| parse(Meta::CLIENT_INFO, raw))
+            .transpose()?;
+        let capabilities = self.client_capabilities;
+        let capabilities = capabilities.map(|raw| parse(Meta::CLIENT_CAPABILITIES, raw));
+        Ok((info, capabilities.transpose()?.unwrap_or_default()))
+    }
+
+    fn has_capabilities(&self) -> bool {
+        self.client_capabilities.is_some_and(Text::is_object)
+    }
+
+    /// The token under which the caller wants to hear of progress.
+    pub fn progress_token(&self) -> Option<ProgressToken> {
+        self.progress_token?.parse().ok()
+    }
+
+    /// The W3C `traceparent` of the caller.
+    pub fn traceparent(&self) -> Option<Cow<'a, str>> {
+        self.traceparent?.as_str()
+    }
+
+    /// The least severe level that the caller wants to hear of.
+    ///
+    /// # Errors
+    /// [`ErrorCode::INVALID_PARAMS`] where there is no such level.
+    pub fn log_level(&self) -> Result<Option<LoggingLevel>, ErrorObject> {
+        let Some(level) = self.log_level else {
+            return Ok(None);
+        };
+        level
+            .parse()
+            .map(Some)
+            .map_err(|error| ErrorObject::invalid_params(format!("`{}`: {error}", Meta::LOG_LEVEL)))
+    }
+}
+
+/// The error for a request made in a revision that is not served. The newest served revisions come first in its data.
+pub fn unsupported_version(served: &[Revision], requested: &str) -> ErrorObject {
+    let mut served = served.to_vec();
+    served.sort_unstable_by(|a, b| b.cmp(a));
+    let supported: Vec<&str> = served.into_iter().map(Revision::as_str).collect();
+    let message = format!(
+        "unsupported protocol version; served are {}",
+        supported.join(", ")
+    );
+    ErrorObject::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, message)
+        .with_data(UnsupportedProtocolVersionData::new(supported, requested))
+}
+
+fn parse<T: DeserializeOwned>(key: &str, text: Text<'_>) -> Result<T, ErrorObject> {
+    text.parse()
+        .map_err(|error| ErrorObject::invalid_params(format!("`{key}`: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection, prelude::*, sample};
+
+    use super::*;
+    use crate::jsonrpc::envelope::Envelope;
+
+    fn meta(params: &str) -> Result<RequestMeta<'_>, ErrorObject> {
+        let params = RequestParams::of(Text::checked(params));
+        params.check().map(|()| params.meta)
+    }
+
+    fn era(params: &str, served: &[Revision]) -> Result<Era, (i64, String)> {
+        let classify = || meta(params)?.classify(served);
+        classify().map_err(|error| (error.code.value(), error.message))
+    }
+
+    const VERSION: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
+    const CAPABILITIES: &str = r#""io.modelcontextprotocol/clientCapabilities":{}"#;
+
+    #[test]
+    fn a_request_without_a_version_is_legacy() {
+        for params in [
+            "{}",
+            r#"{"_meta":{}}"#,
+            r#"{"_meta":null,"a":"_meta"}"#,
+            r#"{"_meta":{"progressToken":1}}"#,
+        ] {
+            assert_eq!(era(params, &Revision::ALL), Ok(Era::Legacy), "{params}");
+        }
+        assert!(matches!(RequestMeta::UNREAD.classify(&[]), Ok(Era::Legacy)));
+    }
+
+    #[test]
+    fn a_request_with_all_keys_is_modern() {
+        let params =
+            format!(r#"{{"arguments":{{"_meta":1}},"_meta":{{{VERSION},{CAPABILITIES}}}}}"#);
+        let modern = Ok(Era::Modern(Revision::V2026_07_28));
+        assert_eq!(era(&params, &Revision::ALL), modern);
+        let escaped = params.replace(r#","_meta""#, r#","\u005fmeta""#);
+        assert_eq!(era(&escaped, &Revision::ALL), modern);
+    }
+
+    #[test]
+    fn missing_keys_are_named() {
+        for (meta, named) in [
+            (VERSION.to_owned(), Meta::CLIENT_CAPABILITIES),
+            (CAPABILITIES.to_owned(), Meta::PROTOCOL_VERSION),
+            (
+                format!(r#"{VERSION},{}"#, CAPABILITIES.replace("{}", "[]")),
+                Meta::CLIENT_CAPABILITIES,
+            ),
+            (
+                format!(r#"{CAPABILITIES},"{}":7"#, Meta::PROTOCOL_VERSION),
+                Meta::PROTOCOL_VERSION,
+            ),
+        ] {
+            let (code, message) =
+                era(&format!(r#"{{"_meta":{{{meta}}}}}"#), &Revision::ALL).unwrap_err();
+            assert_eq!(code, -32602, "{meta}");
+            assert!(message.contains(named), "{meta}: {message}");
+        }
+    }
+
+    #[test]
+    fn other_versions_are_refused_with_those_that_are_served() {
+        for (version, served) in [
+            ("1900-01-01", &Revision::ALL[..]),
+            ("2025-11-25", &Revision::ALL[..]),
+            ("2026-07-28", &[Revision::V2024_11_05][..]),
+        ] {
+            let params = format!(
+                r#"{{"_meta":{{"{}":"{version}"}}}}"#,
+                Meta::PROTOCOL_VERSION
+            );
+            let error = meta(&params).unwrap().classify(served).unwrap_err();
+            assert_eq!(error.code, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION);
+            let data: UnsupportedProtocolVersionData =
+                serde_json::from_str(error.data.unwrap().get()).unwrap();
+            assert_eq!(data.requested, version);
+            assert_eq!(data.supported.len(), served.len());
+            assert!(data.supported.is_sorted_by(|a, b| a > b));
+        }
+    }
+
+    #[test]
+    fn what_can_be_read_in_two_ways_is_refused() {
+        for params in [
+            r#"{"_meta":{},"_meta":{}}"#,
+            r#"{"_meta":{},"\u005fmeta":{}}"#,
+            r#"{"_meta":{"progressToken":1,"progressToken":2}}"#,
+            r#"{"_meta":[]}"#,
+            r#"{"_meta":"2026-07-28"}"#,
+        ] {
+            assert_eq!(
+                era(params, &Revision::ALL).unwrap_err().0,
+                -32602,
+                "{params}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_other_keys() {
+        let meta_of = meta;
+        let meta = meta_of(r#"{"_meta":{"progressToken":"p","io.modelcontextprotocol/logLevel":"notice","traceparent":"00-a","io.modelcontextprotocol/subscriptionId":4}}"#).unwrap();
+        assert_eq!(meta.progress_token(), Some("p".into()));
+        assert_eq!(meta.log_level().unwrap(), Some(LoggingLevel::Notice));
+        let loud = meta_of(r#"{"_meta":{"io.modelcontextprotocol/logLevel":"loud"}}"#);
+        assert!(loud.unwrap().log_level().is_err());
+    }
+
+    /// What a message says, or why it is none.
+    fn said(message: &str) -> String {
+        let mut params = RequestParams::UNREAD;
+        match Envelope::parse(message.as_bytes(), &mut params) {
+            Ok(Envelope::Request(request)) => {
+                let params = request.params;
+                let params = params.map(|it| (it.name, it.arguments, it.meta.raw, it.twice));
+                format!("{} {} {params:?}", request.id, request.method)
+            }
+            Ok(Envelope::Response(response)) => {
+                let is_plain = response.found.result_index.is_some();
+                format!("{:?} {:?} {is_plain}", response.id, response.outcome)
+            }
+            other => format!("{other:?}"),
+        }
+    }
+
+    /// The tokens of an object with some of the usual members in their order, and with others behind them.
+    fn tokens(
+        usual: &'static [&'static [&'static str]],
+        others: &'static [&'static [&'static str]],
+    ) -> impl Strategy<Value = Vec<&'static str>> {
+        let usual = sample::subsequence(usual, 0..=usual.len());
+        let others = collection::vec(sample::select(others), 0..2);
+        (usual, others).prop_map(|(mut members, others)| {
+            members.extend(others);
+            let mut tokens = vec!["{"];
+            for (index, member) in members.iter().enumerate() {
+                tokens.extend((index > 0).then_some(","));
+                tokens.extend(*member);
+            }
+            tokens.push("}");
+            tokens
+        })
+    }
+
+    /// The tokens of a message.
+    fn message() -> impl Strategy<Value = Vec<&'static str>> {
+        let params = tokens(
+            &[
+                &["\"name\"", ":", "\"add\""],
+                &["\"arguments\"", ":", "{", "\"a\"", ":", "1", "}"],
+                &["\"_meta\"", ":", "{", "\"progressToken\"", ":", "1", "}"],
+            ],
+            &[
+                &["\"name\"", ":", "7"],
+                &["\"arguments\"", ":", "null"],
+                &["\"more\"", ":", "[", "]"],
+            ],
+        );
+        let envelope = tokens(
+            &[
+                &["\"jsonrpc\"", ":", "\"2.0\""],
+                &["\"id\"", ":", "7"],
+                &["\"method\"", ":", "\"tools/call\""],
+                &["\"params\"", ":", "the params"],
+            ],
+            &[
+                &["\"jsonrpc\"", ":", "2.0"],
+                &["\"\\u0069d\"", ":", "null"],
+                &["\"params\"", ":", "the params"],
+                &["\"result\"", ":", "the params"],
+                &["\"more\"", ":", "\"\""],
+            ],
+        );
+        (envelope, params).prop_map(|(envelope, params)| {
+            let within = |token| match token {
+                "the params" => params.clone(),
+                token => vec![token],
+            };
+            envelope.into_iter().flat_map(within).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn white_space_changes_nothing(
+            tokens in message(),
+            spaces in collection::vec(sample::select(vec!["", "", "", " ", "\r\n\t"]), 1..40),
+        ) {
+            let spaced: String = tokens.iter().zip(spaces.iter().cycle()).flat_map(|(token, space)| [*token, *space]).collect();
+            // Here nothing is as it usually is.
+            let expected = tokens.join(" ");
+            let said = |message: &str| said(message).replace(char::is_whitespace, "");
+            prop_assert_eq!(said(&spaced).replace(r"\r\n\t", ""), said(&expected), "{}", spaced);
+        }
+    }
+
+    #[test]
+    fn the_usual_order_of_a_message_means_what_any_other_means() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let deep = |arguments: &str| format!(r#"{{"name":"add","arguments":{arguments}}}"#);
+        let params = [
+            r#"{"name":"add","arguments":{"a":1}}"#.to_owned(),
+            r#"{"name":"add","arguments":{"a":1},"_meta":{"progressToken":1}}"#.to_owned(),
+            r#"{"name":"add","arguments":{},"name":"twice"}"#.to_owned(),
+            r#"{"name":"add","arguments":{},"arguments":{}}"#.to_owned(),
+            r#"{"name":7}"#.to_owned(),
+            r#"{"name":"add","more":[]}"#.to_owned(),
+            r#"{"name":"add",}"#.to_owned(),
+            deep(&nested(126)),
+            deep(&nested(127)),
+        ];
+        for params in &params {
+            let rest = format!(r#""id":7,"method":"tools/call","params":{params}"#);
+            let usual = said(&format!(r#"{{"jsonrpc":"2.0",{rest}}}"#));
+            let spaced = said(&format!(r#"{{ "jsonrpc" : "2.0" , {rest}}}"#));
+            let other = said(&format!(r#"{{{rest},"jsonrpc":"2.0"}}"#));
+            let strange = rest.replacen(r#""name":"#, r#""name" :"#, 1);
+            let strange = said(&format!(r#"{{"jsonrpc":"2.0",{strange}}}"#));
+            for other in [&spaced, &other, &strange] {
+                let is_error = usual.starts_with("Err");
+                assert!(
+                    is_error && other.starts_with("Err") || *other == usual,
+                    "{usual}\n{other}"
+                );
+            }
+        }
+        // Many write a space behind each colon and comma, and nowhere else.
+        let spaced = r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "add", "arguments": {}}}"#;
+        assert!(said(spaced).starts_with("7 tools/call"));
+        assert!(said(r#"{"jsonrpc":"2.0","id": 7,"method":"x"}"#).starts_with("7 x"));
+        assert!(said(r#"{"jsonrpc":"2\u002e0","id":7,"method":"x"}"#).starts_with("7 x"));
+        assert!(said(r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"x"}"#).contains("twice"));
+        assert!(said(r#"{"jsonrpc":"2.0","id":7,"result":{},"result":{}}"#).contains("twice"));
+        assert!(said(r#"{"jsonrpc":"2.0","id":7,"method":"x"} "#).starts_with("7 x"));
+        assert!(said(r#"{"jsonrpc":"2.0"}"#).contains("missing"));
+        assert!(said(r#"{"jsonrpc":"2.0","id":7"#).starts_with("Err"));
+    }
+}

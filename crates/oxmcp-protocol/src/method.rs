@@ -1,0 +1,360 @@
+//! Methods of the protocol: one type for each, and one table for each direction.
+//!
+//! The tables are the only place that says which revisions have which methods.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    result::payload::Payload,
+    revision::version::Revision,
+    types::{
+        base::{CancelledParams, EmptyParams, EmptyResult, NotificationParams},
+        completion::{CompleteParams, CompleteResult},
+        elicitation::params::{ElicitParams, ElicitResult, ElicitationCompleteParams},
+        lifecycle::{DiscoverResult, InitializeParams, InitializeResult},
+        logging::{LoggingMessageParams, SetLevelParams},
+        pagination::PaginatedParams,
+        progress::ProgressParams,
+        prompts::{GetPromptParams, GetPromptResult, ListPromptsResult},
+        resources::{
+            ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams,
+            ReadResourceResult, ResourceUpdatedParams, SubscribeParams,
+        },
+        roots::ListRootsResult,
+        sampling::{CreateMessageParams, CreateMessageResult},
+        subscriptions::{AcknowledgedParams, ListenParams, ListenResult},
+        tasks::{ListTasksResult, Task, TaskParams, TaskPayload},
+        tools::{CallToolParams, CallToolResult, ListToolsResult},
+    },
+};
+
+/// A kind of request: its name, its params and its result.
+pub trait Method: Send + Sync + 'static {
+    /// The name on the wire.
+    const NAME: &'static str;
+    /// What the request carries.
+    type Params: Payload + DeserializeOwned + 'static;
+    /// What the answer carries.
+    type Result: Payload + DeserializeOwned + 'static;
+    /// The `resultType`s beside the protocol's own that `Result` can be read from, where an extension adds some: see
+    /// `Extension::result_type` of the SDK.
+    const RESULT_TYPES: &'static [&'static str] = &[];
+}
+
+/// A kind of notification: its name and its params.
+pub trait Notification {
+    /// The name on the wire.
+    const NAME: &'static str;
+    /// What the notification carries.
+    type Params: Serialize + DeserializeOwned + Send + 'static;
+}
+
+/// A kind of request within whose result a server may ask: one of [`MULTI_ROUND_TRIP`].
+/// See [supported requests](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#supported-requests).
+pub trait MultiRoundTrip: Method {}
+
+impl MultiRoundTrip for CallTool {}
+impl MultiRoundTrip for GetPrompt {}
+impl MultiRoundTrip for ReadResource {}
+
+/// A kind of request whose answer says how long it stays fresh.
+///
+/// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
+pub trait Cacheable: Method {}
+
+macro_rules! methods {
+    ($( $method:ident, $name:literal, $params:ty => $result:ty; )+) => { $(
+        #[doc = concat!("The request `", $name, "`.")]
+        #[derive(Clone, Copy, Debug)]
+        #[non_exhaustive]
+        pub struct $method;
+
+        impl Method for $method {
+            const NAME: &'static str = $name;
+            type Params = $params;
+            type Result = $result;
+        }
+    )+
+
+        /// Visits the type of the result of a method of the protocol.
+        pub(crate) fn visit_result<V: PayloadVisitor>(name: &str, visitor: V) -> Option<V::Output> {
+            match name {
+                $( $name => Some(visitor.visit::<$result>()), )+
+                _ => None,
+            }
+        }
+
+        fn visit_params_of_request<V: PayloadVisitor>(
+            name: &str,
+            visitor: V,
+        ) -> Result<V::Output, V> {
+            match name {
+                $( $name => Ok(visitor.visit::<$params>()), )+
+                _ => Err(visitor),
+            }
+        }
+    };
+}
+
+macro_rules! notifications {
+    ($( $notification:ident, $name:literal, $params:ty; )+) => { $(
+        #[doc = concat!("The notification `", $name, "`.")]
+        #[derive(Clone, Copy, Debug)]
+        #[non_exhaustive]
+        pub struct $notification;
+
+        impl Notification for $notification {
+            const NAME: &'static str = $name;
+            type Params = $params;
+        }
+    )+
+
+        fn visit_params_of_notification<V: PayloadVisitor>(
+            name: &str,
+            visitor: V,
+        ) -> Option<V::Output> {
+            match name {
+                $( $name => Some(visitor.visit::<$params>()), )+
+                _ => None,
+            }
+        }
+    };
+}
+
+/// Code that runs with the type of a message that is known by the name of its method.
+pub(crate) trait PayloadVisitor {
+    /// The result of the code.
+    type Output;
+
+    /// Runs it.
+    fn visit<P: Payload + DeserializeOwned>(self) -> Self::Output;
+}
+
+/// Visits the type of the params of a request or notification of the protocol.
+pub(crate) fn visit_params<V: PayloadVisitor>(name: &str, visitor: V) -> Option<V::Output> {
+    match visit_params_of_request(name, visitor) {
+        Ok(output) => Some(output),
+        Err(visitor) => visit_params_of_notification(name, visitor),
+    }
+}
+
+methods! {
+    CallTool, "tools/call", CallToolParams => CallToolResult;
+    ListTools, "tools/list", PaginatedParams => ListToolsResult;
+    ReadResource, "resources/read", ReadResourceParams => ReadResourceResult;
+    ListResources, "resources/list", PaginatedParams => ListResourcesResult;
+    ListResourceTemplates, "resources/templates/list", PaginatedParams => ListResourceTemplatesResult;
+    Subscribe, "resources/subscribe", SubscribeParams => EmptyResult;
+    Unsubscribe, "resources/unsubscribe", SubscribeParams => EmptyResult;
+    GetPrompt, "prompts/get", GetPromptParams => GetPromptResult;
+    ListPrompts, "prompts/list", PaginatedParams => ListPromptsResult;
+    Complete, "completion/complete", CompleteParams => CompleteResult;
+    SetLevel, "logging/setLevel", SetLevelParams => EmptyResult;
+    Ping, "ping", EmptyParams => EmptyResult;
+    Initialize, "initialize", InitializeParams => InitializeResult;
+    Discover, "server/discover", EmptyParams => DiscoverResult;
+    Listen, "subscriptions/listen", ListenParams => ListenResult;
+    CreateMessage, "sampling/createMessage", CreateMessageParams => CreateMessageResult;
+    ListRoots, "roots/list", EmptyParams => ListRootsResult;
+    Elicit, "elicitation/create", ElicitParams => ElicitResult;
+    GetTask, "tasks/get", TaskParams => Task;
+    GetTaskPayload, "tasks/result", TaskParams => TaskPayload;
+    CancelTask, "tasks/cancel", TaskParams => Task;
+    ListTasks, "tasks/list", PaginatedParams => ListTasksResult;
+}
+
+impl Cacheable for Discover {}
+impl Cacheable for ListTools {}
+impl Cacheable for ListPrompts {}
+impl Cacheable for ListResources {}
+impl Cacheable for ListResourceTemplates {}
+impl Cacheable for ReadResource {}
+
+notifications! {
+    Cancelled, "notifications/cancelled", CancelledParams;
+    Progress, "notifications/progress", ProgressParams;
+    Initialized, "notifications/initialized", NotificationParams;
+    RootsListChanged, "notifications/roots/list_changed", NotificationParams;
+    LoggingMessage, "notifications/message", LoggingMessageParams;
+    ResourceUpdated, "notifications/resources/updated", ResourceUpdatedParams;
+    ResourceListChanged, "notifications/resources/list_changed", NotificationParams;
+    ToolListChanged, "notifications/tools/list_changed", NotificationParams;
+    PromptListChanged, "notifications/prompts/list_changed", NotificationParams;
+    ElicitationComplete, "notifications/elicitation/complete", ElicitationCompleteParams;
+    SubscriptionsAcknowledged, "notifications/subscriptions/acknowledged", AcknowledgedParams;
+    TaskStatusChanged, "notifications/tasks/status", Task;
+}
+
+/// One line of a table: a method, and the revisions that have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Row {
+    /// The name on the wire.
+    pub name: &'static str,
+    /// The first revision that has it.
+    pub since: Revision,
+    /// The last revision that has it.
+    pub until: Revision,
+    /// The member of its params that says what it is about, where there is one: over HTTP the header `Mcp-Name` repeats it,
+    /// from 2026-07-28 on.
+    /// See [standard headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#standard-request-headers).
+    pub named: Option<&'static str>,
+    /// Whether a server may be asked for it again though nobody knows what came of it the first time: doing it twice does
+    /// no harm. It is noted of [`REQUESTS_TO_SERVER`] alone.
+    pub repeatable: bool,
+    /// Whether a session is another afterwards: it is said again where a session is made again. It is noted of what clients
+    /// send alone.
+    pub changes_session: bool,
+}
+
+impl Row {
+    const fn request<M: Method>(since: Revision, until: Revision) -> Self {
+        Self::new(M::NAME, since, until)
+    }
+
+    const fn notification<N: Notification>(since: Revision, until: Revision) -> Self {
+        Self::new(N::NAME, since, until)
+    }
+
+    const fn new(name: &'static str, since: Revision, until: Revision) -> Self {
+        Self {
+            name,
+            since,
+            until,
+            named: None,
+            repeatable: false,
+            changes_session: false,
+        }
+    }
+
+    const fn named(mut self, member: &'static str) -> Self {
+        self.named = Some(member);
+        self
+    }
+
+    const fn repeatable(mut self) -> Self {
+        self.repeatable = true;
+        self
+    }
+
+    const fn changes_session(mut self) -> Self {
+        self.changes_session = true;
+        self
+    }
+
+    /// Whether a revision has the method.
+    #[must_use]
+    pub fn is_in(&self, revision: Revision) -> bool {
+        (self.since..=self.until).contains(&revision)
+    }
+}
+
+/// The line of a method, in one of the tables.
+///
+/// ```
+/// use oxmcp_protocol::{Revision, method};
+///
+/// let ping = method::find(method::REQUESTS_TO_SERVER, "ping").unwrap();
+/// assert!(ping.is_in(Revision::V2025_11_25) && !ping.is_in(Revision::V2026_07_28));
+/// assert!(method::find(method::REQUESTS_TO_SERVER, "pong").is_none());
+/// ```
+#[must_use]
+pub fn find(table: &'static [Row], name: &str) -> Option<&'static Row> {
+    // A walk over at most 21 lines, most of which differ in length: it is faster than any hash.
+    table.iter().find(|row| row.name == name)
+}
+
+/// Whether a revision has a method.
+#[must_use]
+pub fn is_in(table: &'static [Row], name: &str, revision: Revision) -> bool {
+    find(table, name).is_some_and(|row| row.is_in(revision))
+}
+
+const FIRST: Revision = Revision::V2024_11_05;
+const ELICITATION: Revision = Revision::V2025_06_18;
+const TASKS: Revision = Revision::V2025_11_25;
+const LEGACY: Revision = Revision::LATEST_LEGACY;
+const MODERN: Revision = Revision::V2026_07_28;
+const LATEST: Revision = Revision::LATEST;
+
+/// The requests that clients make, the frequent ones first.
+pub const REQUESTS_TO_SERVER: &[Row] = &[
+    Row::request::<CallTool>(FIRST, LATEST).named("name"),
+    Row::request::<ListTools>(FIRST, LATEST).repeatable(),
+    Row::request::<ReadResource>(FIRST, LATEST)
+        .named("uri")
+        .repeatable(),
+    Row::request::<ListResources>(FIRST, LATEST).repeatable(),
+    Row::request::<ListResourceTemplates>(FIRST, LATEST).repeatable(),
+    Row::request::<GetPrompt>(FIRST, LATEST)
+        .named("name")
+        .repeatable(),
+    Row::request::<ListPrompts>(FIRST, LATEST).repeatable(),
+    Row::request::<Complete>(FIRST, LATEST).repeatable(),
+    Row::request::<Ping>(FIRST, LEGACY).repeatable(),
+    Row::request::<Initialize>(FIRST, LEGACY).changes_session(),
+    Row::request::<Discover>(MODERN, LATEST),
+    Row::request::<Listen>(MODERN, LATEST),
+    Row::request::<SetLevel>(FIRST, LEGACY)
+        .repeatable()
+        .changes_session(),
+    Row::request::<Subscribe>(FIRST, LEGACY)
+        .repeatable()
+        .changes_session(),
+    Row::request::<Unsubscribe>(FIRST, LEGACY)
+        .repeatable()
+        .changes_session(),
+    Row::request::<GetTask>(TASKS, TASKS),
+    Row::request::<GetTaskPayload>(TASKS, TASKS),
+    Row::request::<CancelTask>(TASKS, TASKS),
+    Row::request::<ListTasks>(TASKS, TASKS),
+];
+
+/// The requests that servers make. Modern servers make none: they ask by [`InputRequest`](crate::mrtr::requests::InputRequest)s.
+pub const REQUESTS_TO_CLIENT: &[Row] = &[
+    Row::request::<CreateMessage>(FIRST, LEGACY),
+    Row::request::<Elicit>(ELICITATION, LEGACY),
+    Row::request::<ListRoots>(FIRST, LEGACY),
+    Row::request::<Ping>(FIRST, LEGACY),
+    Row::request::<GetTask>(TASKS, TASKS),
+    Row::request::<GetTaskPayload>(TASKS, TASKS),
+    Row::request::<CancelTask>(TASKS, TASKS),
+    Row::request::<ListTasks>(TASKS, TASKS),
+];
+
+/// What modern servers ask by [`InputRequest`](crate::mrtr::requests::InputRequest)s, within the result of a request.
+pub const INPUT_REQUESTS: &[Row] = &[
+    Row::request::<CreateMessage>(MODERN, LATEST),
+    Row::request::<Elicit>(MODERN, LATEST),
+    Row::request::<ListRoots>(MODERN, LATEST),
+];
+
+/// The requests within whose results servers may ask.
+pub const MULTI_ROUND_TRIP: &[Row] = &[
+    Row::request::<CallTool>(MODERN, LATEST),
+    Row::request::<GetPrompt>(MODERN, LATEST),
+    Row::request::<ReadResource>(MODERN, LATEST),
+];
+
+/// The notifications that clients send.
+pub const NOTIFICATIONS_TO_SERVER: &[Row] = &[
+    Row::notification::<Cancelled>(FIRST, LATEST),
+    Row::notification::<Progress>(FIRST, LEGACY),
+    Row::notification::<Initialized>(FIRST, LEGACY).changes_session(),
+    Row::notification::<RootsListChanged>(FIRST, LEGACY),
+    Row::notification::<TaskStatusChanged>(TASKS, TASKS),
+];
+
+/// The notifications that servers send.
+pub const NOTIFICATIONS_TO_CLIENT: &[Row] = &[
+    Row::notification::<Progress>(FIRST, LATEST),
+    Row::notification::<LoggingMessage>(FIRST, LATEST),
+    Row::notification::<ResourceUpdated>(FIRST, LATEST),
+    Row::notification::<ResourceListChanged>(FIRST, LATEST),
+    Row::notification::<ToolListChanged>(FIRST, LATEST),
+    Row::notification::<PromptListChanged>(FIRST, LATEST),
+    Row::notification::<Cancelled>(FIRST, LATEST),
+    Row::notification::<SubscriptionsAcknowledged>(MODERN, LATEST),
+    Row::notification::<ElicitationComplete>(TASKS, TASKS),
+    Row::notification::<TaskStatusChanged>(TASKS, TASKS),
+];

@@ -1,0 +1,283 @@
+//! Multi round-trip requests: a server asks while it answers (2026-07-28 and later).
+//!
+//! See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
+
+use std::borrow::Cow;
+
+use oxmcp_json::Text;
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{DeserializeOwned, Error},
+    ser::SerializeStruct,
+};
+use serde_json::value::RawValue;
+
+use crate::{
+    meta::object::Meta,
+    mrtr::responses::InputResponses,
+    types::{base::EmptyParams, elicitation::params::ElicitParams, sampling::CreateMessageParams},
+    values::{open_enum::setters, ordered_map::OrderedMap},
+};
+
+/// What a server asks, by keys of its choice.
+pub type InputRequests = OrderedMap<InputRequest>;
+
+/// One thing that a server asks.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum InputRequest {
+    /// The user: `elicitation/create`.
+    Elicit(ElicitParams),
+    /// A model: `sampling/createMessage`.
+    CreateMessage(Box<CreateMessageParams>),
+    /// The roots: `roots/list`.
+    ListRoots(EmptyParams),
+    /// Something that this version of the crate does not know.
+    Unknown {
+        /// The method.
+        method: String,
+        /// The params, as they came.
+        params: Option<Box<RawValue>>,
+    },
+}
+
+impl InputRequest {
+    /// The method of the request.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        match self {
+            Self::Elicit(_) => "elicitation/create",
+            Self::CreateMessage(_) => "sampling/createMessage",
+            Self::ListRoots(_) => "roots/list",
+            Self::Unknown { method, .. } => method,
+        }
+    }
+}
+
+impl From<ElicitParams> for InputRequest {
+    fn from(params: ElicitParams) -> Self {
+        Self::Elicit(params)
+    }
+}
+
+impl From<CreateMessageParams> for InputRequest {
+    fn from(params: CreateMessageParams) -> Self {
+        Self::CreateMessage(Box::new(params))
+    }
+}
+
+impl Serialize for InputRequest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("InputRequest", 2)?;
+        object.serialize_field("method", self.method())?;
+        match self {
+            Self::Elicit(params) => object.serialize_field("params", params)?,
+            Self::CreateMessage(params) => object.serialize_field("params", params)?,
+            Self::ListRoots(params) if params.meta.is_absent() => {}
+            Self::ListRoots(params) => object.serialize_field("params", params)?,
+            Self::Unknown { params: None, .. } => {}
+            Self::Unknown { params, .. } => object.serialize_field("params", params)?,
+        }
+        object.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for InputRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Members {
+            method: String,
+            params: Option<Box<RawValue>>,
+        }
+
+        let Members { method, params } = Members::deserialize(deserializer)?;
+        Ok(match &*method {
+            "elicitation/create" => Self::Elicit(read(params.as_deref())?),
+            "sampling/createMessage" => Self::CreateMessage(read(params.as_deref())?),
+            "roots/list" => Self::ListRoots(read(params.as_deref())?),
+            _ => Self::Unknown { method, params },
+        })
+    }
+}
+
+fn read<T: DeserializeOwned, E: Error>(params: Option<&RawValue>) -> Result<T, E> {
+    serde_json::from_str(params.map_or("{}", RawValue::get)).map_err(E::custom)
+}
+
+/// The result that is none yet: the client is to answer, and to make the request again.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct InputRequiredResult {
+    /// What is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_requests: Option<InputRequests>,
+    /// What the client gives back with the answers, as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+/// What a server asks before it gives a result, as it stands: nothing of it is read that need not be.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RawInputRequired<'a> {
+    #[serde(borrow, default)]
+    input_requests: Option<OrderedMap<RawInputRequest<'a>>>,
+    /// To be given back, byte for byte.
+    #[serde(borrow, default)]
+    pub request_state: Option<&'a RawValue>,
+}
+
+/// One thing that a server asks.
+#[derive(Debug, Deserialize)]
+pub struct RawInputRequest<'a> {
+    #[serde(borrow)]
+    /// The method of the question.
+    pub method: Cow<'a, str>,
+    #[serde(borrow, default)]
+    /// Its params.
+    pub params: Option<&'a RawValue>,
+}
+
+impl<'a> RawInputRequired<'a> {
+    /// Reads the result of a request.
+    ///
+    /// # Errors
+    /// Where it asks for nothing, or cannot be read.
+    pub fn read(result: &'a str) -> Result<Self, String> {
+        let asked: Self = serde_json::from_str(result).map_err(|error| error.to_string())?;
+        if asked.input_requests.is_none() && asked.request_state.is_none() {
+            return Err("it holds neither inputRequests nor requestState".into());
+        }
+        if asked
+            .request_state
+            .is_some_and(|state| !state.get().starts_with('"'))
+        {
+            return Err("requestState must be a string".into());
+        }
+        Ok(asked)
+    }
+
+    /// What is asked, by keys. `None` where there is nothing to answer.
+    pub fn inputs(self) -> Option<OrderedMap<RawInputRequest<'a>>> {
+        self.input_requests.filter(|inputs| !inputs.is_empty())
+    }
+}
+
+/// The params of a request that is made again, with answers and state in place of those that it was made with.
+pub fn with_input_responses(
+    params: Text<'_>,
+    answers: Option<&InputResponses>,
+    state: Option<&RawValue>,
+) -> serde_json::Result<Vec<u8>> {
+    const ANSWERS: &str = "inputResponses";
+    const STATE: &str = "requestState";
+    let mut out = vec![b'{'];
+    let member = |out: &mut Vec<u8>, key: &str| {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        out.extend_from_slice(key.as_bytes());
+        out.push(b':');
+    };
+    for (key, value) in params.members() {
+        if !key.is_str(ANSWERS) && !key.is_str(STATE) {
+            member(&mut out, key.get());
+            out.extend_from_slice(value.get().as_bytes());
+        }
+    }
+    if let Some(answers) = answers {
+        member(&mut out, "\"inputResponses\"");
+        serde_json::to_writer(&mut out, answers)?;
+    }
+    if let Some(state) = state {
+        member(&mut out, "\"requestState\"");
+        out.extend_from_slice(state.get().as_bytes());
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+impl InputRequiredResult {
+    /// A result that asks nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with one more question, under a key of its own.
+    #[must_use]
+    pub fn with_input_request(
+        mut self,
+        key: impl Into<String>,
+        request: impl Into<InputRequest>,
+    ) -> Self {
+        let requests = self.input_requests.get_or_insert_default();
+        requests.insert(key, request.into());
+        self
+    }
+}
+
+setters!(InputRequiredResult {
+    /// The same with a state, which the client gives back as it is. Clients can read and change it.
+    with_request_state => request_state: String,
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mrtr::responses::InputResponse;
+
+    #[test]
+    fn answers_stand_beside_the_params_and_replace_earlier_ones() {
+        let params = r#"{"name":"t", "requestState":"old","arguments":{"inputResponses":1},"inputResponses":{}}"#;
+        let again = |answers: Option<&InputResponses>, state: Option<&str>| {
+            let state = state.map(|state| RawValue::from_string(state.into()).unwrap());
+            let again =
+                with_input_responses(Text::checked(params), answers, state.as_deref()).unwrap();
+            String::from_utf8(again).unwrap()
+        };
+        let plain = r#"{"name":"t","arguments":{"inputResponses":1}"#;
+        assert_eq!(again(None, None), format!("{plain}}}"));
+        let answers = [("a", InputResponse::new(&1).unwrap())]
+            .into_iter()
+            .collect();
+        assert_eq!(
+            again(Some(&answers), Some(r#""\ud800\u0041""#)),
+            format!(r#"{plain},"inputResponses":{{"a":1}},"requestState":"\ud800\u0041"}}"#)
+        );
+        let empty = with_input_responses(Text::EMPTY, None, Some(RawValue::NULL)).unwrap();
+        assert_eq!(empty, br#"{"requestState":null}"#);
+    }
+
+    #[test]
+    fn what_asks_for_nothing_is_no_question() {
+        for (result, wrong) in [
+            ("{}", "neither"),
+            (r#"{"inputRequests":null}"#, "neither"),
+            (r#"{"requestState":7}"#, "must be a string"),
+            (r#"{"inputRequests":[]}"#, "invalid type"),
+            (r#"{"inputRequests":{"a":{}}}"#, "missing field"),
+        ] {
+            let error = RawInputRequired::read(result).unwrap_err();
+            assert!(error.contains(wrong), "{result}: {error}");
+        }
+        let only_state =
+            RawInputRequired::read(r#"{"inputRequests":{},"requestState":"s"}"#).unwrap();
+        assert!(only_state.inputs().is_none());
+    }
+
+    #[test]
+    fn requests_keep_their_order_and_what_is_unknown() {
+        let text = r#"{"inputRequests":{"b":{"method":"roots/list"},"a":{"method":"x/y","params":{"z": 1}}}}"#;
+        let result: InputRequiredResult = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&result).unwrap(), text);
+        assert_eq!(
+            result.input_requests.unwrap().get("a").unwrap().method(),
+            "x/y"
+        );
+    }
+}

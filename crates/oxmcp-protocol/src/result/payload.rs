@@ -1,0 +1,99 @@
+//! Params and results that extensions define.
+
+use oxmcp_json::Text;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    error::EncodeError,
+    meta::object::Meta,
+    result::encode::{HasMeta, append_members, append_meta, undo_on_error},
+    revision::{projection::project::Project, version::Revision},
+};
+
+/// What a message carries: the params or the result of a method.
+///
+/// It is implemented for the types of this module. Types of your own, for the methods of an
+/// extension, need nothing but `impl Payload for Mine {}`. They are JSON objects.
+///
+/// ```
+/// use oxmcp_protocol::Payload;
+///
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct WindParams { turns: u32 }
+///
+/// impl Payload for WindParams {}
+/// ```
+pub trait Payload: Serialize + Send + Sync {
+    /// The `_meta`. `None` where there is no place for one.
+    fn metadata(&mut self) -> Option<&mut Meta> {
+        None
+    }
+
+    /// Makes it fit the revision of the peer that it is sent to: drops or rewrites what that revision does not have.
+    fn fit(&mut self, to: Revision) {
+        let _ = to;
+    }
+}
+
+impl<T: HasMeta + Project + Send + Sync> Payload for T {
+    fn metadata(&mut self) -> Option<&mut Meta> {
+        self.meta_mut()
+    }
+
+    fn fit(&mut self, to: Revision) {
+        self.project(to);
+    }
+}
+
+/// Appends a result as [`encode_result`](crate::result::encode::encode_result) does, where it need not be of this crate. What it says by itself
+/// of its type and in a `_meta` stands.
+///
+/// # Errors
+/// Where the result cannot be JSON, or is no object. Then nothing is appended.
+pub fn encode_payload<R: Payload>(
+    out: &mut Vec<u8>,
+    result: &mut R,
+    to: Revision,
+    server_info: Option<&str>,
+) -> Result<(), EncodeError> {
+    result.fit(to);
+    let modern = to.has_result_types();
+    let server_info = server_info.filter(|_| modern);
+    if let (Some(meta), Some(info)) = (result.metadata(), server_info)
+        && meta.get(Meta::SERVER_INFO).is_none()
+    {
+        let info: Value = serde_json::from_str(info).unwrap_or_default();
+        meta.insert(Meta::SERVER_INFO, info);
+    }
+    let start = out.len();
+    undo_on_error(out, start, |out| {
+        let written = serde_json::to_string(result)?;
+        let lacks = |name| {
+            let mut members = Text::checked(&written).members();
+            modern && !members.any(|(key, _)| key.is_str(name))
+        };
+        out.push(b'{');
+        if lacks("resultType") {
+            out.extend_from_slice(br#""resultType":"complete""#);
+        }
+        let typed = out.len();
+        if lacks("_meta") {
+            append_meta(out, server_info, &Meta::default())?;
+        }
+        if typed == start + 1 && out.len() > typed {
+            // The comma before it.
+            out.remove(typed);
+        }
+        append_members(out, |out| {
+            out.extend_from_slice(written.as_bytes());
+            Ok(())
+        })
+    })
+}
+
+/// Whether a result says that it is of this type.
+pub fn has_result_type(result: Text<'_>, name: &str) -> bool {
+    let mut members = result.members();
+    members.any(|(key, value)| key.is_str("resultType") && value.is_str(name))
+}

@@ -1,0 +1,15 @@
+//! Projection: messages made to fit the revision of the peer.
+//!
+//! Everything that leaves passes through here once, and a peer is never sent what its revision cannot parse: members
+//! that it does not have are dropped, and what can be said in another way is said so.
+
+mod content;
+mod elicitation;
+mod messages;
+pub(crate) mod project;
+mod sampling;
+mod structured;
+mod tools;
+
+#[cfg(test)]
+mod official_tests;

@@ -1,0 +1,272 @@
+//! Revisions of the protocol, and the questions about what they have.
+//!
+//! This is the only place that knows. Everybody else asks a [`Revision`] a question by name.
+
+use std::{fmt, ops::RangeBounds, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// A revision of the Model Context Protocol.
+///
+/// Revisions are ordered by age. The first four are *legacy*: a session is opened by `initialize`. From 2026-07-28 on
+/// they are *modern*: every request says all that there is to know.
+/// See [versioning](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning).
+///
+/// ```
+/// use oxmcp_protocol::Revision;
+///
+/// assert_eq!(Revision::V2025_06_18.to_string(), "2025-06-18");
+/// assert_eq!("2026-07-28".parse(), Ok(Revision::LATEST));
+/// assert!(Revision::V2025_11_25 < Revision::LATEST && !Revision::V2025_11_25.is_modern());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Revision {
+    /// [2024-11-05](https://modelcontextprotocol.io/specification/2024-11-05): the first.
+    #[serde(rename = "2024-11-05")]
+    V2024_11_05,
+    /// [2025-03-26](https://modelcontextprotocol.io/specification/2025-03-26): streamable HTTP, batches, audio.
+    #[serde(rename = "2025-03-26")]
+    V2025_03_26,
+    /// [2025-06-18](https://modelcontextprotocol.io/specification/2025-06-18): structured output, elicitation.
+    #[serde(rename = "2025-06-18")]
+    V2025_06_18,
+    /// [2025-11-25](https://modelcontextprotocol.io/specification/2025-11-25): icons, URL elicitation, sampling with tools.
+    #[serde(rename = "2025-11-25")]
+    V2025_11_25,
+    /// [2026-07-28](https://modelcontextprotocol.io/specification/2026-07-28): stateless.
+    #[serde(rename = "2026-07-28")]
+    V2026_07_28,
+}
+
+impl Revision {
+    /// All revisions, the oldest first.
+    pub const ALL: [Self; 5] = [
+        Self::V2024_11_05,
+        Self::V2025_03_26,
+        Self::V2025_06_18,
+        Self::V2025_11_25,
+        Self::V2026_07_28,
+    ];
+    /// The newest revision.
+    pub const LATEST: Self = Self::V2026_07_28;
+    /// The newest revision that is opened by `initialize`.
+    pub const LATEST_LEGACY: Self = Self::V2025_11_25;
+
+    /// The name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V2024_11_05 => "2024-11-05",
+            Self::V2025_03_26 => "2025-03-26",
+            Self::V2025_06_18 => "2025-06-18",
+            Self::V2025_11_25 => "2025-11-25",
+            Self::V2026_07_28 => "2026-07-28",
+        }
+    }
+
+    /// The revisions in a range, the oldest first.
+    #[doc(hidden)]
+    pub fn within(range: &impl RangeBounds<Self>) -> Vec<Self> {
+        let revisions = Self::ALL.into_iter();
+        revisions.filter(|it| range.contains(it)).collect()
+    }
+
+    /// Whether requests are stateless and carry all in `_meta`, without `initialize`.
+    #[must_use]
+    pub const fn is_modern(self) -> bool {
+        matches!(self, Self::V2026_07_28)
+    }
+}
+
+/// What a revision has. Each question is answered here, and nowhere else are revisions compared.
+impl Revision {
+    const fn since(self, first: Self) -> bool {
+        self as u8 >= first as u8
+    }
+
+    /// Messages can come in arrays.
+    #[doc(hidden)]
+    pub const fn has_batches(self) -> bool {
+        matches!(self, Self::V2025_03_26)
+    }
+
+    /// A stream can begin with an event that gives nothing but an id, and end before the answer: the client comes back.
+    #[doc(hidden)]
+    pub const fn has_polling(self) -> bool {
+        matches!(self, Self::V2025_11_25)
+    }
+
+    /// Content can be a sound.
+    pub(crate) const fn has_audio(self) -> bool {
+        self.since(Self::V2025_03_26)
+    }
+
+    /// Tools have hints.
+    pub(crate) const fn has_tool_annotations(self) -> bool {
+        self.since(Self::V2025_03_26)
+    }
+
+    /// Progress can have a message.
+    #[doc(hidden)]
+    pub const fn has_progress_messages(self) -> bool {
+        self.since(Self::V2025_03_26)
+    }
+
+    /// Servers say that they complete arguments.
+    pub(crate) const fn has_completions_capability(self) -> bool {
+        self.since(Self::V2025_03_26)
+    }
+
+    /// Things have a name for people beside the one for programs.
+    pub(crate) const fn has_titles(self) -> bool {
+        self.since(Self::V2025_06_18)
+    }
+
+    /// Parts of messages have a `_meta` of their own.
+    pub(crate) const fn has_part_meta(self) -> bool {
+        self.since(Self::V2025_06_18)
+    }
+
+    /// Annotations say when something changed last.
+    pub(crate) const fn has_last_modified(self) -> bool {
+        self.since(Self::V2025_06_18)
+    }
+
+    /// Content can be a link to a resource.
+    pub(crate) const fn has_resource_links(self) -> bool {
+        self.since(Self::V2025_06_18)
+    }
+
+    /// Tools have output schemas and return structured content.
+    pub(crate) const fn has_structured_content(self) -> bool {
+        self.since(Self::V2025_06_18)
+    }
+
+    /// Structured content can be any JSON, and not only an object.
+    pub(crate) const fn has_any_structured_content(self) -> bool {
+        self.is_modern()
+    }
+
+    /// Completion is told what is already settled.
+    pub(crate) const fn has_completion_context(self) -> bool {
+        self.since(Self::V2025_06_18)
+    }
+
+    /// Servers can ask the user.
+    #[doc(hidden)]
+    pub const fn has_elicitation(self) -> bool {
+        self.since(Self::V2025_06_18)
+    }
+
+    /// Servers can send the user to a URL, and clients say whether they show forms, URLs or both.
+    #[doc(hidden)]
+    pub const fn has_elicitation_modes(self) -> bool {
+        self.since(Self::V2025_11_25)
+    }
+
+    /// URLs that users are sent to have an id, by which their end is told.
+    #[doc(hidden)]
+    pub const fn has_elicitation_ids(self) -> bool {
+        matches!(self, Self::V2025_11_25)
+    }
+
+    /// Forms have titled choices, choices of several, and defaults for all fields.
+    #[doc(hidden)]
+    pub const fn has_rich_forms(self) -> bool {
+        self.since(Self::V2025_11_25)
+    }
+
+    /// Things have icons.
+    pub(crate) const fn has_icons(self) -> bool {
+        self.since(Self::V2025_11_25)
+    }
+
+    /// Implementations have a description and a website.
+    pub(crate) const fn has_implementation_details(self) -> bool {
+        self.since(Self::V2025_11_25)
+    }
+
+    /// Sampling knows tools, and messages of several pieces.
+    #[doc(hidden)]
+    pub const fn has_sampling_tools(self) -> bool {
+        self.since(Self::V2025_11_25)
+    }
+
+    /// Messages of sampling have a `_meta` of their own.
+    pub(crate) const fn has_sampling_message_meta(self) -> bool {
+        self.since(Self::V2025_11_25)
+    }
+
+    /// Requests can run on as tasks.
+    pub(crate) const fn has_tasks(self) -> bool {
+        matches!(self, Self::V2025_11_25)
+    }
+
+    /// Clients say when their roots change.
+    pub(crate) const fn has_roots_list_changed(self) -> bool {
+        !self.is_modern()
+    }
+
+    /// Results say of which type they are, and who made them.
+    pub(crate) const fn has_result_types(self) -> bool {
+        self.is_modern()
+    }
+
+    /// Results say how long they stay fresh.
+    pub(crate) const fn has_caching(self) -> bool {
+        self.is_modern()
+    }
+
+    /// Requests carry the answers to what the server asked.
+    #[doc(hidden)]
+    pub const fn has_input_responses(self) -> bool {
+        self.is_modern()
+    }
+
+    /// An unknown resource has an error code of its own.
+    pub(crate) const fn has_resource_not_found(self) -> bool {
+        !self.is_modern()
+    }
+
+    /// A server can refuse a request until the user has visited a URL.
+    pub(crate) const fn has_url_elicitation_required(self) -> bool {
+        matches!(self, Self::V2025_11_25)
+    }
+}
+
+impl From<Revision> for String {
+    fn from(revision: Revision) -> Self {
+        revision.as_str().into()
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// There is no revision of that name, or this version of the crate does not know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnknownRevision;
+
+impl fmt::Display for UnknownRevision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no revision of MCP that this crate knows has this name")
+    }
+}
+
+impl std::error::Error for UnknownRevision {}
+
+impl FromStr for Revision {
+    type Err = UnknownRevision;
+
+    fn from_str(name: &str) -> Result<Self, UnknownRevision> {
+        Self::ALL
+            .into_iter()
+            .find(|revision| revision.as_str() == name)
+            .ok_or(UnknownRevision)
+    }
+}

@@ -1,0 +1,311 @@
+//! Content: what tools return and prompts are made of.
+//!
+//! See [tool results](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-result).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    meta::object::Meta,
+    types::{
+        annotations::Annotations,
+        resources::{Resource, ResourceContents},
+    },
+    values::{blob::Blob, json::JsonObject, open_enum::setters, tagged::tagged},
+};
+
+/// A piece of content. Strings turn into [`Text`](Self::Text) by `into()`.
+///
+/// ```
+/// use oxmcp_protocol::ContentBlock;
+///
+/// let text = ContentBlock::from("four");
+/// let image = ContentBlock::image(b"\x89PNG", "image/png");
+/// # assert_eq!(text.as_text(), Some("four"));
+/// # assert_eq!(image.as_text(), None);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ContentBlock {
+    /// Text.
+    Text(TextContent),
+    /// An image.
+    Image(ImageContent),
+    /// A sound (2025-03-26 and later).
+    Audio(AudioContent),
+    /// A resource that can be read (2025-06-18 and later).
+    ResourceLink(Box<Resource>),
+    /// The contents of a resource.
+    Resource(EmbeddedResource),
+    /// Content of a type that this version of the crate does not know, as it came.
+    #[serde(untagged)]
+    Unknown(JsonObject),
+}
+
+impl ContentBlock {
+    /// Text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextContent::new(text))
+    }
+
+    /// An image.
+    #[must_use]
+    pub fn image(data: impl Into<Blob>, mime_type: impl Into<String>) -> Self {
+        Self::Image(ImageContent::new(data, mime_type))
+    }
+
+    /// A sound.
+    #[must_use]
+    pub fn audio(data: impl Into<Blob>, mime_type: impl Into<String>) -> Self {
+        Self::Audio(AudioContent::new(data, mime_type))
+    }
+
+    /// A link to a resource.
+    #[must_use]
+    pub fn link(resource: Resource) -> Self {
+        Self::ResourceLink(Box::new(resource))
+    }
+
+    /// The contents of a resource.
+    #[must_use]
+    pub fn resource(contents: ResourceContents) -> Self {
+        Self::Resource(EmbeddedResource::new(contents))
+    }
+
+    /// The text, where it is text.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(content) => Some(&content.text),
+            _ => None,
+        }
+    }
+}
+
+impl From<&str> for ContentBlock {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for ContentBlock {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<TextContent> for ContentBlock {
+    fn from(content: TextContent) -> Self {
+        Self::Text(content)
+    }
+}
+
+impl From<ImageContent> for ContentBlock {
+    fn from(content: ImageContent) -> Self {
+        Self::Image(content)
+    }
+}
+
+impl From<AudioContent> for ContentBlock {
+    fn from(content: AudioContent) -> Self {
+        Self::Audio(content)
+    }
+}
+
+impl From<EmbeddedResource> for ContentBlock {
+    fn from(content: EmbeddedResource) -> Self {
+        Self::Resource(content)
+    }
+}
+
+tagged!(ContentBlock by "type" {
+    "text" => Text,
+    "image" => Image,
+    "audio" => Audio,
+    "resource_link" => ResourceLink,
+    "resource" => Resource,
+});
+
+/// Text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct TextContent {
+    /// The text.
+    pub text: String,
+    /// For whom it is, and how much it matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl TextContent {
+    /// Text without annotations.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+}
+
+setters!(TextContent {
+    /// The same with annotations.
+    with_annotations => annotations: Annotations,
+});
+
+/// An image.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ImageContent {
+    /// The bytes of the image.
+    pub data: Blob,
+    /// What they are, for example `image/png`.
+    pub mime_type: String,
+    /// For whom it is, and how much it matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl ImageContent {
+    /// An image without annotations.
+    #[must_use]
+    pub fn new(data: impl Into<Blob>, mime_type: impl Into<String>) -> Self {
+        Self {
+            data: data.into(),
+            mime_type: mime_type.into(),
+            ..Self::default()
+        }
+    }
+}
+
+setters!(ImageContent {
+    /// The same with annotations.
+    with_annotations => annotations: Annotations,
+});
+
+/// A sound (2025-03-26 and later).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AudioContent {
+    /// The bytes of the sound.
+    pub data: Blob,
+    /// What they are, for example `audio/wav`.
+    pub mime_type: String,
+    /// For whom it is, and how much it matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl AudioContent {
+    /// A sound without annotations.
+    #[must_use]
+    pub fn new(data: impl Into<Blob>, mime_type: impl Into<String>) -> Self {
+        Self {
+            data: data.into(),
+            mime_type: mime_type.into(),
+            ..Self::default()
+        }
+    }
+}
+
+setters!(AudioContent {
+    /// The same with annotations.
+    with_annotations => annotations: Annotations,
+});
+
+/// The contents of a resource, in place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct EmbeddedResource {
+    /// The contents.
+    pub resource: ResourceContents,
+    /// For whom they are, and how much they matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl EmbeddedResource {
+    /// Contents without annotations.
+    #[must_use]
+    pub fn new(resource: ResourceContents) -> Self {
+        Self {
+            resource,
+            annotations: None,
+            meta: Meta::default(),
+        }
+    }
+}
+
+setters!(EmbeddedResource {
+    /// The same with annotations.
+    with_annotations => annotations: Annotations,
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> serde_json::Result<ContentBlock> {
+        serde_json::from_str(text)
+    }
+
+    #[test]
+    fn the_type_may_stand_anywhere() {
+        let first = parse(r#"{"type":"text","text":"a","_meta":{"k":1}}"#).unwrap();
+        let last = parse(r#"{"_meta":{"k":1},"text":"a","type":"text"}"#).unwrap();
+        assert_eq!(first, last);
+        assert_eq!(first.as_text(), Some("a"));
+        let link = parse(r#"{"name":"n","type":"resource_link","uri":"a:b","size":3}"#).unwrap();
+        assert!(matches!(link, ContentBlock::ResourceLink(link) if link.size == Some(3)));
+    }
+
+    #[test]
+    fn unknown_content_is_kept() {
+        let text = r#"{"a":[1,{"b":null}],"type":"hologram"}"#;
+        let block = parse(text).unwrap();
+        assert!(matches!(block, ContentBlock::Unknown(_)));
+        assert_eq!(serde_json::to_string(&block).unwrap(), text);
+        assert_eq!(
+            block,
+            parse(r#"{"type":"hologram","a":[1,{"b":null}]}"#).unwrap()
+        );
+    }
+
+    #[test]
+    fn errors_name_what_is_missing() {
+        for (text, problem) in [
+            (r#"{"text":"a"}"#, "missing field `type`"),
+            (r#"{"type":"text"}"#, "missing field `text`"),
+            (r#"{"text":"a","type":"image"}"#, "missing field `data`"),
+            (
+                r#"{"type":"image","data":"?","mimeType":"a/b"}"#,
+                "not base64",
+            ),
+            (
+                r#"{"a":1,"type":"text","type":"text"}"#,
+                "duplicate field `type`",
+            ),
+            ("[]", "an object with a `type`"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(problem), "{text}: {error}");
+        }
+    }
+}

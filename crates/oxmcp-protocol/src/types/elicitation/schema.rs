@@ -1,0 +1,319 @@
+//! Schemas of forms: a small part of JSON Schema.
+//!
+//! See [requested schema](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema).
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::{
+    types::elicitation::select::{Choice, MultiSelectSchema, Select, SingleSelectSchema},
+    values::{
+        json::{JsonObject, optional_number},
+        open_enum::{open_enum, setters},
+        ordered_map::OrderedMap,
+    },
+};
+
+/// The fields of a form, in the order in which they are shown.
+///
+/// ```
+/// use oxmcp_protocol::{BooleanSchema, ElicitSchema, StringSchema};
+///
+/// let form = ElicitSchema::new()
+///     .required("name", StringSchema::default().with_title("Your name"))
+///     .optional("agree", BooleanSchema::default());
+/// # assert_eq!(form.properties.len(), 2);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "object")]
+#[non_exhaustive]
+pub struct ElicitSchema {
+    /// The dialect of JSON Schema (2025-11-25 and later).
+    #[serde(rename = "$schema", default, skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<String>,
+    /// The fields.
+    pub properties: OrderedMap<PrimitiveSchema>,
+    /// The fields that must be filled in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub required: Vec<String>,
+}
+
+impl ElicitSchema {
+    /// A form without fields.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            dialect: None,
+            properties: OrderedMap::new(),
+            required: Vec::new(),
+        }
+    }
+
+    /// The same with one more field, which must be filled in.
+    #[must_use]
+    pub fn required(mut self, name: impl Into<String>, schema: impl Into<PrimitiveSchema>) -> Self {
+        let name = name.into();
+        if !self.required.contains(&name) {
+            self.required.push(name.clone());
+        }
+        self.properties.insert(name, schema.into());
+        self
+    }
+
+    /// The same with one more field, which may be left empty.
+    #[must_use]
+    pub fn optional(mut self, name: impl Into<String>, schema: impl Into<PrimitiveSchema>) -> Self {
+        let name = name.into();
+        self.required.retain(|other| *other != name);
+        self.properties.insert(name, schema.into());
+        self
+    }
+}
+
+impl Default for ElicitSchema {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// One field of a form.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum PrimitiveSchema {
+    /// Text.
+    String(StringSchema),
+    /// A number.
+    Number(NumberSchema),
+    /// Yes or no.
+    Boolean(BooleanSchema),
+    /// One of several values.
+    SingleSelect(SingleSelectSchema),
+    /// Some of several values (2025-11-25 and later).
+    MultiSelect(MultiSelectSchema),
+    /// A field that this version of the crate does not know, as it came.
+    Unknown(JsonObject),
+}
+
+impl From<StringSchema> for PrimitiveSchema {
+    fn from(schema: StringSchema) -> Self {
+        Self::String(schema)
+    }
+}
+
+impl From<NumberSchema> for PrimitiveSchema {
+    fn from(schema: NumberSchema) -> Self {
+        Self::Number(schema)
+    }
+}
+
+impl From<BooleanSchema> for PrimitiveSchema {
+    fn from(schema: BooleanSchema) -> Self {
+        Self::Boolean(schema)
+    }
+}
+
+impl From<SingleSelectSchema> for PrimitiveSchema {
+    fn from(schema: SingleSelectSchema) -> Self {
+        Self::SingleSelect(schema)
+    }
+}
+
+impl From<MultiSelectSchema> for PrimitiveSchema {
+    fn from(schema: MultiSelectSchema) -> Self {
+        Self::MultiSelect(schema)
+    }
+}
+
+/// A field for text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "string", rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct StringSchema {
+    /// Its name, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How many characters it has at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_length: Option<u64>,
+    /// How many characters it has at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_length: Option<u64>,
+    /// What kind of text it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<StringFormat>,
+    /// What stands there at first (2025-11-25 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+}
+
+setters!(StringSchema {
+    /// The same with a name for people.
+    with_title => title: String,
+    /// The same with a description.
+    with_description => description: String,
+    /// The same with a least number of characters.
+    with_min_length => min_length: u64,
+    /// The same with a greatest number of characters.
+    with_max_length => max_length: u64,
+    /// The same with a format.
+    with_format => format: StringFormat,
+    /// The same with a default.
+    with_default => default: String,
+});
+
+open_enum! {
+    /// What kind of text a field takes.
+    pub enum StringFormat {
+        /// An e-mail address.
+        Email = "email",
+        /// A URI.
+        Uri = "uri",
+        /// A day: `2026-07-28`.
+        Date = "date",
+        /// A moment: `2026-07-28T12:00:00Z`.
+        DateTime = "date-time",
+    }
+}
+
+/// A field for a number.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct NumberSchema {
+    /// Whether it is whole.
+    #[serde(rename = "type")]
+    pub kind: NumberKind,
+    /// Its name, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The least value.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "optional_number"
+    )]
+    pub minimum: Option<f64>,
+    /// The greatest value.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "optional_number"
+    )]
+    pub maximum: Option<f64>,
+    /// What stands there at first (2025-11-25 and later).
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "optional_number"
+    )]
+    pub default: Option<f64>,
+}
+
+impl NumberSchema {
+    /// A field for a whole number.
+    #[must_use]
+    pub fn integer() -> Self {
+        Self {
+            kind: NumberKind::Integer,
+            ..Self::default()
+        }
+    }
+}
+
+setters!(NumberSchema {
+    /// The same with a name for people.
+    with_title => title: String,
+    /// The same with a description.
+    with_description => description: String,
+    /// The same with a least value.
+    with_minimum => minimum: f64,
+    /// The same with a greatest value.
+    with_maximum => maximum: f64,
+    /// The same with a default.
+    with_default => default: f64,
+});
+
+/// Whether a number is whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum NumberKind {
+    /// It need not be.
+    #[default]
+    Number,
+    /// It is.
+    Integer,
+}
+
+/// A field for yes or no.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "boolean", rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct BooleanSchema {
+    /// Its name, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What stands there at first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<bool>,
+}
+
+setters!(BooleanSchema {
+    /// The same with a name for people.
+    with_title => title: String,
+    /// The same with a description.
+    with_description => description: String,
+    /// The same with a default.
+    with_default => default: bool,
+});
+
+impl Serialize for PrimitiveSchema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::String(schema) => schema.serialize(serializer),
+            Self::Number(schema) => schema.serialize(serializer),
+            Self::Boolean(schema) => schema.serialize(serializer),
+            Self::SingleSelect(schema) => Select::single(schema).serialize(serializer),
+            Self::MultiSelect(schema) => Select::multi(schema).serialize(serializer),
+            Self::Unknown(object) => object.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for PrimitiveSchema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let object = JsonObject::deserialize(deserializer)?;
+        Ok(read(&Value::Object(object.clone())).unwrap_or(Self::Unknown(object)))
+    }
+}
+
+/// What kind of field it is. Forms are small and rare: reading them twice costs nothing that matters.
+fn read(value: &Value) -> serde_json::Result<PrimitiveSchema> {
+    let is_select = ["enum", "oneOf", "items"]
+        .iter()
+        .any(|key| value.get(key).is_some());
+    if is_select {
+        return Select::deserialize(value)?
+            .into_schema()
+            .map(|choice| match choice {
+                Choice::Single(schema) => schema.into(),
+                Choice::Multi(schema) => schema.into(),
+            })
+            .ok_or_else(|| serde::de::Error::custom("not a choice that is known"));
+    }
+    match value.get("type").and_then(Value::as_str) {
+        Some("string") => StringSchema::deserialize(value).map(PrimitiveSchema::String),
+        Some("number" | "integer") => NumberSchema::deserialize(value).map(PrimitiveSchema::Number),
+        Some("boolean") => BooleanSchema::deserialize(value).map(PrimitiveSchema::Boolean),
+        _ => Err(serde::de::Error::custom("not a field that is known")),
+    }
+}

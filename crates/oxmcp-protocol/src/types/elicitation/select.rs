@@ -1,0 +1,306 @@
+//! Fields of a form that are a choice, in all the ways in which they were ever written.
+//!
+//! See [requested schema](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::values::open_enum::setters;
+
+/// A field for one of several values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SingleSelectSchema {
+    /// Its name, for people.
+    pub title: Option<String>,
+    /// What it means.
+    pub description: Option<String>,
+    /// The values.
+    pub options: EnumOptions,
+    /// What is chosen at first (2025-11-25 and later).
+    pub default: Option<String>,
+}
+
+impl SingleSelectSchema {
+    /// A choice of one.
+    #[must_use]
+    pub fn new(options: EnumOptions) -> Self {
+        Self {
+            options,
+            ..Self::default()
+        }
+    }
+}
+
+setters!(SingleSelectSchema {
+    /// The same with a name for people.
+    with_title => title: String,
+    /// The same with a description.
+    with_description => description: String,
+    /// The same with a default.
+    with_default => default: String,
+});
+
+/// A field for some of several values (2025-11-25 and later).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MultiSelectSchema {
+    /// Its name, for people.
+    pub title: Option<String>,
+    /// What it means.
+    pub description: Option<String>,
+    /// How many must be chosen at least.
+    pub min_items: Option<u64>,
+    /// How many may be chosen at most.
+    pub max_items: Option<u64>,
+    /// The values.
+    pub options: EnumOptions,
+    /// What is chosen at first.
+    pub default: Option<Vec<String>>,
+}
+
+impl MultiSelectSchema {
+    /// A choice of some.
+    #[must_use]
+    pub fn new(options: EnumOptions) -> Self {
+        Self {
+            options,
+            ..Self::default()
+        }
+    }
+}
+
+setters!(MultiSelectSchema {
+    /// The same with a name for people.
+    with_title => title: String,
+    /// The same with a description.
+    with_description => description: String,
+    /// The same with a least number of choices.
+    with_min_items => min_items: u64,
+    /// The same with a greatest number of choices.
+    with_max_items => max_items: u64,
+    /// The same with a default.
+    with_default => default: Vec<String>,
+});
+
+/// The values that a user can choose from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EnumOptions {
+    /// Values that are shown as they are.
+    Untitled(Vec<String>),
+    /// Values with titles (2025-11-25 and later).
+    Titled(Vec<EnumOption>),
+    /// Values with titles, as they were written until 2025-06-18.
+    Named {
+        /// The values.
+        values: Vec<String>,
+        /// Their titles, in the same order.
+        names: Vec<String>,
+    },
+}
+
+impl EnumOptions {
+    /// Values that are shown as they are.
+    #[must_use]
+    pub fn untitled(values: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self::Untitled(values.into_iter().map(Into::into).collect())
+    }
+
+    /// Values with titles: pairs of a value and its title.
+    #[must_use]
+    pub fn titled(
+        options: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
+    ) -> Self {
+        let option = |(value, title)| EnumOption::new(value, title);
+        Self::Titled(
+            options
+                .into_iter()
+                .map(|(value, title)| option((value.into(), title.into())))
+                .collect(),
+        )
+    }
+
+    /// The values.
+    pub fn values(&self) -> impl Iterator<Item = &str> {
+        let (plain, titled): (&[String], &[EnumOption]) = match self {
+            Self::Untitled(values) | Self::Named { values, .. } => (values, &[]),
+            Self::Titled(options) => (&[], options),
+        };
+        let titled = titled.iter().map(|option| &*option.value);
+        plain.iter().map(String::as_str).chain(titled)
+    }
+}
+
+impl Default for EnumOptions {
+    fn default() -> Self {
+        Self::Untitled(Vec::new())
+    }
+}
+
+/// A value with a title.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct EnumOption {
+    /// The value.
+    #[serde(rename = "const")]
+    pub value: String,
+    /// What people see.
+    pub title: String,
+}
+
+impl EnumOption {
+    /// A value and its title.
+    #[must_use]
+    pub fn new(value: impl Into<String>, title: impl Into<String>) -> Self {
+        Self {
+            value: value.into(),
+            title: title.into(),
+        }
+    }
+}
+
+/// All forms that a choice takes on the wire.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Select {
+    r#type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_items: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_items: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#enum: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enum_names: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    one_of: Option<Vec<EnumOption>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<Items>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<Value>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Items {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#enum: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    any_of: Option<Vec<EnumOption>>,
+}
+
+/// A field with choices.
+pub(crate) enum Choice {
+    /// Of one.
+    Single(SingleSelectSchema),
+    /// Of several.
+    Multi(MultiSelectSchema),
+}
+
+impl Select {
+    pub(crate) fn single(schema: &SingleSelectSchema) -> Self {
+        let mut select = Self {
+            r#type: "string".into(),
+            title: schema.title.clone(),
+            description: schema.description.clone(),
+            default: schema.default.clone().map(Value::from),
+            ..Self::default()
+        };
+        match schema.options.clone() {
+            EnumOptions::Untitled(values) => select.r#enum = Some(values),
+            EnumOptions::Titled(options) => select.one_of = Some(options),
+            EnumOptions::Named { values, names } => {
+                select.r#enum = Some(values);
+                select.enum_names = Some(names);
+            }
+        }
+        select
+    }
+
+    pub(crate) fn multi(schema: &MultiSelectSchema) -> Self {
+        let items = match schema.options.clone() {
+            EnumOptions::Untitled(values) => Items::of(values),
+            EnumOptions::Titled(options) => Items {
+                any_of: Some(options),
+                ..Items::default()
+            },
+            EnumOptions::Named { values, names } => {
+                let pairs = values.into_iter().zip(names);
+                Items {
+                    any_of: Some(pairs.map(|(v, n)| EnumOption::new(v, n)).collect()),
+                    ..Items::default()
+                }
+            }
+        };
+        Self {
+            r#type: "array".into(),
+            title: schema.title.clone(),
+            description: schema.description.clone(),
+            min_items: schema.min_items,
+            max_items: schema.max_items,
+            items: Some(items),
+            default: schema.default.clone().map(Value::from),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn into_schema(self) -> Option<Choice> {
+        let (title, description) = (self.title, self.description);
+        if let Some(items) = self.items {
+            return Some(Choice::Multi(MultiSelectSchema {
+                title,
+                description,
+                min_items: self.min_items,
+                max_items: self.max_items,
+                options: items.options()?,
+                default: self.default.map(strings).transpose().ok()?,
+            }));
+        }
+        let options = match (self.r#enum, self.enum_names, self.one_of) {
+            (Some(values), Some(names), None) => EnumOptions::Named { values, names },
+            (Some(values), None, None) => EnumOptions::Untitled(values),
+            (None, None, Some(options)) => EnumOptions::Titled(options),
+            _ => return None,
+        };
+        let default = match self.default {
+            Some(Value::String(default)) => Some(default),
+            Some(_) => return None,
+            None => None,
+        };
+        Some(Choice::Single(SingleSelectSchema {
+            title,
+            description,
+            options,
+            default,
+        }))
+    }
+}
+
+impl Items {
+    fn of(values: Vec<String>) -> Self {
+        Self {
+            r#type: Some("string".into()),
+            r#enum: Some(values),
+            any_of: None,
+        }
+    }
+
+    fn options(self) -> Option<EnumOptions> {
+        match (self.r#enum, self.any_of) {
+            (Some(values), None) => Some(EnumOptions::Untitled(values)),
+            (None, Some(options)) => Some(EnumOptions::Titled(options)),
+            _ => None,
+        }
+    }
+}
+
+fn strings(value: Value) -> serde_json::Result<Vec<String>> {
+    Vec::deserialize(value)
+}

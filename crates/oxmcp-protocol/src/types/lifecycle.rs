@@ -1,0 +1,189 @@
+//! Lifecycle: `initialize` (2025-11-25 and earlier) and `server/discover` (2026-07-28 and later).
+//!
+//! See [discovery](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
+//!
+//! See [lifecycle](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    meta::object::Meta,
+    revision::version::Revision,
+    types::{
+        annotations::Icon,
+        caching::{self, CacheScope},
+        capabilities::{ClientCapabilities, ServerCapabilities},
+    },
+    values::open_enum::setters,
+};
+
+/// Who a client or server is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Implementation {
+    /// Its name, for programs.
+    pub name: String,
+    /// Its name, for people (2025-06-18 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Its version.
+    pub version: String,
+    /// What it does (2025-11-25 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Where to read about it (2025-11-25 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub website_url: Option<String>,
+    /// Pictures for user interfaces (2025-11-25 and later).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+}
+
+impl Implementation {
+    /// A name and a version.
+    #[must_use]
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+            ..Self::default()
+        }
+    }
+}
+
+setters!(Implementation {
+    /// The same with a name for people.
+    with_title => title: String,
+    /// The same with a description.
+    with_description => description: String,
+    /// The same with a website.
+    with_website_url => website_url: String,
+});
+
+/// The params of `initialize`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct InitializeParams {
+    /// The newest revision that the client speaks. It may be one that this crate does not know.
+    pub protocol_version: String,
+    /// What the client can do.
+    pub capabilities: ClientCapabilities,
+    /// Who the client is.
+    pub client_info: Implementation,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl InitializeParams {
+    /// Opens a session in a revision.
+    #[must_use]
+    pub fn new(
+        revision: Revision,
+        capabilities: ClientCapabilities,
+        client_info: Implementation,
+    ) -> Self {
+        Self {
+            protocol_version: revision.as_str().into(),
+            capabilities,
+            client_info,
+            meta: Meta::default(),
+        }
+    }
+}
+
+/// The result of `initialize`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct InitializeResult {
+    /// The revision that is spoken from here on: the client's, or the newest that the server speaks.
+    pub protocol_version: String,
+    /// What the server can do.
+    pub capabilities: ServerCapabilities,
+    /// Who the server is.
+    pub server_info: Implementation,
+    /// How to use the server, for a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl InitializeResult {
+    /// Agrees on a revision.
+    #[must_use]
+    pub fn new(
+        revision: Revision,
+        capabilities: ServerCapabilities,
+        server_info: Implementation,
+    ) -> Self {
+        Self {
+            protocol_version: revision.as_str().into(),
+            capabilities,
+            server_info,
+            ..Self::default()
+        }
+    }
+}
+
+setters!(InitializeResult {
+    /// The same with instructions.
+    with_instructions => instructions: String,
+});
+
+/// The result of `server/discover`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct DiscoverResult {
+    /// The revisions that the server speaks. Some may be unknown to this crate.
+    pub supported_versions: Vec<String>,
+    /// What the server can do.
+    pub capabilities: ServerCapabilities,
+    /// How to use the server, for a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// How long this stays fresh, in milliseconds.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "caching::ttl"
+    )]
+    pub ttl_ms: Option<u64>,
+    /// Who may share a cached copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// What travels beside. The server's [`Implementation`] is at [`Meta::SERVER_INFO`].
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl DiscoverResult {
+    /// What a server speaks and can do.
+    #[must_use]
+    pub fn new(
+        supported_versions: impl IntoIterator<Item = impl Into<String>>,
+        capabilities: ServerCapabilities,
+    ) -> Self {
+        Self {
+            supported_versions: supported_versions.into_iter().map(Into::into).collect(),
+            capabilities,
+            ..Self::default()
+        }
+    }
+
+    /// Name and version of the server, where it says them.
+    #[must_use]
+    pub fn server_info(&self) -> Option<Implementation> {
+        Implementation::deserialize(self.meta.get(Meta::SERVER_INFO)?).ok()
+    }
+}
+
+setters!(DiscoverResult {
+    /// The same with instructions.
+    with_instructions => instructions: String,
+});

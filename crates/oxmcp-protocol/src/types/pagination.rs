@@ -1,0 +1,106 @@
+//! Pagination of lists.
+//!
+//! See [pagination](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::meta::object::Meta;
+
+/// Where a page begins. It means something only to the server that made it; an empty one is as good as any other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cursor(String);
+
+impl Cursor {
+    /// The cursor as it stands on the wire.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Cursor {
+    fn from(cursor: String) -> Self {
+        Self(cursor)
+    }
+}
+
+impl From<&str> for Cursor {
+    fn from(cursor: &str) -> Self {
+        Self(cursor.into())
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The params of the requests that list things.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PaginatedParams {
+    /// Where to begin: the `next_cursor` of the page before, or nothing for the first page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<Cursor>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl PaginatedParams {
+    /// The page that begins at a cursor.
+    #[must_use]
+    pub fn at(cursor: impl Into<Cursor>) -> Self {
+        Self {
+            cursor: Some(cursor.into()),
+            ..Self::default()
+        }
+    }
+}
+
+/// Defines the result of a request that lists things.
+macro_rules! page {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $(#[$doc:meta])*
+            pub $items:ident: Vec<$item:ty>,
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        #[non_exhaustive]
+        pub struct $name {
+            $(#[$doc])*
+            pub $items: Vec<$item>,
+            /// Where the next page begins, if there is one.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub next_cursor: Option<$crate::types::Cursor>,
+            /// How long the page stays fresh, in milliseconds (2026-07-28 and later).
+            #[serde(
+                default,
+                skip_serializing_if = "Option::is_none",
+                deserialize_with = "crate::types::caching::ttl"
+            )]
+            pub ttl_ms: Option<u64>,
+            /// Who may share a cached copy (2026-07-28 and later).
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub cache_scope: Option<$crate::types::CacheScope>,
+            /// What travels beside.
+            #[serde(
+                rename = "_meta",
+                default,
+                skip_serializing_if = "crate::meta::object::Meta::is_absent"
+            )]
+            pub meta: $crate::types::Meta,
+        }
+    };
+}
+
+pub(crate) use page;

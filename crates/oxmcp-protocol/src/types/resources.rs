@@ -1,0 +1,441 @@
+//! Resources: the data that a server has to read, as text or bytes.
+//!
+//! See [resource contents](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#resource-contents).
+//!
+//! See [resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources).
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeStruct};
+
+use crate::{
+    meta::object::Meta,
+    mrtr::responses::InputResponses,
+    types::{
+        annotations::{Annotations, Icon},
+        caching::{self, CacheScope},
+        pagination::page,
+    },
+    values::{blob::Blob, open_enum::setters},
+};
+
+/// A resource that a server has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Resource {
+    /// What it is read by.
+    pub uri: String,
+    /// Its name, for programs.
+    pub name: String,
+    /// Its name, for people (2025-06-18 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it holds, for a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it is, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// For whom it is, and how much it matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// How long it is, in bytes, before any encoding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Pictures for user interfaces (2025-11-25 and later).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl Resource {
+    /// A resource with a URI and a name.
+    #[must_use]
+    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+}
+
+setters!(Resource {
+    /// The same with a name for people.
+    with_title => title: String,
+    /// The same with a description.
+    with_description => description: String,
+    /// The same with a MIME type.
+    with_mime_type => mime_type: String,
+    /// The same with annotations.
+    with_annotations => annotations: Annotations,
+    /// The same with a size in bytes.
+    with_size => size: u64,
+});
+
+/// A pattern of URIs that a server can read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourceTemplate {
+    /// The pattern, a URI template by RFC 6570.
+    pub uri_template: String,
+    /// Its name, for programs.
+    pub name: String,
+    /// Its name, for people (2025-06-18 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What such resources hold, for a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What they are, where all are the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// For whom they are, and how much they matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Pictures for user interfaces (2025-11-25 and later).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl ResourceTemplate {
+    /// A template with a pattern and a name.
+    #[must_use]
+    pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            uri_template: uri_template.into(),
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+}
+
+setters!(ResourceTemplate {
+    /// The same with a name for people.
+    with_title => title: String,
+    /// The same with a description.
+    with_description => description: String,
+    /// The same with a MIME type.
+    with_mime_type => mime_type: String,
+    /// The same with annotations.
+    with_annotations => annotations: Annotations,
+});
+
+/// The params of `resources/read`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ReadResourceParams {
+    /// What to read.
+    pub uri: String,
+    /// The answers to what the server asked when this request was made before (2026-07-28 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_responses: Option<InputResponses>,
+    /// What the server gave along when it asked, as it was (2026-07-28 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl ReadResourceParams {
+    /// Reads a resource.
+    #[must_use]
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The result of `resources/read`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ReadResourceResult {
+    /// What was read: one part, or several for what has parts.
+    pub contents: Vec<ResourceContents>,
+    /// How long it stays fresh, in milliseconds (2026-07-28 and later).
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "caching::ttl"
+    )]
+    pub ttl_ms: Option<u64>,
+    /// Who may share a cached copy (2026-07-28 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl ReadResourceResult {
+    /// What was read.
+    #[must_use]
+    pub fn new(contents: impl Into<Vec<ResourceContents>>) -> Self {
+        Self {
+            contents: contents.into(),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<ResourceContents> for ReadResourceResult {
+    fn from(contents: ResourceContents) -> Self {
+        Self::new([contents])
+    }
+}
+
+page! {
+    /// The result of `resources/list`: one page.
+    pub struct ListResourcesResult {
+        /// The resources of this page.
+        pub resources: Vec<Resource>,
+    }
+}
+
+page! {
+    /// The result of `resources/templates/list`: one page.
+    pub struct ListResourceTemplatesResult {
+        /// The templates of this page.
+        pub resource_templates: Vec<ResourceTemplate>,
+    }
+}
+
+/// The params of `resources/subscribe` and `resources/unsubscribe` (2025-11-25 and earlier).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SubscribeParams {
+    /// The resource whose updates are wanted, or no longer wanted.
+    pub uri: String,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl SubscribeParams {
+    /// The params for a resource.
+    #[must_use]
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Whether a change of `part` is one of `whole`: it is the same resource, or a part of it.
+pub fn uri_covers(whole: &str, part: &str) -> bool {
+    part.strip_prefix(whole).is_some_and(|rest| {
+        rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '?', '#'])
+    })
+}
+
+/// The params of `notifications/resources/updated`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourceUpdatedParams {
+    /// The resource that changed, or what it is a part of.
+    pub uri: String,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl ResourceUpdatedParams {
+    /// The params for a resource.
+    #[must_use]
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The contents of a resource, or of a part of it.
+///
+/// ```
+/// use oxmcp_protocol::ResourceContents;
+///
+/// let contents = ResourceContents::text("file:///a.txt", "hello").with_mime_type("text/plain");
+/// assert_eq!(contents.as_text(), Some("hello"));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ResourceContents {
+    /// What it is read by. Where a handler of a server leaves it empty, it is the URI that is read.
+    pub uri: String,
+    /// What it is, where that is known.
+    pub mime_type: Option<String>,
+    /// Its text or its bytes.
+    pub body: ResourceBody,
+    /// What travels beside.
+    pub meta: Meta,
+}
+
+/// What a resource holds.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ResourceBody {
+    /// Text.
+    Text(String),
+    /// Bytes.
+    Blob(Blob),
+}
+
+impl ResourceBody {
+    /// How many bytes it is.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Blob(blob) => blob.len(),
+        }
+    }
+}
+
+impl ResourceContents {
+    /// Text.
+    #[must_use]
+    pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::new(uri, ResourceBody::Text(text.into()))
+    }
+
+    /// Bytes.
+    #[must_use]
+    pub fn blob(uri: impl Into<String>, bytes: impl Into<Blob>) -> Self {
+        Self::new(uri, ResourceBody::Blob(bytes.into()))
+    }
+
+    #[doc(hidden)]
+    pub fn new(uri: impl Into<String>, body: ResourceBody) -> Self {
+        Self {
+            uri: uri.into(),
+            mime_type: None,
+            body,
+            meta: Meta::default(),
+        }
+    }
+
+    /// The text, where it is text.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.body {
+            ResourceBody::Text(text) => Some(text),
+            ResourceBody::Blob(_) => None,
+        }
+    }
+}
+
+setters!(ResourceContents {
+    /// The same with a MIME type.
+    with_mime_type => mime_type: String,
+});
+
+/// The contents of what is being read: a server fills in the URI.
+macro_rules! without_uri {
+    ($($from:ty => $body:ident),+ $(,)?) => { $(
+        impl From<$from> for ResourceContents {
+            fn from(body: $from) -> Self {
+                Self::new("", ResourceBody::$body(body.into()))
+            }
+        }
+    )+ };
+}
+
+without_uri!(
+    String => Text,
+    &str => Text,
+    Box<str> => Text,
+    Cow<'_, str> => Text,
+    Blob => Blob,
+    Bytes => Blob,
+    Vec<u8> => Blob,
+);
+
+impl Serialize for ResourceContents {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("ResourceContents", 4)?;
+        object.serialize_field("uri", &self.uri)?;
+        if let Some(mime_type) = &self.mime_type {
+            object.serialize_field("mimeType", mime_type)?;
+        }
+        match &self.body {
+            ResourceBody::Text(text) => object.serialize_field("text", text)?,
+            ResourceBody::Blob(blob) => object.serialize_field("blob", blob)?,
+        }
+        if !self.meta.is_absent() {
+            object.serialize_field("_meta", &self.meta)?;
+        }
+        object.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ResourceContents {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Members {
+            uri: String,
+            mime_type: Option<String>,
+            text: Option<String>,
+            blob: Option<Blob>,
+            #[serde(rename = "_meta", default)]
+            meta: Meta,
+        }
+
+        let members = Members::deserialize(deserializer)?;
+        let body = match (members.text, members.blob) {
+            (Some(text), None) => ResourceBody::Text(text),
+            (None, Some(blob)) => ResourceBody::Blob(blob),
+            _ => {
+                return Err(de::Error::custom(
+                    "resource contents need `text` or `blob`, and not both",
+                ));
+            }
+        };
+        Ok(Self {
+            uri: members.uri,
+            mime_type: members.mime_type,
+            body,
+            meta: members.meta,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_are_text_or_bytes() {
+        let blob = ResourceContents::blob("a:b", vec![1, 2, 3]);
+        let text = serde_json::to_string(&blob).unwrap();
+        assert_eq!(text, r#"{"uri":"a:b","blob":"AQID"}"#);
+        assert_eq!(
+            serde_json::from_str::<ResourceContents>(&text).unwrap(),
+            blob
+        );
+        for bad in [r#"{"uri":"a:b"}"#, r#"{"uri":"a:b","text":"","blob":""}"#] {
+            assert!(
+                serde_json::from_str::<ResourceContents>(bad).is_err(),
+                "{bad}"
+            );
+        }
+    }
+}

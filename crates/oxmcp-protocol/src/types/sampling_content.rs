@@ -1,0 +1,272 @@
+//! Content of conversations with a model, and the order in which tools are called and answer in them.
+//!
+//! See [message content constraints](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#message-content-constraints).
+//!
+//! See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::{
+    meta::object::Meta,
+    types::content::{AudioContent, ContentBlock, ImageContent, TextContent},
+    values::{
+        json::{JsonObject, is_false, present},
+        tagged::tagged,
+    },
+};
+
+/// A piece of what is said to a model or by it. Strings turn into [`Text`](Self::Text) by `into()`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SamplingContent {
+    /// Text.
+    Text(TextContent),
+    /// An image.
+    Image(ImageContent),
+    /// A sound (2025-03-26 and later).
+    Audio(AudioContent),
+    /// The model asks for a tool (2025-11-25 and later).
+    ToolUse(ToolUseContent),
+    /// What the tool returned (2025-11-25 and later).
+    ToolResult(ToolResultContent),
+    /// Content of a type that this version of the crate does not know, as it came.
+    #[serde(untagged)]
+    Unknown(JsonObject),
+}
+
+impl SamplingContent {
+    /// Text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextContent::new(text))
+    }
+
+    /// The text, where it is text.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(content) => Some(&content.text),
+            _ => None,
+        }
+    }
+}
+
+/// Equality of JSON texts, where there is raw JSON inside.
+impl PartialEq for SamplingContent {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Text(a), Self::Text(b)) => a == b,
+            (Self::Image(a), Self::Image(b)) => a == b,
+            (Self::Audio(a), Self::Audio(b)) => a == b,
+            (Self::ToolUse(a), Self::ToolUse(b)) => a == b,
+            (Self::ToolResult(a), Self::ToolResult(b)) => a == b,
+            (Self::Unknown(a), Self::Unknown(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl From<&str> for SamplingContent {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for SamplingContent {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<TextContent> for SamplingContent {
+    fn from(content: TextContent) -> Self {
+        Self::Text(content)
+    }
+}
+
+impl From<ImageContent> for SamplingContent {
+    fn from(content: ImageContent) -> Self {
+        Self::Image(content)
+    }
+}
+
+impl From<AudioContent> for SamplingContent {
+    fn from(content: AudioContent) -> Self {
+        Self::Audio(content)
+    }
+}
+
+impl From<ToolUseContent> for SamplingContent {
+    fn from(content: ToolUseContent) -> Self {
+        Self::ToolUse(content)
+    }
+}
+
+impl From<ToolResultContent> for SamplingContent {
+    fn from(content: ToolResultContent) -> Self {
+        Self::ToolResult(content)
+    }
+}
+
+tagged!(SamplingContent by "type" {
+    "text" => Text,
+    "image" => Image,
+    "audio" => Audio,
+    "tool_use" => ToolUse,
+    "tool_result" => ToolResult,
+});
+
+/// A model asks for a tool (2025-11-25 and later).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolUseContent {
+    /// What the result refers to.
+    pub id: String,
+    /// The name of the tool.
+    pub name: String,
+    /// The arguments: an object.
+    pub input: Box<RawValue>,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl ToolUseContent {
+    /// A model asks for a tool.
+    ///
+    /// # Errors
+    /// Where the input cannot be JSON, for example a map whose keys are no strings.
+    pub fn new(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        input: &impl Serialize,
+    ) -> serde_json::Result<Self> {
+        Ok(Self {
+            id: id.into(),
+            name: name.into(),
+            input: to_raw_value(input)?,
+            meta: Meta::default(),
+        })
+    }
+}
+
+impl PartialEq for ToolUseContent {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.id, &self.name, self.input.get(), &self.meta)
+            == (&other.id, &other.name, other.input.get(), &other.meta)
+    }
+}
+
+/// What a tool returned to a model (2025-11-25 and later).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolResultContent {
+    /// The `id` of the [`ToolUseContent`] that this answers.
+    pub tool_use_id: String,
+    /// What the tool returned, for the model.
+    pub content: Vec<ContentBlock>,
+    /// What the tool returned, for programs.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    pub structured_content: Option<Box<RawValue>>,
+    /// Whether the tool failed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_error: bool,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl ToolResultContent {
+    /// What a tool returned.
+    #[must_use]
+    pub fn new(tool_use_id: impl Into<String>, content: impl Into<Vec<ContentBlock>>) -> Self {
+        Self {
+            tool_use_id: tool_use_id.into(),
+            content: content.into(),
+            ..Self::default()
+        }
+    }
+}
+
+impl PartialEq for ToolResultContent {
+    fn eq(&self, other: &Self) -> bool {
+        let text = |content: &Self| content.structured_content.clone().map(Box::<str>::from);
+        self.tool_use_id == other.tool_use_id
+            && self.content == other.content
+            && text(self) == text(other)
+            && self.is_error == other.is_error
+            && self.meta == other.meta
+    }
+}
+
+/// One piece stands by itself, several in an array. Both are read.
+pub(crate) mod one_or_many {
+    use std::fmt;
+
+    use serde::{
+        Deserialize, Deserializer, Serialize, Serializer,
+        de::{
+            MapAccess, SeqAccess, Visitor,
+            value::{MapAccessDeserializer, SeqAccessDeserializer},
+        },
+    };
+
+    use crate::types::sampling_content::SamplingContent;
+
+    pub(crate) fn serialize<S: Serializer>(
+        content: &[SamplingContent],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match content {
+            [one] => one.serialize(serializer),
+            many => many.serialize(serializer),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<SamplingContent>, D::Error> {
+        struct ContentVisitor;
+
+        impl<'de> Visitor<'de> for ContentVisitor {
+            type Value = Vec<SamplingContent>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("content, or an array of content")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                SamplingContent::deserialize(MapAccessDeserializer::new(map)).map(|one| vec![one])
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq))
+            }
+        }
+
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::types::sampling::SamplingMessage;
+
+    #[test]
+    fn one_piece_and_several_are_both_read() {
+        let one = r#"{"role":"user","content":{"type":"text","text":"a"}}"#;
+        let two = r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"1","name":"n","input":{"x": 1}}]}"#;
+        for text in [one, two] {
+            let message: SamplingMessage = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&message).unwrap(), text);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Subscriptions to changes (2026-07-28 and later).
+//!
+//! See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    meta::object::Meta,
+    types::capabilities::ServerCapabilities,
+    values::json::{JsonObject, is_false},
+};
+
+/// What a client wants to hear of.
+///
+/// ```
+/// use oxmcp_protocol::SubscriptionFilter;
+///
+/// let filter = SubscriptionFilter::default()
+///     .with_tools_list_changed(true)
+///     .with_resource_subscription("file:///project/config.json");
+/// assert!(!filter.is_empty());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SubscriptionFilter {
+    /// That there are other tools.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub tools_list_changed: bool,
+    /// That there are other prompts.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub prompts_list_changed: bool,
+    /// That there are other resources.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub resources_list_changed: bool,
+    /// That one of these resources changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resource_subscriptions: Vec<String>,
+    /// What extensions add.
+    #[serde(flatten)]
+    pub other: JsonObject,
+}
+
+impl SubscriptionFilter {
+    /// The same with, or without, changes of the list of tools.
+    #[must_use]
+    pub fn with_tools_list_changed(mut self, wanted: bool) -> Self {
+        self.tools_list_changed = wanted;
+        self
+    }
+
+    /// The same with, or without, changes of the list of prompts.
+    #[must_use]
+    pub fn with_prompts_list_changed(mut self, wanted: bool) -> Self {
+        self.prompts_list_changed = wanted;
+        self
+    }
+
+    /// The same with, or without, changes of the list of resources.
+    #[must_use]
+    pub fn with_resources_list_changed(mut self, wanted: bool) -> Self {
+        self.resources_list_changed = wanted;
+        self
+    }
+
+    /// The same with changes of one more resource.
+    #[must_use]
+    pub fn with_resource_subscription(mut self, uri: impl Into<String>) -> Self {
+        self.resource_subscriptions.push(uri.into());
+        self
+    }
+
+    /// Whether nothing passes it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.tools_list_changed
+            && !self.prompts_list_changed
+            && !self.resources_list_changed
+            && self.resource_subscriptions.is_empty()
+            && self.other.is_empty()
+    }
+
+    /// Whether a key is the protocol's own, and so cannot be an extension's.
+    #[doc(hidden)]
+    pub fn is_own_key(key: &str) -> bool {
+        matches!(
+            key,
+            "toolsListChanged"
+                | "promptsListChanged"
+                | "resourcesListChanged"
+                | "resourceSubscriptions"
+        )
+    }
+
+    /// The same with a key that an extension adds. What it may be, and what it means, the extension says.
+    ///
+    /// ```
+    /// use oxmcp_protocol::SubscriptionFilter;
+    ///
+    /// let filter = SubscriptionFilter::default().with_other("com.example/rooms", ["kitchen"].as_slice());
+    /// assert!(!filter.is_empty());
+    /// ```
+    #[must_use]
+    pub fn with_other(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.other.insert(key.into(), value.into());
+        self
+    }
+
+    /// Whether an extension's key lets `value` pass: it is asked for by itself, in a list, or with everything by `true`.
+    #[doc(hidden)]
+    pub fn has_other(&self, key: &str, value: &Value) -> bool {
+        match self.other.get(key) {
+            Some(Value::Bool(all)) if !value.is_boolean() => *all,
+            Some(Value::Array(values)) => values.contains(value),
+            asked => asked == Some(value),
+        }
+    }
+
+    /// What of it a server with these capabilities tells, extensions aside.
+    #[doc(hidden)]
+    pub fn narrowed(mut self, capabilities: &ServerCapabilities) -> Self {
+        let tools = capabilities.tools.as_ref();
+        let prompts = capabilities.prompts.as_ref();
+        let resources = capabilities.resources.as_ref();
+        self.tools_list_changed &= tools.is_some_and(|it| it.list_changed);
+        self.prompts_list_changed &= prompts.is_some_and(|it| it.list_changed);
+        self.resources_list_changed &= resources.is_some_and(|it| it.list_changed);
+        if !resources.is_some_and(|it| it.subscribe) {
+            self.resource_subscriptions = Vec::new();
+        }
+        self.other = JsonObject::new();
+        self
+    }
+
+    /// What passes both, extensions aside.
+    #[doc(hidden)]
+    pub fn and(&self, other: &Self) -> Self {
+        let uris = self.resource_subscriptions.iter();
+        let uris = uris.filter(|uri| other.resource_subscriptions.contains(uri));
+        Self {
+            tools_list_changed: self.tools_list_changed && other.tools_list_changed,
+            prompts_list_changed: self.prompts_list_changed && other.prompts_list_changed,
+            resources_list_changed: self.resources_list_changed && other.resources_list_changed,
+            resource_subscriptions: uris.cloned().collect(),
+            other: JsonObject::new(),
+        }
+    }
+
+    /// Lets pass what passes `other`, too, extensions aside.
+    #[doc(hidden)]
+    pub fn merge(&mut self, other: Self) {
+        self.tools_list_changed |= other.tools_list_changed;
+        self.prompts_list_changed |= other.prompts_list_changed;
+        self.resources_list_changed |= other.resources_list_changed;
+        for uri in other.resource_subscriptions {
+            if !self.resource_subscriptions.contains(&uri) {
+                self.resource_subscriptions.push(uri);
+            }
+        }
+    }
+}
+
+/// The params of `subscriptions/listen`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ListenParams {
+    /// What to hear of.
+    pub notifications: SubscriptionFilter,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl ListenParams {
+    /// Listens to what passes a filter.
+    #[must_use]
+    pub fn new(notifications: SubscriptionFilter) -> Self {
+        Self {
+            notifications,
+            meta: Meta::default(),
+        }
+    }
+}
+
+/// The result of `subscriptions/listen`, which ends the stream.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ListenResult {
+    /// What travels beside: the id of the request, at [`Meta::SUBSCRIPTION_ID`].
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+/// The params of `notifications/subscriptions/acknowledged`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AcknowledgedParams {
+    /// What the server will tell: the part of the filter that it agreed to.
+    pub notifications: SubscriptionFilter,
+    /// What travels beside.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
+    pub meta: Meta,
+}
+
+impl AcknowledgedParams {
+    /// Agrees to a filter.
+    #[must_use]
+    pub fn new(notifications: SubscriptionFilter) -> Self {
+        Self {
+            notifications,
+            meta: Meta::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::capabilities::{ResourcesCapability, ToolsCapability};
+
+    fn all() -> SubscriptionFilter {
+        let mut all = SubscriptionFilter::default()
+            .with_tools_list_changed(true)
+            .with_prompts_list_changed(true)
+            .with_resources_list_changed(true)
+            .with_resource_subscription("file:///a");
+        all.other.insert("taskIds".into(), true.into());
+        all
+    }
+
+    #[test]
+    fn a_filter_is_narrowed_to_what_is_declared() {
+        let none = ServerCapabilities::default();
+        assert!(all().narrowed(&none).is_empty());
+        let silent = none.clone().with_tools(ToolsCapability::default());
+        assert!(all().narrowed(&silent).is_empty());
+
+        let list_changed = true;
+        let tools = none.clone().with_tools(ToolsCapability { list_changed });
+        let wanted = SubscriptionFilter::default().with_tools_list_changed(true);
+        assert_eq!(all().narrowed(&tools), wanted);
+        assert!(SubscriptionFilter::default().narrowed(&tools).is_empty());
+
+        let resources = ResourcesCapability {
+            subscribe: true,
+            ..ResourcesCapability::default()
+        };
+        let wanted = SubscriptionFilter::default().with_resource_subscription("file:///a");
+        assert_eq!(all().narrowed(&none.with_resources(resources)), wanted);
+    }
+
+    #[test]
+    fn filters_are_sets() {
+        let a = SubscriptionFilter::default()
+            .with_tools_list_changed(true)
+            .with_resource_subscription("file:///a");
+        let mut b = SubscriptionFilter::default()
+            .with_prompts_list_changed(true)
+            .with_resource_subscription("file:///b");
+        assert!(a.and(&b).is_empty());
+        b.merge(a.clone());
+        b.merge(a.clone());
+        assert_eq!(b.and(&a), a);
+        assert_eq!(b.resource_subscriptions, ["file:///b", "file:///a"]);
+    }
+}

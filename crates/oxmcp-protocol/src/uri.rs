@@ -1,0 +1,212 @@
+//! URIs by [RFC 3986](https://www.rfc-editor.org/rfc/rfc3986), as far as they are needed: which characters they are made
+//! of, and what stands for all others.
+
+use std::{borrow::Cow, fmt::Write};
+
+/// Characters that mean nothing but themselves.
+pub const fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+/// Characters that have a meaning somewhere in a URI.
+pub const fn is_reserved(byte: u8) -> bool {
+    matches!(
+        byte,
+        b':' | b'/'
+            | b'?'
+            | b'#'
+            | b'['
+            | b']'
+            | b'@'
+            | b'!'
+            | b'$'
+            | b'&'
+            | b'\''
+            | b'('
+            | b')'
+            | b'*'
+            | b'+'
+            | b','
+            | b';'
+            | b'='
+    )
+}
+
+/// Checks that a text is an absolute URI.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn check_absolute(uri: &str) -> Result<(), String> {
+    check_scheme(uri)?;
+    if uri.ends_with(':') {
+        return Err("there is nothing behind its scheme".to_owned());
+    }
+    if decode(uri).is_none() {
+        return Err("each \"%\" must be followed by two hexadecimal digits".to_owned());
+    }
+    match normalized(uri) {
+        Cow::Borrowed(_) => Ok(()),
+        Cow::Owned(right) => Err(format!(
+            "it holds characters that a URI cannot; write {right:?}"
+        )),
+    }
+}
+
+/// Checks that a text begins with the scheme of a URI.
+pub fn check_scheme(uri: &str) -> Result<(), String> {
+    let scheme = uri.split_once(':').map(|(scheme, _)| scheme.as_bytes());
+    let is_scheme = |scheme: &[u8]| {
+        let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+        scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.iter().all(goes_on)
+    };
+    if scheme.is_some_and(is_scheme) {
+        return Ok(());
+    }
+    Err("it must begin with a scheme, as \"file:///notes.txt\" or \"notes://today\" do".to_owned())
+}
+
+/// Checks that a text is the URL of a page of the web, and shows whose: who is sent there by somebody else must be able to see
+/// it. All other schemes make programs do things.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_page(url: &str) -> Result<(), String> {
+    check_absolute(url)?;
+    let (scheme, rest) = url.split_once(':').unwrap_or_default();
+    if !["https", "http"]
+        .iter()
+        .any(|it| scheme.eq_ignore_ascii_case(it))
+    {
+        return Err(
+            "it must begin with \"https://\" (or \"http://\", for what is not public)".to_owned(),
+        );
+    }
+    let rest = rest.strip_prefix("//").unwrap_or_default();
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.is_empty() || authority.starts_with(':') {
+        return Err("it names no host".to_owned());
+    }
+    if authority.contains('@') {
+        return Err("what stands before the \"@\" could be taken for its host".to_owned());
+    }
+    Ok(())
+}
+
+/// Appends bytes, with a percent code for each that is not `kept`.
+pub fn encode(out: &mut String, bytes: &[u8], kept: impl Fn(u8) -> bool) {
+    for &byte in bytes {
+        if byte.is_ascii() && kept(byte) {
+            out.push(char::from(byte));
+        } else {
+            write!(out, "%{byte:02X}").expect("a String takes all that is written");
+        }
+    }
+}
+
+/// The same URI with codes for all characters that cannot be in one: what people write in their own language.
+pub fn normalized(uri: &str) -> Cow<'_, str> {
+    let is_fit = |byte: u8| is_unreserved(byte) || is_reserved(byte) || byte == b'%';
+    if uri.bytes().all(is_fit) {
+        return Cow::Borrowed(uri);
+    }
+    let mut out = String::with_capacity(uri.len() + 16);
+    encode(&mut out, uri.as_bytes(), is_fit);
+    Cow::Owned(out)
+}
+
+/// The bytes that a text with percent codes stands for. `None` where a `%` begins no code.
+pub fn decode(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    let digit = |byte: Option<u8>| {
+        char::from(byte?)
+            .to_digit(16)
+            .and_then(|it| u8::try_from(it).ok())
+    };
+    while let Some(byte) = bytes.next() {
+        out.push(match byte {
+            b'%' => digit(bytes.next())? << 4 | digit(bytes.next())?,
+            byte => byte,
+        });
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(bytes: Vec<u8>) {
+            let mut text = String::new();
+            encode(&mut text, &bytes, is_unreserved);
+            prop_assert_eq!(decode(&text), Some(bytes));
+        }
+
+        #[test]
+        fn what_is_normalized_stays_so(text: String) {
+            let once = normalized(&text).into_owned();
+            prop_assert!(once.is_ascii());
+            prop_assert_eq!(&*normalized(&once), &once);
+        }
+    }
+
+    #[test]
+    fn pages_and_others() {
+        for url in [
+            "https://example.com",
+            "HTTP://localhost:8080/a?b#c@d",
+            "https://[::1]/",
+        ] {
+            assert_eq!(check_page(url), Ok(()), "{url}");
+        }
+        for url in [
+            "",
+            "example.com",
+            "--help",
+            "javascript:alert(1)",
+            "file:///etc/passwd",
+            "data:text/html,hello",
+            "ms-settings:privacy",
+            "https:",
+            "https:example.com",
+            "https://",
+            "https:///path",
+            "https://:80/",
+            "https://bank.example@evil.example/",
+            "https://bank.example:pay@evil.example",
+            "https://evil.example\\@bank.example/",
+            "https://example.com/ & calc.exe",
+            "https://example.com/\n",
+            "https://b\u{e4}nk.example/",
+        ] {
+            assert!(check_page(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn absolute_uris_and_others() {
+        for uri in [
+            "file:///a",
+            "a:b",
+            "urn:isbn:1",
+            "x+y-z.1://h?q#f",
+            "s://[::1]/%C3%A9",
+        ] {
+            assert_eq!(check_absolute(uri), Ok(()), "{uri}");
+        }
+        for uri in [
+            "", "a", "/a", "//h/a", ":a", "1a:b", "a b:c", "a:", "a:%", "a:%0", "a:%0g", "a:é",
+            "a:<b>",
+        ] {
+            assert!(check_absolute(uri).is_err(), "{uri}");
+        }
+        insta::assert_snapshot!(
+            check_absolute("notes://é b").unwrap_err(),
+            @r#"it holds characters that a URI cannot; write "notes://%C3%A9%20b""#
+        );
+    }
+}

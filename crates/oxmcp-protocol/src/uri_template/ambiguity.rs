@@ -1,0 +1,137 @@
+//! Ambiguity checks: templates that could match a URI in two ways are refused.
+
+use std::collections::HashSet;
+
+use crate::uri_template::parse::{Expression, Modifier, Operator, Part, UriTemplate, Variable};
+
+/// With more, it is no longer clear which variable takes what.
+const MOST_VARIABLES: usize = 32;
+
+/// What stands before an expression.
+#[derive(Debug, Default)]
+pub(super) struct Preceding {
+    pub(super) in_query: bool,
+    /// The `{+x}` that nothing has ended yet.
+    open: Option<String>,
+}
+
+impl Preceding {
+    pub(super) fn literal(&mut self, literal: &str) {
+        if literal.contains(['?', '#']) {
+            self.open = None;
+        }
+        self.in_query |= literal.contains('?');
+    }
+
+    pub(super) fn expression<'a>(
+        &mut self,
+        expression: &Expression,
+        mut later: impl Iterator<Item = &'a Part>,
+    ) -> Result<(), String> {
+        match expression.operator {
+            Operator::Query if self.in_query => Err(format!(
+                "the query has begun before {expression}: write \"&\" for \"?\" in it"
+            )),
+            Operator::Query | Operator::Continuation | Operator::Fragment => {
+                let ends = match expression.operator {
+                    Operator::Fragment => later.next().is_none(),
+                    _ => later.next().is_none_or(starts_fragment),
+                };
+                if ends {
+                    return Ok(());
+                }
+                Err(format!(
+                    "{expression} must be the last, for it takes all that is left; put all its variables into one"
+                ))
+            }
+            Operator::Reserved => match self.open.replace(expression.to_string()) {
+                None => Ok(()),
+                Some(open) => Err(format!(
+                    "{open} and {expression} both take slashes, so nobody knows where the first ends; leave the \"+\" out of one of them"
+                )),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+fn starts_fragment(part: &Part) -> bool {
+    match part {
+        Part::Literal(literal) => literal.starts_with('#'),
+        Part::Expression(expression) => expression.operator == Operator::Fragment,
+    }
+}
+
+/// Checks that each variable has one place, and that there are not too many.
+pub(super) fn check_names(template: &UriTemplate) -> Result<(), String> {
+    let mut seen = HashSet::new();
+    for (name, _) in template.variables() {
+        if !seen.insert(name) {
+            return Err(format!(
+                "the variable {name:?} stands there twice; give each place a name of its own"
+            ));
+        }
+    }
+    if seen.len() > MOST_VARIABLES {
+        return Err(format!("it has more than {MOST_VARIABLES} variables"));
+    }
+    Ok(())
+}
+
+/// Checks that the values of an expression can be told from each other.
+pub(super) fn check(expression: &Expression) -> Result<(), String> {
+    let explodes = |variable: &Variable| variable.modifier == Modifier::Explode;
+    match expression.operator {
+        Operator::Reserved | Operator::Fragment | Operator::Label if expression.is_list() => {
+            Err(format!(
+                "{expression} cannot be matched, since a value may hold {:?} itself; write one variable without \"*\", and split its value",
+                expression.operator.separator()
+            ))
+        }
+        Operator::Simple | Operator::Segment
+            if expression.variables.iter().rev().skip(1).any(explodes) =>
+        {
+            Err(format!(
+                "in {expression}, nobody knows how many values the variable with \"*\" takes; put it last"
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks that an expression can be told from what is right behind it.
+pub(super) fn check_next(expression: &Expression, next: Option<&Part>) -> Result<(), String> {
+    let own = expression.operator;
+    match next {
+        Some(Part::Literal(literal)) => {
+            if own == Operator::Parameter && literal.starts_with(';') {
+                return Err(format!(
+                    "{expression} takes the \";\" behind it; put all such variables into one expression"
+                ));
+            }
+            Ok(())
+        }
+        Some(Part::Expression(next)) => {
+            let first = next.operator.first();
+            if own.is_named() && first == Some(own.separator()) {
+                return Err(format!(
+                    "{expression} takes what is meant for {next}; put all variables into one expression"
+                ));
+            }
+            let is_doubtful = match first {
+                None => true,
+                Some('/') => {
+                    own == Operator::Reserved || own == Operator::Segment && expression.is_list()
+                }
+                Some(first) => own == Operator::Reserved && first == '.',
+            };
+            if is_doubtful {
+                return Err(format!(
+                    "nobody knows where {expression} ends and {next} begins; put something between them, \"/\" or \"-\""
+                ));
+            }
+            Ok(())
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,324 @@
+//! Matcher of URIs: the values that a template would have made a URI of.
+//!
+//! The RFC does not define this, so the rules are these:
+//! - `{x}` takes anything but `/`, `?` and `#`, and at least one character; in a query it does not take `&` either.
+//! - `{+x}` takes those, too; but no `?` or `#` where the template has one behind it.
+//! - `{/x}`, `{.x}`, `{;x}`, `{?x}`, `{&x}` and `{#x}` may be missing; named ones come in any order.
+//! - What may be missing is there where it can be: of values without names, the last ones are missing.
+//! - What two places could take goes to the second: the first takes as little as lets the rest match.
+//!
+//! Where that would leave a doubt, a template is refused.
+
+use std::{cmp::Reverse, iter::Peekable, sync::Arc};
+
+use crate::{
+    uri::{decode, normalized},
+    uri_template::{
+        ambiguity::{Preceding, check, check_names, check_next},
+        parse::{Expression, Modifier, Operator, Part, UriTemplate, Variable},
+    },
+};
+
+/// A longer URI matches nothing. Browsers and servers stop at such lengths, too.
+pub(super) const LONGEST_URI: usize = 8 << 10;
+
+/// A template that URIs are held against, in a time that grows with their length and no faster.
+#[derive(Debug)]
+pub struct Matcher {
+    pieces: Vec<Piece>,
+    literal_bytes: usize,
+    variables: usize,
+}
+
+/// What the variables stand for in a URI, percent codes included; those without a value are missing.
+pub type Captures = Vec<(Arc<str>, Captured)>;
+
+/// Value of a variable that a URI was matched with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Captured {
+    /// One text.
+    One(Box<str>),
+    /// Of an exploded variable.
+    Many(Vec<Box<str>>),
+}
+
+#[derive(Debug)]
+enum Piece {
+    Literal(Box<[u8]>),
+    ExpressionMatcher(ExpressionMatcher),
+}
+
+impl Matcher {
+    /// Prepares a template for matching.
+    ///
+    /// # Errors
+    /// Where a URI could be read in more than one way: what is in doubt, and what to write instead.
+    pub fn new(template: &UriTemplate) -> Result<Self, String> {
+        check_names(template)?;
+        let mut pieces = Vec::new();
+        let mut literal_bytes = 0;
+        let mut before = Preceding::default();
+        let mut parts = template.parts.iter().peekable();
+        while let Some(part) = parts.next() {
+            pieces.push(match part {
+                Part::Literal(literal) => {
+                    before.literal(literal);
+                    literal_bytes += literal.len();
+                    Piece::Literal(literal.as_bytes().into())
+                }
+                Part::Expression(expression) => {
+                    check(expression)?;
+                    check_next(expression, parts.peek().copied())?;
+                    before.expression(expression, parts.clone())?;
+                    Piece::ExpressionMatcher(ExpressionMatcher::new(
+                        expression,
+                        before.in_query,
+                        parts.clone(),
+                    ))
+                }
+            });
+        }
+        Ok(Self {
+            pieces,
+            literal_bytes,
+            variables: template.variables().count(),
+        })
+    }
+
+    /// Orders templates: the most literal ones first.
+    pub fn rank(&self) -> impl Ord + use<> {
+        (Reverse(self.literal_bytes), self.variables)
+    }
+
+    /// The values that give this URI. `None` where there are none.
+    pub fn captures(&self, uri: &str) -> Option<Captures> {
+        if uri.len() > LONGEST_URI {
+            return None;
+        }
+        let uri = normalized(uri);
+        if let Some(Piece::Literal(literal)) = self.pieces.first()
+            && !uri.as_bytes().starts_with(literal)
+        {
+            return None;
+        }
+        let rests = self.rests(uri.as_bytes());
+        let mut at = 0;
+        let mut captures = Vec::with_capacity(self.variables);
+        rests.first()?.first().filter(|fits| **fits)?;
+        for (piece, rest) in self.pieces.iter().zip(rests.iter().skip(1)) {
+            match piece {
+                Piece::Literal(literal) => at += literal.len(),
+                Piece::ExpressionMatcher(run) => {
+                    let end = run.end(uri.as_bytes(), at, rest)?;
+                    run.read(uri.get(at..end)?, &mut captures)?;
+                    at = end;
+                }
+            }
+        }
+        Some(captures)
+    }
+
+    /// For each piece, and behind the last: where in the URI it can begin, so that it and all behind it match. One pass
+    /// over the URI for each piece, from the last to the first, so that nothing is ever tried and taken back.
+    fn rests(&self, uri: &[u8]) -> Vec<Vec<bool>> {
+        let mut end = vec![false; uri.len() + 1];
+        if let Some(last) = end.last_mut() {
+            *last = true;
+        }
+        let mut rests = vec![end];
+        for piece in self.pieces.iter().rev() {
+            let rest = rests.last().map(Vec::as_slice).unwrap_or_default();
+            rests.push(match piece {
+                Piece::Literal(literal) => (0..=uri.len())
+                    .map(|at| {
+                        let end = at + literal.len();
+                        is_set(rest, end) && uri.get(at..end) == Some(literal)
+                    })
+                    .collect(),
+                Piece::ExpressionMatcher(run) => run.starts(uri, rest),
+            });
+        }
+        rests.reverse();
+        rests
+    }
+}
+
+/// What an expression expands to.
+#[derive(Debug)]
+pub(super) struct ExpressionMatcher {
+    operator: Operator,
+    variables: Vec<(Arc<str>, Modifier)>,
+    /// The characters that cannot be in it.
+    excluded: Set,
+}
+
+/// A set of ASCII characters.
+#[derive(Clone, Copy, Debug, Default)]
+struct Set(u128);
+
+impl Set {
+    fn of(characters: &str) -> Self {
+        characters.chars().fold(Self::default(), Self::with)
+    }
+
+    fn with(self, character: char) -> Self {
+        Self(self.0 | 1 << (u32::from(character) & 127))
+    }
+
+    fn has(self, byte: u8) -> bool {
+        byte.is_ascii() && self.0 >> byte & 1 == 1
+    }
+}
+
+pub(super) fn is_set(row: &[bool], at: usize) -> bool {
+    row.get(at).copied().unwrap_or_default()
+}
+
+impl ExpressionMatcher {
+    pub(super) fn new<'a>(
+        expression: &Expression,
+        in_query: bool,
+        mut later: Peekable<impl Iterator<Item = &'a Part> + Clone>,
+    ) -> Self {
+        let operator = expression.operator;
+        let mut excluded = match operator {
+            Operator::Segment if expression.is_list() => Set::of("?#"),
+            Operator::Simple | Operator::Label | Operator::Segment | Operator::Parameter => {
+                Set::of("/?#")
+            }
+            Operator::Query | Operator::Continuation => Set::of("#"),
+            Operator::Reserved | Operator::Fragment => Set::default(),
+        };
+        if in_query && operator == Operator::Simple {
+            excluded = excluded.with('&');
+        }
+        if let Some(Part::Expression(next)) = later.peek() {
+            excluded = next
+                .operator
+                .first()
+                .map_or(excluded, |first| excluded.with(first));
+        }
+        if operator == Operator::Reserved {
+            for boundary in ['?', '#'] {
+                let mut later = later.clone();
+                if later.any(|part| has(part, boundary)) {
+                    excluded = excluded.with(boundary);
+                }
+            }
+        }
+        let name = |variable: &Variable| (variable.name.as_str().into(), variable.modifier);
+        Self {
+            operator,
+            variables: expression.variables.iter().map(name).collect(),
+            excluded,
+        }
+    }
+
+    /// Where it can begin, given where what is behind it can.
+    pub(super) fn starts(&self, uri: &[u8], rest: &[bool]) -> Vec<bool> {
+        let mut row = vec![false; uri.len() + 1];
+        // Whether from the byte behind on, the run can go on until the rest fits.
+        let mut goes_on = false;
+        for at in (0..=uri.len()).rev() {
+            let byte = uri.get(at).copied();
+            let in_run = byte.is_some_and(|byte| !self.excluded.has(byte)) && goes_on;
+            let begins = match self.operator.first() {
+                None => in_run,
+                Some(first) => is_set(rest, at) || byte.map(char::from) == Some(first) && goes_on,
+            };
+            if let Some(slot) = row.get_mut(at) {
+                *slot = begins;
+            }
+            goes_on = is_set(rest, at) || in_run;
+        }
+        row
+    }
+
+    /// Where the run that begins at `at` ends: as soon as the rest fits.
+    pub(super) fn end(&self, uri: &[u8], at: usize, rest: &[bool]) -> Option<usize> {
+        let bytes = || uri.iter().copied().enumerate().skip(at + 1);
+        let first_fit = || {
+            let stop = bytes().find(|(at, byte)| is_set(rest, *at) || self.excluded.has(*byte));
+            let end = stop.map_or(uri.len(), |(at, _)| at);
+            is_set(rest, end).then_some(end)
+        };
+        let byte = uri.get(at).copied();
+        match self.operator.first() {
+            None => byte
+                .filter(|byte| !self.excluded.has(*byte))
+                .and_then(|_| first_fit()),
+            Some(first) => byte
+                .filter(|byte| char::from(*byte) == first)
+                .and_then(|_| first_fit())
+                .or_else(|| is_set(rest, at).then_some(at)),
+        }
+    }
+
+    /// Takes the values out of what the run matched.
+    pub(super) fn read(&self, text: &str, captures: &mut Captures) -> Option<()> {
+        let values = match self.operator.first() {
+            None => text,
+            // Nothing stands for no value at all.
+            Some(_) if text.is_empty() => return Some(()),
+            Some(first) => text.strip_prefix(first)?,
+        };
+        if self.operator.is_named() {
+            return self.read_named(values, captures);
+        }
+        if let [(name, modifier @ (Modifier::Whole | Modifier::Prefix(_)))] = &*self.variables {
+            captures.push((Arc::clone(name), one(values, *modifier)?));
+            return Some(());
+        }
+        let mut values = values.split(self.operator.separator()).peekable();
+        for (name, modifier) in &self.variables {
+            if values.peek().is_none() {
+                break;
+            }
+            let captured = match modifier {
+                Modifier::Explode => Captured::Many(values.by_ref().map(Into::into).collect()),
+                modifier => one(values.next()?, *modifier)?,
+            };
+            captures.push((Arc::clone(name), captured));
+        }
+        let is_all = values.next().is_none();
+        is_all.then_some(())
+    }
+
+    fn read_named(&self, values: &str, captures: &mut Captures) -> Option<()> {
+        let from = captures.len();
+        for pair in values.split(self.operator.separator()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (name, modifier) = self.variables.iter().find(|it| *it.0 == *name)?;
+            let mut known = captures.iter_mut().skip(from);
+            let known = known.find(|it| it.0 == *name).map(|it| &mut it.1);
+            match (known, modifier) {
+                (Some(Captured::Many(items)), _) => items.push(value.into()),
+                (Some(Captured::One(_)), _) => return None,
+                (None, Modifier::Explode) => {
+                    captures.push((Arc::clone(name), Captured::Many(vec![value.into()])));
+                }
+                (None, modifier) => captures.push((Arc::clone(name), one(value, *modifier)?)),
+            }
+        }
+        Some(())
+    }
+}
+
+/// A single value, if it is not longer than its variable allows.
+fn one(value: &str, modifier: Modifier) -> Option<Captured> {
+    if let Modifier::Prefix(length) = modifier {
+        let decoded = String::from_utf8(decode(value)?).ok()?;
+        if decoded.chars().count() > length {
+            return None;
+        }
+    }
+    Some(Captured::One(value.into()))
+}
+
+/// Whether a part brings this character, which a `{+x}` before it must leave alone.
+fn has(part: &Part, character: char) -> bool {
+    match part {
+        Part::Literal(literal) => literal.contains(character),
+        Part::Expression(expression) => expression.operator.first() == Some(character),
+    }
+}

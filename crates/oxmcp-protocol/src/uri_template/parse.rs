@@ -1,0 +1,318 @@
+//! Parser of templates.
+
+use std::fmt;
+
+use crate::uri::{check_scheme, decode, normalized};
+
+/// Longer ones are not written by hand.
+const LONGEST: usize = 4096;
+/// The greatest length that a `:` can cut a value to.
+const LONGEST_PREFIX: usize = 9999;
+
+/// A URI template, of any level.
+#[derive(Debug)]
+pub struct UriTemplate {
+    pub(super) parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+pub(super) enum Part {
+    /// What stands in the URI as it is, percent codes included.
+    Literal(String),
+    Expression(Expression),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Expression {
+    pub(super) operator: Operator,
+    pub(super) variables: Vec<Variable>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Variable {
+    pub(super) name: String,
+    pub(super) modifier: Modifier,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Modifier {
+    Whole,
+    /// So many characters from the beginning.
+    Prefix(usize),
+    /// One by one, where it is a list.
+    Explode,
+}
+
+/// What the first character of an expression asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Simple,
+    Reserved,
+    Fragment,
+    Label,
+    Segment,
+    Parameter,
+    Query,
+    Continuation,
+}
+
+impl Operator {
+    fn of(symbol: u8) -> Option<Self> {
+        Some(match symbol {
+            b'+' => Self::Reserved,
+            b'#' => Self::Fragment,
+            b'.' => Self::Label,
+            b'/' => Self::Segment,
+            b';' => Self::Parameter,
+            b'?' => Self::Query,
+            b'&' => Self::Continuation,
+            _ => return None,
+        })
+    }
+
+    /// What an expansion begins with, where it is not empty.
+    pub(super) fn first(self) -> Option<char> {
+        Some(match self {
+            Self::Simple | Self::Reserved => return None,
+            Self::Fragment => '#',
+            Self::Label => '.',
+            Self::Segment => '/',
+            Self::Parameter => ';',
+            Self::Query => '?',
+            Self::Continuation => '&',
+        })
+    }
+
+    /// What stands between the values.
+    pub(super) fn separator(self) -> char {
+        match self {
+            Self::Simple | Self::Reserved | Self::Fragment => ',',
+            Self::Label => '.',
+            Self::Segment => '/',
+            Self::Parameter => ';',
+            Self::Query | Self::Continuation => '&',
+        }
+    }
+
+    /// Whether each value comes with its name.
+    pub(super) fn is_named(self) -> bool {
+        matches!(self, Self::Parameter | Self::Query | Self::Continuation)
+    }
+
+    /// Whether values may hold the characters that have a meaning in a URI.
+    pub(super) fn keeps_reserved(self) -> bool {
+        matches!(self, Self::Reserved | Self::Fragment)
+    }
+}
+
+impl UriTemplate {
+    /// Reads a template.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > LONGEST {
+            return Err(format!("it is longer than {LONGEST} bytes"));
+        }
+        let mut parts = Vec::new();
+        let mut rest = text;
+        loop {
+            let (literal, behind) = match rest.split_once('{') {
+                Some((literal, behind)) => (literal, Some(behind)),
+                None => (rest, None),
+            };
+            if !literal.is_empty() {
+                parts.push(Part::Literal(read_literal(literal)?));
+            }
+            let Some(behind) = behind else {
+                return Ok(Self { parts });
+            };
+            let (inside, behind) = behind
+                .split_once('}')
+                .ok_or_else(|| format!("the \"{{\" of \"{{{behind}\" is never closed"))?;
+            let expression = read_expression(inside)
+                .map_err(|problem| format!("in \"{{{inside}}}\", {problem}"))?;
+            parts.push(Part::Expression(expression));
+            rest = behind;
+        }
+    }
+
+    /// Checks that what it begins with is a scheme, where that does not vary.
+    ///
+    /// # Errors
+    /// What would be right.
+    pub fn check_scheme(&self) -> Result<(), String> {
+        match self.parts.first() {
+            Some(Part::Expression(_)) => Ok(()),
+            Some(Part::Literal(literal)) => check_scheme(literal),
+            None => check_scheme(""),
+        }
+    }
+
+    /// Its variables in their order: their names, and whether they are exploded lists.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, bool)> {
+        let expressions = self.parts.iter().filter_map(|part| match part {
+            Part::Literal(_) => None,
+            Part::Expression(expression) => Some(expression),
+        });
+        let variables = expressions.flat_map(|expression| &expression.variables);
+        variables.map(|it| (it.name.as_str(), it.modifier == Modifier::Explode))
+    }
+}
+
+impl Expression {
+    /// Whether it can stand for several values.
+    pub(super) fn is_list(&self) -> bool {
+        let variables = &self.variables;
+        variables.len() > 1 || variables.iter().any(|it| it.modifier == Modifier::Explode)
+    }
+}
+
+/// As it is written in a template.
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let symbol = match self.operator {
+            Operator::Reserved => Some('+'),
+            other => other.first(),
+        };
+        write!(f, "{{{}", symbol.map(String::from).unwrap_or_default())?;
+        for (index, variable) in self.variables.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma}{}", variable.name)?;
+            match variable.modifier {
+                Modifier::Whole => {}
+                Modifier::Prefix(length) => write!(f, ":{length}")?,
+                Modifier::Explode => f.write_str("*")?,
+            }
+        }
+        f.write_str("}")
+    }
+}
+
+fn read_literal(literal: &str) -> Result<String, String> {
+    let is_wrong = |c: char| {
+        c.is_control() || matches!(c, ' ' | '"' | '<' | '>' | '\\' | '^' | '`' | '|' | '}')
+    };
+    if let Some(wrong) = literal.chars().find(|c| is_wrong(*c)) {
+        return Err(format!(
+            "{wrong:?} cannot stand in it; write its percent code"
+        ));
+    }
+    if decode(literal).is_none() {
+        return Err("each \"%\" must be followed by two hexadecimal digits".to_owned());
+    }
+    Ok(normalized(literal).into_owned())
+}
+
+fn read_expression(inside: &str) -> Result<Expression, String> {
+    let symbol = inside.bytes().next();
+    let operator = symbol.and_then(Operator::of);
+    if operator.is_none()
+        && let Some(symbol) = symbol.filter(|symbol| b"=,!@|".contains(symbol))
+    {
+        let symbol = char::from(symbol);
+        return Err(format!(
+            "{symbol:?} is no operator; there are + # . / ; ? and &"
+        ));
+    }
+    let names = inside.get(usize::from(operator.is_some())..);
+    let variables = names.unwrap_or_default().split(',').map(read_variable);
+    Ok(Expression {
+        operator: operator.unwrap_or(Operator::Simple),
+        variables: variables.collect::<Result<_, _>>()?,
+    })
+}
+
+fn read_variable(text: &str) -> Result<Variable, String> {
+    let (name, modifier) = if let Some(name) = text.strip_suffix('*') {
+        (name, Modifier::Explode)
+    } else if let Some((name, length)) = text.split_once(':') {
+        (name, Modifier::Prefix(read_length(length)?))
+    } else {
+        (text, Modifier::Whole)
+    };
+    let is_name = |part: &str| {
+        let goes_on = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '%');
+        !part.is_empty() && part.chars().all(goes_on)
+    };
+    if !name.split('.').all(is_name) || decode(name).is_none() {
+        return Err(format!(
+            "{name:?} is no name of a variable; one is made of A-Z, a-z, 0-9 and \"_\""
+        ));
+    }
+    let name = name.to_owned();
+    Ok(Variable { name, modifier })
+}
+
+fn read_length(text: &str) -> Result<usize, String> {
+    let is_digits = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+    let length = text.parse().ok().filter(|_| is_digits);
+    length
+        .filter(|length| *length <= LONGEST_PREFIX)
+        .ok_or_else(|| format!("\":{text}\" is no length from 1 to {LONGEST_PREFIX}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_of_all_levels_are_read() {
+        for text in [
+            "",
+            "plain",
+            "{var}",
+            "{+path}/here{#x,hello}",
+            "{.list*}{/list,path:4}{;x,y}{?x,y,list*}{&z}",
+            "{a.b_c.%41}",
+            "é{x}",
+        ] {
+            assert!(UriTemplate::parse(text).is_ok(), "{text}");
+        }
+        let template = UriTemplate::parse("a://{x}{?y,z*}").unwrap();
+        let variables: Vec<_> = template.variables().collect();
+        assert_eq!(variables, [("x", false), ("y", false), ("z", true)]);
+    }
+
+    #[test]
+    fn what_is_no_template_is_explained() {
+        let wrong: Vec<_> = [
+            "a://{x",
+            "a://x}",
+            "a://{}",
+            "a://{x,}",
+            "a://{=x}",
+            "a://{x y}",
+            "a://{x:}",
+            "a://{x:0}",
+            "a://{x:10000}",
+            "a://{x..y}",
+            "a://{x%4}",
+            "a b",
+            "a%4",
+            "a://{+}",
+            "a://{x{y}}",
+        ]
+        .into_iter()
+        .map(|text| format!("{text} => {}", UriTemplate::parse(text).unwrap_err()))
+        .collect();
+        insta::assert_snapshot!(wrong.join("\n"), @r#"
+        a://{x => the "{" of "{x" is never closed
+        a://x} => '}' cannot stand in it; write its percent code
+        a://{} => in "{}", "" is no name of a variable; one is made of A-Z, a-z, 0-9 and "_"
+        a://{x,} => in "{x,}", "" is no name of a variable; one is made of A-Z, a-z, 0-9 and "_"
+        a://{=x} => in "{=x}", '=' is no operator; there are + # . / ; ? and &
+        a://{x y} => in "{x y}", "x y" is no name of a variable; one is made of A-Z, a-z, 0-9 and "_"
+        a://{x:} => in "{x:}", ":" is no length from 1 to 9999
+        a://{x:0} => in "{x:0}", ":0" is no length from 1 to 9999
+        a://{x:10000} => in "{x:10000}", ":10000" is no length from 1 to 9999
+        a://{x..y} => in "{x..y}", "x..y" is no name of a variable; one is made of A-Z, a-z, 0-9 and "_"
+        a://{x%4} => in "{x%4}", "x%4" is no name of a variable; one is made of A-Z, a-z, 0-9 and "_"
+        a b => ' ' cannot stand in it; write its percent code
+        a%4 => each "%" must be followed by two hexadecimal digits
+        a://{+} => in "{+}", "" is no name of a variable; one is made of A-Z, a-z, 0-9 and "_"
+        a://{x{y}} => in "{x{y}", "x{y" is no name of a variable; one is made of A-Z, a-z, 0-9 and "_"
+        "#);
+        assert!(UriTemplate::parse(&"x".repeat(LONGEST + 1)).is_err());
+    }
+}

@@ -1,0 +1,81 @@
+//! Expansion of the templates that servers list, with values of any type.
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use crate::{
+    error::TemplateError,
+    types::resources::ResourceTemplate,
+    uri_template::{expand::Value, parse::UriTemplate},
+};
+
+impl ResourceTemplate {
+    /// The URI for these values, percent codes included: what `resources/read` takes.
+    ///
+    /// The values are anything that is an object in JSON: a struct, a map, `json!({…})`. Strings, numbers and booleans stand
+    /// for themselves, arrays and objects are lists and sets of pairs. Variables without a value are left out, as the
+    /// [RFC](https://www.rfc-editor.org/rfc/rfc6570) has it; members that are no variables are ignored.
+    ///
+    /// ```
+    /// use oxmcp_protocol::ResourceTemplate;
+    /// use serde_json::json;
+    ///
+    /// let template = ResourceTemplate::new("db://{table}/{id}{?columns*}", "row");
+    /// let uri = template.expand(json!({"table": "a/b", "id": 7, "columns": ["x", "y"]}))?;
+    /// assert_eq!(uri, "db://a%2Fb/7?columns=x&columns=y");
+    /// # Ok::<(), oxmcp_protocol::TemplateError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where the pattern is no URI template, or the values are no object.
+    pub fn expand(&self, values: impl Serialize) -> Result<String, TemplateError> {
+        let template = UriTemplate::parse(&self.uri_template).map_err(|problem| {
+            TemplateError::new(format!(
+                "the resource template {:?} cannot be read: {problem}",
+                self.uri_template
+            ))
+        })?;
+        let values = match serde_json::to_value(values) {
+            Ok(Json::Object(values)) => values,
+            Ok(Json::Null) => serde_json::Map::new(),
+            Ok(_) => {
+                let message = "the values of a template's variables have names: give an object";
+                return Err(TemplateError::new(message));
+            }
+            Err(error) => {
+                let message = format!("the values of the variables are no JSON: {error}");
+                return Err(TemplateError::from_json(message, error));
+            }
+        };
+        let values: Vec<_> = values
+            .into_iter()
+            .map(|(name, value)| (name, variable(value)))
+            .collect();
+        Ok(template.expand(|name| {
+            let mut values = values.iter();
+            values.find(|(known, _)| known == name)?.1.as_ref()
+        }))
+    }
+}
+
+fn variable(value: Json) -> Option<Value> {
+    match value {
+        Json::Null => None,
+        Json::Array(items) => Some(Value::List(items.into_iter().filter_map(text).collect())),
+        Json::Object(members) => {
+            let pairs = members.into_iter();
+            let pairs = pairs.filter_map(|(key, value)| Some((key, text(value)?)));
+            Some(Value::Pairs(pairs.collect()))
+        }
+        scalar => text(scalar).map(Value::Text),
+    }
+}
+
+/// A value as text; that of a list in a list is its JSON.
+fn text(value: Json) -> Option<String> {
+    match value {
+        Json::Null => None,
+        Json::String(text) => Some(text),
+        other => Some(other.to_string()),
+    }
+}

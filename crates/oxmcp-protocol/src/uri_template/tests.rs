@@ -1,0 +1,261 @@
+//! Tests of templates: the examples of the RFC, and round trips from values to a URI and back.
+
+use proptest::prelude::*;
+
+use crate::uri_template::{
+    expand::Value,
+    matcher::{Captured, LONGEST_URI, Matcher},
+    parse::UriTemplate,
+};
+
+fn matcher(template: &str) -> Result<Matcher, String> {
+    Matcher::new(&UriTemplate::parse(template)?)
+}
+
+/// The captures as one text.
+fn matched(template: &str, uri: &str) -> Option<String> {
+    let captures = matcher(template).unwrap().captures(uri)?;
+    let shown = captures.iter().map(|(name, captured)| match captured {
+        Captured::One(value) => format!("{name}={value}"),
+        Captured::Many(values) => format!("{name}=[{}]", values.join(" ")),
+    });
+    Some(shown.collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn variables_take_what_is_theirs() {
+    for (template, uri, expected) in [
+        ("db://{table}/{id}", "db://users/7", "table=users id=7"),
+        (
+            "a://{x}",
+            "a://caf\u{e9} au lait",
+            "x=caf%C3%A9%20au%20lait",
+        ),
+        ("a://{x}", "a://u@h:1,2", "x=u@h:1,2"),
+        ("a://{x}.json", "a://b.json.json", "x=b.json"),
+        ("a://{x}-{y}", "a://1-2-3", "x=1 y=2-3"),
+        ("a://{+x}/{y}", "a://1/2/3", "x=1/2 y=3"),
+        ("a://{+x}-{y}", "a://1-2/3-4", "x=1-2/3 y=4"),
+        ("f:///{+path}", "f:///a/b?c#d", "path=a/b?c#d"),
+        ("f:///{+path}{?v}", "f:///a/b?v=1", "path=a/b v=1"),
+        ("f:///{+path}{?v}", "f:///a/b", "path=a/b"),
+        ("a://{x,y}", "a://1,2", "x=1 y=2"),
+        ("a://{x,y}", "a://1", "x=1"),
+        ("a://{x*}", "a://1,2,3", "x=[1 2 3]"),
+        ("a://h{/x,y}", "a://h/1", "x=1"),
+        ("a://h{/x,y}", "a://h", ""),
+        ("a://h{/x*}", "a://h/1/2", "x=[1 2]"),
+        ("a://h{/x*}/end", "a://h/1/2/end", "x=[1 2]"),
+        ("a://{x}{.y}", "a://1.2.3", "x=1 y=2.3"),
+        (
+            "a://{x:3}/{y}",
+            "a://%C3%A9%C3%A9%C3%A9/2",
+            "x=%C3%A9%C3%A9%C3%A9 y=2",
+        ),
+        ("a://h{;x,y*}", "a://h;y=1;x;y=2", "y=[1 2] x="),
+        (
+            "a://h{?q,p*}{#f}",
+            "a://h?p=1&q=a/b&p=2#x",
+            "p=[1 2] q=a/b f=x",
+        ),
+        ("a://h{?q,p}", "a://h", ""),
+        ("a://h?k=1{&q}", "a://h?k=1&q=", "q="),
+        ("a://h?q={q}&p={p}", "a://h?q=a=b&p=2", "q=a=b p=2"),
+        ("a://h{#x}", "a://h#/a?b", "x=/a?b"),
+        ("caf\u{e9}:{x}", "caf%C3%A9:1", "x=1"),
+        ("{+all}", "x:y", "all=x:y"),
+    ] {
+        assert_eq!(
+            matched(template, uri).as_deref(),
+            Some(expected),
+            "{template} {uri}"
+        );
+    }
+}
+
+#[test]
+fn variables_leave_what_is_not() {
+    for (template, uri) in [
+        ("db://{table}/{id}", "db://users"),
+        ("db://{table}/{id}", "db://users/"),
+        ("db://{table}/{id}", "db:///7"),
+        ("db://{table}/{id}", "db://users/7/8"),
+        ("db://{table}/{id}", "db://users/7?x"),
+        ("db://{table}/{id}", "DB://users/7"),
+        ("a://{x,y}", "a://1,2,3"),
+        ("a://{x:2}", "a://123"),
+        ("a://{x:2}", "a://%FF"),
+        ("a://h{/x,y}", "a://h/1/2/3"),
+        ("a://h{?q}", "a://h?q=1&q=2"),
+        ("a://h{?q}", "a://h?r=1"),
+        ("a://h{?q}", "a://h?"),
+        ("a://h{?q}", "a://h&q=1"),
+        ("f:///{+path}{?v}", "f:///a?w=1"),
+        ("a://h?q={q}", "a://h?q=1&p=2"),
+        ("a://plain", "a://plainer"),
+    ] {
+        assert_eq!(matched(template, uri), None, "{template} {uri}");
+    }
+}
+
+#[test]
+fn what_leaves_a_doubt_is_refused() {
+    let refused: Vec<_> = [
+        "a:{x}{y}",
+        "a:{+x}{/y}",
+        "a:{+x}{y}",
+        "a:{+x,y}",
+        "a:{.x*}",
+        "a:{#x,y}",
+        "a:{x*,y}",
+        "a:{/x*}{/y}",
+        "a:{?x}{&y}",
+        "a:{?x}/{y}",
+        "a:?k=1{?x}",
+        "a:{x}/{x}",
+        "a:{+x}/{+y}",
+        "a:{;x};y",
+        "a:{#x}/y",
+    ]
+    .into_iter()
+    .map(|text| format!("{text} => {}", matcher(text).unwrap_err()))
+    .collect();
+    insta::assert_snapshot!(refused.join("\n"), @r#"
+    a:{x}{y} => nobody knows where {x} ends and {y} begins; put something between them, "/" or "-"
+    a:{+x}{/y} => nobody knows where {+x} ends and {/y} begins; put something between them, "/" or "-"
+    a:{+x}{y} => nobody knows where {+x} ends and {y} begins; put something between them, "/" or "-"
+    a:{+x,y} => {+x,y} cannot be matched, since a value may hold ',' itself; write one variable without "*", and split its value
+    a:{.x*} => {.x*} cannot be matched, since a value may hold '.' itself; write one variable without "*", and split its value
+    a:{#x,y} => {#x,y} cannot be matched, since a value may hold ',' itself; write one variable without "*", and split its value
+    a:{x*,y} => in {x*,y}, nobody knows how many values the variable with "*" takes; put it last
+    a:{/x*}{/y} => nobody knows where {/x*} ends and {/y} begins; put something between them, "/" or "-"
+    a:{?x}{&y} => {?x} takes what is meant for {&y}; put all variables into one expression
+    a:{?x}/{y} => {?x} must be the last, for it takes all that is left; put all its variables into one
+    a:?k=1{?x} => the query has begun before {?x}: write "&" for "?" in it
+    a:{x}/{x} => the variable "x" stands there twice; give each place a name of its own
+    a:{+x}/{+y} => {+x} and {+y} both take slashes, so nobody knows where the first ends; leave the "+" out of one of them
+    a:{;x};y => {;x} takes the ";" behind it; put all such variables into one expression
+    a:{#x}/y => {#x} must be the last, for it takes all that is left; put all its variables into one
+    "#);
+    let many: Vec<_> = (0..33).map(|n| format!("{{x{n}}}")).collect();
+    assert!(matcher(&many.join("/")).is_err());
+    assert!(matcher("a:{+x}?y={+y}").is_ok());
+}
+
+#[test]
+fn the_most_literal_template_comes_first() {
+    let mut templates = ["a://{x}/{y}", "a://{+x}", "a://b/{y}", "a://{x}/c"];
+    templates.sort_by_key(|text| matcher(text).unwrap().rank());
+    assert_eq!(
+        templates,
+        ["a://b/{y}", "a://{x}/c", "a://{x}/{y}", "a://{+x}"]
+    );
+}
+
+/// What takes backtracking matchers longer than anybody lives.
+#[test]
+fn hostile_uris_take_no_longer_than_others() {
+    let places: Vec<_> = (0..31).map(|n| format!("{{x{n}}}a")).collect();
+    let template = format!("s:{}b{{+rest}}c", places.concat());
+    let matcher = matcher(&template).unwrap();
+    let many = "a".repeat(LONGEST_URI - 10);
+    assert_eq!(matcher.captures(&format!("s:{many}")), None);
+    assert_eq!(matcher.captures(&format!("s:{many}b")), None);
+    assert!(matcher.captures(&format!("s:{many}b1c")).is_some());
+    assert_eq!(
+        matcher.captures(&format!("s:{}", "a".repeat(LONGEST_URI))),
+        None
+    );
+    let list = matcher_of_list().captures(&format!("s:{}", ",".repeat(LONGEST_URI - 2)));
+    assert_eq!(list.map(|it| it.len()), Some(1));
+}
+
+fn matcher_of_list() -> Matcher {
+    matcher("s:{x*}").unwrap()
+}
+
+/// A part of a template that begins and ends clearly, with what it does to values.
+fn part() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "/{}",
+        ":{}",
+        "@{}",
+        "/{/}",
+        "/x{;}",
+        "/{}!",
+        "/{}(",
+        "{/}",
+        "{;}",
+        "/{}.{}".get(..3).unwrap_or_default(),
+    ])
+}
+
+proptest! {
+    /// What a template expands to, it matches; and what it matches, it expands to.
+    #[test]
+    fn what_expands_matches_back(
+        parts in prop::collection::vec(part(), 0..6),
+        reserved: bool,
+        query in 0..4usize,
+        values in prop::collection::vec("\\PC{1,8}", 12),
+        list in prop::collection::vec("\\PC{0,4}", 1..4),
+        mask: u16,
+    ) {
+        let mut text = "s:/".to_owned();
+        let mut count = 0;
+        for part in parts {
+            count += 1;
+            text.push_str(&part.replace('}', &format!("v{count}}}")));
+        }
+        if reserved && !text.ends_with(['v', '}']) {
+            text.push_str("/{+v10}");
+        }
+        text.push_str(["", "{?v11}", "{?v11,v12*}", "{?v12*}"][query]);
+        let Ok(matcher) = matcher(&text) else { return Ok(()) };
+        let template = UriTemplate::parse(&text).unwrap();
+        let value = |name: &str| {
+            let index: usize = name.trim_start_matches('v').parse().unwrap();
+            let has = |symbol: char| text.contains(&format!("{{{symbol}{name}}}"));
+            // Of values that have no name, the last ones are missing.
+            let is_missing = has('/') && index > usize::from(mask % 8)
+                || (has(';') || index > 10) && mask >> index & 1 == 1;
+            if is_missing {
+                return None;
+            }
+            if index == 12 {
+                return Some(Value::List(list.clone()));
+            }
+            let value = &values[index - 1];
+            // What ends a `{+x}`, and codes that are there already.
+            let value = if index == 10 { format!("r{}", value.replace(['?', '#', '%'], "")) } else { value.clone() };
+            Some(Value::Text(value))
+        };
+        let values: Vec<_> = template.variables().map(|(name, _)| (name, value(name))).collect();
+        let get = |name: &str| values.iter().find(|it| it.0 == name)?.1.as_ref();
+        let uri = template.expand(get);
+        let captures = matcher.captures(&uri);
+        let captures = captures.unwrap_or_else(|| panic!("{text} does not match {uri}"));
+        let text_of = |raw: &str| {
+            String::from_utf8(crate::uri::decode(raw).unwrap()).unwrap()
+        };
+        let found: Vec<_> = captures.iter().map(|(name, captured)| (&**name, match captured {
+            Captured::One(value) => Value::Text(text_of(value)),
+            Captured::Many(values) => Value::List(values.iter().map(|it| text_of(it)).collect()),
+        })).collect();
+        let get = |name: &str| found.iter().find(|it| it.0 == name).map(|it| &it.1);
+        for (name, value) in &values {
+            prop_assert_eq!(get(name), value.as_ref(), "{} {}", text, uri);
+        }
+        prop_assert_eq!(template.expand(get), uri);
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(template: String, uri: String, braces in "[a{}+?&/;.#*:,x1%]{0,12}") {
+        for text in [template, braces] {
+            if let Ok(matcher) = matcher(&text) {
+                let _ = matcher.captures(&uri);
+                let _ = matcher.captures(&text);
+            }
+        }
+    }
+}

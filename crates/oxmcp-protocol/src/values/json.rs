@@ -1,0 +1,164 @@
+//! Raw JSON, and helpers that the (de)serialization of types shares.
+
+use std::{fmt, ops::Deref, sync::Arc};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{
+    Map, Value,
+    value::{RawValue, to_raw_value},
+};
+
+/// A JSON object, where the protocol leaves its members open.
+pub type JsonObject = Map<String, Value>;
+
+/// A JSON text that is shared and never parsed again: cloning and serializing it cost next to nothing.
+///
+/// It is how the protocol's types hold JSON Schemas. Equality is that of the texts.
+///
+/// ```
+/// use oxmcp_protocol::RawJson;
+///
+/// let schema = RawJson::from(serde_json::json!({"type": "object"}));
+/// assert_eq!(schema.get(), r#"{"type":"object"}"#);
+/// ```
+#[derive(Clone)]
+pub struct RawJson(Arc<RawValue>);
+
+impl From<&RawValue> for RawJson {
+    fn from(raw: &RawValue) -> Self {
+        Self(raw.to_owned().into())
+    }
+}
+
+impl RawJson {
+    /// Serializes `value`.
+    ///
+    /// # Errors
+    /// Where `value` cannot be JSON, for example a map whose keys are no strings.
+    pub fn new(value: &impl Serialize) -> serde_json::Result<Self> {
+        to_raw_value(value).map(Self::from)
+    }
+}
+
+impl Deref for RawJson {
+    type Target = RawValue;
+
+    fn deref(&self) -> &RawValue {
+        &self.0
+    }
+}
+
+impl From<Box<RawValue>> for RawJson {
+    fn from(raw: Box<RawValue>) -> Self {
+        Self(Arc::from(raw))
+    }
+}
+
+impl From<Value> for RawJson {
+    fn from(value: Value) -> Self {
+        to_raw_value(&value)
+            .expect("a Value is always JSON: its keys are strings and its numbers finite")
+            .into()
+    }
+}
+
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for RawJson {}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.get())
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (*self.0).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// For members that are left out when false.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde asks for"
+)]
+pub(crate) fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// For raw members where `null` is a value and not the same as nothing.
+pub(crate) fn present<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// The integer that a number is, where it is one that no neighbour is taken for.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "below 2^53 a whole f64 is an i64"
+)]
+fn whole(value: f64) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    (value.fract() == 0.0 && value.abs() < EXACT).then_some(value as i64)
+}
+
+/// Appends a number as [`number`] serializes it.
+pub(crate) fn write_number(out: &mut Vec<u8>, value: f64) {
+    match whole(value) {
+        Some(whole) => out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes()),
+        None => serde_json::to_writer(out, &value).expect("every number is written somehow"),
+    }
+}
+
+/// Numbers, of which whole ones are written without a fraction.
+pub(crate) mod number {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the signature that serde asks for"
+    )]
+    pub(crate) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        match super::whole(*value) {
+            Some(whole) => serializer.serialize_i64(whole),
+            None => serializer.serialize_f64(*value),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        f64::deserialize(deserializer)
+    }
+}
+
+/// The same for numbers that may be missing.
+pub(crate) mod optional_number {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Number(#[serde(with = "super::number")] f64);
+
+    pub(crate) fn serialize<S: Serializer>(
+        value: &Option<f64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.map(Number).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<f64>, D::Error> {
+        Ok(Option::<Number>::deserialize(deserializer)?.map(|Number(value)| value))
+    }
+}

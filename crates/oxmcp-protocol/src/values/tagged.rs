@@ -1,0 +1,141 @@
+//! Tagged unions: told apart by a member, and read without buffering where that member comes first.
+
+use std::{borrow::Cow, fmt, marker::PhantomData};
+
+use serde::de::{
+    Deserialize, Deserializer, Error, MapAccess, Visitor,
+    value::{MapAccessDeserializer, MapDeserializer},
+};
+use serde_json::{Value, value::RawValue};
+
+use crate::values::json::JsonObject;
+
+/// A union whose variants are told apart by the member [`TAG`](Self::TAG).
+pub(crate) trait Tagged: Sized {
+    /// The member that says which variant it is.
+    const TAG: &'static str;
+    /// What it says where it is missing. `None` where it must stand.
+    const DEFAULT: Option<&'static str> = None;
+
+    /// Reads the variant that `tag` names from the other members.
+    fn read<'de, D: Deserializer<'de>>(tag: &str, members: D) -> Result<Self, D::Error>;
+}
+
+pub(crate) fn deserialize<'de, T: Tagged, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    deserializer.deserialize_map(TaggedVisitor(PhantomData))
+}
+
+struct TaggedVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Tagged> Visitor<'de> for TaggedVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an object with a `{}`", T::TAG)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
+        match map.next_key::<Key<'de>>()? {
+            Some(Key(key)) if key == T::TAG => {
+                let Key(tag) = map.next_value()?;
+                T::read(&tag, MapAccessDeserializer::new(map))
+            }
+            first => buffered(first.map(|Key(key)| key), map),
+        }
+    }
+}
+
+/// The tag is somewhere behind other members: they wait as raw JSON.
+fn buffered<'de, T: Tagged, A: MapAccess<'de>>(
+    first: Option<Cow<'de, str>>,
+    mut map: A,
+) -> Result<T, A::Error> {
+    let mut tag: Option<Cow<'de, str>> = None;
+    let mut members: Vec<(Cow<'de, str>, Box<RawValue>)> = Vec::new();
+    let mut next = first;
+    while let Some(key) = next {
+        if key == T::TAG {
+            if tag.replace(map.next_value::<Key<'de>>()?.0).is_some() {
+                return Err(A::Error::duplicate_field(T::TAG));
+            }
+        } else {
+            members.push((key, map.next_value()?));
+        }
+        next = map.next_key::<Key<'de>>()?.map(|Key(key)| key);
+    }
+    let tag = match (&tag, T::DEFAULT) {
+        (Some(tag), _) => tag,
+        (None, Some(default)) => default,
+        (None, None) => return Err(A::Error::missing_field(T::TAG)),
+    };
+    let entries = members.iter().map(|(key, value)| (&**key, &**value));
+    T::read(tag, MapDeserializer::<_, serde_json::Error>::new(entries)).map_err(A::Error::custom)
+}
+
+/// Keeps an object of an unknown variant whole.
+pub(crate) fn unknown<'de, D: Deserializer<'de>>(
+    key: &str,
+    tag: &str,
+    members: D,
+) -> Result<JsonObject, D::Error> {
+    let mut object = JsonObject::deserialize(members)?;
+    object.insert(key.into(), Value::from(tag));
+    Ok(object)
+}
+
+/// A string that is borrowed where it can be.
+struct Key<'de>(Cow<'de, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+
+        impl<'de> Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(text.into())))
+            }
+        }
+
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+/// Has a union be read by its tag: for each tag the variant, and `Unknown` for the others.
+macro_rules! tagged {
+    ($name:ident by $key:literal $(or else $default:literal)? { $( $tag:literal => $variant:ident, )+ }) => {
+        impl $crate::values::tagged::Tagged for $name {
+            const TAG: &'static str = $key;
+            $( const DEFAULT: Option<&'static str> = Some($default); )?
+
+            fn read<'de, D: serde::Deserializer<'de>>(
+                tag: &str,
+                members: D,
+            ) -> Result<Self, D::Error> {
+                Ok(match tag {
+                    $( $tag => Self::$variant(serde::Deserialize::deserialize(members)?), )+
+                    _ => Self::Unknown($crate::values::tagged::unknown($key, tag, members)?),
+                })
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::values::tagged::deserialize(deserializer)
+            }
+        }
+    };
+}
+
+pub(crate) use tagged;

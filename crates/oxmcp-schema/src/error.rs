@@ -1,0 +1,49 @@
+//! Error of a schema that cannot be used.
+
+use std::{error::Error, fmt};
+
+/// Result of making a schema.
+pub(crate) type Result<T, E = SchemaError> = std::result::Result<T, E>;
+
+/// Reason why a schema cannot be used: it is invalid, or larger than any use of it would be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaError {
+    message: String,
+    is_limit: bool,
+}
+
+impl SchemaError {
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            is_limit: false,
+        }
+    }
+
+    pub(crate) fn limit(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            is_limit: true,
+        }
+    }
+
+    /// The sentence that says what is wrong, and where.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Whether the schema is deeper or larger than the bounds of this crate, rather than wrong.
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        self.is_limit
+    }
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for SchemaError {}

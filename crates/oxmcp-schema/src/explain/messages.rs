@@ -1,0 +1,159 @@
+//! Failures of the full validator as [`Violations`].
+
+use serde_json::Value;
+
+use crate::{
+    explain::{
+        expected::{list, listed, literal, quote, shorten},
+        rules::describe,
+    },
+    full::{
+        failure::{Detail, Failure},
+        nodes::Validator,
+        run::BudgetExceeded,
+    },
+    infer::order::NULLABLE,
+    violations::{Violation, Violations},
+};
+
+/// How deep alternatives within alternatives are explained.
+const MAX_NESTING: usize = 4;
+
+/// What `validator` has against a value whose JSON is `length` bytes long.
+pub(crate) fn explain(
+    validator: &Validator,
+    instance: &Value,
+    length: usize,
+) -> Result<(), Violations> {
+    let failures = match validator.accepts(instance, length) {
+        Ok(true) => return Ok(()),
+        // Only now is it worth while to remember what is found on the way.
+        Ok(false) => validator.failures(instance, length),
+        Err(BudgetExceeded) => Err(BudgetExceeded),
+    };
+    let Ok(failures) = failures else {
+        return Err(Violations::one(
+            "",
+            "to hold the value against the schema takes too much work: they are too deep, or too large together",
+        ));
+    };
+    let mut explainer = Explainer {
+        found: Violations {
+            failures: Vec::new(),
+            is_cut: false,
+        },
+    };
+    for failure in &failures {
+        explainer.add(failure, 0);
+    }
+    Err(explainer.found)
+}
+
+struct Explainer {
+    found: Violations,
+}
+
+impl Explainer {
+    fn add(&mut self, failure: &Failure<'_, '_>, nesting: usize) {
+        if self.found.failures.len() >= Violations::MAX {
+            self.found.is_cut = true;
+            return;
+        }
+        let mut pointer = failure.pointer.as_str();
+        let mut message = None;
+        if let Detail::Alternatives(all) = &failure.detail {
+            if let Some(meant) = meant(failure, all).filter(|_| nesting < MAX_NESTING) {
+                for failure in meant {
+                    self.add(failure, nesting + 1);
+                }
+                return;
+            }
+            if let Some(tag) = unknown_tag(all) {
+                (pointer, message) = (tag.0, Some(tag.1));
+            }
+        }
+        let failure = Violation {
+            pointer: shorten(pointer),
+            message: message.unwrap_or_else(|| describe(failure)),
+        };
+        if !self.found.failures.contains(&failure) {
+            self.found.failures.push(failure);
+        }
+    }
+}
+
+/// The alternative that the value was meant to be: the only one that has its kind and its tag.
+fn meant<'a, 'v, 'i>(
+    failure: &Failure<'v, 'i>,
+    all: &'a [Vec<Failure<'v, 'i>>],
+) -> Option<&'a [Failure<'v, 'i>]> {
+    if failure.place.get(NULLABLE).is_some() {
+        return all.first().map(Vec::as_slice);
+    }
+    let here = failure.pointer.as_str();
+    let mut candidates = all.iter().filter(|branch| !is_other(branch, here));
+    let only = candidates.next()?;
+    candidates.next().is_none().then_some(only.as_slice())
+}
+
+/// Whether the failures against an alternative say that something else was meant: another kind of value, another tag,
+/// other members.
+fn is_other(branch: &[Failure<'_, '_>], here: &str) -> bool {
+    let mut lacks_member = false;
+    let mut has_stranger = false;
+    for failure in branch.iter().filter(|it| it.pointer == here) {
+        match (failure.keyword, &failure.detail) {
+            ("type" | "const" | "enum", _) => return true,
+            (_, Detail::Missing(name)) if is_tag(failure, name) => return true,
+            (_, Detail::Missing(_)) => lacks_member = true,
+            ("additionalProperties", _) => has_stranger = true,
+            _ => {}
+        }
+    }
+    lacks_member && has_stranger || tag_failure(branch).is_some()
+}
+
+fn is_tag(failure: &Failure<'_, '_>, name: &str) -> bool {
+    let properties = failure.place.get("properties");
+    let schema = properties.and_then(|properties| properties.get(name)?.as_object());
+    schema
+        .and_then(listed)
+        .is_some_and(|values| values.len() == 1)
+}
+
+/// The failure against an alternative that says that a member is not the one value that it has to be.
+fn tag_failure<'a, 'v, 'i>(
+    branch: &'a [Failure<'v, 'i>],
+) -> Option<(&'a Failure<'v, 'i>, &'v Value)> {
+    branch.iter().find_map(|failure| {
+        let values = match failure.keyword {
+            "const" | "enum" => listed(failure.place.as_object()?)?,
+            _ => return None,
+        };
+        match values {
+            [only] => Some((failure, only)),
+            _ => None,
+        }
+    })
+}
+
+/// Where each alternative wants another value of the same member, that member and its values.
+fn unknown_tag<'a>(all: &'a [Vec<Failure<'_, '_>>]) -> Option<(&'a str, String)> {
+    let tags: Vec<_> = all
+        .iter()
+        .map(|branch| tag_failure(branch))
+        .collect::<Option<_>>()?;
+    let (first, _) = tags.first()?;
+    let place = first.pointer.as_str();
+    if tags.iter().any(|(failure, _)| failure.pointer != place) {
+        return None;
+    }
+    let accepted = list(tags.iter().map(|(_, value)| literal(value)));
+    Some((
+        place,
+        format!(
+            "{} is not accepted; expected one of {accepted}",
+            quote(&first.instance)
+        ),
+    ))
+}

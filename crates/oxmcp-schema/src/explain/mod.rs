@@ -1,0 +1,17 @@
+//! Explanations: failures of validation in words that a model can act on.
+//!
+//! | | |
+//! |---|---|
+//! | `messages` | a failure as a violation |
+//! | `rules` | limits and combinations in words |
+//! | `misfit` | values that are nearly of the right type |
+//! | `expected` | a schema in words, and lists and quotes |
+//! | `refused` | the property that a type refuses though the schema accepts it |
+//! | `spelling` | the nearest known name |
+
+pub(crate) mod expected;
+pub(crate) mod messages;
+pub(crate) mod misfit;
+pub(crate) mod refused;
+pub(crate) mod rules;
+pub(crate) mod spelling;

@@ -1,0 +1,238 @@
+//! Failures of single keywords, in words.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::{
+    explain::{
+        expected::{brief, either, expected, list, quote, quote_text, shorten},
+        misfit::misfit,
+        spelling::nearest,
+    },
+    full::failure::{Detail, Failure},
+    infer::order::{self, NULLABLE},
+};
+
+/// A failure in words.
+pub(crate) fn describe(failure: &Failure<'_, '_>) -> String {
+    let instance = &*failure.instance;
+    let is_scalar = !instance.is_array() && !instance.is_object();
+    match (failure.keyword, &failure.detail) {
+        ("dependentRequired", Detail::Missing(name)) => format!("{} is missing", quote_text(name)),
+        (_, Detail::Missing(name)) => missing(failure.place, instance, name),
+        (_, Detail::Unexpected(names)) => unknown(failure, names),
+        (_, Detail::Misfit(what)) => misfit(*what, instance),
+        ("enum" | "const", _) if is_scalar => {
+            format!(
+                "{} is not accepted; expected {}",
+                quote(instance),
+                wanted(failure.place)
+            )
+        }
+        ("type" | "enum" | "const", _) => {
+            format!(
+                "expected {}, got {}",
+                wanted(failure.place),
+                brief(instance)
+            )
+        }
+        (_, Detail::Alternatives(all)) => {
+            format!("expected {}, got {}", forms(failure, all), brief(instance))
+        }
+        _ => limits(failure),
+    }
+}
+
+/// What the alternatives accept. What a reference stands for is known by what it has against the value.
+fn forms(failure: &Failure<'_, '_>, all: &[Vec<Failure<'_, '_>>]) -> String {
+    let forms = failure.place.get(failure.keyword).and_then(Value::as_array);
+    let is_reference = |form: &Value| form.get("$ref").is_some();
+    let forms = forms.filter(|forms| forms.iter().any(is_reference));
+    let Some(forms) = forms else {
+        return wanted(failure.place);
+    };
+    either(forms.iter().zip(all).map(|(form, branch)| {
+        let here = branch.iter().find(|it| it.pointer == failure.pointer);
+        match here {
+            Some(here) if is_reference(form) => expected(here.place),
+            _ => expected(form),
+        }
+    }))
+}
+
+/// What is accepted, as it is advertised: a tolerated null is not.
+fn wanted(place: &Value) -> String {
+    if place.get(NULLABLE).is_none() {
+        return expected(place);
+    }
+    let mut place = place.clone();
+    if let Some(map) = place.as_object_mut() {
+        crate::infer::portable::forbid_null(map);
+    }
+    expected(&place)
+}
+
+fn missing(place: &Value, instance: &Value, name: &str) -> String {
+    let schema = place
+        .get("properties")
+        .and_then(|properties| properties.get(name));
+    let what = match schema.map(expected) {
+        Some(what) if what != "another value" => format!(" ({what})"),
+        _ => String::new(),
+    };
+    let known = |candidate: &str| {
+        place
+            .get("properties")
+            .is_some_and(|known| known.get(candidate).is_some())
+    };
+    let strangers = instance
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.as_str());
+    let hint = match nearest(name, strangers.filter(|stranger| !known(stranger))) {
+        Some(stranger) => format!("; {} is not its name", quote_text(stranger)),
+        None => String::new(),
+    };
+    format!("{} is missing{what}{hint}", quote_text(name))
+}
+
+fn unknown(failure: &Failure<'_, '_>, unexpected: &[Cow<'_, str>]) -> String {
+    let (place, instance) = (failure.place, &*failure.instance);
+    let names = list(unexpected.iter().map(|name| quote_text(name)));
+    let is_are = if unexpected.len() == 1 { "is" } else { "are" };
+    let properties = order::property_names(place);
+    if properties.is_empty() {
+        let patterns = place.get("patternProperties").and_then(Value::as_object);
+        return match (failure.keyword, patterns) {
+            (_, Some(patterns)) => {
+                let patterns = list(patterns.keys().map(|pattern| shorten(pattern)));
+                format!("{names} {is_are} not accepted; names have to match {patterns}")
+            }
+            ("additionalProperties", None) => {
+                "it takes no properties; expected an empty object, {}".to_owned()
+            }
+            _ => format!("{names} {is_are} not accepted"),
+        };
+    }
+    let free = properties
+        .iter()
+        .copied()
+        .filter(|name| instance.get(name).is_none());
+    let hint = match unexpected {
+        [only] => nearest(only, free).map(|name| format!("; did you mean {}?", quote_text(name))),
+        _ => None,
+    };
+    let accepted = list(properties.iter().copied().map(quote_text));
+    format!(
+        "{names} {is_are} not accepted{} (accepted: {accepted})",
+        hint.unwrap_or_default()
+    )
+}
+
+/// The messages of what is told by a number or a pattern.
+pub(crate) fn limits(failure: &Failure<'_, '_>) -> String {
+    let instance = &*failure.instance;
+    let place = failure.place;
+    let got = || quote(instance);
+    let limit = || quote(place.get(failure.keyword).unwrap_or(&Value::Null));
+    let length = || instance.as_str().map_or(0, |text| text.chars().count());
+    let count = || match instance {
+        Value::Array(items) => items.len(),
+        Value::Object(map) => map.len(),
+        _ => 0,
+    };
+    // The oldest dialect says by a second keyword that the limit itself is too much.
+    let excludes = |keyword: &str| place.get(keyword) == Some(&Value::Bool(true));
+    match failure.keyword {
+        "minimum" if !excludes("exclusiveMinimum") => {
+            format!("{} is too small; expected at least {}", got(), limit())
+        }
+        "maximum" if !excludes("exclusiveMaximum") => {
+            format!("{} is too large; expected at most {}", got(), limit())
+        }
+        "minimum" | "exclusiveMinimum" => {
+            format!("{} is too small; expected more than {}", got(), limit())
+        }
+        "maximum" | "exclusiveMaximum" => {
+            format!("{} is too large; expected less than {}", got(), limit())
+        }
+        "multipleOf" => format!("{} is not a multiple of {}", got(), limit()),
+        "minLength" => format!(
+            "{} is too short ({} characters); expected at least {}",
+            got(),
+            length(),
+            limit()
+        ),
+        "maxLength" => format!(
+            "{} is too long ({} characters); expected at most {}",
+            got(),
+            length(),
+            limit()
+        ),
+        "pattern" => {
+            let pattern = place.get("pattern").and_then(Value::as_str);
+            let pattern = shorten(pattern.unwrap_or_default());
+            format!("{} does not match the pattern {pattern}", got())
+        }
+        "minItems" => format!(
+            "{} items are too few; expected at least {}",
+            count(),
+            limit()
+        ),
+        "maxItems" => format!(
+            "{} items are too many; expected at most {}",
+            count(),
+            limit()
+        ),
+        "additionalItems" => {
+            let most = place
+                .get("items")
+                .and_then(Value::as_array)
+                .map_or(0, Vec::len);
+            format!("{} items are too many; expected at most {most}", count())
+        }
+        "minProperties" => format!(
+            "{} members are too few; expected at least {}",
+            count(),
+            limit()
+        ),
+        "maxProperties" => format!(
+            "{} members are too many; expected at most {}",
+            count(),
+            limit()
+        ),
+        "uniqueItems" => "the items are not all different".to_owned(),
+        _ => rules(failure),
+    }
+}
+
+/// The messages of what is told by other schemas.
+fn rules(failure: &Failure<'_, '_>) -> String {
+    let instance = &*failure.instance;
+    let number = |keyword: &str| failure.place.get(keyword).map(quote);
+    match (failure.keyword, &failure.detail) {
+        ("contains", _) => match number("minContains") {
+            Some(least) => format!("fewer than {least} items are what the array has to contain"),
+            None => "no item is what one has to be".to_owned(),
+        },
+        ("maxContains", _) => format!(
+            "more than {} items are what the array may contain of that kind",
+            number("maxContains").unwrap_or_default()
+        ),
+        ("not", _) => {
+            let refused = failure.place.get("not").unwrap_or(&Value::Null);
+            format!(
+                "{} is not accepted; expected anything but {}",
+                brief(instance),
+                expected(refused)
+            )
+        }
+        ("oneOf", Detail::Several) => {
+            "this matches several of the forms that exclude each other".to_owned()
+        }
+        (_, Detail::Name(failure)) => format!("the name {}", describe(failure)),
+        _ => format!("nothing is accepted here, got {}", brief(instance)),
+    }
+}

@@ -1,0 +1,264 @@
+//! Tests that neither a schema nor a value causes work or takes memory out of proportion. Where nothing is counted, the sizes
+//! are such that the end would be hours away.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::{
+    full::{dialect::Dialect, nodes::Validator, run::BudgetExceeded},
+    schema::Schema,
+    violations::Violations,
+};
+
+fn compile(schema: &Value) -> Validator {
+    Dialect::DEFAULT.compile(schema.clone()).unwrap()
+}
+
+/// What is told of a value.
+#[track_caller]
+fn told(schema: Value, text: String) -> Violations {
+    let schema = Schema::from_json(schema).unwrap();
+    let value = serde_json::value::RawValue::from_string(text).unwrap();
+    schema.validate(&value).unwrap_err()
+}
+
+/// Members that are all wrong, below a name that is most of the value.
+fn below_a_long_name(count: usize) -> String {
+    let mut text = format!("{{\"{}\":{{\"a\":0", "n".repeat(2 << 20));
+    for index in 0..count {
+        write!(text, ",\"{index}\":0").unwrap();
+    }
+    text + "}}"
+}
+
+#[test]
+fn what_is_told_of_many_wrong_members_is_little() {
+    let schema = json!({"additionalProperties": {"additionalProperties": {
+        "anyOf": [{"type": "string"}, {"type": "null"}, {"minimum": 7}, {"pattern": "a", "type": "array"}],
+    }}});
+    let told = told(schema, below_a_long_name(350_000)).to_string();
+    assert!(told.len() < 10_000 && told.contains("nnn…"), "{told}");
+    let schema = json!({"additionalProperties": {"unevaluatedProperties": {
+        "anyOf": [{"type": "string"}, {"type": "null"}],
+    }}});
+    let validator = compile(&schema);
+    let value: Value = serde_json::from_str(&below_a_long_name(350_000)).unwrap();
+    let failures = validator.failures(&value, 2 << 20).unwrap();
+    assert_eq!(failures.len(), 32);
+    assert!(failures.iter().all(|failure| failure.pointer.len() < 1_000));
+}
+
+/// Alternatives keep what they have against the value, in each other.
+#[test]
+fn alternatives_within_alternatives_keep_little() {
+    let list = json!({"type": "array", "items": {"$ref": "#"}});
+    let validator = compile(&json!({"anyOf": [list, list, {"type": "string"}]}));
+    let leaves = Value::from(vec![0; 40]);
+    let value = json!(vec![json!(vec![leaves; 40]); 40]);
+    let length = value.to_string().len();
+    assert!(matches!(
+        validator.failures(&value, length),
+        Err(BudgetExceeded)
+    ));
+    // What fits in the end has kept nothing.
+    let schema = json!({"items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}});
+    let mut value = vec![json!(7); 300_000];
+    value.push(Value::Null);
+    let failures = compile(&schema);
+    let value = Value::from(value);
+    let failures = failures.failures(&value, 600_000).unwrap();
+    assert_eq!(failures.len(), 1);
+}
+
+/// Many names, each with this value.
+fn names(count: usize, value: &Value) -> Value {
+    (0..count)
+        .map(|index| (index.to_string(), value.clone()))
+        .collect()
+}
+
+/// A schema that says the same many times.
+fn same(schema: &Value) -> Value {
+    let reference = json!({"$ref": "#/$defs/it"});
+    json!({"allOf": vec![reference; 40_000], "$defs": {"it": schema}})
+}
+
+#[test]
+fn comparing_and_counting_take_steps() {
+    let text = Value::from("a".repeat(1 << 20));
+    let long = json!(["a".repeat(1 << 20), "b"]);
+    for (schema, value) in [
+        (json!({"maxLength": 2_000_000}), &text),
+        (json!({"enum": [text, "a", "b"]}), &text),
+        (json!({"const": long}), &long),
+        (
+            json!({"uniqueItems": true}),
+            &json!([text, text.as_str().unwrap().to_owned() + "b"]),
+        ),
+        (
+            json!({"propertyNames": true}),
+            &json!({"a".repeat(1 << 20): 1}),
+        ),
+        (
+            json!({"additionalProperties": true}),
+            &json!({"a".repeat(1 << 20): 1}),
+        ),
+    ] {
+        let validator = compile(&same(&schema));
+        // One alone is nothing; all of them would be gigabytes.
+        assert_eq!(compile(&schema).accepts(value, 1 << 20), Ok(true));
+        assert_eq!(validator.accepts(value, 1 << 20), Err(BudgetExceeded));
+    }
+}
+
+#[test]
+fn what_depends_on_members_and_what_is_divided_takes_steps() {
+    for (schema, value) in [
+        (
+            json!({"dependentRequired": names(2_000, &json!([]))}),
+            json!({}),
+        ),
+        (
+            json!({"dependentSchemas": names(2_000, &json!({}))}),
+            json!({}),
+        ),
+        (json!({"multipleOf": 5e-324}), json!(1e308)),
+    ] {
+        let validator = compile(&same(&schema));
+        assert_eq!(compile(&schema).accepts(&value, 0), Ok(true));
+        assert_eq!(
+            validator.accepts(&value, 0),
+            Err(BudgetExceeded),
+            "{schema}"
+        );
+    }
+}
+
+#[track_caller]
+fn refused(schema: Value, why: &str) {
+    let error = Schema::from_json(schema).unwrap_err();
+    assert!(error.to_string().contains(why), "{error}");
+}
+
+#[test]
+fn ways_to_subschemas_are_bounded() {
+    let many: Value = (0..40_000)
+        .map(|index| (index.to_string(), Value::Bool(true)))
+        .collect();
+    refused(
+        json!({"properties": {"n".repeat(100_000): {"properties": many}}}),
+        "ways to its parts",
+    );
+    // The same parts by other names: a tilde that escapes nothing can be written in two ways.
+    let target: Value = (0..2_000)
+        .map(|index| (index.to_string(), Value::Bool(true)))
+        .collect();
+    let name = "~2".repeat(12);
+    let reference = |index: usize| {
+        let bits = (0..12).map(|bit| if index >> bit & 1 == 0 { "~2" } else { "~02" });
+        json!({"$ref": format!("http://example.com#/$defs/{}", bits.collect::<String>())})
+    };
+    let all: Vec<_> = (0..1 << 12).map(reference).collect();
+    refused(
+        json!({"$id": "http://example.com", "$defs": {name: {"properties": target}}, "allOf": all}),
+        "once it is compiled",
+    );
+}
+
+#[test]
+fn programs_of_patterns_are_bounded_together() {
+    let all: Vec<_> = (0..2_000)
+        .map(|index| json!({"pattern": format!("(a{{90}}){{200}}{index}")}))
+        .collect();
+    refused(json!({"anyOf": all}), "once it is compiled");
+}
+
+#[test]
+fn uris_within_uris_are_bounded() {
+    let inner: Value = (0..100)
+        .map(|index| (index.to_string(), json!({"$id": format!("{index}")})))
+        .collect();
+    let base = format!("http://example.com/{}/", "a".repeat(2_000));
+    refused(json!({"$id": base, "$defs": inner}), "URI");
+}
+
+/// Each reference knows all resources that have the anchor; together they know them once.
+#[test]
+fn dynamic_references_share_their_targets() {
+    let resource = |index: usize| json!({"$id": index.to_string(), "$dynamicAnchor": "a"});
+    let resources: Value = (0..9_000)
+        .map(|index| (index.to_string(), resource(index)))
+        .collect();
+    let all = vec![json!({"$dynamicRef": "#a"}); 9_000];
+    let schema =
+        json!({"$dynamicAnchor": "a", "$defs": resources, "properties": {"x": {"allOf": all}}});
+    assert!(Schema::from_json(schema).is_ok());
+}
+
+#[test]
+fn references_are_followed_however_they_are_written() {
+    let mut definitions = json!({"0": {"type": "string"}});
+    for index in 1..40 {
+        let next = json!({"$ref": format!("#/%24defs/{}", index - 1)});
+        definitions[index.to_string()] = json!({"anyOf": [next, next]});
+    }
+    refused(
+        json!({"$defs": definitions, "$ref": "#/%24defs/39"}),
+        "stands for more than",
+    );
+}
+
+/// What is looked for among the resources on the way here takes a step for each.
+#[test]
+fn dynamic_references_are_looked_for_in_steps() {
+    let resource =
+        |index: usize| json!({"$id": format!("r{index}"), "$ref": format!("r{}", index + 1)});
+    let mut resources: Value = (0..250)
+        .map(|index| (index.to_string(), resource(index)))
+        .collect();
+    resources["last"] = json!({
+        "$id": "r250",
+        "$defs": {"it": {"$dynamicAnchor": "it"}},
+        "allOf": vec![json!({"$dynamicRef": "#it"}); 10_000],
+    });
+    let validator = compile(&json!({"$ref": "r0", "$defs": resources}));
+    assert_eq!(validator.accepts(&json!(1), 1), Err(BudgetExceeded));
+    assert_eq!(validator.accepts(&json!(1), 1 << 16), Ok(true));
+}
+
+/// To tell where something is takes a step for each level.
+#[test]
+fn telling_of_what_is_deep_takes_steps() {
+    let wrong = vec![json!({"type": "null"}); 30];
+    let schema = json!({"items": {"$ref": "#"}, "anyOf": [{"type": "array"}, {"anyOf": wrong}, {"type": "integer"}]});
+    let mut deep = Value::from(vec![1; 3_000]);
+    deep.as_array_mut().unwrap().push(json!("wrong"));
+    for _ in 0..100 {
+        deep = json!([deep]);
+    }
+    let validator = compile(&schema);
+    assert_eq!(validator.accepts(&deep, 1), Ok(false));
+    assert!(matches!(validator.failures(&deep, 1), Err(BudgetExceeded)));
+}
+
+#[test]
+fn references_to_one_place_by_many_names_are_not_all_followed() {
+    let target: Value = names(40_000, &Value::Null);
+    let spelled = |index: usize| {
+        let letters = (0..14).map(|bit| if index >> bit & 1 == 0 { "a" } else { "%61" });
+        json!({"$ref": format!("#/$defs/{}", letters.collect::<String>())})
+    };
+    let all: Vec<_> = (0..1 << 14).map(spelled).collect();
+    refused(
+        json!({"$defs": {"a".repeat(14): {"default": target}}, "allOf": all}),
+        "stands for more than",
+    );
+}
+
+#[test]
+fn properties_and_names_that_are_required_are_not_all_compared() {
+    let all = names(45_000, &json!({}));
+    let required: Vec<_> = all.as_object().unwrap().keys().cloned().collect();
+    assert!(Schema::from_json(json!({"properties": all, "required": required})).is_ok());
+}

@@ -1,0 +1,115 @@
+//! Compiler of schemas: from a document to a [`Validator`].
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::{
+    error::{Result, SchemaError},
+    full::{
+        dialect::Dialect,
+        grammar::table::part,
+        keywords::{Keywords, invalid},
+        nodes::{Compiler, DynamicRef, Grammar, Keyword, Node, Validator},
+        resources::Place,
+    },
+};
+
+/// How many bytes a compiled schema may take, roughly. Each subschema keeps the way to it, and each pattern its program, so
+/// that a small schema may stand for a large one.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Compiles a schema that is known to be one of this dialect.
+pub(super) fn compile(schema: Value, dialect: Dialect) -> Result<Validator> {
+    let mut compiler = Compiler::new(MAX_BYTES);
+    compiler.resources.add(schema, "", dialect)?;
+    let root = compiler.node(Place {
+        document: 0,
+        pointer: String::new(),
+    });
+    while let Some((id, place)) = compiler.waiting.pop() {
+        let node = compiler.compile(place)?;
+        if compiler.room == 0 {
+            return Err(SchemaError::limit(format!(
+                "the schema would take more than {MAX_BYTES} bytes once it is compiled"
+            )));
+        }
+        if let Some(slot) = compiler.nodes.get_mut(id) {
+            *slot = Some(node);
+        }
+    }
+    Ok(Validator {
+        documents: compiler.resources.into_documents(),
+        nodes: compiler.nodes.into_iter().flatten().collect(),
+        root,
+    })
+}
+
+impl Dialect {
+    /// What tells schemas from other values.
+    pub(crate) fn validator(self) -> Validator {
+        let schema = json!({"$ref": self.uri()});
+        compile(schema, self).expect("the metaschemas are part of every schema")
+    }
+
+    /// Compiles a schema that is known to be valid.
+    ///
+    /// # Errors
+    /// Where it refers to what is not in it, or has a pattern that cannot be used.
+    pub(crate) fn compile(self, schema: Value) -> Result<Validator> {
+        compile(schema, self)
+    }
+}
+
+impl Compiler {
+    fn compile(&mut self, place: Place) -> Result<Node> {
+        let document = self.resources.document(&place).map(Arc::clone);
+        let schema = document
+            .as_ref()
+            .and_then(|document| document.pointer(&place.pointer));
+        let resource = self.resources.around(&place);
+        let within = self.resources.all().get(resource);
+        let dialect = within.map_or(Dialect::DEFAULT, |it| it.dialect);
+        let is_metaschema = within.is_some_and(|it| it.is_metaschema);
+        let keywords = match schema {
+            _ if is_metaschema => self.grammar(&place, dialect).into_iter().collect(),
+            Some(Value::Bool(true)) => Vec::new(),
+            Some(Value::Bool(false)) => vec![Keyword::Never],
+            Some(Value::Object(map)) => Keywords {
+                compiler: self,
+                map,
+                place: &place,
+                resource,
+                dialect,
+            }
+            .compile()?,
+            _ => return Err(invalid(&place, "there is no schema here")),
+        };
+        Ok(Node {
+            resource,
+            whole_is_integer: dialect > Dialect::Draft04,
+            keywords,
+            place,
+        })
+    }
+
+    /// A dialect's metaschema, or a part of it.
+    fn grammar(&mut self, place: &Place, dialect: Dialect) -> Option<Keyword> {
+        let root = Place {
+            document: place.document,
+            pointer: String::new(),
+        };
+        let schema = match dialect.metaschema_anchor() {
+            Some(anchor) => self.dynamic_reference(&root, anchor),
+            None => DynamicRef {
+                otherwise: self.node(root),
+                candidates: Arc::default(),
+            },
+        };
+        Some(Keyword::Grammar(Grammar {
+            dialect,
+            shape: part(dialect, &place.pointer)?,
+            schema,
+        }))
+    }
+}

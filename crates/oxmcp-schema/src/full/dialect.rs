@@ -1,0 +1,119 @@
+//! Dialects of JSON Schema, and the differences between them.
+
+use serde_json::{Value, json};
+
+use crate::error::{Result, SchemaError};
+
+/// The oldest first, so that they can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Dialect {
+    Draft04,
+    Draft06,
+    Draft07,
+    Draft201909,
+    Draft202012,
+}
+
+struct Facts {
+    dialect: Dialect,
+    /// What `$schema` holds.
+    uri: &'static str,
+}
+
+/// What is preferred comes first.
+const KNOWN: [Facts; 5] = [
+    Facts {
+        dialect: Dialect::Draft202012,
+        uri: "https://json-schema.org/draft/2020-12/schema",
+    },
+    Facts {
+        dialect: Dialect::Draft201909,
+        uri: "https://json-schema.org/draft/2019-09/schema",
+    },
+    Facts {
+        dialect: Dialect::Draft07,
+        uri: "http://json-schema.org/draft-07/schema",
+    },
+    Facts {
+        dialect: Dialect::Draft06,
+        uri: "http://json-schema.org/draft-06/schema",
+    },
+    Facts {
+        dialect: Dialect::Draft04,
+        uri: "http://json-schema.org/draft-04/schema",
+    },
+];
+
+impl Dialect {
+    /// What a schema is written in that does not say it.
+    pub(crate) const DEFAULT: Self = Self::Draft202012;
+
+    /// The dialect that a schema names. None where it names none.
+    ///
+    /// # Errors
+    /// Where it names one that is not known.
+    pub(crate) fn named(schema: &Value) -> Result<Option<Self>> {
+        let Some(name) = schema.get("$schema") else {
+            return Ok(None);
+        };
+        let uri = secure(name.as_str().unwrap_or_default().trim_end_matches('#'));
+        match KNOWN.iter().find(|known| secure(known.uri) == uri) {
+            Some(known) => Ok(Some(known.dialect)),
+            None => Err(SchemaError::invalid(format!(
+                "the schema is written in an unknown dialect: \"$schema\" is {name}. Known are {}; without \"$schema\" it is the first",
+                KNOWN.each_ref().map(|known| known.uri).join(", ")
+            ))),
+        }
+    }
+
+    /// The dialect whose metaschema this URI names.
+    pub(super) fn of_metaschema(uri: &str) -> Option<Self> {
+        let known = KNOWN.iter().find(|known| known.uri == uri);
+        known.map(|known| known.dialect)
+    }
+
+    /// The URI of the dialect, which is also that of its metaschema.
+    pub(super) fn uri(self) -> &'static str {
+        let known = KNOWN.iter().find(|known| known.dialect == self);
+        known.expect("each dialect is in the table").uri
+    }
+
+    /// What its schemas are, in a few words of its own.
+    pub(super) fn metaschema(self) -> Value {
+        if self.has_boolean_schemas() {
+            json!({"type": ["object", "boolean"]})
+        } else {
+            json!({"type": "object"})
+        }
+    }
+
+    /// The dynamic anchor of its metaschema, by which others extend it.
+    pub(super) fn metaschema_anchor(self) -> Option<&'static str> {
+        match self {
+            Self::Draft202012 => Some("meta"),
+            // That of `$recursiveAnchor`.
+            Self::Draft201909 => Some(""),
+            _ => None,
+        }
+    }
+
+    /// The keyword that gives a schema its URI.
+    pub(super) fn id(self) -> &'static str {
+        if self == Self::Draft04 { "id" } else { "$id" }
+    }
+
+    /// Whether nothing beside a `$ref` counts.
+    pub(super) fn ref_stands_alone(self) -> bool {
+        self <= Self::Draft07
+    }
+
+    /// Whether `true` and `false` are schemas.
+    pub(crate) fn has_boolean_schemas(self) -> bool {
+        self > Self::Draft04
+    }
+}
+
+/// Both spellings of the older URIs are in use.
+fn secure(uri: &str) -> String {
+    uri.replacen("http://", "https://", 1)
+}

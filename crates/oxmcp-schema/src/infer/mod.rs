@@ -1,0 +1,11 @@
+//! Inference: the schema of a type, in the form that clients and models understand.
+//!
+//! | | |
+//! |---|---|
+//! | `json_schema` | the trait [`JsonSchema`](json_schema::JsonSchema), and the schema of a type for input or output |
+//! | `order` | the order in which a type declares its properties, and the marks that carry it |
+//! | `portable` | the simplification of what schemars makes |
+
+pub(crate) mod json_schema;
+pub(crate) mod order;
+pub(crate) mod portable;

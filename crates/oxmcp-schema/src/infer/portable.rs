@@ -1,0 +1,272 @@
+//! Simplifier of inferred schemas: to the part of JSON Schema that clients and models understand everywhere.
+//!
+//! They stumble over `format`s that no specification knows, `type` arrays, `const`, `oneOf` and schemas that are `true`.
+//! What is written here means the same, with one exception, which is wanted: a property that may be absent
+//! is not advertised as nullable, though null is still accepted for it. Models that send null for "nothing" are
+//! right, and models that are told about null send the string "null".
+
+use serde_json::{Map, Value, json};
+
+use crate::infer::order::NULLABLE;
+
+/// The formats of the specification; all others are inventions of one language or one tool.
+const FORMATS: [&str; 19] = [
+    "date-time",
+    "date",
+    "time",
+    "duration",
+    "email",
+    "idn-email",
+    "hostname",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "uri",
+    "uri-reference",
+    "iri",
+    "iri-reference",
+    "uuid",
+    "uri-template",
+    "json-pointer",
+    "relative-json-pointer",
+    "regex",
+];
+
+/// Rewrites a schema and all within it.
+pub(crate) fn simplify(schema: &mut Value) {
+    let Value::Object(map) = schema else { return };
+    if is_nullable(map) {
+        separate_null(map);
+    }
+    drop_foreign_format(map);
+    if let Some(value) = map.remove("const") {
+        map.insert("enum".to_owned(), json!([value]));
+    }
+    if !map.contains_key("anyOf")
+        && let Some(forms) = map.remove("oneOf")
+    {
+        map.insert("anyOf".to_owned(), forms);
+    }
+    merge_names(map);
+    forbid_null_in_optional_properties(map);
+    for_each_subschema(map, &mut |subschema| {
+        spell_out(subschema);
+        simplify(subschema);
+    });
+}
+
+/// Calls `visit` for each schema directly within one.
+pub(crate) fn for_each_subschema(map: &mut Map<String, Value>, visit: &mut impl FnMut(&mut Value)) {
+    for (keyword, value) in map.iter_mut() {
+        match (keyword.as_str(), value) {
+            (
+                "properties" | "patternProperties" | "$defs" | "definitions",
+                Value::Object(schemas),
+            ) => {
+                schemas.values_mut().for_each(&mut *visit);
+            }
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Value::Array(schemas)) => {
+                schemas.iter_mut().for_each(&mut *visit);
+            }
+            ("items" | "not" | "if" | "then" | "else" | "contains" | "propertyNames", schema)
+            // `additionalProperties: true` is understood by all.
+            | ("additionalProperties" | "unevaluatedProperties", schema @ Value::Object(_)) => {
+                visit(schema);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Some clients expect every schema to be an object.
+fn spell_out(schema: &mut Value) {
+    match schema {
+        Value::Bool(true) => *schema = json!({}),
+        Value::Bool(false) => *schema = json!({"not": {}}),
+        _ => {}
+    }
+}
+
+fn drop_foreign_format(map: &mut Map<String, Value>) {
+    let format = map.get("format").and_then(Value::as_str);
+    if format.is_some_and(|format| !FORMATS.contains(&format)) {
+        map.remove("format");
+    }
+}
+
+fn forbid_null_in_optional_properties(map: &mut Map<String, Value>) {
+    let required: Vec<String> = match map.get("required") {
+        Some(Value::Array(names)) => names
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
+        _ => Vec::new(),
+    };
+    let Some(Value::Object(properties)) = map.get_mut("properties") else {
+        return;
+    };
+    for (name, property) in properties {
+        if let Value::Object(property) = property
+            && !required.contains(name)
+            && forbid_null(property)
+        {
+            property.insert(NULLABLE.to_owned(), true.into());
+        }
+    }
+}
+
+/// Takes null out of what a schema accepts. False where it was not in.
+pub(crate) fn forbid_null(map: &mut Map<String, Value>) -> bool {
+    if !is_nullable(map) {
+        return false;
+    }
+    if map.get("default").is_some_and(Value::is_null) {
+        map.remove("default");
+    }
+    if let Some(Value::Array(types)) = map.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            map.insert("type".to_owned(), only);
+        }
+        if let Some(Value::Array(values)) = map.get_mut("enum") {
+            values.retain(|value| !value.is_null());
+        }
+        return true;
+    }
+    for keyword in ["anyOf", "oneOf"] {
+        let Some(Value::Array(forms)) = map.get_mut(keyword) else {
+            continue;
+        };
+        forms.retain(|form| !is_null(form));
+        if let [Value::Object(only)] = forms.as_slice() {
+            let only = only.clone();
+            map.remove(keyword);
+            for (key, value) in only {
+                // What stands outside belongs to the field, and says more than what the type says.
+                map.entry(key).or_insert(value);
+            }
+        }
+    }
+    true
+}
+
+/// Whether null is one of several things that a schema accepts.
+fn is_nullable(map: &Map<String, Value>) -> bool {
+    let types = map.get("type").and_then(Value::as_array);
+    let in_types =
+        types.is_some_and(|types| types.len() > 1 && types.iter().any(|name| name == "null"));
+    in_types
+        || ["anyOf", "oneOf"].into_iter().any(|keyword| {
+            let forms = map.get(keyword).and_then(Value::as_array);
+            forms.is_some_and(|forms| forms.len() > 1 && forms.iter().any(is_null))
+        })
+}
+
+fn is_null(schema: &Value) -> bool {
+    schema.get("type").is_some_and(|name| name == "null")
+}
+
+/// Turns `type: [T, "null"]` of something that has to be there into two forms.
+fn separate_null(map: &mut Map<String, Value>) {
+    if !map.get("type").is_some_and(Value::is_array) {
+        return;
+    }
+    forbid_null(map);
+    let mut form = Map::new();
+    let assertions: Vec<String> = map
+        .keys()
+        .filter(|key| !is_annotation(key))
+        .cloned()
+        .collect();
+    for keyword in assertions {
+        if let Some(value) = map.remove(&keyword) {
+            form.insert(keyword, value);
+        }
+    }
+    map.insert("anyOf".to_owned(), json!([form, {"type": "null"}]));
+}
+
+fn is_annotation(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "title" | "description" | "default" | "examples" | "deprecated" | "$defs" | "definitions"
+    ) || crate::infer::order::is_mark(keyword)
+}
+
+/// Merges forms that are all names, each perhaps with a description of its own, into one list of names with one
+/// description. That is what an enum of variants without data becomes.
+fn merge_names(map: &mut Map<String, Value>) {
+    let Some(Value::Array(forms)) = map.get("anyOf") else {
+        return;
+    };
+    if map.contains_key("type") || map.contains_key("enum") {
+        return;
+    }
+    let mut names = Vec::new();
+    let mut lines = Vec::new();
+    for form in forms {
+        let Some(of_form) = names_of(form) else {
+            return;
+        };
+        if let (Some(text), [name]) = (
+            form.get("description").and_then(Value::as_str),
+            of_form.as_slice(),
+        ) {
+            lines.push(format!("- {name}: {text}"));
+        }
+        names.extend(of_form);
+    }
+    if names.is_empty() {
+        return;
+    }
+    map.remove("anyOf");
+    map.insert("type".to_owned(), "string".into());
+    map.insert("enum".to_owned(), Value::Array(names));
+    if !lines.is_empty() {
+        let mut description = match map.remove("description") {
+            Some(Value::String(text)) => text + "\n\n",
+            _ => String::new(),
+        };
+        description.push_str(&lines.join("\n"));
+        map.insert("description".to_owned(), description.into());
+    }
+}
+
+fn names_of(form: &Value) -> Option<Vec<Value>> {
+    let known = ["type", "const", "enum", "description"];
+    let form = form.as_object()?;
+    if form.get("type")? != "string" || !form.keys().all(|key| known.contains(&key.as_str())) {
+        return None;
+    }
+    match (form.get("const"), form.get("enum")) {
+        (Some(name), None) => Some(vec![name.clone()]),
+        (None, Some(Value::Array(names))) => Some(names.clone()),
+        _ => None,
+    }
+}
+
+/// What is validated: the advertised schema, and null wherever it is tolerated.
+pub(crate) fn tolerate_null(schema: &mut Value) {
+    let Value::Object(map) = schema else { return };
+    for_each_subschema(map, &mut |subschema| tolerate_null(subschema));
+    if !map.contains_key(NULLABLE) {
+        return;
+    }
+    let is_plain = !["anyOf", "oneOf", "allOf", "$ref", "not", "const"]
+        .iter()
+        .any(|keyword| map.contains_key(*keyword));
+    match map.get_mut("type") {
+        Some(kind @ Value::String(_)) if is_plain => {
+            *kind = json!([kind.take(), "null"]);
+            if let Some(Value::Array(values)) = map.get_mut("enum") {
+                values.push(Value::Null);
+            }
+        }
+        _ => {
+            map.remove(NULLABLE);
+            *schema = json!({"anyOf": [schema.take(), {"type": "null"}], NULLABLE: true});
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! [JSON Schema](https://json-schema.org): inferred from types, customised, written down, and used to validate.
+//!
+//! ```
+//! use oxmcp_schema::{JsonSchema, Schema};
+//! use serde_json::{json, value::to_raw_value};
+//!
+//! #[derive(serde::Deserialize, JsonSchema)]
+//! struct Pair {
+//!     /// the dividend
+//!     a: f64,
+//!     b: f64,
+//! }
+//!
+//! let schema = Schema::of::<Pair>();
+//! assert!(schema.validate(&to_raw_value(&json!({"a": 1, "b": 2}))?).is_ok());
+//! let violations = schema.validate(&to_raw_value(&json!({"a": "1"}))?).unwrap_err();
+//! assert_eq!(violations.iter().count(), 2);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+//!
+//! | | |
+//! |---|---|
+//! | `schema`, `options`, `violations`, `error` | the public types |
+//! | `infer` | from a type to a schema: what schemars makes, simplified, in the order of the fields |
+//! | `fast` | validating and reading in one walk over the text, for the schemas that types have |
+//! | `full` | the validator of every keyword of every dialect, with a work budget |
+//! | `explain` | violations in words that a model can act on |
+//! | `limits` | bounds on the size of schemas |
+//! | `strings` | objects whose members arrive as strings: the arguments of prompts and URI templates |
+
+mod error;
+mod explain;
+mod fast;
+mod full;
+mod infer;
+mod limits;
+mod options;
+mod schema;
+mod strings;
+mod violations;
+
+#[cfg(test)]
+mod agreement_tests;
+#[cfg(test)]
+mod tests;
+
+pub use error::SchemaError;
+pub use infer::json_schema::JsonSchema;
+pub use options::SchemaOptions;
+pub use oxmcp_macros::StandaloneJsonSchema as JsonSchema;
+pub use schema::Schema;
+pub use violations::{Violation, Violations};
+
+// So that derived code finds the crate from within it, too.
+extern crate self as oxmcp_schema;
+
+/// The names that derived code needs. Not for use by hand: they can change with any release.
+#[doc(hidden)]
+pub mod __private {
+    pub use oxmcp_macros::__erase;
+    pub use schemars;
+
+    pub use crate::infer::order::declared;
+}
+
+/// The items that only the SDK may use: they can change with any release.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::{
+        explain::{
+            expected::{list, quote_text},
+            refused::refused_property,
+            spelling::nearest,
+        },
+        // The trait without the derive macro of the same name.
+        infer::json_schema::JsonSchema,
+        strings::{StringField, StringFields, StringObject, StringValue},
+    };
+}
+
+/// The code in README.md is tested as documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

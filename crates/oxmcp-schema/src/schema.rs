@@ -1,0 +1,286 @@
+//! [`Schema`]: compiled, ready to be sent and to validate.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use oxmcp_json::Text;
+use serde::{Serialize, Serializer, de::DeserializeOwned};
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{
+    error::{Result, SchemaError},
+    explain::{expected::expected, messages},
+    fast::{accept, check::Check, read},
+    full::{dialect::Dialect, nodes::Validator},
+    infer::{
+        json_schema::{Direction, JsonSchema, infer},
+        order, portable,
+    },
+    limits,
+    options::SchemaOptions,
+    violations::Violations,
+};
+
+/// A [JSON Schema](https://json-schema.org), compiled and ready to be sent. Clones share it.
+///
+/// Schemas that are inferred from types keep to what clients and models understand: nested types stand where they
+/// are used (only recursive ones are references, to `$defs`), formats are those of the specification, doc comments are
+/// descriptions, properties come in the order of the fields. An `Option` is a property that may be left out; null
+/// is accepted for it as well, though the schema does not say so, since models do send it.
+///
+/// A schema describes; `format` is a hint for its reader, in every dialect, and is not validated. Use a `pattern`, which
+/// is a regular expression of ECMAScript. It may look around; it cannot refer to its groups, and of the properties of
+/// Unicode it knows the general categories.
+///
+/// ```
+/// use serde_json::{json, value::to_raw_value};
+///
+/// #[derive(serde::Deserialize, oxmcp_schema::JsonSchema)]
+/// struct Pair { b: f64, a: f64 }
+///
+/// let schema = oxmcp_schema::Schema::of::<Pair>();
+/// assert_eq!(
+///     schema.as_raw().get(),
+///     r#"{"type":"object","properties":{"b":{"type":"number"},"a":{"type":"number"}},"required":["b","a"]}"#,
+/// );
+/// assert!(schema.validate(&to_raw_value(&json!({"a": 1, "b": 2}))?).is_ok());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Schema(Arc<Inner>);
+
+struct Inner {
+    text: Box<RawValue>,
+    /// The schema as a value, with the marks of inference.
+    marked: Value,
+    fast: Check,
+    full: OnceLock<Result<Validator, String>>,
+}
+
+impl Schema {
+    /// The schema of what is read into a `T`, for the input of a tool.
+    #[must_use]
+    pub fn of<T: JsonSchema + ?Sized>() -> Self {
+        Self::trusted(infer::<T>(Direction::Input))
+    }
+
+    /// The schema of what a `T` writes, for the output of a tool.
+    ///
+    /// It differs from [`of`](Self::of) where serde does: a field with a default must not be sent, but is always
+    /// returned.
+    #[must_use]
+    pub fn of_output<T: JsonSchema + ?Sized>() -> Self {
+        Self::trusted(infer::<T>(Direction::Output))
+    }
+
+    /// The schema of an object without members, for tools that take no arguments.
+    #[doc(hidden)]
+    pub fn empty_object() -> Self {
+        Self::trusted(json!({"type": "object", "additionalProperties": false}))
+    }
+
+    /// A schema that was written by hand. It is sent as it is; members come sorted by name, which
+    /// [`from_raw`](Self::from_raw) avoids.
+    ///
+    /// The dialect is the one that `$schema` names: 2020-12 (also the default), 2019-09, draft-07, draft-06 or draft-04.
+    ///
+    /// # Errors
+    /// Where it is no valid schema of its dialect, where the dialect is unknown, where it refers to anything outside
+    /// itself (nothing is ever fetched), where a pattern cannot be used, and where it is deeper or larger than any use of it would be.
+    pub fn from_json(schema: impl Into<Value>) -> Result<Self> {
+        let schema = schema.into();
+        let text = order::write(&schema);
+        Self::checked(schema, text)
+    }
+
+    /// A schema as JSON text, kept byte for byte.
+    ///
+    /// # Errors
+    /// As [`from_json`](Self::from_json).
+    pub fn from_raw(schema: &RawValue) -> Result<Self> {
+        let value = serde_json::from_str(schema.get())
+            .map_err(|error| SchemaError::invalid(format!("the schema cannot be read: {error}")))?;
+        Self::checked(value, schema.get().to_owned())
+    }
+
+    /// The same schema with [options](SchemaOptions), which say more than the type can.
+    ///
+    /// # Errors
+    /// Where an option names a property that does not exist, or makes the schema invalid.
+    pub fn with(&self, options: impl FnOnce(SchemaOptions) -> SchemaOptions) -> Result<Self> {
+        let schema = options(SchemaOptions::new(&self.0.marked)).finish()?;
+        let text = order::write(&schema);
+        Self::checked(schema, text)
+    }
+
+    /// The schema as it goes over the wire, serialized once.
+    #[must_use]
+    pub fn as_raw(&self) -> &RawValue {
+        &self.0.text
+    }
+
+    /// The schema as a value. Its maps are sorted by name.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        order::without_marks(&self.0.marked)
+    }
+
+    /// Holds a value against the schema.
+    ///
+    /// Valid values of plain schemas cost one pass over their text. Anything else is decided by a full validator,
+    /// which is made when it is first needed. Its work is bounded: a schema that takes more than a constant for each byte
+    /// of the value accepts nothing.
+    ///
+    /// # Errors
+    /// What is wrong with the value, for its author to mend.
+    pub fn validate(&self, instance: &RawValue) -> Result<(), Violations> {
+        self.validate_text(Text::from(instance))
+    }
+
+    /// Holds a value that is there as text against the schema.
+    #[doc(hidden)]
+    pub fn validate_text(&self, instance: Text<'_>) -> Result<(), Violations> {
+        if accept::accepts(&self.0.fast, instance) {
+            return Ok(());
+        }
+        self.validate_fully(instance)
+    }
+
+    /// Reads a value that is valid. `None` where that takes more than one look: then it must be validated, and read by
+    /// serde_json.
+    #[doc(hidden)]
+    pub fn read<T: DeserializeOwned>(&self, instance: Text<'_>) -> Option<T> {
+        read::read(&self.0.fast, instance)
+    }
+
+    #[cold]
+    fn validate_fully(&self, instance: Text<'_>) -> Result<(), Violations> {
+        let full = match self.full() {
+            Ok(full) => full,
+            Err(message) => return Err(Violations::one("", message)),
+        };
+        let text = instance.get();
+        match serde_json::from_str(text) {
+            Ok(instance) => messages::explain(full, &instance, text.len()),
+            Err(error) => Err(Violations::one(
+                "",
+                format!("the value cannot be read: {error}"),
+            )),
+        }
+    }
+
+    fn full(&self) -> Result<&Validator, &str> {
+        let full = self.0.full.get_or_init(|| {
+            let mut schema = self.0.marked.clone();
+            portable::tolerate_null(&mut schema);
+            let length = self.0.text.get().len();
+            compile(schema, length).map_err(|error| error.to_string())
+        });
+        full.as_ref().map_err(String::as_str)
+    }
+
+    /// Refuses a schema that arguments cannot have, since those are an object in every revision.
+    ///
+    /// # Errors
+    /// Where the schema is not of `type: object`, with what to do.
+    #[doc(hidden)]
+    pub fn ensure_object(&self) -> Result<()> {
+        if self.is_object() {
+            return Ok(());
+        }
+        Err(SchemaError::invalid(format!(
+            "the input of a tool is an object, and this schema accepts {}; use a struct with named fields (for a single value: with one field), or say \"type\": \"object\" in a schema written by hand",
+            expected(&self.0.marked)
+        )))
+    }
+
+    /// The schema as a value, with the marks of inference.
+    pub(crate) fn marked(&self) -> &Value {
+        &self.0.marked
+    }
+
+    /// Whether the schema says that it accepts objects only.
+    #[doc(hidden)]
+    pub fn is_object(&self) -> bool {
+        self.0
+            .marked
+            .get("type")
+            .is_some_and(|kind| kind == "object")
+    }
+
+    /// A schema that this crate has made: it is compiled in full when that is first needed.
+    fn trusted(marked: Value) -> Self {
+        let text = order::write(&marked);
+        Self::new(marked, text)
+    }
+
+    /// A schema from outside of this crate.
+    fn checked(marked: Value, text: String) -> Result<Self> {
+        limits::check(&marked)?;
+        let schema = Self::new(marked, text);
+        match schema.full() {
+            Ok(_) => Ok(schema),
+            Err(message) => Err(SchemaError::invalid(message.to_owned())),
+        }
+    }
+
+    fn new(marked: Value, text: String) -> Self {
+        let mut tolerant = marked.clone();
+        portable::tolerate_null(&mut tolerant);
+        Self(Arc::new(Inner {
+            text: RawValue::from_string(text).expect("the text was written from a value"),
+            fast: Check::compile(&tolerant),
+            marked,
+            full: OnceLock::new(),
+        }))
+    }
+
+    /// Whether the fast check accepts the value; for tests.
+    #[cfg(any(test, fuzzing))]
+    #[doc(hidden)]
+    pub fn accepts_fast(&self, instance: &RawValue) -> bool {
+        accept::accepts(&self.0.fast, Text::from(instance))
+    }
+
+    /// What the full validator says; for tests.
+    #[cfg(any(test, fuzzing))]
+    #[doc(hidden)]
+    pub fn verdict(&self, instance: &RawValue) -> Result<(), Violations> {
+        self.validate_fully(Text::from(instance))
+    }
+}
+
+/// Compiles a schema, whose JSON is `length` bytes long, if it is one.
+fn compile(schema: Value, length: usize) -> Result<Validator> {
+    let dialect = Dialect::named(&schema)?.unwrap_or(Dialect::DEFAULT);
+    if let Err(violations) = messages::explain(&dialect.validator(), &schema, length) {
+        let first = violations.iter().next().map(ToString::to_string);
+        return Err(SchemaError::invalid(format!(
+            "this is no valid JSON Schema: {}",
+            first.unwrap_or_default()
+        )));
+    }
+    dialect.compile(schema)
+}
+
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.text.serialize(serializer)
+    }
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.text.get() == other.0.text.get()
+    }
+}
+
+impl Eq for Schema {}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Schema({})", self.0.text)
+    }
+}

@@ -1,0 +1,376 @@
+//! Objects whose members all come as strings, as the arguments of a prompt do; and the values that a string can stand for.
+
+use oxmcp_json::{Text, write_string};
+use serde_json::{Number, Value};
+
+use crate::{
+    error::{Result, SchemaError},
+    explain::expected::{expected, quote_text, shorten},
+    infer::order,
+    schema::Schema,
+    violations::Violation,
+};
+
+/// What is known of an object that is read from strings: its fields, and the schema that it must fit in the end.
+#[derive(Clone, Debug)]
+pub struct StringFields {
+    schema: Schema,
+    fields: Vec<StringField>,
+}
+
+/// What was given for a field: a text and, for a field that is a list, the texts that it is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct StringValue<'a> {
+    /// The string; of several, the first.
+    pub text: &'a str,
+    /// The strings, where there may be several.
+    pub pieces: &'a [String],
+}
+
+/// A field of such an object.
+#[derive(Clone, Debug)]
+pub struct StringField {
+    /// The name of the member.
+    pub name: String,
+    /// Its name, for people.
+    pub title: Option<String>,
+    /// What it is.
+    pub description: Option<String>,
+    /// Whether it must be there.
+    pub is_required: bool,
+    /// The only values that are accepted, as they are typed. Empty where any may be.
+    pub values: Vec<String>,
+    /// Those of the items, where it is a list.
+    kinds: Kinds,
+    is_list: bool,
+}
+
+impl StringFields {
+    /// The fields of what has this schema, in the order of their declaration.
+    ///
+    /// # Errors
+    /// Where it is no struct with named fields, or one of them cannot be read from a string. It says what to do.
+    pub fn new(schema: Schema) -> Result<Self> {
+        Self::build(schema, false)
+    }
+
+    /// The same, where a field may be a list as well.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_lists(schema: Schema) -> Result<Self> {
+        Self::build(schema, true)
+    }
+
+    fn build(schema: Schema, lists: bool) -> Result<Self> {
+        let root = schema.marked();
+        if !schema.is_object() || root.get("anyOf").is_some() {
+            return Err(SchemaError::invalid(format!(
+                "arguments have names, and {} has none; use a struct with named fields (for a single value: with one field)",
+                expected(root)
+            )));
+        }
+        let required = root.get("required").and_then(Value::as_array);
+        let is_required =
+            |name: &str| required.is_some_and(|names| names.iter().any(|known| known == name));
+        let properties = root.get("properties").and_then(Value::as_object);
+        let properties = properties.map(|all| order::in_order(all, root.get("required")));
+        let properties = properties.into_iter().flatten();
+        let fields = properties
+            .map(|(name, property)| StringField::of(name, property, is_required(name), lists))
+            .collect::<Result<_>>()?;
+        Ok(Self { schema, fields })
+    }
+
+    /// The members, in the order in which the type declares them.
+    pub fn iter(&self) -> impl Iterator<Item = &StringField> {
+        self.fields.iter()
+    }
+
+    /// Whether members are taken that no field is named after, as maps take them.
+    pub fn is_open(&self) -> bool {
+        let additional = self.schema.marked().get("additionalProperties");
+        additional.is_some_and(|additional| *additional != Value::Bool(false))
+    }
+
+    /// Writes what was given as the object that it stands for, and validates it.
+    ///
+    /// # Errors
+    /// What is wrong, a line for each.
+    pub fn read<'a>(
+        &self,
+        given: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<StringObject, String> {
+        let given = given.into_iter();
+        self.read_lists(given.map(|(name, text)| (name, StringValue { text, pieces: &[] })))
+    }
+
+    /// The same, where lists may have been given as well.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_lists<'a>(
+        &self,
+        given: impl IntoIterator<Item = (&'a str, StringValue<'a>)>,
+    ) -> Result<StringObject, String> {
+        let mut object = StringObject::default();
+        let mut json = b"{".to_vec();
+        for (name, given) in given {
+            let field = self.fields.iter().find(|field| field.name == name);
+            if field.is_some_and(|field| field.is_left_out(given.text)) {
+                continue;
+            }
+            if !object.names.is_empty() {
+                json.push(b',');
+            }
+            // A line for each, so that the line of an error of deserialization tells the member.
+            json.push(b'\n');
+            write_string(&mut json, name);
+            json.push(b':');
+            match field {
+                Some(field) => field.write(&mut json, given),
+                None => write_string(&mut json, given.text),
+            }
+            object.names.push(name.to_owned());
+        }
+        json.extend_from_slice(b"\n}");
+        object.json = String::from_utf8(json).expect("strings and numbers are UTF-8");
+        match self.schema.validate_text(Text::checked(&object.json)) {
+            Ok(()) => Ok(object),
+            Err(violations) => {
+                let lines: Vec<_> = violations.iter().map(line).collect();
+                Err(lines.join("\n"))
+            }
+        }
+    }
+}
+
+/// A failure, said of the member that it is in.
+fn line(failure: &Violation) -> String {
+    match failure.pointer().strip_prefix('/') {
+        Some(name) => {
+            let name = name.replace("~1", "/").replace("~0", "~");
+            format!("{}: {}", quote_text(&name), failure.message())
+        }
+        None => failure.message().to_owned(),
+    }
+}
+
+impl StringField {
+    fn of(name: &str, schema: &Value, is_required: bool, lists: bool) -> Result<Self> {
+        let text = |keyword| {
+            schema
+                .get(keyword)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        let is_list = lists && schema.get("type").is_some_and(|kind| kind == "array");
+        let items = schema.get("items").filter(|_| is_list);
+        let single = items.unwrap_or(schema);
+        let kinds = Kinds::of(single);
+        if kinds == Kinds::default() {
+            return Err(SchemaError::invalid(format!(
+                "the field {} is {}, and all that comes is strings; let it be a String, a number, a bool, an enum without data, or an Option of these",
+                quote_text(name),
+                expected(schema)
+            )));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            title: text("title"),
+            description: text("description"),
+            is_required,
+            values: typed_values(single),
+            kinds,
+            is_list,
+        })
+    }
+
+    /// Whether it may be several strings.
+    #[must_use]
+    pub fn is_list(&self) -> bool {
+        self.is_list
+    }
+
+    /// Writes the value that was given.
+    fn write(&self, out: &mut Vec<u8>, given: StringValue<'_>) {
+        if !self.is_list {
+            return self.kinds.write(out, given.text);
+        }
+        out.push(b'[');
+        for (index, piece) in given.pieces.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            self.kinds.write(out, piece);
+        }
+        out.push(b']');
+    }
+
+    /// Many forms send what was not filled in as an empty text. Where that is no value, nothing is meant.
+    fn is_left_out(&self, text: &str) -> bool {
+        let is_value = self.is_list
+            || self.kinds.has_strings()
+                && (self.values.is_empty() || self.values.iter().any(String::is_empty));
+        !self.is_required && !is_value && text.trim().is_empty()
+    }
+}
+
+/// An object that was read from strings.
+#[derive(Debug, Default)]
+pub struct StringObject {
+    json: String,
+    /// The member on each line, but for the first line.
+    names: Vec<String>,
+}
+
+impl StringObject {
+    /// The object as JSON.
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// What is wrong where a type cannot be read from the JSON though it fits the schema.
+    pub fn explain(&self, error: &serde_json::Error) -> String {
+        let text = error.to_string();
+        let text = text
+            .rsplit_once(" at line ")
+            .map_or(&*text, |(text, _)| text);
+        let text = shorten(text);
+        match error
+            .line()
+            .checked_sub(2)
+            .and_then(|index| self.names.get(index))
+        {
+            Some(name) => format!("{}: {text}", quote_text(name)),
+            None => text,
+        }
+    }
+}
+
+/// The values that a schema lists, as they are typed; none where it accepts others as well.
+pub(crate) fn typed_values(schema: &Value) -> Vec<String> {
+    if let Some(listed) = schema.get("enum").and_then(Value::as_array) {
+        let typed = listed.iter().filter_map(|value| match value {
+            Value::String(text) => Some(text.clone()),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+            scalar => Some(scalar.to_string()),
+        });
+        typed.collect()
+    } else if schema.get("type").is_some_and(|kind| kind == "boolean") {
+        vec!["true".to_owned(), "false".to_owned()]
+    } else {
+        Vec::new()
+    }
+}
+
+/// The kinds of values that a field can have, of those that a string can stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "it is a set, and these are its members"
+)]
+pub(crate) struct Kinds {
+    string: bool,
+    integer: bool,
+    number: bool,
+    boolean: bool,
+}
+
+impl Kinds {
+    pub(crate) fn of(schema: &Value) -> Self {
+        let Value::Object(map) = schema else {
+            return Self::default();
+        };
+        let mut kinds = Self::default();
+        if let Some(Value::Array(values)) = map.get("enum") {
+            values.iter().for_each(|value| kinds.add_kind_of(value));
+            return kinds;
+        }
+        let mut says_nothing = true;
+        for keyword in ["anyOf", "oneOf", "allOf"] {
+            for form in map
+                .get(keyword)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
+                kinds.merge(Self::of(form));
+                says_nothing = false;
+            }
+        }
+        match map.get("type") {
+            Some(Value::String(name)) => kinds.add(name),
+            Some(Value::Array(names)) => {
+                names
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .for_each(|name| kinds.add(name));
+            }
+            // What accepts anything accepts strings.
+            _ => kinds.string |= says_nothing && !map.contains_key("$ref"),
+        }
+        kinds
+    }
+
+    /// Whether any string, or one of several, is a value as it stands.
+    pub(crate) fn has_strings(self) -> bool {
+        self.string
+    }
+
+    fn add(&mut self, name: &str) {
+        match name {
+            "string" => self.string = true,
+            "integer" => self.integer = true,
+            "number" => self.number = true,
+            "boolean" => self.boolean = true,
+            _ => {}
+        }
+    }
+
+    fn add_kind_of(&mut self, value: &Value) {
+        match value {
+            Value::String(_) => self.string = true,
+            Value::Bool(_) => self.boolean = true,
+            Value::Number(number) if number.is_f64() => self.number = true,
+            Value::Number(_) => self.integer = true,
+            _ => {}
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.string |= other.string;
+        self.integer |= other.integer;
+        self.number |= other.number;
+        self.boolean |= other.boolean;
+    }
+
+    /// Writes the value that the text stands for. What stands for none is a string, which validation will refuse.
+    pub(crate) fn write(self, out: &mut Vec<u8>, text: &str) {
+        match self.scalar(text.trim()) {
+            // Where strings are fine as well, only what would be written just so is anything else.
+            Some(scalar) if !self.string || scalar == text => {
+                out.extend_from_slice(scalar.as_bytes());
+            }
+            _ => write_string(out, text),
+        }
+    }
+
+    fn scalar(self, text: &str) -> Option<String> {
+        let boolean = || {
+            let mut booleans = ["true", "false"].into_iter();
+            booleans
+                .find(|it| text.eq_ignore_ascii_case(it))
+                .map(str::to_owned)
+        };
+        let integer = || {
+            let signed = text.parse::<i128>().ok().map(|it| it.to_string());
+            signed.or_else(|| text.parse::<u128>().ok().map(|it| it.to_string()))
+        };
+        let number = || Number::from_f64(text.parse().ok()?).map(|it| it.to_string());
+        let boolean = self.boolean.then(boolean).flatten();
+        let integer = || (self.integer || self.number).then(integer).flatten();
+        let number = || self.number.then(number).flatten();
+        boolean.or_else(integer).or_else(number)
+    }
+}

@@ -1,0 +1,12 @@
+//! Tests of the crate as its users see it, without the SDK, in one binary.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
+)]
+
+mod explicit;
+mod inference;
+mod messages;
+mod options;

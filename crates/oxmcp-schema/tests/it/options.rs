@@ -1,0 +1,150 @@
+//! Options on inferred schemas (rows M7 to M9).
+#![expect(dead_code, reason = "only the schemas of these types are wanted")]
+
+use oxmcp_schema::{Schema, SchemaOptions};
+use serde_json::{Value, json, value::to_raw_value};
+
+#[derive(oxmcp_schema::JsonSchema)]
+struct Order {
+    /// how many
+    count: u32,
+    sizes: Vec<Size>,
+    note: Option<String>,
+    parent: Option<Box<Self>>,
+}
+
+#[derive(oxmcp_schema::JsonSchema)]
+struct Size {
+    name: String,
+    width: f64,
+}
+
+fn with(options: impl FnOnce(SchemaOptions) -> SchemaOptions) -> Value {
+    Schema::of::<Order>().with(options).unwrap().to_value()
+}
+
+fn error(options: impl FnOnce(SchemaOptions) -> SchemaOptions) -> String {
+    Schema::of::<Order>()
+        .with(options)
+        .unwrap_err()
+        .message()
+        .to_owned()
+}
+
+#[test]
+fn m7_m8_options_are_recursive() {
+    let schema = with(|s| {
+        s.description("an order")
+            .property("count", |p| {
+                p.description("size of the inventory")
+                    .minimum(1)
+                    .maximum(10)
+            })
+            .property("sizes", |p| {
+                p.optional().items(|i| {
+                    i.deny_unknown().property("name", |p| {
+                        p.title("Size")
+                            .enum_values(["S", "M"])
+                            .default("M")
+                            .examples(["S"])
+                    })
+                })
+            })
+            .property("note", |p| {
+                p.required()
+                    .min_length(1)
+                    .max_length(9)
+                    .pattern("^[a-z]+$")
+                    .format("hostname")
+            })
+    });
+    let properties = &schema["properties"];
+    assert_eq!(schema["description"], "an order");
+    assert_eq!(
+        properties["count"],
+        json!({"type": "integer", "description": "size of the inventory", "minimum": 1, "maximum": 10})
+    );
+    assert_eq!(properties["sizes"]["items"]["additionalProperties"], false);
+    assert_eq!(
+        properties["sizes"]["items"]["properties"]["name"],
+        json!({"type": "string", "title": "Size", "enum": ["S", "M"], "default": "M", "examples": ["S"]})
+    );
+    assert_eq!(
+        properties["note"],
+        json!({"type": "string", "minLength": 1, "maxLength": 9, "pattern": "^[a-z]+$", "format": "hostname"})
+    );
+    assert_eq!(schema["required"], json!(["count", "note"]));
+}
+
+#[test]
+fn m8_rare_keywords_are_added_and_replaced() {
+    let schema = with(|s| {
+        s.property("sizes", |p| {
+            p.schema(json!({"uniqueItems": true, "x-mcp-header": "Sizes"}))
+        })
+        .property("count", |p| p.schema(json!({"type": "string"})))
+    });
+    assert_eq!(schema["properties"]["sizes"]["uniqueItems"], true);
+    assert_eq!(schema["properties"]["sizes"]["x-mcp-header"], "Sizes");
+    assert_eq!(schema["properties"]["sizes"]["type"], "array");
+    assert_eq!(schema["properties"]["count"]["type"], "string");
+}
+
+#[test]
+fn options_hold_where_they_are_given_in_a_recursive_type() {
+    let schema = Schema::of::<Order>()
+        .with(|s| s.property("parent", |p| p.property("count", |p| p.maximum(5))))
+        .unwrap();
+    let order = |count: u32, parent: Value| json!({"count": count, "sizes": [], "parent": parent});
+    let check = |value: Value| schema.validate(&to_raw_value(&value).unwrap());
+    assert!(check(order(100, order(5, Value::Null))).is_ok());
+    assert_eq!(
+        check(order(100, order(6, Value::Null)))
+            .unwrap_err()
+            .to_string(),
+        "/parent/count: 6 is too large; expected at most 5"
+    );
+    assert!(
+        check(order(100, order(5, order(6, Value::Null)))).is_ok(),
+        "the grandparent is any order"
+    );
+}
+
+#[test]
+fn options_change_what_is_validated() {
+    let schema = Schema::of::<Order>()
+        .with(|s| s.property("count", |p| p.minimum(1)))
+        .unwrap();
+    let order = |count: u32| to_raw_value(&json!({"count": count, "sizes": []})).unwrap();
+    assert!(schema.validate(&order(1)).is_ok());
+    assert!(schema.validate(&order(0)).is_err());
+}
+
+#[test]
+fn an_option_for_what_does_not_exist_names_what_does() {
+    assert_eq!(
+        error(|s| s.property("cuont", |p| p.minimum(1))),
+        r#"schema options at /: there is no property "cuont", did you mean "count"? (the properties are "count", "sizes", "note", "parent")"#
+    );
+    assert_eq!(
+        error(|s| s.property("sizes", |p| p.items(|i| i.property("colour", |p| p)))),
+        r#"schema options at /sizes/items: there is no property "colour" (the properties are "name", "width")"#
+    );
+    assert_eq!(
+        error(|s| s.property("count", |p| p.items(|i| i))),
+        "schema options at /count: there are no items: this is no array"
+    );
+    assert_eq!(
+        error(|s| s.required()),
+        "schema options at /: only a property can be required or optional"
+    );
+}
+
+#[test]
+fn options_that_make_no_schema_are_refused() {
+    assert!(
+        error(|s| s.property("count", |p| p.minimum("one"))).contains("/properties/count/minimum")
+    );
+    assert!(error(|s| s.property("note", |p| p.pattern("("))).contains("/properties/note/pattern"));
+    assert!(error(|s| s.schema(json!(7))).contains("in an object"));
+}

@@ -1,0 +1,124 @@
+//! Decisions on errors of the SDK while the revision is negotiated.
+
+use oxmcp_protocol::{
+    Revision,
+    internal::negotiation::{
+        ProbeOutcome as Verdict, is_answer, on_discovered, on_error, on_refused,
+    },
+};
+use serde_json::json;
+
+use super::Error;
+
+const ALL: [Revision; 5] = Revision::ALL;
+const LATEST: Revision = Revision::LATEST;
+
+fn unsupported(supported: &[&str]) -> Error {
+    Error::protocol(-32022, "no").with_data(json!({"supported": supported, "requested": "x"}))
+}
+
+#[test]
+fn a_discovery_names_the_newest_common_revision() {
+    let table: &[(&[&str], &[Revision], Verdict)] = &[
+        (&["2026-07-28"], &ALL, Verdict::Modern(LATEST)),
+        (
+            &["2025-11-25", "2026-07-28", "2099-01-01"],
+            &ALL,
+            Verdict::Modern(LATEST),
+        ),
+        (&["2025-11-25"], &ALL, Verdict::Legacy),
+        (&["2099-01-01"], &ALL, Verdict::Surface),
+        (&[], &ALL, Verdict::Surface),
+        (&["2026-07-28"], &[Revision::V2025_11_25], Verdict::Surface),
+    ];
+    for (theirs, ours, verdict) in table {
+        let names: Vec<_> = theirs.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(on_discovered(&names, ours), *verdict, "{theirs:?}");
+    }
+}
+
+#[test]
+fn a_refusal_that_names_revisions_is_followed_once() {
+    let asked = Revision::LATEST_LEGACY;
+    let table = [
+        (unsupported(&["2026-07-28"]), Some(LATEST)),
+        (unsupported(&["2024-11-05"]), Some(Revision::V2024_11_05)),
+        (unsupported(&["2025-11-25"]), None),
+        (unsupported(&["1999-01-01"]), None),
+        (Error::invalid_params("no names"), None),
+    ];
+    for (error, next) in table {
+        assert_eq!(on_refused(&error, asked, &ALL), next, "{error}");
+    }
+}
+
+#[test]
+fn an_error_tells_the_era_or_nothing() {
+    let table = [
+        (Error::method_not_found("server/discover"), Verdict::Legacy),
+        (Error::invalid_params("what?"), Verdict::Legacy),
+        (Error::protocol(-32000, "not initialized"), Verdict::Legacy),
+        (Error::protocol(0, "odd"), Verdict::Legacy),
+        (Error::protocol(-32020, "header"), Verdict::Surface),
+        (Error::protocol(-32021, "capability"), Verdict::Surface),
+        (Error::protocol(-32022, "no data"), Verdict::Surface),
+        (unsupported(&["2025-11-25", "2024-11-05"]), Verdict::Legacy),
+        (unsupported(&["2099-01-01"]), Verdict::Surface),
+        (unsupported(&["2026-07-28"]), Verdict::AskAgain(LATEST)),
+        (Error::timeout("slow"), Verdict::Surface),
+        (Error::closed("gone"), Verdict::Surface),
+        (Error::decode("no supportedVersions"), Verdict::Legacy),
+    ];
+    for (error, verdict) in table {
+        assert_eq!(on_error(&error, &ALL), verdict, "{error}");
+    }
+}
+
+/// Errors of every kind, with what they mean.
+fn of_every_kind(status: u16) -> [(Error, Verdict); 8] {
+    [
+        (Error::closed("no JSON-RPC"), Verdict::Legacy),
+        (Error::method_not_found("server/discover"), Verdict::Legacy),
+        (Error::protocol(-32000, "no session"), Verdict::Legacy),
+        (Error::decode("no result"), Verdict::Legacy),
+        (unsupported(&["2025-11-25"]), Verdict::Legacy),
+        (unsupported(&["2026-07-28"]), Verdict::AskAgain(LATEST)),
+        (Error::protocol(-32020, "header"), Verdict::Surface),
+        (Error::protocol(-32021, "capability"), Verdict::Surface),
+    ]
+    .map(|(error, verdict)| (error.with_http_status(status), verdict))
+}
+
+#[test]
+fn w14_a_status_of_http_tells_the_era_or_nothing() {
+    for status in [
+        301, 302, 307, 308, 401, 402, 403, 407, 408, 425, 429, 500, 502, 503, 504, 599,
+    ] {
+        for (error, _) in of_every_kind(status) {
+            let verdict = on_error(&error, &ALL);
+            assert_eq!(verdict, Verdict::Surface, "{status} {error}");
+            assert!(!is_answer(&error), "{status} {error}");
+        }
+    }
+    for status in [
+        200, 202, 204, 400, 404, 405, 406, 409, 410, 411, 413, 415, 421, 422, 426,
+    ] {
+        for (error, verdict) in of_every_kind(status) {
+            assert_eq!(on_error(&error, &ALL), verdict, "{status} {error}");
+            assert!(is_answer(&error), "{status} {error}");
+        }
+    }
+}
+
+#[test]
+fn w14_silence_and_a_broken_network_are_no_answers() {
+    for error in [
+        Error::timeout("slow"),
+        Error::closed("gone"),
+        Error::unreachable("no such host"),
+        Error::network("cut off"),
+    ] {
+        assert!(!is_answer(&error), "{error}");
+        assert_eq!(on_error(&error, &ALL), Verdict::Surface, "{error}");
+    }
+}

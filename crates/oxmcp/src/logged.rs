@@ -1,0 +1,79 @@
+//! Display of untrusted text in log lines.
+
+use std::fmt::{self, Display, Write};
+
+/// How many characters are written.
+const MAX_LENGTH: usize = 1000;
+
+/// Writes a text that may be a peer's so that it stays within its line of a log and pretends nothing: characters that
+/// control a terminal, break a line or turn its direction are escaped, and what is long is cut.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Logged<T>(pub(crate) T);
+
+impl<T: Display> Display for Logged<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut tame = Tame {
+            out: f,
+            room: MAX_LENGTH,
+            is_cut: false,
+        };
+        // What fails is the writing of what is beyond the end, or the log itself, which is asked once more.
+        let written = write!(tame, "{}", self.0);
+        if tame.is_cut {
+            return f.write_char('…');
+        }
+        written
+    }
+}
+
+struct Tame<'a, 'f> {
+    out: &'a mut fmt::Formatter<'f>,
+    room: usize,
+    is_cut: bool,
+}
+
+impl Write for Tame<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for c in text.chars() {
+            let Some(room) = self.room.checked_sub(1) else {
+                self.is_cut = true;
+                return Err(fmt::Error);
+            };
+            self.room = room;
+            if is_wild(c) {
+                write!(self.out, "{}", c.escape_default())?;
+            } else {
+                self.out.write_char(c)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_wild(c: char) -> bool {
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_stays_in_its_line() {
+        let table = [
+            ("plain ä 🐲 \\ \"", "plain ä 🐲 \\ \""),
+            ("a\r\nERROR b", "a\\r\\nERROR b"),
+            ("\u{1b}[2K\u{9b}1A\u{85}", "\\u{1b}[2K\\u{9b}1A\\u{85}"),
+            ("\u{2028}\u{202e}x", "\\u{2028}\\u{202e}x"),
+        ];
+        for (text, logged) in table {
+            assert_eq!(Logged(text).to_string(), logged);
+        }
+        let long = Logged("é".repeat(1 << 20)).to_string();
+        assert_eq!(long, "é".repeat(MAX_LENGTH) + "…");
+        let whole = "é".repeat(MAX_LENGTH);
+        assert_eq!(Logged(&whole).to_string(), whole);
+    }
+}
