@@ -32,7 +32,7 @@ impl Connection {
 
     /// For the driver: takes what arrived among other things. What answers a call of this side is put into `answers`, to
     /// be [handed in](Self::hand_in).
-    pub(super) fn take_among(self: &Arc<Self>, frame: Frame<'_>, answers: &mut Answers) {
+    pub(crate) fn take_among(self: &Arc<Self>, frame: Frame<'_>, answers: &mut Answers) {
         if let Frame::Message(bytes) = frame
             && bytes.first() == Some(&b'{')
         {
@@ -76,7 +76,7 @@ impl Connection {
     }
 
     /// Takes a batch, but for the requests in it that were cancelled before its turn came.
-    pub(super) fn take_batch(self: &Arc<Self>, bytes: &[u8], cancelled: &[RequestId]) {
+    pub(crate) fn take_batch(self: &Arc<Self>, bytes: &[u8], cancelled: &[RequestId]) {
         if !self.role().has_batches() {
             return self.refuse_batch(
                 bytes,
@@ -218,7 +218,7 @@ impl Connection {
     }
 
     /// Gives answers to who waits for them.
-    pub(super) fn hand_in(&self, answers: &mut Answers) {
+    pub(crate) fn hand_in(&self, answers: &mut Answers) {
         if answers.is_empty() {
             return;
         }

@@ -53,7 +53,7 @@ impl Batch {
 }
 
 /// The elements of a batch: no more than `limit` and one are kept, however many there are.
-pub(super) fn parse_batch(bytes: &[u8], limit: usize) -> serde_json::Result<Vec<&RawValue>> {
+pub(crate) fn parse_batch(bytes: &[u8], limit: usize) -> serde_json::Result<Vec<&RawValue>> {
     struct Elements(usize);
 
     impl<'de> Visitor<'de> for Elements {

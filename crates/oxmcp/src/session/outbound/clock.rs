@@ -13,20 +13,20 @@ use crate::{
 };
 
 /// How long a call may still take.
-pub(super) struct Clock {
-    pub(super) timeout: Duration,
+pub(crate) struct Clock {
+    pub(crate) timeout: Duration,
     max_total: Duration,
-    pub(super) deadline: Instant,
-    pub(super) last: Instant,
+    pub(crate) deadline: Instant,
+    pub(crate) last: Instant,
 }
 
 /// When a call that hears nothing has waited long enough.
-pub(super) fn deadline(start: Instant, options: &CallOptions) -> Instant {
+pub(crate) fn deadline(start: Instant, options: &CallOptions) -> Instant {
     after(start, options.timeout.min(options.max_total))
 }
 
 impl Clock {
-    pub(super) fn start(start: Instant, options: &CallOptions) -> Self {
+    pub(crate) fn start(start: Instant, options: &CallOptions) -> Self {
         Self {
             timeout: options.timeout,
             max_total: options.max_total,
@@ -36,14 +36,14 @@ impl Clock {
     }
 
     /// There was a sign of life. Returns whether there is time left all the same.
-    pub(super) fn restart(&mut self) -> bool {
+    pub(crate) fn restart(&mut self) -> bool {
         let now = Instant::now();
         self.deadline = after(now, self.timeout).min(self.last);
         now < self.last
     }
 
     /// The time is up, before the end of all time or at it.
-    pub(super) fn timed_out(&self) -> Wait {
+    pub(crate) fn timed_out(&self) -> Wait {
         let at_last = self.timeout >= self.max_total || Instant::now() >= self.last;
         Wait::TimedOut(if at_last {
             self.max_total
@@ -55,7 +55,7 @@ impl Clock {
 
 impl Connection {
     /// Watches the clock for all calls, until none is left that wants to be woken.
-    pub(super) fn start_clock(self: &Arc<Self>) {
+    pub(crate) fn start_clock(self: &Arc<Self>) {
         let connection = Arc::clone(self);
         // It must live as long as the connection, and so on the runtime that drives it.
         self.runtime.spawn(async move {
@@ -71,14 +71,14 @@ impl Connection {
 }
 
 /// How waiting for an answer ended.
-pub(super) enum Wait {
+pub(crate) enum Wait {
     Answered(Answer),
     TimedOut(Duration),
     Cancelled,
 }
 
 impl Wait {
-    pub(super) fn into_error(self, method: &str) -> Error {
+    pub(crate) fn into_error(self, method: &str) -> Error {
         match self {
             Self::Answered(_) | Self::Cancelled => {
                 Error::cancelled(format!("the call of {method} was cancelled"))

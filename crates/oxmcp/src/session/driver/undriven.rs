@@ -49,7 +49,7 @@ impl Connection {
     }
 
     /// This side wants to close.
-    pub(super) fn now_closing(&self) {
+    pub(crate) fn now_closing(&self) {
         let then = self.lock_on_closing().take();
         if let Some(then) = then {
             then();

@@ -20,13 +20,13 @@ pub(crate) struct ProgressSender {
 
 /// Where the caller finds it.
 #[derive(Debug)]
-pub(super) struct ProgressReceiver {
+pub(crate) struct ProgressReceiver {
     updates: Receiver<(ProgressParams, usize)>,
     bytes: Arc<AtomicUsize>,
 }
 
 /// A queue whose updates are bounded in number, and in how many bytes they have together.
-pub(super) fn new(limits: &Limits) -> (ProgressSender, ProgressReceiver) {
+pub(crate) fn new(limits: &Limits) -> (ProgressSender, ProgressReceiver) {
     let (sender, receiver) = mpsc::channel(limits.max_queued_progress.max(1));
     let bytes = Arc::new(AtomicUsize::new(0));
     let sender = ProgressSender {
@@ -43,7 +43,7 @@ pub(super) fn new(limits: &Limits) -> (ProgressSender, ProgressReceiver) {
 
 impl ProgressSender {
     /// Keeps an update. `false` where there is no room for it.
-    pub(super) fn send(&self, update: ProgressParams) -> bool {
+    pub(crate) fn send(&self, update: ProgressParams) -> bool {
         let size = size(&update);
         // One alone always has room: it has been read. Only this side adds, and under the lock of all calls.
         let waiting = self.bytes.load(Ordering::Acquire);
@@ -61,13 +61,13 @@ impl ProgressSender {
 
 impl ProgressReceiver {
     /// The next update. `None` when no more can come. Cancel safe.
-    pub(super) async fn next(&mut self) -> Option<ProgressParams> {
+    pub(crate) async fn next(&mut self) -> Option<ProgressParams> {
         let taken = self.updates.recv().await;
         self.took(taken)
     }
 
     /// The next update, where there is one already.
-    pub(super) fn next_now(&mut self) -> Option<ProgressParams> {
+    pub(crate) fn next_now(&mut self) -> Option<ProgressParams> {
         let taken = self.updates.try_recv().ok();
         self.took(taken)
     }

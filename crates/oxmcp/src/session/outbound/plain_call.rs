@@ -96,13 +96,13 @@ fn wait_on(call: &mut Outgoing<'_>, id: i64) -> Late {
 }
 
 /// A plain call that is awaited.
-pub(super) struct PlainExchange<'a> {
+pub(crate) struct PlainExchange<'a> {
     call: Outgoing<'a>,
     plain: PlainCall,
 }
 
 impl<'a> PlainExchange<'a> {
-    pub(super) fn new(call: Outgoing<'a>) -> Self {
+    pub(crate) fn new(call: Outgoing<'a>) -> Self {
         let plain = PlainCall::new();
         Self { call, plain }
     }

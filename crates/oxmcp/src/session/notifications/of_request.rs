@@ -31,7 +31,7 @@ impl RequestContext {
     }
 
     /// The innermost of the outgoing middleware.
-    pub(super) async fn send_told(self, request: Request) -> Result<Response> {
+    pub(crate) async fn send_told(self, request: Request) -> Result<Response> {
         let (method, params, _) = request.into_outgoing()?;
         self.tell_raw(&method, &params).await?;
         Ok(Response::empty())

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use crate::session::{room::Room, waiting};
 
 /// How much room a buffer begins with: enough for most messages.
-pub(super) const ROOM: usize = 512;
+pub(crate) const ROOM: usize = 512;
 /// The one output buffer of a connection.
 ///
 /// Messages are serialized straight into it, in the order in which they will be on the wire. Many small ones become
@@ -28,31 +28,31 @@ pub(crate) struct Outbox {
     /// Bytes that are in the buffer, for those who want to know no more than that.
     waiting: AtomicUsize,
     /// Bytes that the driver took and has not written yet.
-    pub(super) being_written: AtomicUsize,
-    pub(super) drained: Notify,
+    pub(crate) being_written: AtomicUsize,
+    pub(crate) drained: Notify,
     max_unsent: usize,
     /// How often it was found or left by who takes what is appended: odd while nobody does, as it may be over HTTP.
-    pub(super) turns: AtomicU32,
+    pub(crate) turns: AtomicU32,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
-    pub(super) buffer: Vec<u8>,
+pub(crate) struct State {
+    pub(crate) buffer: Vec<u8>,
     /// Where the first message in the buffer ends.
     #[cfg(feature = "http-server")]
-    pub(super) first_end: usize,
+    pub(crate) first_end: usize,
     /// The driver, where it waits for something to write.
-    pub(super) driver: Option<Waker>,
+    pub(crate) driver: Option<Waker>,
     /// Somebody has woken the driver by what he appended.
     roused: bool,
     /// Something other than the buffer has changed.
     attention: bool,
     /// All that the requests here were for has been appended.
-    pub(super) answered: bool,
+    pub(crate) answered: bool,
     /// The stream is to be ended though there is more to come; the client is to wait this long before it asks for that.
     #[cfg(feature = "http-server")]
-    pub(super) parted: Option<Duration>,
-    pub(super) closed: bool,
+    pub(crate) parted: Option<Duration>,
+    pub(crate) closed: bool,
 }
 
 /// What there is to do for the driver.
@@ -194,7 +194,7 @@ impl Outbox {
     }
 
     /// Takes what is in the buffer, in exchange for an empty one.
-    pub(super) fn exchange(&self, state: &mut State, empty: &mut Vec<u8>) {
+    pub(crate) fn exchange(&self, state: &mut State, empty: &mut Vec<u8>) {
         mem::swap(&mut state.buffer, empty);
         self.waiting.store(state.buffer.len(), Ordering::Relaxed);
     }
@@ -268,7 +268,7 @@ impl Outbox {
         written
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         // A panic while a user's type is serialized leaves nothing behind: see `append_whole`.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::Arc};
 
-use super::RequestContext;
+use crate::session::RequestContext;
 
 /// An async function that can be the handler of a tool, a prompt or a resource, or that answers what servers ask.
 ///

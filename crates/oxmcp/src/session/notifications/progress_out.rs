@@ -56,7 +56,7 @@ struct Report {
 }
 
 impl<'a> Progress<'a> {
-    pub(super) fn new(context: &'a RequestContext, done: f64) -> Self {
+    pub(crate) fn new(context: &'a RequestContext, done: f64) -> Self {
         let report = Report {
             done,
             total: None,

@@ -122,7 +122,7 @@ impl Calls {
 
     /// Answers calls. Who waits for them is put into `wakers`, and is to be woken. The answers come back for which nobody
     /// waits.
-    pub(super) fn answer_all(
+    pub(crate) fn answer_all(
         &self,
         answers: impl Iterator<Item = (i64, Answer)>,
         wakers: &mut Vec<Waker>,
@@ -239,11 +239,11 @@ impl Calls {
     }
 
     /// A call will be made again; see [`GoingOn`](crate::session::GoingOn).
-    pub(super) fn goes_on(&self) {
+    pub(crate) fn goes_on(&self) {
         self.lock().going_on += 1;
     }
 
-    pub(super) fn goes_on_no_more(&self) {
+    pub(crate) fn goes_on_no_more(&self) {
         self.lock().going_on -= 1;
     }
 

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::Handler;
+use crate::session::Handler;
 
 /// A handler that is also given what handlers share, as a database: before all else it takes a clone of `state`.
 ///

@@ -82,7 +82,7 @@ impl ContextParts {
 
     /// The answer is being written. Called under the outbox's lock, as [`is_over`](Self::is_over) is: so what one of
     /// them sees is what is on the wire.
-    pub(super) fn set_answered(&self) {
+    pub(crate) fn set_answered(&self) {
         self.answered.store(true, Ordering::Relaxed);
     }
 
@@ -95,7 +95,7 @@ impl ContextParts {
     }
 
     /// Whether nobody wants to hear of the request any more.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.answered.load(Ordering::Relaxed) || self.cancel.is_set()
     }
 }

@@ -18,7 +18,7 @@ const MANY: usize = 1024;
 /// Most calls are answered soon, and in about the order in which they were made. So there is a ring of places, in which an
 /// id is found by counting. What stays long would keep all that is made after it in the ring: it is put aside.
 #[derive(Debug)]
-pub(super) struct CallTable<T> {
+pub(crate) struct CallTable<T> {
     /// The first id of the ring, which is taken, and the one after the last.
     first: i64,
     next: i64,
@@ -66,13 +66,13 @@ impl<T> Default for CallTable<T> {
 impl<T> CallTable<T> {
     /// Goes on behind an id. For a table that was never used.
     #[cfg(feature = "http-server")]
-    pub(super) fn count_from(&mut self, id: i64) {
+    pub(crate) fn count_from(&mut self, id: i64) {
         self.first = id + 1;
         self.next = self.first;
     }
 
     /// Takes `value` in under the next id.
-    pub(super) fn insert(&mut self, value: T) -> i64 {
+    pub(crate) fn insert(&mut self, value: T) -> i64 {
         // Where the ring was given up for it, there is no room yet.
         while self.is_full() {
             self.make_room();
@@ -87,7 +87,7 @@ impl<T> CallTable<T> {
         id
     }
 
-    pub(super) fn get(&self, id: i64) -> Option<&T> {
+    pub(crate) fn get(&self, id: i64) -> Option<&T> {
         if id < self.first {
             return self.aside.get(&id);
         }
@@ -95,7 +95,7 @@ impl<T> CallTable<T> {
         self.ring.get(place)?.as_ref()
     }
 
-    pub(super) fn get_mut(&mut self, id: i64) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, id: i64) -> Option<&mut T> {
         if id < self.first {
             return self.aside.get_mut(&id);
         }
@@ -104,7 +104,7 @@ impl<T> CallTable<T> {
     }
 
     /// Drops what is there under an id: to move it out would cost more.
-    pub(super) fn discard(&mut self, id: i64) {
+    pub(crate) fn discard(&mut self, id: i64) {
         if id < self.first {
             self.aside.remove(&id);
             return;
@@ -119,11 +119,11 @@ impl<T> CallTable<T> {
         }
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.ring.iter().flatten().chain(self.aside.values())
     }
 
-    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         let ring = self.ring.iter_mut().flatten();
         ring.chain(self.aside.values_mut())
     }

@@ -10,7 +10,7 @@ use crate::{
 
 /// The requests of the peer that came with a token: those that are being served, and no more than as many that were.
 #[derive(Debug, Default)]
-pub(super) struct ProgressWanted(Mutex<Vec<Weak<ContextParts>>>);
+pub(crate) struct ProgressWanted(Mutex<Vec<Weak<ContextParts>>>);
 
 impl ProgressWanted {
     fn note(&self, context: &Arc<ContextParts>) {

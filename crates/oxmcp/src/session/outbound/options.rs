@@ -61,7 +61,7 @@ impl CallOptions {
     }
 
     /// Whether nothing is wanted but the answer.
-    pub(super) fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.on_progress.is_none() && self.cancel.is_none()
     }
 

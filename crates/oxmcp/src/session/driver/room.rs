@@ -30,7 +30,7 @@ impl Default for Room {
 
 impl Room {
     /// Empties a buffer that was written, and keeps its room where it will be needed again.
-    pub(super) fn clear(&mut self, written: &mut Vec<u8>) {
+    pub(crate) fn clear(&mut self, written: &mut Vec<u8>) {
         self.note(written.len());
         if written.capacity() > self.kept {
             *written = Vec::new();

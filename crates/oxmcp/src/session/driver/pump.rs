@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// So many messages are taken in a row before other tasks get their turn.
-pub(super) const MESSAGES_IN_A_ROW: u32 = 64;
+pub(crate) const MESSAGES_IN_A_ROW: u32 = 64;
 /// So much output is written before more input is taken, so that answers do not wait for a busy peer's pause.
 const WRITE_FIRST: usize = 64 << 10;
 /// So many messages are taken at most before what there is to write is written, however little it is: a peer that never
@@ -34,7 +34,7 @@ enum Phase {
 }
 
 /// What the driver of a connection has in hand.
-pub(super) struct Pump<'a> {
+pub(crate) struct Pump<'a> {
     connection: &'a Arc<Connection>,
     phase: Phase,
     /// Whether the peer may still send something.
@@ -49,7 +49,7 @@ pub(super) struct Pump<'a> {
 }
 
 impl<'a> Pump<'a> {
-    pub(super) fn new(connection: &'a Arc<Connection>) -> Self {
+    pub(crate) fn new(connection: &'a Arc<Connection>) -> Self {
         let limits = &connection.limits;
         Self {
             connection,
@@ -64,36 +64,36 @@ impl<'a> Pump<'a> {
         }
     }
 
-    pub(super) fn is_due_to_give_way(&self) -> bool {
+    pub(crate) fn is_due_to_give_way(&self) -> bool {
         self.in_a_row >= MESSAGES_IN_A_ROW
     }
 
     /// Lets other tasks have their turn, and looks at what a peer that never pauses would keep from being
     /// seen: whether the connection is to be closed, and whether its time is up. Returns the latter.
-    pub(super) async fn give_way(&mut self) -> bool {
+    pub(crate) async fn give_way(&mut self) -> bool {
         self.in_a_row = 0;
         yield_now().await;
         self.look_around();
         matches!(self.phase, Phase::Draining(deadline) if Instant::now() >= deadline)
     }
 
-    pub(super) fn may_read(&self, unsent: usize) -> bool {
+    pub(crate) fn may_read(&self, unsent: usize) -> bool {
         let write_first =
             unsent >= WRITE_FIRST || (unsent > 0 && self.since_write >= MESSAGES_UNTIL_WRITE);
         self.reading && !write_first && !self.backlog.is_full()
     }
 
     /// Whether several tasks may be about to answer or to ask: as many as there were messages for them.
-    pub(super) fn gathers(&self) -> bool {
+    pub(crate) fn gathers(&self) -> bool {
         self.since_write > 1
     }
 
     /// Whether callers that were woken together have their turn first: then what they ask next becomes one write.
-    pub(super) fn lets_others_go_first(&self) -> bool {
+    pub(crate) fn lets_others_go_first(&self) -> bool {
         self.has_woken && self.gathers()
     }
 
-    pub(super) fn others_had_their_turn(&mut self) {
+    pub(crate) fn others_had_their_turn(&mut self) {
         self.has_woken = false;
     }
 
@@ -102,7 +102,7 @@ impl<'a> Pump<'a> {
     }
 
     /// Takes what was read. The answers among it are to be handed in then, as [`take_ready`](Self::take_ready) does.
-    pub(super) fn arrived(
+    pub(crate) fn arrived(
         &mut self,
         frame: Result<Option<Frame<'_>>>,
         unsent: usize,
@@ -118,7 +118,7 @@ impl<'a> Pump<'a> {
     }
 
     /// Takes what has come together with what has just arrived.
-    pub(super) fn take_ready(&mut self, read: &mut impl ReadHalf) {
+    pub(crate) fn take_ready(&mut self, read: &mut impl ReadHalf) {
         while !self.is_due_to_give_way() {
             let unsent = self.connection.outbox.unsent();
             if !self.may_read(unsent) {
@@ -145,7 +145,7 @@ impl<'a> Pump<'a> {
     }
 
     /// Takes the oldest message that had to wait, if there is room now.
-    pub(super) fn take_kept(&mut self, unsent: usize) -> bool {
+    pub(crate) fn take_kept(&mut self, unsent: usize) -> bool {
         if self.backlog.is_empty() || self.is_full(unsent) || self.connection.is_held() {
             return false;
         }
@@ -166,7 +166,7 @@ impl<'a> Pump<'a> {
 
     /// Writes a batch, and goes on reading while the peer takes its time: answers and cancellations must not wait.
     /// Requests must, once too much is unsent, or a peer that asks and never reads would fill our memory.
-    pub(super) async fn write(
+    pub(crate) async fn write(
         &mut self,
         read: &mut impl ReadHalf,
         write: &mut impl WriteHalf,
@@ -199,7 +199,7 @@ impl<'a> Pump<'a> {
     }
 
     /// Takes the answers that the peer gave before it stopped reading, or ended.
-    pub(super) async fn last_words(&mut self, read: &mut impl ReadHalf) {
+    pub(crate) async fn last_words(&mut self, read: &mut impl ReadHalf) {
         let connection = self.connection;
         connection.in_flight().drain();
         let deadline = after(Instant::now(), LAST_WORDS);
@@ -220,7 +220,7 @@ impl<'a> Pump<'a> {
         }
     }
 
-    pub(super) fn look_around(&mut self) {
+    pub(crate) fn look_around(&mut self) {
         if self.connection.is_closing() {
             self.drain();
         }
@@ -241,7 +241,7 @@ impl<'a> Pump<'a> {
         }
     }
 
-    pub(super) fn is_done(&self, unsent: usize) -> bool {
+    pub(crate) fn is_done(&self, unsent: usize) -> bool {
         if self.phase == Phase::Open {
             return false;
         }
@@ -254,7 +254,7 @@ impl<'a> Pump<'a> {
         settled || connection.is_cut()
     }
 
-    pub(super) async fn deadline(&self) {
+    pub(crate) async fn deadline(&self) {
         match self.phase {
             Phase::Open => std::future::pending().await,
             Phase::Draining(deadline) => sleep_until(deadline).await,

@@ -24,7 +24,7 @@ pub(crate) struct Outgoing<'a> {
 
 impl Outgoing<'_> {
     /// When its clock began to run.
-    pub(super) fn start(&mut self) -> Instant {
+    pub(crate) fn start(&mut self) -> Instant {
         let now = || self.connection.now();
         *self.options.start.get_or_insert_with(now)
     }
@@ -41,14 +41,14 @@ impl Outgoing<'_> {
 
 /// A call on its way, for who knows what call it is.
 #[derive(Debug)]
-pub(super) struct Ticket {
-    pub(super) id: i64,
-    pub(super) state: State,
+pub(crate) struct Ticket {
+    pub(crate) id: i64,
+    pub(crate) state: State,
 }
 
 /// How far a call has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(crate) enum State {
     New,
     /// It stands in the table of those that wait.
     Entered,
@@ -59,7 +59,7 @@ pub(super) enum State {
 }
 
 impl Ticket {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             id: 0,
             state: State::New,
@@ -67,7 +67,7 @@ impl Ticket {
     }
 
     /// Gives the call an id, under which `waker` is woken by the answer, or at `alarm`.
-    pub(super) fn enter(
+    pub(crate) fn enter(
         &mut self,
         call: &mut Outgoing<'_>,
         progress: Option<ProgressSender>,
@@ -88,7 +88,7 @@ impl Ticket {
     }
 
     /// Sends it, once it has been entered.
-    pub(super) fn send(&mut self, call: &Outgoing<'_>, progress: bool) -> Result<()> {
+    pub(crate) fn send(&mut self, call: &Outgoing<'_>, progress: bool) -> Result<()> {
         let Outgoing {
             connection,
             method,
@@ -107,7 +107,7 @@ impl Ticket {
     }
 
     /// The call has waited.
-    pub(super) fn end(&mut self, method: &str, end: Wait) -> Answer {
+    pub(crate) fn end(&mut self, method: &str, end: Wait) -> Answer {
         if let Wait::Answered(answer) = end {
             self.state = State::Answered;
             return answer;
@@ -116,7 +116,7 @@ impl Ticket {
     }
 
     /// Nobody waits for the call any more. Unless it was answered, it is cancelled on the wire.
-    pub(super) fn give_up(&mut self, connection: &Connection, method: &str) {
+    pub(crate) fn give_up(&mut self, connection: &Connection, method: &str) {
         let state = mem::replace(&mut self.state, State::Answered);
         if matches!(state, State::New | State::Answered) {
             return;
@@ -137,9 +137,9 @@ impl Ticket {
 }
 
 /// A call on its way. Dropped before it was answered, it is cancelled on the wire.
-pub(super) struct Pending<'a> {
-    pub(super) call: Outgoing<'a>,
-    pub(super) ticket: Ticket,
+pub(crate) struct Pending<'a> {
+    pub(crate) call: Outgoing<'a>,
+    pub(crate) ticket: Ticket,
 }
 
 impl Drop for Pending<'_> {

@@ -14,16 +14,16 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    pub(super) fn push(&mut self, id: i64, answer: Answer) {
+    pub(crate) fn push(&mut self, id: i64, answer: Answer) {
         self.arrived.push((id, answer));
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.arrived.is_empty()
     }
 
     /// Hands all in, and wakes who waits for them. Those come back for which nobody waits.
-    pub(super) fn hand_in(&mut self, calls: &Calls) -> Vec<(i64, Answer)> {
+    pub(crate) fn hand_in(&mut self, calls: &Calls) -> Vec<(i64, Answer)> {
         let unknown = calls.answer_all(self.arrived.drain(..), &mut self.wakers);
         self.wakers.drain(..).for_each(Waker::wake);
         unknown

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 /// To look at the clock is a good part of what a call costs. Callers that are woken together often make their next calls
 /// together, while the driver lets them have their turn. Then the driver has looked at the clock for all of them.
 #[derive(Debug, Default)]
-pub(super) struct TurnClock {
+pub(crate) struct TurnClock {
     epoch: OnceLock<Instant>,
     /// When the turn began, in nanoseconds since the epoch; 0 while there is none.
     since: AtomicU64,
@@ -37,7 +37,7 @@ impl TurnClock {
     }
 
     /// For the driver: lets all those have their turn who can run now. Cancel safe.
-    pub(super) async fn others(&self) {
+    pub(crate) async fn others(&self) {
         let mut turn = None;
         poll_fn(|cx| {
             if turn.take().is_some() {
@@ -52,7 +52,7 @@ impl TurnClock {
     }
 
     /// When it is, or when the turn began.
-    pub(super) fn now(&self) -> Instant {
+    pub(crate) fn now(&self) -> Instant {
         match (self.since.load(Ordering::Relaxed), self.epoch.get()) {
             (0, _) | (_, None) => Instant::now(),
             (since, Some(epoch)) => *epoch + Duration::from_nanos(since),

@@ -22,7 +22,7 @@ pub(crate) struct InFlight {
     /// Set once nothing more is to be begun.
     draining: CancelSignal,
     /// While it drains: the last has left.
-    pub(super) emptied: Notify,
+    pub(crate) emptied: Notify,
 }
 
 #[derive(Debug, Default)]

@@ -1,0 +1,12 @@
+pub(crate) mod answers;
+pub(crate) mod call;
+pub(crate) mod call_result;
+pub(crate) mod call_table;
+pub(crate) mod calls;
+pub(crate) mod clock;
+pub(crate) mod deadline;
+pub(crate) mod going_on;
+pub(crate) mod options;
+pub(crate) mod patience;
+pub(crate) mod pending;
+pub(crate) mod plain_call;
