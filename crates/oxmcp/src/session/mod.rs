@@ -1,7 +1,21 @@
-//! The driver of a connection, and what both roles share above it: dispatch, calls in flight, cancellation, progress,
-//! timeouts, shutdown and middleware. Nothing here knows what a tool is.
+//! The engine of a connection, which both roles share: its driver, requests in both directions, notifications, shutdown and
+//! middleware. Nothing here knows what a tool is.
+//!
+//! | room | |
+//! |---|---|
+//! | `connection.rs` | the state of a connection, and the [`Role`] that it needs to know |
+//! | `driver/` | the event loop, the output buffer, shutdown, pings |
+//! | `inbound/` | requests that the peer makes |
+//! | `outbound/` | calls that this side makes |
+//! | `notifications/` | ordered delivery to users' handlers, progress both ways |
+//! | `handler/` | what a handler is, gets and fails with |
+//! | `middleware/` | what requests and notifications pass on their way |
+//! | `panics.rs`, `task.rs` | panics that are caught, and small parts of asynchronous code |
+//!
+//! A request over a pipe goes from `driver/event_loop.rs` to `inbound/receive.rs`, from there through the role to
+//! `inbound/run.rs`, and its answer by `driver/outbox.rs` back to the event loop.
 
-mod connection;
+pub(crate) mod connection;
 pub(crate) mod driver;
 pub(crate) mod handler;
 pub(crate) mod inbound;
@@ -9,50 +23,42 @@ pub mod middleware;
 pub(crate) mod notifications;
 pub(crate) mod outbound;
 pub(crate) mod panics;
-mod role;
-mod task;
-pub(crate) mod waiting;
+pub(crate) mod task;
 
-use driver::{outbox, pump, room, turn};
-pub(crate) use handler::error as failure;
-use inbound::{backlog, batch, in_flight as inflight};
-use notifications::queue as lane;
-use notifications::{progress_in as progress_queue, progress_tokens as wanted};
-use outbound::{answers, call_result, call_table, calls, clock, patience, pending, plain_call};
-use task as cancel;
+pub use connection::RequestContext;
+pub use handler::{
+    error::IntoError,
+    traits::{Handler, HandlerContext, HandlerFuture},
+    with_state::{SharedAs, StateArguments, with_state},
+};
+pub use notifications::progress_out::{Progress, ProgressAmount, ReportProgress};
 
-use std::{future::Future, pin::Pin};
-
-pub(crate) use connection::{Connection, Origin, Outcome};
-pub(crate) use driver::event_loop::drive;
-pub(crate) use driver::keep_alive::keep_alive;
+// old names
+pub(crate) use connection::{Arrival, Connection, ContextParts, Origin, Outcome, Peer, Role, Side};
 #[cfg(feature = "http-server")]
-pub(crate) use driver::undriven::{Hearing, Last, Reply};
-pub use handler::context::RequestContext;
-pub(crate) use handler::context::{ContextParts, Peer};
-pub use handler::error::IntoError;
+pub(crate) use driver::undriven::{Attached as Hearing, Last, Reply};
+pub(crate) use driver::{event_loop::drive, keep_alive::keep_alive};
+pub(crate) use handler::error as failure;
 #[cfg(feature = "http-client")]
 pub(crate) use handler::error::with_causes;
-pub use handler::traits::{Handler, HandlerContext, HandlerFuture};
-pub use handler::with_state::{SharedAs, StateArguments, with_state};
-pub(crate) use inbound::batch::Batch;
-pub(crate) use inbound::body::{Body, Encode, Line};
-pub(crate) use inbound::in_flight::IdleWait;
-pub(crate) use inbound::inline_execution::Pace;
-pub(crate) use inbound::run::{Work, attend, guarded, respond_now, serve};
-pub(crate) use notifications::bounded::Bounded;
-pub use notifications::progress_out::{Progress, ProgressAmount, ReportProgress};
-pub(crate) use notifications::queue::Lane;
-pub(crate) use outbound::call_result::CallResult;
-pub(crate) use outbound::calls::own_id;
-pub(crate) use outbound::deadline::after;
-pub(crate) use outbound::going_on::GoingOn;
-pub(crate) use outbound::options::{CallOptions, OnProgress, shared_progress};
-pub(crate) use outbound::patience::Asking;
-pub(crate) use outbound::pending::Outgoing;
-pub(crate) use outbound::plain_call::PlainCall;
-pub(crate) use role::{Arrival, Role, Side};
+pub(crate) use inbound::{
+    body::{Body, Encode, Line},
+    inline_execution::InlineExecution as Pace,
+    run::{
+        Work, catch_panic as guarded, respond_inline as respond_now, run as serve,
+        run_question as attend,
+    },
+};
+pub(crate) use notifications::queue::{BoundedQueue as Bounded, NotificationQueue as Lane};
+pub(crate) use outbound::{
+    call::{ContinuationGuard as GoingOn, DeadlinePause as Asking},
+    calls::{CallResult, own_id},
+    options::{CallOptions, OnProgress, shared_progress},
+};
 #[cfg(feature = "http-server")]
-pub(crate) use task::CancelSignal;
-
-pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(crate) use task::Latch as CancelSignal;
+pub(crate) use task::{BoxFuture, after};
+pub(crate) type IdleWait<'a> = inbound::in_flight::IdleWait<'a, ContextParts>;
+pub(crate) mod waiting {
+    pub(crate) use super::task::store_waker as note;
+}

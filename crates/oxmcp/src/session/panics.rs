@@ -1,4 +1,4 @@
-//! Keeps a panic in a user's code from spreading.
+//! Panics of users' code, which become errors.
 
 use std::{
     any::Any,
@@ -8,9 +8,9 @@ use std::{
     task::{Context, Poll},
 };
 
-use crate::{Error, json::Logged};
+use crate::{error::Error, json::Logged};
 
-/// What a panic left behind. Its text is for this side's log and never crosses the wire.
+/// A panic that was caught. Its text is for this side's log and never crosses the wire.
 #[derive(Debug)]
 pub(crate) struct Panic(Box<dyn Any + Send>);
 

@@ -1,14 +1,14 @@
-//! Keeps an eye on a legacy peer.
+//! Pings that find out whether a legacy peer is still there.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::sleep;
 
 use crate::{
-    ErrorCode,
     json::Logged,
+    jsonrpc::ErrorCode,
     protocol::EmptyParams,
-    session::{CallOptions, Connection},
+    session::{connection::Connection, outbound::options::CallOptions},
 };
 
 /// Pings the peer every `interval` for as long as the connection lives, and closes it when a ping is not answered, or two in
@@ -22,13 +22,13 @@ pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) 
             () = sleep(interval) => {}
             _ = connection.ended() => return,
         }
-        let heard = connection.outbox.heard_in();
-        if heard.is_none() {
+        let attached = connection.outbox.attachment();
+        if attached.is_none() {
             continue;
         }
         let options = CallOptions {
             timeout: interval,
-            // Who asks a person meanwhile answers pings all the same.
+            // A peer that asks a person meanwhile answers pings all the same.
             max_total: interval,
             ..CallOptions::default()
         };
@@ -39,7 +39,7 @@ pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) 
             Err(error) if error.code() == ErrorCode::METHOD_NOT_FOUND => return,
             Err(error) if error.is_closed() => return,
             // The stream that the ping was sent on has ended, perhaps before the ping was read.
-            Err(error) if error.is_timeout() && connection.outbox.heard_in() != heard => {}
+            Err(error) if error.is_timeout() && connection.outbox.attachment() != attached => {}
             Err(error) if error.is_timeout() || error.is_network() && lost => {
                 tracing::warn!(error = %Logged(&error), "the peer does not answer pings; closing the session");
                 return connection.break_off("the peer stopped answering pings");

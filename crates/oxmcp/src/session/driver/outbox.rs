@@ -1,4 +1,4 @@
-//! What waits to be written: one buffer for each connection, which everybody appends to and the driver empties.
+//! The output buffer of a connection, which handlers and callers append to and the driver empties.
 
 #[cfg(feature = "http-server")]
 use std::time::Duration;
@@ -14,10 +14,11 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::session::{room::Room, waiting};
+use crate::session::task::store_waker;
 
-/// How much room a buffer begins with: enough for most messages.
-pub(crate) const ROOM: usize = 512;
+/// The capacity that a buffer begins with: enough for most messages.
+pub(in crate::session) const INITIAL_CAPACITY: usize = 512;
+
 /// The one output buffer of a connection.
 ///
 /// Messages are serialized straight into it, in the order in which they will be on the wire. Many small ones become
@@ -25,37 +26,38 @@ pub(crate) const ROOM: usize = 512;
 #[derive(Debug)]
 pub(crate) struct Outbox {
     state: Mutex<State>,
-    /// Bytes that are in the buffer, for those who want to know no more than that.
-    waiting: AtomicUsize,
+    /// Bytes that are in the buffer, readable without the lock.
+    buffered: AtomicUsize,
     /// Bytes that the driver took and has not written yet.
-    pub(crate) being_written: AtomicUsize,
-    pub(crate) drained: Notify,
+    pub(in crate::session) being_written: AtomicUsize,
+    pub(in crate::session) drained: Notify,
     max_unsent: usize,
-    /// How often it was found or left by who takes what is appended: odd while nobody does, as it may be over HTTP.
-    pub(crate) turns: AtomicU32,
+    /// How often a stream that takes what is appended was attached or detached: odd while there is none, as it may be over
+    /// HTTP.
+    pub(in crate::session) attachments: AtomicU32,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct State {
-    pub(crate) buffer: Vec<u8>,
+pub(in crate::session) struct State {
+    pub(in crate::session) buffer: Vec<u8>,
     /// Where the first message in the buffer ends.
     #[cfg(feature = "http-server")]
-    pub(crate) first_end: usize,
+    pub(in crate::session) first_end: usize,
     /// The driver, where it waits for something to write.
-    pub(crate) driver: Option<Waker>,
-    /// Somebody has woken the driver by what he appended.
-    roused: bool,
+    pub(in crate::session) driver: Option<Waker>,
+    /// The driver was woken for what was appended.
+    woken: bool,
     /// Something other than the buffer has changed.
     attention: bool,
     /// All that the requests here were for has been appended.
-    pub(crate) answered: bool,
+    pub(in crate::session) answered: bool,
     /// The stream is to be ended though there is more to come; the client is to wait this long before it asks for that.
     #[cfg(feature = "http-server")]
-    pub(crate) parted: Option<Duration>,
-    pub(crate) closed: bool,
+    pub(in crate::session) parted: Option<Duration>,
+    pub(in crate::session) closed: bool,
 }
 
-/// What there is to do for the driver.
+/// The reason for which the driver is woken.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     /// There is something to write.
@@ -68,11 +70,11 @@ impl Outbox {
     pub(crate) fn new(max_unsent: usize) -> Self {
         Self {
             state: Mutex::default(),
-            waiting: AtomicUsize::new(0),
+            buffered: AtomicUsize::new(0),
             being_written: AtomicUsize::new(0),
             drained: Notify::new(),
             max_unsent,
-            turns: AtomicU32::new(0),
+            attachments: AtomicU32::new(0),
         }
     }
 
@@ -93,7 +95,7 @@ impl Outbox {
         }
         let written = self.append_whole(&mut state, write);
         state.answered |= is_answer;
-        rouse(state);
+        wake(state);
         Some(written)
     }
 
@@ -108,12 +110,13 @@ impl Outbox {
             return false;
         }
         self.append_whole(&mut state, write);
-        rouse(state);
+        wake(state);
         true
     }
 
-    /// Like [`append_answer`](Self::append_answer), from within the driver, which looks for itself before it sleeps.
-    pub(crate) fn append_from_driver<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
+    /// Like [`append_answer`](Self::append_answer), on the driver's own task: it looks at the buffer before it sleeps, and need
+    /// not be woken.
+    pub(crate) fn append_inline<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
         let mut state = self.lock();
         if state.closed {
             return None;
@@ -134,7 +137,7 @@ impl Outbox {
 
     /// How many bytes are not written yet.
     pub(crate) fn unsent(&self) -> usize {
-        self.being_written.load(Ordering::Relaxed) + self.waiting.load(Ordering::Relaxed)
+        self.being_written.load(Ordering::Relaxed) + self.buffered.load(Ordering::Relaxed)
     }
 
     /// Waits until there is room, or the connection has closed.
@@ -152,16 +155,16 @@ impl Outbox {
     /// For the driver: waits until there is something to do for it. What is to be written is taken in exchange for
     /// `written`, an empty buffer. Cancel safe.
     ///
-    /// With `gather`, whoever else is about to append has his turn first: a scheduler may run the driver right after
-    /// the first task that appends, and then each message would become a write of its own.
-    pub(crate) async fn take(&self, written: &mut Vec<u8>, gather: bool) -> Due {
-        poll_fn(|cx| self.poll_take(cx, written, gather)).await
+    /// With `coalesce`, other tasks that are about to append have their turn first: a scheduler may run the driver right
+    /// after the first task that appends, and then each message would become a write of its own.
+    pub(crate) async fn take(&self, written: &mut Vec<u8>, coalesce: bool) -> Due {
+        poll_fn(|cx| self.poll_take(cx, written, coalesce)).await
     }
 
-    fn poll_take(&self, cx: &Context<'_>, written: &mut Vec<u8>, gather: bool) -> Poll<Due> {
+    fn poll_take(&self, cx: &Context<'_>, written: &mut Vec<u8>, coalesce: bool) -> Poll<Due> {
         let mut state = self.lock();
-        let is_roused = mem::take(&mut state.roused);
-        if is_roused && gather && !state.attention {
+        let was_woken = mem::take(&mut state.woken);
+        if was_woken && coalesce && !state.attention {
             // A task that wakes itself goes to the end of the queue.
             cx.waker().wake_by_ref();
             return Poll::Pending;
@@ -169,14 +172,14 @@ impl Outbox {
         if let Some(due) = self.due(&mut state, written) {
             return Poll::Ready(due);
         }
-        waiting::note(&mut state.driver, cx.waker());
+        store_waker(&mut state.driver, cx.waker());
         Poll::Pending
     }
 
     /// The same where there is something to do at once.
-    pub(crate) fn take_now(&self, written: &mut Vec<u8>) -> Option<Due> {
+    pub(crate) fn try_take(&self, written: &mut Vec<u8>) -> Option<Due> {
         let mut state = self.lock();
-        state.roused = false;
+        state.woken = false;
         self.due(&mut state, written)
     }
 
@@ -194,9 +197,9 @@ impl Outbox {
     }
 
     /// Takes what is in the buffer, in exchange for an empty one.
-    pub(crate) fn exchange(&self, state: &mut State, empty: &mut Vec<u8>) {
+    pub(in crate::session) fn exchange(&self, state: &mut State, empty: &mut Vec<u8>) {
         mem::swap(&mut state.buffer, empty);
-        self.waiting.store(state.buffer.len(), Ordering::Relaxed);
+        self.buffered.store(state.buffer.len(), Ordering::Relaxed);
     }
 
     /// For the driver while it writes: waits until the connection's state has changed. Cancel safe.
@@ -206,34 +209,30 @@ impl Outbox {
             if mem::take(&mut state.attention) {
                 return Poll::Ready(());
             }
-            state.driver = Some(cx.waker().clone());
+            store_waker(&mut state.driver, cx.waker());
             Poll::Pending
         })
         .await;
     }
 
     /// Makes the driver look at the state of the connection.
-    pub(crate) fn call_attention(&self) {
+    pub(crate) fn wake_driver(&self) {
         let mut state = self.lock();
         state.attention = true;
-        let driver = state.driver.take();
-        drop(state);
-        if let Some(driver) = driver {
-            driver.wake();
-        }
+        wake(state);
     }
 
     /// For the driver: what it took has been written.
-    pub(crate) fn wrote(&self, written: &mut Vec<u8>, room: &mut Room) {
-        room.clear(written);
+    pub(crate) fn wrote(&self, written: &mut Vec<u8>, retention: &mut BufferRetention) {
+        retention.clear(written);
         self.being_written.store(0, Ordering::Relaxed);
         self.drained.notify_waiters();
     }
 
-    /// Something that changes whenever somebody comes or goes who takes what is appended. `None` while there is nobody.
-    pub(crate) fn heard_in(&self) -> Option<u32> {
-        let turns = self.turns.load(Ordering::Relaxed);
-        turns.is_multiple_of(2).then_some(turns)
+    /// The number of the stream that takes what is appended: another one has another number. `None` while there is none.
+    pub(crate) fn attachment(&self) -> Option<u32> {
+        let attachments = self.attachments.load(Ordering::Relaxed);
+        attachments.is_multiple_of(2).then_some(attachments)
     }
 
     /// Refuses what comes from now on, and frees what waits.
@@ -241,25 +240,21 @@ impl Outbox {
         let mut state = self.lock();
         state.closed = true;
         self.exchange(&mut state, &mut Vec::new());
-        let driver = state.driver.take();
-        drop(state);
+        wake(state);
         self.drained.notify_waiters();
-        if let Some(driver) = driver {
-            driver.wake();
-        }
     }
 
     /// Appends what `write` writes, all of it or, where it panics, nothing: half a message would spoil the next one.
     fn append_whole<T>(&self, state: &mut State, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let buffer = &mut state.buffer;
         if buffer.capacity() == 0 {
-            buffer.reserve(ROOM);
+            buffer.reserve(INITIAL_CAPACITY);
         }
         let length = buffer.len();
         let mut whole = Whole { buffer, length };
         let written = write(whole.buffer);
         whole.length = whole.buffer.len();
-        self.waiting.store(whole.length, Ordering::Relaxed);
+        self.buffered.store(whole.length, Ordering::Relaxed);
         drop(whole);
         #[cfg(feature = "http-server")]
         if length == 0 {
@@ -268,16 +263,16 @@ impl Outbox {
         written
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(in crate::session) fn lock(&self) -> MutexGuard<'_, State> {
         // A panic while a user's type is serialized leaves nothing behind: see `append_whole`.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Wakes the driver, where it waits, for what was appended.
-fn rouse(mut state: MutexGuard<'_, State>) {
+/// Wakes the driver, where it waits.
+pub(in crate::session) fn wake(mut state: MutexGuard<'_, State>) {
     let driver = state.driver.take();
-    state.roused |= driver.is_some();
+    state.woken |= driver.is_some();
     drop(state);
     if let Some(driver) = driver {
         driver.wake();
@@ -293,5 +288,82 @@ struct Whole<'a> {
 impl Drop for Whole<'_> {
     fn drop(&mut self) {
         self.buffer.truncate(self.length);
+    }
+}
+
+/// The capacity that an empty buffer always keeps.
+const MIN_KEPT: usize = 64 << 10;
+/// The capacity that it keeps at most, when messages that large have gone through it of late: fresh memory costs more than
+/// writing to it.
+const MAX_KEPT: usize = 2 << 20;
+/// So many writes lie between two reviews of how large they were.
+const REVIEW_WRITES: u32 = 64;
+
+/// How much memory of an emptied output buffer is kept, by how much was written of late.
+#[derive(Debug)]
+pub(crate) struct BufferRetention {
+    /// A buffer that is larger is freed once it is empty.
+    kept: usize,
+    /// The most that was written at once since the last review.
+    peak: usize,
+    writes: u32,
+}
+
+impl Default for BufferRetention {
+    fn default() -> Self {
+        Self {
+            kept: MIN_KEPT,
+            peak: 0,
+            writes: 0,
+        }
+    }
+}
+
+impl BufferRetention {
+    /// Empties a buffer that was written, and keeps its memory where it will be needed again.
+    pub(crate) fn clear(&mut self, written: &mut Vec<u8>) {
+        self.note(written.len());
+        if written.capacity() > self.kept {
+            *written = Vec::new();
+        }
+        written.clear();
+    }
+
+    /// So much was written at once.
+    fn note(&mut self, written: usize) {
+        self.peak = self.peak.max(written);
+        let wanted = |peak: usize| peak.saturating_mul(4).clamp(MIN_KEPT, MAX_KEPT);
+        self.kept = self.kept.max(wanted(written));
+        self.writes += 1;
+        if self.writes == REVIEW_WRITES {
+            self.kept = wanted(self.peak);
+            self.peak = 0;
+            self.writes = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(retention: &mut BufferRetention, length: usize) -> usize {
+        let mut batch = vec![b' '; length];
+        retention.clear(&mut batch);
+        assert!(batch.is_empty());
+        batch.capacity()
+    }
+
+    #[test]
+    fn memory_is_kept_for_as_long_as_it_is_needed() {
+        let retention = &mut BufferRetention::default();
+        assert_eq!(write(retention, MAX_KEPT + 1), 0);
+        for _ in 0..REVIEW_WRITES {
+            assert_eq!(write(retention, 1 << 20), 1 << 20);
+        }
+        for _ in 0..REVIEW_WRITES * 2 {
+            write(retention, 10);
+        }
+        assert_eq!(retention.kept, MIN_KEPT);
     }
 }

@@ -1,21 +1,20 @@
-//! Connections that nobody drives: whoever brings a request takes what it is answered with.
+//! The output of connections that have no driver: over HTTP the stream of a request takes what the request is answered
+//! with.
 
 use std::{
     future::poll_fn,
-    sync::{Arc, MutexGuard, PoisonError, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     task::{Context, Poll},
     time::Duration,
 };
 
 use crate::session::{
-    Connection,
-    connection::{OnClosing, Outcome},
-    inflight::InFlight,
-    outbox::{Outbox, ROOM, State},
-    waiting,
+    connection::Connection,
+    driver::outbox::{INITIAL_CAPACITY, Outbox, State, wake},
+    task::store_waker,
 };
 
-/// What there is to do for who sends what one request is answered with.
+/// The next step of a stream that sends what a request is answered with.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     /// There is something to send, and more may follow.
@@ -26,7 +25,7 @@ pub(crate) enum Reply {
     Part(Duration),
 }
 
-/// What was taken with which nothing follows.
+/// What was taken, with nothing to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Last {
     Nothing,
@@ -35,91 +34,41 @@ pub(crate) enum Last {
     Messages,
 }
 
-impl Connection {
-    /// Does that once this side wants to close, which may be now.
-    pub(crate) fn when_closing(&self, then: OnClosing) {
-        let mut on_closing = self.lock_on_closing();
-        // Whoever closes has said so before he looks here.
-        if !self.is_closing() {
-            *on_closing = Some(then);
-            return;
-        }
-        drop(on_closing);
-        then();
-    }
-
-    /// This side wants to close.
-    pub(crate) fn now_closing(&self) {
-        let then = self.lock_on_closing().take();
-        if let Some(then) = then {
-            then();
-        }
-    }
-
-    /// Whether something was to be done once this side wants to close. It is not done any more.
-    pub(crate) fn forget_closing(&self) -> bool {
-        self.lock_on_closing().take().is_some()
-    }
-
-    fn lock_on_closing(&self) -> MutexGuard<'_, Option<OnClosing>> {
-        self.on_closing
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends a connection that nobody drives, and the session that it is: what is still being served is cancelled.
-    pub(crate) fn end(self: &Arc<Self>) {
-        self.cut(Outcome::Closed);
-        self.finished();
-    }
-
-    /// Ends a connection that nobody drives and that never was a session of its own.
-    pub(crate) fn abandon(self: &Arc<Self>) {
-        self.cut(Outcome::Closed);
-        self.ended.set();
-    }
-}
-
-/// Who takes what a connection has to send that nobody drives, for as long as this lives.
+/// A stream that takes what a connection has to send; it is attached for as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Hearing(Arc<Connection>);
+pub(crate) struct Attached(Arc<Connection>);
 
-impl Hearing {
+impl Attached {
     pub(crate) fn new(connection: &Arc<Connection>) -> Self {
-        connection.outbox.turn();
+        connection.outbox.attach_or_detach();
         Self(Arc::clone(connection))
     }
 }
 
-impl Drop for Hearing {
+impl Drop for Attached {
     fn drop(&mut self) {
-        self.0.outbox.turn();
+        self.0.outbox.attach_or_detach();
     }
 }
 
 impl Outbox {
-    /// Nobody takes what is appended, until a [`Hearing`] does.
+    /// No stream takes what is appended, until one is [`Attached`].
     pub(crate) fn is_for_later(&self) {
-        self.turn();
+        self.attach_or_detach();
     }
 
-    fn turn(&self) {
-        self.turns.fetch_add(1, Ordering::Relaxed);
+    fn attach_or_detach(&self) {
+        self.attachments.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Asks that the stream end before the answer.
     pub(crate) fn part(&self, retry: Duration) {
         let mut state = self.lock();
         state.parted = Some(retry);
-        let driver = state.driver.take();
-        drop(state);
-        if let Some(driver) = driver {
-            driver.wake();
-        }
+        wake(state);
     }
 
-    /// For who sends what requests are answered with, where there is no driver: takes what is to be sent in exchange for
-    /// `sent`, an empty buffer. Whatever was taken before counts as sent.
+    /// For a stream in the place of the driver: takes what is to be sent in exchange for `sent`, an empty buffer. Whatever was taken before counts as sent.
     pub(crate) fn poll_reply(&self, cx: &Context<'_>, sent: &mut Vec<u8>) -> Poll<Reply> {
         if self.being_written.swap(0, Ordering::Relaxed) > 0 {
             self.drained.notify_waiters();
@@ -140,7 +89,7 @@ impl Outbox {
         // Most streams are silent most of the time, and there may be thousands.
         give_back(&mut state.buffer);
         give_back(sent);
-        waiting::note(&mut state.driver, cx.waker());
+        store_waker(&mut state.driver, cx.waker());
         Poll::Pending
     }
 
@@ -159,7 +108,7 @@ impl Outbox {
 }
 
 impl State {
-    /// What this is that the buffer had in it, where nothing will follow.
+    /// What was in the buffer, where nothing will follow.
     fn last(&self, taken: &[u8]) -> Option<Last> {
         (self.answered || self.closed).then_some(match taken.len() {
             0 => Last::Nothing,
@@ -169,22 +118,9 @@ impl State {
     }
 }
 
-/// Frees the room of an empty buffer that will soon be had again. That of one through which much has gone is kept.
+/// Frees a buffer that has only its initial capacity, which is soon had again. That of one through which much has gone is kept.
 fn give_back(buffer: &mut Vec<u8>) {
-    if buffer.capacity() <= ROOM {
+    if buffer.capacity() <= INITIAL_CAPACITY {
         *buffer = Vec::new();
-    }
-}
-
-impl InFlight {
-    /// Waits, while it drains, until nothing is being served any more. Cancel safe.
-    pub(crate) async fn settled(&self) {
-        loop {
-            let emptied = self.emptied.notified();
-            if self.is_empty() {
-                return;
-            }
-            emptied.await;
-        }
     }
 }

@@ -1,7 +1,6 @@
-//! What a handler can know and do while it serves one request.
+//! The context of a request: what a handler can know and do while it serves one.
 
 use std::{
-    any::Any,
     fmt,
     sync::{
         Arc, OnceLock,
@@ -11,53 +10,12 @@ use std::{
 
 use crate::{
     jsonrpc::RequestId,
-    protocol::{ClientCapabilities, Implementation, LoggingLevel, Meta, ProgressToken, Revision},
-    session::{Batch, Connection, Progress, ProgressAmount, cancel::CancelSignal},
+    protocol::{ClientCapabilities, Implementation, Meta, Revision},
+    session::{
+        connection::{Connection, ContextParts, Peer, RequestContext},
+        task::Latch,
+    },
 };
-
-/// What a handler can know and do while it serves one request.
-///
-/// A handler takes it as its first argument where it wants it. It is cheap to clone, and may outlive the handler; then
-/// what it sends is dropped.
-///
-/// ```
-/// use oxmcp::{RequestContext, Tool, ToolError};
-///
-/// #[derive(serde::Deserialize, oxmcp::JsonSchema)]
-/// struct Copy { files: u32 }
-///
-/// async fn copy(cx: RequestContext, Copy { files }: Copy) -> Result<String, ToolError> {
-///     for file in 1..=files {
-///         // … copy it …
-///         cx.progress(file).total(files).await;
-///     }
-///     Ok(format!("copied {files} files"))
-/// }
-/// # let _ = Tool::new("copy", "Copy files", copy);
-/// ```
-#[derive(Clone)]
-pub struct RequestContext {
-    parts: Arc<ContextParts>,
-}
-
-/// The inside of a [`RequestContext`].
-#[derive(Debug)]
-pub(crate) struct ContextParts {
-    pub(crate) connection: Arc<Connection>,
-    /// `None` for a notification.
-    pub(crate) id: Option<RequestId>,
-    pub(crate) batch: Option<Arc<Batch>>,
-    pub(crate) peer: Arc<Peer>,
-    pub(crate) progress_token: Option<ProgressToken>,
-    pub(crate) log_level: Option<LoggingLevel>,
-    /// The request's `_meta`, as it arrived.
-    pub(crate) meta: Option<Box<str>>,
-    pub(crate) cancel: CancelSignal,
-    /// What the role keeps for the handler, where it keeps anything.
-    pub(crate) kept: OnceLock<Arc<dyn Any + Send + Sync>>,
-    /// Set with the answer: nothing that belongs to the request may follow it.
-    answered: AtomicBool,
-}
 
 impl ContextParts {
     /// The context of what `peer` sent, to be filled in.
@@ -74,7 +32,7 @@ impl ContextParts {
             progress_token: None,
             log_level: None,
             meta: None,
-            cancel: CancelSignal::default(),
+            cancel: Latch::default(),
             kept: OnceLock::new(),
             answered: AtomicBool::new(false),
         }
@@ -86,7 +44,7 @@ impl ContextParts {
         self.answered.store(true, Ordering::Relaxed);
     }
 
-    /// Where what is sent goes: to the stream of the request, and for a notification to that of its session.
+    /// The connection that what is sent goes to: the branch of the request, and for a notification the trunk.
     pub(crate) fn outlet(&self) -> &Arc<Connection> {
         match self.id {
             Some(_) => &self.connection,
@@ -94,19 +52,10 @@ impl ContextParts {
         }
     }
 
-    /// Whether nobody wants to hear of the request any more.
+    /// Whether the request was answered or cancelled, so that nothing more is sent for it.
     pub(crate) fn is_over(&self) -> bool {
         self.answered.load(Ordering::Relaxed) || self.cancel.is_set()
     }
-}
-
-/// What the peer said of itself: with each request where the revision is modern, else when the session was opened.
-#[derive(Clone, Debug)]
-pub(crate) struct Peer {
-    pub(crate) revision: Revision,
-    pub(crate) implementation: Option<Implementation>,
-    /// What the client can do, be it the peer or, as the server was told, this side.
-    pub(crate) capabilities: ClientCapabilities,
 }
 
 impl Peer {
@@ -137,7 +86,7 @@ impl RequestContext {
         &self.parts
     }
 
-    /// Whether nothing is held up while the handler takes its time.
+    /// Whether a slow handler holds up nothing.
     pub(crate) fn is_alone(&self) -> bool {
         self.parts.connection.origin().is_alone
     }
@@ -198,24 +147,6 @@ impl RequestContext {
     /// Cancel safe.
     pub async fn cancelled(&self) {
         self.parts.cancel.wait().await;
-    }
-
-    /// Reports progress: how much is done. Say more of it, then await it.
-    ///
-    /// It is sent only if the caller asked for progress, and costs next to nothing if not. It waits while the caller
-    /// reads slower than this writes.
-    /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
-    ///
-    /// ```no_run
-    /// # async fn handler(cx: oxmcp::RequestContext) {
-    /// cx.progress(3).total(10).message("reading the third file").await;
-    /// # }
-    /// ```
-    ///
-    /// # Cancel safety
-    /// Cancel safe: dropped while it waits, nothing has been sent.
-    pub fn progress(&self, done: impl ProgressAmount) -> Progress<'_> {
-        Progress::new(self, done.to_f64())
     }
 
     /// Whether the caller asked for progress.

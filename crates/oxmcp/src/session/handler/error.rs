@@ -1,10 +1,10 @@
-//! How handlers fail.
+//! The errors of handlers.
 
 use std::error::Error as StdError;
 
-use crate::Error;
+use crate::error::Error;
 
-/// What a handler can fail with that is none of a tool: an [`Error`], which the peer gets as it is, or any other
+/// An error of a handler that is none of a tool: an [`Error`], which the peer gets as it is, or any other
 /// [`std::error::Error`], whose text the peer gets with the code
 /// [`INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR).
 #[diagnostic::on_unimplemented(

@@ -1,8 +1,8 @@
-//! What all handlers have in common, whatever they are handlers of.
+//! The traits of handlers: async functions with a context and an input.
 
 use std::{future::Future, sync::Arc};
 
-use crate::session::RequestContext;
+use crate::session::connection::RequestContext;
 
 /// An async function that can be the handler of a tool, a prompt or a resource, or that answers what servers ask.
 ///

@@ -1,8 +1,8 @@
-//! What handlers share.
+//! Handlers that share a state.
 
 use std::marker::PhantomData;
 
-use crate::session::Handler;
+use crate::session::handler::traits::Handler;
 
 /// A handler that is also given what handlers share, as a database: before all else it takes a clone of `state`.
 ///

@@ -1,4 +1,4 @@
-//! What arrived while too much was unsent, and waits until there is room for its answer.
+//! Messages that arrived while too much was unsent, and wait until there is room for their answers.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,16 +17,15 @@ const INDEXED: usize = 96;
 
 /// Messages that will be answered, in the order in which they came.
 ///
-/// It is what keeps two peers that flood each other from waiting for each other for ever: neither reads the answers of
-/// the other while it reads nothing. So answers, cancellations and notifications pass the requests that have to wait. Only
+/// It keeps two peers that flood each other from a deadlock: neither reads the answers of the other while it reads nothing. So answers, cancellations and notifications pass the requests that have to wait. Only
 /// a notification that came while the connection was held is kept, and what other notifications follow until it is taken:
 /// they keep their order.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     /// By their numbers, which count up.
-    kept: BTreeMap<u64, Kept>,
-    /// Where the requests are that wait.
-    places: HashMap<RequestId, u64>,
+    entries: BTreeMap<u64, Entry>,
+    /// The numbers of the entries that hold the requests.
+    requests: HashMap<RequestId, u64>,
     last: u64,
     /// The last of them that is a notification.
     last_notification: u64,
@@ -39,7 +38,7 @@ pub(crate) struct Backlog {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct Entry {
     message: Message,
     /// The ids of the requests in it.
     ids: Vec<RequestId>,
@@ -56,7 +55,7 @@ enum Message {
     },
 }
 
-impl Kept {
+impl Entry {
     fn size(&self) -> usize {
         let bytes = match &self.message {
             Message::TooLong => 0,
@@ -69,8 +68,8 @@ impl Kept {
 impl Backlog {
     pub(crate) fn new(limit: usize, max_batch: usize) -> Self {
         Self {
-            kept: BTreeMap::new(),
-            places: HashMap::new(),
+            entries: BTreeMap::new(),
+            requests: HashMap::new(),
             last: 0,
             last_notification: 0,
             bytes: 0,
@@ -81,7 +80,7 @@ impl Backlog {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.kept.is_empty()
+        self.entries.is_empty()
     }
 
     /// Whether nothing more should be read.
@@ -133,45 +132,45 @@ impl Backlog {
 
     /// Whether a notification waits here.
     fn has_notification(&self) -> bool {
-        let oldest = self.kept.first_key_value();
+        let oldest = self.entries.first_key_value();
         oldest.is_some_and(|(number, _)| *number <= self.last_notification)
     }
 
     /// Runs `take` on the oldest, and the ids of those of its requests that are not to be begun.
     pub(crate) fn pop(&mut self, take: impl FnOnce(Frame<'_>, &[RequestId])) {
-        let Some((place, kept)) = self.kept.pop_first() else {
+        let Some((number, entry)) = self.entries.pop_first() else {
             return;
         };
-        self.bytes -= kept.size();
-        for id in &kept.ids {
-            self.leave(id, place);
+        self.bytes -= entry.size();
+        for id in &entry.ids {
+            self.leave(id, number);
         }
-        match &kept.message {
+        match &entry.message {
             Message::TooLong => take(Frame::TooLong { beginning: b"" }, &[]),
             Message::Single(bytes) => take(Frame::Message(bytes), &[]),
             Message::Batch { bytes, cancelled } => take(Frame::Message(bytes), cancelled),
         }
-        if self.kept.is_empty() {
-            // What was much once need not stay.
-            self.places = HashMap::new();
+        if self.entries.is_empty() {
+            // The memory of a flood need not stay.
+            self.requests = HashMap::new();
         }
     }
 
     fn push(&mut self, message: Message, ids: Vec<RequestId>) {
         self.last += 1;
-        let kept = Kept { message, ids };
-        self.bytes += kept.size();
-        for id in &kept.ids {
+        let entry = Entry { message, ids };
+        self.bytes += entry.size();
+        for id in &entry.ids {
             // Of two with one id, which is an error, the older is meant.
-            self.places.entry(id.clone()).or_insert(self.last);
+            self.requests.entry(id.clone()).or_insert(self.last);
         }
-        self.kept.insert(self.last, kept);
+        self.entries.insert(self.last, entry);
     }
 
-    /// A request stands there no longer.
-    fn leave(&mut self, id: &RequestId, place: u64) {
-        if self.places.get(id) == Some(&place) {
-            self.places.remove(id);
+    /// An entry no longer holds a request.
+    fn leave(&mut self, id: &RequestId, number: u64) {
+        if self.requests.get(id) == Some(&number) {
+            self.requests.remove(id);
         }
     }
 
@@ -186,16 +185,16 @@ impl Backlog {
         let Some(Cancelled { request_id }) = cancelled else {
             return false;
         };
-        let Some(place) = self.places.remove(&request_id) else {
+        let Some(number) = self.requests.remove(&request_id) else {
             return false;
         };
-        if let Some(kept) = self.kept.get_mut(&place)
-            && let Message::Batch { cancelled, .. } = &mut kept.message
+        if let Some(entry) = self.entries.get_mut(&number)
+            && let Message::Batch { cancelled, .. } = &mut entry.message
         {
             // The others in it are begun when its turn comes.
             cancelled.push(request_id);
-        } else if let Some(kept) = self.kept.remove(&place) {
-            self.bytes -= kept.size();
+        } else if let Some(entry) = self.entries.remove(&number) {
+            self.bytes -= entry.size();
         }
         true
     }
@@ -260,7 +259,7 @@ mod tests {
                 ));
             });
         }
-        assert_eq!((backlog.bytes, backlog.places.len()), (0, 0));
+        assert_eq!((backlog.bytes, backlog.requests.len()), (0, 0));
         rest
     }
 

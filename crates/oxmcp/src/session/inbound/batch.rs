@@ -1,4 +1,4 @@
-//! Batches, which revision 2025-03-26 has and no other.
+//! A batch of messages, as revision 2025-03-26 has it and no other, and the answers to it.
 
 use std::{
     fmt, mem,
@@ -53,7 +53,10 @@ impl Batch {
 }
 
 /// The elements of a batch: no more than `limit` and one are kept, however many there are.
-pub(crate) fn parse_batch(bytes: &[u8], limit: usize) -> serde_json::Result<Vec<&RawValue>> {
+pub(in crate::session) fn parse_batch(
+    bytes: &[u8],
+    limit: usize,
+) -> serde_json::Result<Vec<&RawValue>> {
     struct Elements(usize);
 
     impl<'de> Visitor<'de> for Elements {

@@ -1,12 +1,12 @@
-//! What a request is answered with, before it is written.
+//! The result of a request, before it is written.
 
 use std::{fmt, ops::Deref, sync::Arc};
 
 use memchr::memchr2;
 
 use crate::{
-    Result, Revision,
-    protocol::{CallToolResult, HasMeta, Project, TextResult, encode_result, into_text},
+    error::Result,
+    protocol::{CallToolResult, HasMeta, Project, Revision, TextResult, encode_result, into_text},
 };
 
 /// A result on its way out.
@@ -14,7 +14,7 @@ use crate::{
 pub(crate) enum Body {
     /// JSON, as it goes onto the wire.
     Json(Box<str>),
-    /// JSON, as it goes onto the wire, and shared by all who ask: a list that did not change.
+    /// JSON, as it goes onto the wire, and shared by all requests for it: a list that did not change.
     Shared(Line),
     /// The commonest result.
     Text(TextResult),
@@ -24,7 +24,7 @@ pub(crate) enum Body {
     Other(Box<dyn Encode>),
 }
 
-/// JSON in one line: nobody has to look for line breaks in it again.
+/// JSON in one line: no writer has to look for line breaks in it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line(Arc<str>);
 

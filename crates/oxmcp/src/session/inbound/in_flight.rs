@@ -9,35 +9,40 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::{
-    Error, Result,
+    error::{Error, Result},
     jsonrpc::RequestId,
-    session::{ContextParts, cancel::CancelSignal},
+    session::task::Latch,
 };
 
-/// What is being served, by id. Requests that a handler answers at once never enter it.
+/// The requests that are being served, by id, each with its context `C`, whose latch cancels it. Requests that a handler
+/// answers at once never enter.
 #[derive(Debug)]
-pub(crate) struct InFlight {
-    state: Mutex<State>,
+pub(crate) struct InFlight<C> {
+    state: Mutex<State<C>>,
     limit: usize,
     /// Set once nothing more is to be begun.
-    draining: CancelSignal,
+    draining: Latch,
     /// While it drains: the last has left.
-    pub(crate) emptied: Notify,
+    emptied: Notify,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    served: HashMap<RequestId, Arc<ContextParts>>,
-    /// How many of them only wait for something to happen, and do no work.
-    waiting: usize,
+#[derive(Debug)]
+struct State<C> {
+    served: HashMap<RequestId, Arc<C>>,
+    /// How many of them are idle: they only wait for something to happen.
+    idle: usize,
 }
 
-impl InFlight {
+impl<C: AsRef<Latch>> InFlight<C> {
     pub(crate) fn new(limit: usize) -> Self {
+        let state = State {
+            served: HashMap::new(),
+            idle: 0,
+        };
         Self {
-            state: Mutex::default(),
+            state: Mutex::new(state),
             limit,
-            draining: CancelSignal::default(),
+            draining: Latch::default(),
             emptied: Notify::new(),
         }
     }
@@ -56,7 +61,7 @@ impl InFlight {
         if state.served.contains_key(id) {
             return Err(in_use(id));
         }
-        let taken = state.served.len().saturating_sub(state.waiting);
+        let taken = state.served.len().saturating_sub(state.idle);
         let limit = self.limit;
         let spare = if method == "ping" { limit } else { 0 };
         if taken >= limit.saturating_add(spare) {
@@ -72,11 +77,11 @@ impl InFlight {
     ///
     /// # Errors
     /// Where its id has come to be in use: over HTTP, two may have been admitted at once.
-    pub(crate) fn enter(&self, id: &RequestId, context: &Arc<ContextParts>) -> Result<()> {
+    pub(crate) fn enter(&self, id: &RequestId, context: &Arc<C>) -> Result<()> {
         match self.lock().served.entry(id.clone()) {
             Entry::Occupied(_) => Err(in_use(id)),
-            Entry::Vacant(place) => {
-                place.insert(Arc::clone(context));
+            Entry::Vacant(entry) => {
+                entry.insert(Arc::clone(context));
                 Ok(())
             }
         }
@@ -95,7 +100,7 @@ impl InFlight {
     pub(crate) fn cancel(&self, id: &RequestId) -> bool {
         let cancelled = self.lock().served.get(id).cloned();
         cancelled.is_some_and(|context| {
-            context.cancel.set();
+            context.as_ref().as_ref().set();
             true
         })
     }
@@ -103,13 +108,13 @@ impl InFlight {
     /// Cancels all that is being served.
     pub(crate) fn cancel_all(&self) {
         for context in self.lock().served.values() {
-            context.cancel.set();
+            context.as_ref().as_ref().set();
         }
     }
 
     /// One of the requests only waits from now on, until the returned guard is dropped: it does not count.
-    pub(crate) fn wait_idly(&self) -> IdleWait<'_> {
-        self.lock().waiting += 1;
+    pub(crate) fn wait_idly(&self) -> IdleWait<'_, C> {
+        self.lock().idle += 1;
         IdleWait(self)
     }
 
@@ -131,7 +136,19 @@ impl InFlight {
         self.lock().served.is_empty()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    /// Waits, while it drains, until no request is being served any more. Cancel safe.
+    #[cfg(feature = "http-server")]
+    pub(crate) async fn settled(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            if self.is_empty() {
+                return;
+            }
+            emptied.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<C>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -144,10 +161,10 @@ fn in_use(id: &RequestId) -> Error {
 
 /// A request that only waits, for as long as this lives.
 #[derive(Debug)]
-pub(crate) struct IdleWait<'a>(&'a InFlight);
+pub(crate) struct IdleWait<'a, C: AsRef<Latch>>(&'a InFlight<C>);
 
-impl Drop for IdleWait<'_> {
+impl<C: AsRef<Latch>> Drop for IdleWait<'_, C> {
     fn drop(&mut self) {
-        self.0.lock().waiting -= 1;
+        self.0.lock().idle -= 1;
     }
 }

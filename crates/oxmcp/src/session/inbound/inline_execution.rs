@@ -1,4 +1,4 @@
-//! Which handlers may run on the connection's own task.
+//! Adaptive inline execution: handlers that are known to be quick run on the connection's own task.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -7,54 +7,64 @@ use std::{
 
 /// A first poll that is longer than this would hold up what else arrives on the connection.
 const QUICK: Duration = Duration::from_micros(500);
-/// So many quick first polls in a row earn a place on the connection's task. One alone may be luck.
-const TRUSTED: u32 = 2;
-/// So many are owed after a slow one, so that a handler which is slow now and then costs little.
-const OWED: u32 = 50;
-/// After one that is longer than this while it was trusted, no trust is left: whoever waited for it has noticed. Before that
-/// it held up nobody, and the first call is often the one that opens a file or fills a cache.
+/// So many quick first polls in a row let a handler run inline. One alone may be luck.
+const AT_FIRST: u32 = 2;
+/// So many are required after a slow one, so that a handler which is slow now and then costs little.
+const AFTER_SLOW: u32 = 50;
+/// After an inline poll that is longer than this the handler never runs inline again: it has held up the connection. On a task
+/// of its own it held up nothing, and the first call is often the one that opens a file or fills a cache.
 const FAR_TOO_SLOW: Duration = Duration::from_millis(10);
-/// Owed by those who are never trusted again.
-const FOR_EVER: u32 = u32::MAX;
+/// Required of handlers that never run inline.
+const NEVER: u32 = u32::MAX;
 
-/// How long a handler's first poll commonly takes.
+/// Whether a handler runs inline, by how long its first polls have taken so far.
 ///
 /// A handler that is ready at once needs no task of its own, which saves most of the cost of a call. One that computes
-/// for long would delay every other message of the connection, so it gets one. Nobody knows beforehand which is which;
-/// this remembers how it went so far.
+/// for long would delay every other message of the connection, so it gets one. It cannot be known beforehand which is which.
 #[derive(Debug)]
-pub(crate) struct Pace(AtomicU32);
+pub(crate) struct InlineExecution {
+    /// How many quick polls in a row are still required.
+    required: AtomicU32,
+}
 
-impl Pace {
-    /// How many quick polls are still needed before the handler is trusted.
+impl InlineExecution {
     pub(crate) fn new() -> Self {
-        Self(AtomicU32::new(TRUSTED))
+        Self::after(AT_FIRST)
     }
 
-    /// For a handler that is never to be trusted.
+    /// For a handler that always gets a task of its own.
+    pub(crate) fn never() -> Self {
+        Self::after(NEVER)
+    }
+
+    // old names
     pub(crate) fn slow() -> Self {
-        Self(AtomicU32::new(FOR_EVER))
+        Self::never()
     }
 
-    pub(crate) fn is_quick(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
+    fn after(required: u32) -> Self {
+        Self {
+            required: AtomicU32::new(required),
+        }
     }
 
-    /// Whether it is never to be trusted.
-    pub(crate) fn is_slow(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == FOR_EVER
+    pub(crate) fn is_allowed(&self) -> bool {
+        self.required.load(Ordering::Relaxed) == 0
+    }
+
+    pub(crate) fn is_never_allowed(&self) -> bool {
+        self.required.load(Ordering::Relaxed) == NEVER
     }
 
     pub(crate) fn record(&self, first_poll: Duration) {
-        let owed = self.0.load(Ordering::Relaxed);
-        let now = match owed {
-            FOR_EVER => return,
-            0 if first_poll > FAR_TOO_SLOW => FOR_EVER,
-            _ if first_poll > QUICK => OWED,
+        let required = match self.required.load(Ordering::Relaxed) {
+            NEVER => return,
+            0 if first_poll > FAR_TOO_SLOW => NEVER,
+            _ if first_poll > QUICK => AFTER_SLOW,
             0 => return,
-            owed => owed - 1,
+            required => required - 1,
         };
-        self.0.store(now, Ordering::Relaxed);
+        self.required.store(required, Ordering::Relaxed);
     }
 }
 
@@ -62,43 +72,44 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// It takes exactly as many polls as that to be trusted.
-    fn earn(pace: &Pace, polls: u32, each: Duration) {
+    /// It takes exactly as many polls as that until the handler runs inline.
+    fn earn(inline: &InlineExecution, polls: u32, each: Duration) {
         for _ in 0..polls {
-            assert!(!pace.is_quick());
-            pace.record(each);
+            assert!(!inline.is_allowed());
+            inline.record(each);
         }
-        assert!(pace.is_quick());
+        assert!(inline.is_allowed());
     }
 
-    fn trusted() -> Pace {
-        let pace = Pace::new();
-        earn(&pace, TRUSTED, QUICK);
-        pace
-    }
-
-    #[test]
-    fn who_was_slow_while_nobody_waited_can_earn_trust() {
-        let pace = Pace::new();
-        pace.record(FAR_TOO_SLOW * 2);
-        earn(&pace, OWED, Duration::ZERO);
+    fn allowed() -> InlineExecution {
+        let inline = InlineExecution::new();
+        earn(&inline, AT_FIRST, QUICK);
+        inline
     }
 
     #[test]
-    fn trust_is_earned_and_lost() {
-        let pace = trusted();
-        pace.record(QUICK * 2);
-        earn(&pace, OWED, Duration::ZERO);
+    fn a_handler_that_was_slow_on_its_own_task_can_run_inline_later() {
+        let inline = InlineExecution::new();
+        inline.record(FAR_TOO_SLOW * 2);
+        earn(&inline, AFTER_SLOW, Duration::ZERO);
     }
 
     #[test]
-    fn one_that_is_far_too_slow_is_never_trusted_again() {
-        let pace = trusted();
-        pace.record(FAR_TOO_SLOW * 2);
-        for _ in 0..10 * OWED {
-            pace.record(Duration::ZERO);
+    fn inline_execution_is_allowed_and_taken_back() {
+        let inline = allowed();
+        inline.record(QUICK * 2);
+        earn(&inline, AFTER_SLOW, Duration::ZERO);
+    }
+
+    #[test]
+    fn a_handler_that_is_far_too_slow_never_runs_inline_again() {
+        let inline = allowed();
+        inline.record(FAR_TOO_SLOW * 2);
+        for _ in 0..10 * AFTER_SLOW {
+            inline.record(Duration::ZERO);
         }
-        assert!(!pace.is_quick());
-        assert!(pace.is_slow() && Pace::slow().is_slow() && !Pace::new().is_slow());
+        assert!(!inline.is_allowed());
+        assert!(inline.is_never_allowed() && InlineExecution::never().is_never_allowed());
+        assert!(!InlineExecution::new().is_never_allowed());
     }
 }

@@ -1,4 +1,4 @@
-//! What a connection does with each message that arrives.
+//! The way of an arriving message to what it is for: a call of this side, a request being served, or the role.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use tracing::field::display;
 
 use crate::{
-    Error, Result,
+    error::{Error, Result},
     json::Logged,
     jsonrpc::{
         Envelope, ErrorCode, ErrorObject, Malformed, Params, RawNotification, RawResponse,
@@ -14,10 +14,9 @@ use crate::{
     },
     protocol::{CancelledParams, ProgressParams, RequestParams},
     session::{
-        Arrival, Batch, CallResult, Connection, Side,
-        answers::Answers,
-        batch::parse_batch,
-        calls::{Answer, own_id},
+        connection::{Arrival, Connection, Side},
+        inbound::batch::{Batch, parse_batch},
+        outbound::calls::{CallResult, own_id},
     },
     transport::Frame,
 };
@@ -25,26 +24,11 @@ use crate::{
 impl Connection {
     /// Takes what arrived.
     pub(crate) fn take(self: &Arc<Self>, frame: Frame<'_>) {
-        let mut answers = Answers::default();
-        self.take_among(frame, &mut answers);
-        self.hand_in(&mut answers);
-    }
-
-    /// For the driver: takes what arrived among other things. What answers a call of this side is put into `answers`, to
-    /// be [handed in](Self::hand_in).
-    pub(crate) fn take_among(self: &Arc<Self>, frame: Frame<'_>, answers: &mut Answers) {
-        if let Frame::Message(bytes) = frame
-            && bytes.first() == Some(&b'{')
-        {
-            return self.take_message(bytes, answers);
-        }
-        // All else is taken after what came before it.
-        self.hand_in(answers);
         match frame {
             Frame::TooLong { beginning } => self.take_too_long(beginning),
             Frame::Message(bytes) => match bytes.trim_ascii_start().first() {
                 Some(b'[') => self.take_batch(bytes, &[]),
-                Some(_) => self.take_message(bytes, answers),
+                Some(_) => self.take_message(bytes),
                 None => {}
             },
             Frame::Failed { id, error } => {
@@ -61,22 +45,22 @@ impl Connection {
         let why =
             format!("the message is longer than {limit} bytes, which is the limit; it was skipped");
         for id in answered(beginning).filter_map(|id| own_id(&id)) {
-            // Whoever gave up does not want to know.
+            // A caller that has given up is not told.
             let _ = self.calls().answer(id, Err(Error::limit(why.clone())));
         }
         self.refuse(ErrorObject::new(ErrorCode::PARSE_ERROR, why));
     }
 
-    fn take_message(self: &Arc<Self>, bytes: &[u8], answers: &mut Answers) {
+    fn take_message(self: &Arc<Self>, bytes: &[u8]) {
         let mut params = RequestParams::unread();
         match Envelope::parse(bytes, &mut params) {
-            Ok(envelope) => self.dispatch(envelope, None, answers),
-            Err(malformed) => self.take_malformed(malformed, bytes, None, answers),
+            Ok(envelope) => self.dispatch(envelope, None),
+            Err(malformed) => self.take_malformed(malformed, bytes, None),
         }
     }
 
     /// Takes a batch, but for the requests in it that were cancelled before its turn came.
-    pub(crate) fn take_batch(self: &Arc<Self>, bytes: &[u8], cancelled: &[RequestId]) {
+    pub(in crate::session) fn take_batch(self: &Arc<Self>, bytes: &[u8], cancelled: &[RequestId]) {
         if !self.role().has_batches() {
             return self.refuse_batch(
                 bytes,
@@ -121,40 +105,33 @@ impl Connection {
         let answered = parsed.iter().filter(|(it, _)| is_answered(it, side));
         let answered = answered.count();
         if answered == 0 {
-            // Whoever sends what it is answered with must not wait.
-            self.outbox.append_from_driver(|_| ());
+            // The stream of the answers, over HTTP, must not wait for any.
+            self.outbox.append_inline(|_| ());
         }
         let batch = Arc::new(Batch::new(answered));
-        let mut answers = Answers::default();
         for (message, text) in parsed {
             match message {
-                Ok(envelope) => self.dispatch(envelope, Some(&batch), &mut answers),
+                Ok(envelope) => self.dispatch(envelope, Some(&batch)),
                 Err(malformed) => {
-                    self.take_malformed(malformed, text.as_bytes(), Some(&batch), &mut answers);
+                    self.take_malformed(malformed, text.as_bytes(), Some(&batch));
                 }
             }
         }
-        self.hand_in(&mut answers);
     }
 
     /// Takes a single message that has been parsed already.
     #[cfg(feature = "http-server")]
     pub(crate) fn take_envelope(self: &Arc<Self>, envelope: Envelope<'_, RequestParams<'_>>) {
-        let mut answers = Answers::default();
-        self.dispatch(envelope, None, &mut answers);
-        self.hand_in(&mut answers);
+        self.dispatch(envelope, None);
     }
 
-    /// Takes what is no answer after all answers that came before it.
     fn dispatch(
         self: &Arc<Self>,
         envelope: Envelope<'_, RequestParams<'_>>,
         batch: Option<&Arc<Batch>>,
-        answers: &mut Answers,
     ) {
         match envelope {
             Envelope::Request(request) => {
-                self.hand_in(answers);
                 match self.in_flight().admit(&request.id, &request.method) {
                     Ok(()) => self.role().request(
                         self,
@@ -170,11 +147,8 @@ impl Connection {
                     }
                 }
             }
-            Envelope::Notification(notification) => {
-                self.hand_in(answers);
-                self.take_notification(notification);
-            }
-            Envelope::Response(response) => self.take_response(response, answers),
+            Envelope::Notification(notification) => self.take_notification(notification),
+            Envelope::Response(response) => self.take_response(response),
         }
     }
 
@@ -204,39 +178,28 @@ impl Connection {
         }
     }
 
-    fn take_response(&self, response: RawResponse<'_, RequestParams<'_>>, answers: &mut Answers) {
+    fn take_response(&self, response: RawResponse<'_, RequestParams<'_>>) {
         let RawResponse { id, outcome, found } = response;
-        let answer = outcome.map(|result| CallResult {
-            json: result.get().into(),
-            outline: found.outline,
-        });
-        let answer = answer.map_err(Error::from);
-        match id.as_ref().and_then(own_id) {
-            Some(own) => answers.push(own, answer),
-            None => ignored(id, answer),
-        }
-    }
-
-    /// Gives answers to who waits for them.
-    pub(crate) fn hand_in(&self, answers: &mut Answers) {
-        if answers.is_empty() {
-            return;
-        }
-        for (id, answer) in answers.hand_in(self.calls()) {
-            ignored(Some(RequestId::Number(id)), answer);
+        let answer = outcome
+            .map(|result| CallResult {
+                json: result.get().into(),
+                outline: found.outline,
+            })
+            .map_err(Error::from);
+        let ignored = match id.as_ref().and_then(own_id) {
+            Some(own) => self.calls().answer(own, answer).err(),
+            None => Some(answer),
+        };
+        if let Some(answer) = ignored {
+            let id = id.map_or(Cow::Borrowed("none"), |id| Cow::Owned(id.to_string()));
+            let error = answer.err().map(|error| display(Logged(error)));
+            tracing::debug!(id = %Logged(&id), error, "a response to no call that waits was ignored");
         }
     }
 
     /// A server says what is wrong with a message, and so does a client of a request. It cannot help a server that talks
     /// nonsense: it remembers the first for the diagnosis.
-    fn take_malformed(
-        &self,
-        malformed: Malformed,
-        bytes: &[u8],
-        batch: Option<&Arc<Batch>>,
-        answers: &mut Answers,
-    ) {
-        self.hand_in(answers);
+    fn take_malformed(&self, malformed: Malformed, bytes: &[u8], batch: Option<&Arc<Batch>>) {
         let side = self.role().side();
         let is_refused = is_refused(&malformed, side);
         let Malformed {
@@ -259,7 +222,7 @@ impl Connection {
     fn fail_answered(&self, id: &RequestId, error: &ErrorObject) {
         if let Some(id) = own_id(id) {
             let error = Error::decode(format!("the answer is malformed: {}", error.message));
-            // Whoever gave up does not want to know.
+            // A caller that has given up is not told.
             let _ = self.calls().answer(id, Err(error));
         }
     }
@@ -288,23 +251,16 @@ impl Connection {
 
     fn refuse_in(&self, batch: Option<&Arc<Batch>>, id: Option<&RequestId>, error: &ErrorObject) {
         let Some(batch) = batch else {
-            self.outbox
-                .append_from_driver(|out| write_error(out, id, error));
+            self.outbox.append_inline(|out| write_error(out, id, error));
             return;
         };
         let mut answer = Vec::new();
         write_error(&mut answer, id, error);
         if let Some(whole) = batch.answered(Some(&answer)) {
             self.outbox
-                .append_from_driver(|out| out.extend_from_slice(&whole));
+                .append_inline(|out| out.extend_from_slice(&whole));
         }
     }
-}
-
-fn ignored(id: Option<RequestId>, answer: Answer) {
-    let id = id.map_or(Cow::Borrowed("none"), |id| Cow::Owned(id.to_string()));
-    let error = answer.err().map(|error| display(Logged(error)));
-    tracing::debug!(id = %Logged(&id), error, "a response to nothing that waits was ignored");
 }
 
 fn decode<T: serde::de::DeserializeOwned>(params: Option<&RequestParams<'_>>) -> Option<T> {
@@ -320,8 +276,7 @@ fn is_answered(parsed: &Result<Envelope<'_, RequestParams<'_>>, Malformed>, side
     }
 }
 
-/// Whether who sent it is told. Servers log where they should speak: only what is a request for certain gets an answer of a
-/// client.
+/// Whether the sender is told. Servers log where they should speak: a client answers only what is certainly a request.
 fn is_refused(malformed: &Malformed, side: Side) -> bool {
     side == Side::Server || malformed.is_asked && malformed.id.is_some()
 }

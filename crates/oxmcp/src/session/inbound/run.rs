@@ -1,4 +1,5 @@
-//! Serving one request: on the connection's own task where it is quick, else on a task of its own.
+//! The run of a request's handler: inline on the connection's task where it is quick, else on a task of its own, until the
+//! answer is in the outbox.
 
 use std::{
     future::Future,
@@ -11,40 +12,45 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    Error, Result,
+    error::{Error, Result},
     jsonrpc::{ErrorObject, RequestId, write_error, write_response},
     protocol::project_error,
-    session::{Batch, Body, BoxFuture, ContextParts, Pace, panics},
+    session::{
+        connection::ContextParts,
+        inbound::{batch::Batch, body::Body, inline_execution::InlineExecution},
+        panics,
+        task::BoxFuture,
+    },
 };
 
-/// What remains to be done for a request.
+/// What is left to do for a request.
 pub(crate) struct Work {
     pub(crate) future: BoxFuture<Result<Body>>,
-    /// How the handler fared so far; `None` for what is known to be quick, or to hold up nobody.
-    pub(crate) pace: Option<Arc<Pace>>,
+    /// Whether the handler runs inline; `None` for one that is known to be quick, or to hold up nothing.
+    pub(crate) pace: Option<Arc<InlineExecution>>,
     /// When a part of the work was begun that is done already, on the connection's task.
     pub(crate) begun: Option<Instant>,
 }
 
 impl Work {
-    /// The work of a handler. One that has shown to be quick, or that holds up nobody, is begun here and now, with arguments
-    /// that nobody copies. Any other waits for the task that it will get: reading its arguments, too, could hold up the
+    /// The work of a handler. One that runs inline, or that holds up nothing, is begun here and now, with arguments
+    /// that are not copied. Any other waits for the task that it will get: reading its arguments, too, could hold up the
     /// connection.
     pub(crate) fn paced<T>(
-        pace: &Arc<Pace>,
+        pace: &Arc<InlineExecution>,
         is_alone: bool,
         given: T,
         now: impl FnOnce(T) -> BoxFuture<Result<Body>>,
         later: impl FnOnce(T) -> BoxFuture<Result<Body>>,
     ) -> Self {
-        if is_alone && !pace.is_slow() {
+        if is_alone && !pace.is_never_allowed() {
             return Self {
                 future: now(given),
                 pace: None,
                 begun: None,
             };
         }
-        let begun = pace.is_quick().then(Instant::now);
+        let begun = pace.is_allowed().then(Instant::now);
         let future = if begun.is_some() {
             now(given)
         } else {
@@ -58,17 +64,17 @@ impl Work {
     }
 }
 
-/// Serves a request. Must be called on the connection's task: an answer that is ready at once is appended to the outbox
+/// Runs the handler of a request. Must be called on the connection's task: an answer that is ready at once is appended to the outbox
 /// before this returns.
-pub(crate) fn serve(context: Arc<ContextParts>, work: Work) {
+pub(crate) fn run(context: Arc<ContextParts>, work: Work) {
     let Work {
         mut future,
         pace,
         begun,
     } = work;
-    if pace.as_ref().is_none_or(|pace| pace.is_quick()) {
+    if pace.as_ref().is_none_or(|pace| pace.is_allowed()) {
         match first_poll(&mut future, pace.as_deref(), begun) {
-            Poll::Ready(result) => respond_now(&context, result),
+            Poll::Ready(result) => respond_inline(&context, result),
             Poll::Pending => spawn(context, future, None),
         }
     } else {
@@ -78,11 +84,11 @@ pub(crate) fn serve(context: Arc<ContextParts>, work: Work) {
 
 fn first_poll(
     future: &mut BoxFuture<Result<Body>>,
-    pace: Option<&Pace>,
+    pace: Option<&InlineExecution>,
     begun: Option<Instant>,
 ) -> Poll<Result<Body>> {
     let start = pace.map(|_| begun.unwrap_or_else(Instant::now));
-    // Nobody needs to be woken: a future that is not ready is polled again at once by the task that takes it over.
+    // No waker is needed: a future that is not ready is polled again at once by the task that takes it over.
     let polled = panics::poll(future.as_mut(), &mut Context::from_waker(Waker::noop()));
     if let (Some(pace), Some(start)) = (pace, start) {
         pace.record(start.elapsed());
@@ -91,7 +97,7 @@ fn first_poll(
 }
 
 /// Calls a user's code; its panic becomes an error.
-pub(crate) fn guarded<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(crate) fn catch_panic<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
     flatten_panic(panics::catch_sync(f))
 }
 
@@ -99,14 +105,18 @@ fn flatten_panic<T>(result: Result<Result<T>, panics::Panic>) -> Result<T> {
     result.unwrap_or_else(|panic| Err(panic.into_error()))
 }
 
-fn spawn(context: Arc<ContextParts>, mut future: BoxFuture<Result<Body>>, pace: Option<Arc<Pace>>) {
+fn spawn(
+    context: Arc<ContextParts>,
+    mut future: BoxFuture<Result<Body>>,
+    pace: Option<Arc<InlineExecution>>,
+) {
     let connection = Arc::clone(&context.connection);
     let Some(id) = context.id.clone() else { return };
     if let Err(error) = connection.in_flight().enter(&id, &context) {
-        return respond_now(&context, Err(error));
+        return respond_inline(&context, Err(error));
     }
     if connection.is_cut() {
-        // Over HTTP it may have been cut while this began: who cancelled what was being served has not seen it.
+        // Over HTTP it may have been cut while this began: `cancel_all` has not seen it.
         context.cancel.set();
     }
     tokio::spawn(async move {
@@ -127,7 +137,7 @@ fn spawn(context: Arc<ContextParts>, mut future: BoxFuture<Result<Body>>, pace: 
 async fn unless_cancelled<T>(context: &ContextParts, work: impl Future<Output = T>) -> Option<T> {
     let cancelled = async {
         context.cancel.wait().await;
-        // Few ever come here.
+        // On the heap, because it is rarely needed.
         Box::pin(sleep(context.connection.limits.cancel_grace)).await;
     };
     tokio::select! {
@@ -137,9 +147,9 @@ async fn unless_cancelled<T>(context: &ContextParts, work: impl Future<Output = 
     }
 }
 
-/// Runs what serves something that is no request of its own, on a task of its own. Dropping the future cancels it, as the
-/// peer would cancel a request.
-pub(crate) async fn attend<T: Send + 'static>(
+/// Runs, on a task of its own, a handler of a question that came within a result and is no request of its own. Dropping the
+/// future cancels it, as the peer would cancel a request.
+pub(crate) async fn run_question<T: Send + 'static>(
     context: Arc<ContextParts>,
     mut future: BoxFuture<Result<T>>,
 ) -> Result<T> {
@@ -158,7 +168,7 @@ pub(crate) async fn attend<T: Send + 'static>(
     });
     match running.await {
         Ok(Some(result)) => result,
-        // The runtime ends; or nobody is left to be told.
+        // The runtime ends; or the caller has gone.
         Ok(None) | Err(_) => Err(Error::cancelled("what was asked was cancelled")),
     }
 }
@@ -173,14 +183,14 @@ fn finish(context: &ContextParts, id: &RequestId, result: Option<Result<Body>>) 
         }
     }
     if connection.in_flight().is_draining() {
-        connection.trunk().outbox.call_attention();
+        connection.trunk().outbox.wake_driver();
     }
 }
 
 /// Answers a request that took its time.
 ///
-/// It leaves the table together with its answer, under the outbox's lock: whoever reads the answer can use its id and
-/// its place again, and whoever sees an empty table while draining knows that all answers are there to be written.
+/// It leaves the table together with its answer, under the outbox's lock: a peer that reads the answer can use its id again,
+/// and a driver that sees an empty table while draining knows that all answers are there to be written.
 fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
     let outbox = &context.connection.outbox;
     let in_flight = context.connection.in_flight();
@@ -204,7 +214,7 @@ fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
 }
 
 /// Nothing is sent for a request that the peer has cancelled, but a batch must know that nothing will come. Where the session
-/// was cut, whoever still waits is told: over HTTP a request has an outbox of its own.
+/// was cut the peer gets an error: over HTTP a request has an outbox of its own.
 fn abandon(context: &ContextParts) {
     let mut answer = Vec::new();
     if context.connection.is_cut() {
@@ -222,15 +232,15 @@ fn abandon(context: &ContextParts) {
     }
 }
 
-/// Answers a request from within the connection's task.
-pub(crate) fn respond_now(context: &ContextParts, result: Result<Body>) {
+/// Answers a request on the connection's own task.
+pub(crate) fn respond_inline(context: &ContextParts, result: Result<Body>) {
     let outbox = &context.connection.outbox;
     let Some(batch) = &context.batch else {
-        outbox.append_from_driver(|out| write_answer(out, context, result));
+        outbox.append_inline(|out| write_answer(out, context, result));
         return;
     };
     if let Some(whole) = in_batch(batch, context, result) {
-        outbox.append_from_driver(|out| out.extend_from_slice(&whole));
+        outbox.append_inline(|out| out.extend_from_slice(&whole));
     }
 }
 

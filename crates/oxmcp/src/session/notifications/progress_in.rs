@@ -1,4 +1,4 @@
-//! The progress of a call on its way to the caller's handler.
+//! Progress that the peer reports: the queue from the connection to the caller's callback.
 
 use std::sync::{
     Arc,
@@ -9,16 +9,16 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use crate::{limits::Limits, protocol::ProgressParams};
 
-/// Where the reader puts progress.
+/// The connection's end of the queue.
 #[derive(Debug)]
 pub(crate) struct ProgressSender {
     updates: Sender<(ProgressParams, usize)>,
-    /// How many bytes wait.
+    /// How many bytes are queued.
     bytes: Arc<AtomicUsize>,
     max_bytes: usize,
 }
 
-/// Where the caller finds it.
+/// The caller's end of the queue.
 #[derive(Debug)]
 pub(crate) struct ProgressReceiver {
     updates: Receiver<(ProgressParams, usize)>,
@@ -26,7 +26,7 @@ pub(crate) struct ProgressReceiver {
 }
 
 /// A queue whose updates are bounded in number, and in how many bytes they have together.
-pub(crate) fn new(limits: &Limits) -> (ProgressSender, ProgressReceiver) {
+pub(in crate::session) fn new(limits: &Limits) -> (ProgressSender, ProgressReceiver) {
     let (sender, receiver) = mpsc::channel(limits.max_queued_progress.max(1));
     let bytes = Arc::new(AtomicUsize::new(0));
     let sender = ProgressSender {
@@ -45,7 +45,7 @@ impl ProgressSender {
     /// Keeps an update. `false` where there is no room for it.
     pub(crate) fn send(&self, update: ProgressParams) -> bool {
         let size = size(&update);
-        // One alone always has room: it has been read. Only this side adds, and under the lock of all calls.
+        // One alone is always queued: it has been read. Only this side adds, and under the lock of all calls.
         let waiting = self.bytes.load(Ordering::Acquire);
         if waiting > 0 && waiting.saturating_add(size) > self.max_bytes {
             return false;

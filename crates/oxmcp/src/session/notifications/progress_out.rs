@@ -1,14 +1,74 @@
+//! Progress that this side reports: by the handler of a request, or from elsewhere by the request's token.
+
 use std::{
     fmt,
     future::{Future, IntoFuture},
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use crate::{
-    protocol::write_progress,
-    session::{BoxFuture, RequestContext},
+    error::{Error, Result},
+    protocol::{Notification, ProgressParams, Project, method, write_progress},
+    session::{
+        connection::{Connection, ContextParts, RequestContext},
+        task::BoxFuture,
+    },
 };
+
+impl RequestContext {
+    /// Reports progress: how much is done. Say more of it, then await it.
+    ///
+    /// It is sent only if the caller asked for progress, and costs next to nothing if not. It waits while the caller
+    /// reads slower than this writes.
+    /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
+    ///
+    /// ```no_run
+    /// # async fn handler(cx: oxmcp::RequestContext) {
+    /// cx.progress(3).total(10).message("reading the third file").await;
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    /// Cancel safe: dropped while it waits, nothing has been sent.
+    pub fn progress(&self, done: impl ProgressAmount) -> Progress<'_> {
+        Progress::new(self, done.to_f64())
+    }
+}
+
+impl Connection {
+    // old names
+    pub(crate) fn note_wish(&self, context: &Arc<ContextParts>) {
+        self.note_progress_token(context);
+    }
+
+    /// Remembers a request whose sender asks for progress.
+    pub(crate) fn note_progress_token(&self, context: &Arc<ContextParts>) {
+        if context.progress_token.is_some() {
+            self.progress_tokens().add(context, ContextParts::is_over);
+        }
+    }
+
+    /// Reports progress to the caller that gave the token, on the stream of that request and before its answer. Where there is
+    /// no such request, or it was answered, nothing is sent.
+    pub(crate) async fn report(&self, mut params: ProgressParams) -> Result<()> {
+        if self.is_cut() {
+            return Err(Error::closed("the session has ended"));
+        }
+        let token = Some(&params.progress_token);
+        let is_meant = |it: &ContextParts| it.progress_token.as_ref() == token && !it.is_over();
+        let Some(request) = self.progress_tokens().find(is_meant) else {
+            tracing::debug!("progress with the token of no request was not sent");
+            return Ok(());
+        };
+        params.project(request.peer.revision);
+        let context = RequestContext::new(request);
+        context
+            .send_notification(method::Progress::NAME, &params)
+            .await
+    }
+}
 
 /// A report of progress that is about to be sent; made by [`RequestContext::progress`]. Await it.
 #[must_use = "progress is reported when this is awaited"]
@@ -56,7 +116,7 @@ struct Report {
 }
 
 impl<'a> Progress<'a> {
-    pub(crate) fn new(context: &'a RequestContext, done: f64) -> Self {
+    fn new(context: &'a RequestContext, done: f64) -> Self {
         let report = Report {
             done,
             total: None,
@@ -101,8 +161,8 @@ impl fmt::Debug for Progress<'_> {
     }
 }
 
-/// Reports progress. It is written by hand because a handler may report thousands of times: while there is room it is
-/// done at once, and nothing is allocated.
+/// The future that reports progress. It is written by hand because a handler may report thousands of times: while there is
+/// room it is done at once, and nothing is allocated.
 pub struct ReportProgress<'a> {
     context: &'a RequestContext,
     /// `None` once it has been reported.

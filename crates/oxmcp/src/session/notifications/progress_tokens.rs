@@ -1,60 +1,38 @@
-//! Who asked for progress: for reports that come from elsewhere than the handler of the request.
+//! The progress tokens of the peer's requests, for reports that come from elsewhere than the handler of the request.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::{
-    Error, Result,
-    protocol::{Notification, ProgressParams, ProgressToken, Project, method},
-    session::{Connection, ContextParts, RequestContext},
-};
+/// The contexts `C` of the requests that came with a token: those that are being served, and no more than as many that were.
+#[derive(Debug)]
+pub(crate) struct ProgressTokens<C>(Mutex<Vec<Weak<C>>>);
 
-/// The requests of the peer that came with a token: those that are being served, and no more than as many that were.
-#[derive(Debug, Default)]
-pub(crate) struct ProgressWanted(Mutex<Vec<Weak<ContextParts>>>);
-
-impl ProgressWanted {
-    fn note(&self, context: &Arc<ContextParts>) {
-        let mut wanted = self.lock();
-        // To look at all of them each time would cost more than to keep some that are over.
-        if wanted.len() == wanted.capacity() {
-            wanted.retain(|it| it.upgrade().is_some_and(|it| !it.is_over()));
-            let room = wanted.len().max(4);
-            wanted.reserve_exact(room);
-        }
-        wanted.push(Arc::downgrade(context));
-    }
-
-    fn find(&self, token: &ProgressToken) -> Option<Arc<ContextParts>> {
-        let wanted = self.lock();
-        let mut served = wanted.iter().rev().filter_map(Weak::upgrade);
-        served.find(|it| it.progress_token.as_ref() == Some(token) && !it.is_over())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<ContextParts>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl<C> Default for ProgressTokens<C> {
+    fn default() -> Self {
+        Self(Mutex::default())
     }
 }
 
-impl Connection {
-    /// Remembers who asks for progress.
-    pub(crate) fn note_wish(&self, context: &Arc<ContextParts>) {
-        if context.progress_token.is_some() {
-            self.progress_wanted().note(context);
+impl<C> ProgressTokens<C> {
+    /// Remembers a request, and forgets those for which `is_over`.
+    pub(crate) fn add(&self, context: &Arc<C>, is_over: impl Fn(&C) -> bool) {
+        let mut contexts = self.lock();
+        // To look at all of them each time would cost more than to keep some that are over.
+        if contexts.len() == contexts.capacity() {
+            contexts.retain(|it| it.upgrade().is_some_and(|it| !is_over(&it)));
+            let more = contexts.len().max(4);
+            contexts.reserve_exact(more);
         }
+        contexts.push(Arc::downgrade(context));
     }
 
-    /// Reports progress to whoever gave the token, on the stream of that request and before its answer. Where nobody did, or
-    /// has the answer, nothing is sent.
-    pub(crate) async fn report(&self, mut params: ProgressParams) -> Result<()> {
-        if self.is_cut() {
-            return Err(Error::closed("the session has ended"));
-        }
-        let Some(request) = self.progress_wanted().find(&params.progress_token) else {
-            tracing::debug!("progress that nobody asked for was not sent");
-            return Ok(());
-        };
-        params.project(request.peer.revision);
-        let context = RequestContext::new(request);
-        context.tell(method::Progress::NAME, &params).await
+    /// The newest request that `is_meant`.
+    pub(crate) fn find(&self, is_meant: impl Fn(&C) -> bool) -> Option<Arc<C>> {
+        let contexts = self.lock();
+        let mut contexts = contexts.iter().rev().filter_map(Weak::upgrade);
+        contexts.find(|it| is_meant(it))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<C>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,8 @@
-//! Where users' notification handlers run: one at a time, in the order of arrival, and in nobody's way.
+//! Bounded queues of notifications, and the one whose handlers run one at a time in the order of arrival.
 
 use std::{
+    collections::VecDeque,
+    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -15,39 +17,106 @@ use tokio::{
 use crate::{
     json::Logged,
     limits::Limits,
-    session::{Bounded, BoxFuture, panics},
+    session::{panics, task::BoxFuture},
 };
 
-/// The queue of notifications that wait for their handlers.
+/// A queue that is bounded in number, and in how many bytes of a peer it keeps. Where it is full the oldest gives way:
+/// the newest says most about the present state.
+pub(crate) struct BoundedQueue<T> {
+    queue: VecDeque<(T, usize)>,
+    /// How many bytes all that waits takes.
+    bytes: usize,
+    limit: usize,
+    /// How many may wait. One alone may be longer: it has been read.
+    max_bytes: usize,
+}
+
+impl<T> BoundedQueue<T> {
+    /// One for notifications.
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            bytes: 0,
+            limit: limits.max_queued_notifications,
+            max_bytes: limits.max_message_bytes,
+        }
+    }
+
+    /// Queues what keeps so many bytes. `lost` is logged where something gives way.
+    pub(crate) fn push(&mut self, item: T, bytes: usize, lost: &str) {
+        while self.is_full(bytes) && self.pop().is_some() {
+            let (limit, max_bytes) = (self.limit, self.max_bytes);
+            tracing::warn!(limit, max_bytes, "{lost}");
+        }
+        self.bytes += bytes;
+        self.queue.push_back((item, bytes));
+    }
+
+    fn is_full(&self, more: usize) -> bool {
+        // What keeps nothing of a peer is not counted in bytes.
+        let is_long = more > 0 && self.bytes.saturating_add(more) > self.max_bytes;
+        self.queue.len() >= self.limit || is_long
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let (item, bytes) = self.queue.pop_front()?;
+        self.bytes -= bytes;
+        Some(item)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.queue.iter().map(|(item, _)| item)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl<T> fmt::Debug for BoundedQueue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BoundedQueue")
+            .field("queued", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The queue of notifications that wait for users' handlers, which run one at a time on a task of their own: a slow one delays
+/// nothing but the next notification.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct NotificationQueue {
     state: Mutex<State>,
-    /// Where its connection runs: whoever pushes may be on a thread that has no runtime.
+    /// The runtime of its connection: a notification may be pushed on a thread that has none.
     runtime: Handle,
 }
 
 struct State {
-    queue: Bounded<BoxFuture<()>>,
+    queue: BoundedQueue<BoxFuture<()>>,
     running: bool,
-    /// Who runs the handlers.
+    /// The task that runs the handlers.
     runner: Option<task::Id>,
     closed_from_within: bool,
 }
 
-impl std::fmt::Debug for State {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("State")
             .field("queued", &self.queue.len())
             .finish_non_exhaustive()
     }
 }
 
-impl Lane {
-    /// A lane whose handlers run on `runtime`.
+impl NotificationQueue {
+    /// A queue whose handlers run on `runtime`.
     pub(crate) fn new(limits: &Limits, runtime: &Handle) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
-                queue: Bounded::new(limits),
+                queue: BoundedQueue::new(limits),
                 running: false,
                 runner: None,
                 closed_from_within: false,
@@ -85,7 +154,7 @@ impl Lane {
             return;
         }
         let tell = Box::pin(async {
-            // Whoever waited may have gone.
+            // `flush` may have timed out.
             let _ = done.send(());
         });
         self.push(tell, 0);
@@ -125,15 +194,15 @@ mod tests {
             max_message_bytes: max_bytes,
             ..Limits::default()
         };
-        let lane = Lane::new(&limits, &Handle::current());
+        let queue = NotificationQueue::new(&limits, &Handle::current());
         let ran = Arc::new(Mutex::new(Vec::new()));
         for size in sizes {
             let (ran, size) = (Arc::clone(&ran), *size);
             let job = async move { ran.lock().unwrap().push(size) };
-            lane.push(Box::pin(job), size);
+            queue.push(Box::pin(job), size);
         }
-        lane.flush(Duration::from_secs(1)).await;
-        assert_eq!(lane.lock().queue.bytes(), 0);
+        queue.flush(Duration::from_secs(1)).await;
+        assert_eq!(queue.lock().queue.bytes(), 0);
         let ran = ran.lock().unwrap();
         ran.clone()
     }

@@ -1,27 +1,36 @@
 //! A call to the peer, from the first byte to the answer.
 
-use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
+use std::{
+    fmt,
+    future::poll_fn,
+    pin::pin,
+    sync::Arc,
+    task::{Poll, Waker},
+};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tokio::time::{Instant, sleep_until};
+use tokio::{
+    select,
+    time::{Instant, sleep_until},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Error, Result,
+    error::{Error, Result},
     json::Logged,
-    jsonrpc::write_notification,
-    protocol::ProgressParams,
+    jsonrpc::{ExtraMeta, RequestId, write_notification, write_request},
+    protocol::{CancelledParams, ProgressParams},
     session::{
-        CallOptions, CallResult, Connection, Side, after,
-        calls::Answer,
-        clock::{Clock, Wait},
-        connection::not_json,
-        middleware::{Request, Response},
+        connection::{Connection, Request, Side},
+        middleware::response::Response,
+        notifications::progress_in::{self, ProgressReceiver, ProgressSender},
+        outbound::{
+            calls::{Answer, CallResult},
+            deadline::Deadline,
+            options::{CallOptions, OnProgress},
+        },
         panics,
-        pending::{Outgoing, Pending, Ticket},
-        plain_call::PlainExchange,
-        progress_queue::{self, ProgressReceiver},
     },
 };
 
@@ -34,18 +43,10 @@ impl Connection {
         params: P,
         mut options: CallOptions,
     ) -> Result<Box<str>> {
-        match self.role().outgoing() {
-            None => {
-                // A user's code must not run under the outbox's lock: it may well log.
-                let params = serde_json::to_vec(&params).map_err(not_json)?;
-                let answer = self.call_written(method, &params, &mut options).await;
-                answer.map(|result| result.json)
-            }
-            Some(next) => {
-                let request = Request::outgoing(self, method, &params, options)?;
-                Ok(Box::pin(next.run(request)).await?.into_text())
-            }
-        }
+        // A user's code must not run under the outbox's lock: it may well log.
+        let params = serde_json::to_vec(&params).map_err(not_json)?;
+        let answer = self.call_written(method, &params, &mut options).await;
+        answer.map(|result| result.json)
     }
 
     /// The same with params that have been written already, as a JSON object. The options are there afterwards, all but
@@ -57,7 +58,7 @@ impl Connection {
         options: &mut CallOptions,
     ) -> Result<CallResult> {
         let Some(next) = self.role().outgoing() else {
-            return self.exchange(method, params, options).await;
+            return self.send_request(method, params, options).await;
         };
         let params: &RawValue = serde_json::from_slice(params).map_err(not_json)?;
         let request = Request::outgoing(self, method, &params, options.lend())?;
@@ -86,7 +87,7 @@ impl Connection {
             Some(mut options) => {
                 options.check_meta(self.role().envelope().is_some())?;
                 let params = params.get().as_bytes();
-                let answer = self.exchange(&method, params, &mut options).await;
+                let answer = self.send_request(&method, params, &mut options).await;
                 answer.map(|result| Response::from_text(result.json))
             }
             None => {
@@ -111,8 +112,20 @@ impl Connection {
         })
     }
 
-    /// Sends a request and waits for its answer.
-    async fn exchange(
+    /// Sends a notification that `write` serializes.
+    pub(crate) fn notify_raw(
+        &self,
+        write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+    ) -> Result<()> {
+        match self.outbox.append(write) {
+            None => Err(Error::closed("the session has ended")),
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(not_json(error)),
+        }
+    }
+
+    /// Sends a request and waits for its answer: the one path of all calls.
+    async fn send_request(
         self: &Arc<Self>,
         method: &str,
         params: &[u8],
@@ -121,99 +134,174 @@ impl Connection {
         if self.is_closing() && self.role().side() == Side::Client && !options.goes_on {
             return Err(Error::closed("the session was closed"));
         }
-        // A call that nobody wants must not even be begun.
-        let cancel = options.cancel.as_ref();
-        if cancel.is_some_and(CancellationToken::is_cancelled) {
-            return Err(Wait::Cancelled.into_error(method));
+        if options.is_cancelled() {
+            return Err(cancelled_call(method));
         }
-        let mut call = Outgoing {
-            connection: self,
-            method,
-            params,
-            options,
-        };
-        let start = call.start();
+        let start = *options.start.get_or_insert_with(Instant::now);
+        let deadline = Deadline::new(start, options);
         if self.outbox.is_full() {
-            let limit = call.options.timeout.min(call.options.max_total);
-            let cancel = call.options.cancel.as_ref();
-            Box::pin(self.room(method, start, limit, cancel)).await?;
+            Box::pin(self.wait_for_room(method, &deadline, options.cancel.as_ref())).await?;
         }
-        if call.options.is_plain() {
-            PlainExchange::new(call).await
-        } else {
-            Box::pin(self.watched(call)).await
-        }
-    }
-
-    /// Makes a call of which progress is wanted as well, or that may be cancelled.
-    async fn watched(&self, mut call: Outgoing<'_>) -> Answer {
-        let (progress, updates) = match &call.options.on_progress {
+        let (progress, updates) = match &options.on_progress {
             Some(_) => {
-                let (sender, receiver) = progress_queue::new(&self.limits);
+                let (sender, receiver) = progress_in::new(&self.limits);
                 (Some(sender), Some(receiver))
             }
             None => (None, None),
         };
-        let clock = Clock::start(call.start(), call.options);
         let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
-        let mut pending = Pending {
-            call,
-            ticket: Ticket::new(),
-        };
-        let Pending { call, ticket } = &mut pending;
-        ticket.enter(call, progress, None, waker)?;
-        ticket.send(call, updates.is_some())?;
-        let end = self.watch(ticket.id, updates, call.options, clock).await;
-        ticket.end(call.method, end)
+        let call = CallInFlight::send(
+            self,
+            method,
+            params,
+            options,
+            (progress, deadline.at, waker),
+        )?;
+        call.answer(updates, deadline, options).await
     }
 
     /// Waits until a call may be sent, no longer than for its answer.
-    async fn room(
+    async fn wait_for_room(
         &self,
         method: &str,
-        start: Instant,
-        limit: Duration,
+        deadline: &Deadline,
         cancel: Option<&CancellationToken>,
     ) -> Result<()> {
-        let end = tokio::select! {
+        select! {
             biased;
-            () = self.outbox.ready() => return Ok(()),
-            () = cancelled(cancel) => Wait::Cancelled,
-            () = sleep_until(after(start, limit)) => Wait::TimedOut(limit),
-        };
-        Err(end.into_error(method))
+            () = self.outbox.ready() => Ok(()),
+            () = cancelled(cancel) => Err(cancelled_call(method)),
+            () = sleep_until(deadline.at) => Err(deadline.exceeded(method, Instant::now())),
+        }
     }
 
-    /// Waits for an answer, takes progress, and heeds a cancellation.
-    async fn watch(
-        &self,
-        id: i64,
-        mut updates: Option<ProgressReceiver>,
-        options: &mut CallOptions,
-        mut clock: Clock,
-    ) -> Wait {
-        loop {
-            tokio::select! {
-                biased;
-                Some(update) = next(&mut updates) => {
-                    report(options, update);
-                    // Progress that never pauses must not keep the other branches from their turn.
-                    if options.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
-                        return Wait::Cancelled;
-                    }
-                    if !clock.restart() {
-                        return clock.timed_out();
-                    }
-                }
-                answer = self.calls().answered(id) => {
-                    drain(&mut updates, options);
-                    return Wait::Answered(answer);
-                }
-                () = cancelled(options.cancel.as_ref()) => return Wait::Cancelled,
-                () = self.patience().ends(clock.deadline, clock.timeout, clock.last) => {
-                    return clock.timed_out();
+    /// Starts the timer of all calls. It ends when no call is left.
+    fn start_timer(self: &Arc<Self>) {
+        let connection = Arc::clone(self);
+        // It must live as long as the connection, and so on the runtime that drives it.
+        self.runtime.spawn(async move {
+            while let Some(next) = connection.calls().ring(Instant::now()) {
+                select! {
+                    _ = connection.ended() => return,
+                    () = connection.calls().earlier_alarm() => {}
+                    () = sleep_until(next) => {}
                 }
             }
+        });
+    }
+}
+
+/// A call that was sent and waits. Dropped before it was answered, it is cancelled on the wire.
+struct CallInFlight<'a> {
+    connection: &'a Arc<Connection>,
+    method: &'a str,
+    id: i64,
+    is_sent: bool,
+    is_answered: bool,
+}
+
+impl<'a> CallInFlight<'a> {
+    fn send(
+        connection: &'a Arc<Connection>,
+        method: &'a str,
+        params: &[u8],
+        options: &mut CallOptions,
+        (progress, alarm, waker): (Option<ProgressSender>, Instant, Waker),
+    ) -> Result<Self> {
+        let wants_progress = progress.is_some();
+        let (id, needs_timer) = connection.calls().enter(progress, alarm, waker)?;
+        let mut call = Self {
+            connection,
+            method,
+            id,
+            is_sent: false,
+            is_answered: false,
+        };
+        if needs_timer {
+            connection.start_timer();
+        }
+        if let Some(on_begin) = options.on_begin.take() {
+            on_begin(id);
+        }
+        let extra = ExtraMeta {
+            envelope: connection.role().envelope(),
+            progress: wants_progress,
+            meta: options.meta.as_object(),
+        };
+        connection.notify_raw(|out| write_request(out, id, method, params, extra))?;
+        call.is_sent = true;
+        Ok(call)
+    }
+
+    /// Waits for the answer, reports progress, and heeds the deadline and a cancellation.
+    async fn answer(
+        mut self,
+        mut updates: Option<ProgressReceiver>,
+        mut deadline: Deadline,
+        options: &mut CallOptions,
+    ) -> Answer {
+        let CallOptions {
+            on_progress,
+            cancel,
+            ..
+        } = options;
+        let connection = self.connection;
+        let calls = connection.calls();
+        let mut cancelled = pin!(cancelled(cancel.as_ref()));
+        loop {
+            select! {
+                biased;
+                Some(update) = next(&mut updates) => {
+                    report(on_progress, update);
+                    // Progress that never pauses must not keep the other branches from their turn.
+                    if cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+                        return Err(cancelled_call(self.method));
+                    }
+                    let now = Instant::now();
+                    if !deadline.put_off(now) {
+                        return Err(deadline.exceeded(self.method, now));
+                    }
+                }
+                answer = poll_fn(|cx| calls.poll(self.id, cx)) => {
+                    if let Some(answer) = answer {
+                        self.is_answered = true;
+                        // All progress that came before the answer is reported before the answer.
+                        while let Some(update) = updates.as_mut().and_then(ProgressReceiver::next_now) {
+                            report(on_progress, update);
+                        }
+                        return answer;
+                    }
+                    let now = Instant::now();
+                    if !deadline.put_off_for(connection.paused_deadlines(), now) {
+                        return Err(deadline.exceeded(self.method, now));
+                    }
+                }
+                () = &mut cancelled => return Err(cancelled_call(self.method)),
+            }
+            if calls.set_alarm(self.id, deadline.at) {
+                connection.start_timer();
+            }
+        }
+    }
+}
+
+impl Drop for CallInFlight<'_> {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        let connection = self.connection;
+        let is_waiting = connection.calls().leave(self.id);
+        // `initialize` must not be cancelled, says the specification of every revision that has it.
+        if is_waiting && self.is_sent && self.method != "initialize" {
+            let params = CancelledParams::new(RequestId::Number(self.id));
+            // A peer that is gone needs no cancellation.
+            let _ = connection
+                .notify_raw(|out| write_notification(out, "notifications/cancelled", &params));
+        }
+        if connection.is_closing() {
+            // It may have been the last that the driver was waiting for.
+            connection.outbox.wake_driver();
         }
     }
 }
@@ -229,20 +317,66 @@ async fn cancelled(token: Option<&CancellationToken>) {
     }
 }
 
-fn report(options: &mut CallOptions, update: ProgressParams) {
-    let Some(on_progress) = &mut options.on_progress else {
+fn report(on_progress: &mut Option<OnProgress>, update: ProgressParams) {
+    let Some(callback) = on_progress else {
         return;
     };
-    if let Err(panic) = panics::catch_sync(|| on_progress(update)) {
+    if let Err(panic) = panics::catch_sync(|| callback(update)) {
         // What it was working on may be half done: it is not called again. The call goes on without it.
         tracing::error!(panic = %Logged(panic.text()), "a progress handler panicked");
-        options.on_progress = None;
+        *on_progress = None;
     }
 }
 
-/// All progress that came before the answer is reported before the answer.
-fn drain(updates: &mut Option<ProgressReceiver>, options: &mut CallOptions) {
-    while let Some(update) = updates.as_mut().and_then(ProgressReceiver::next_now) {
-        report(options, update);
+fn cancelled_call(method: &str) -> Error {
+    Error::cancelled(format!("the call of {method} was cancelled"))
+}
+
+/// The error of a caller whose params cannot be sent.
+pub(in crate::session) fn not_json(error: serde_json::Error) -> Error {
+    Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
+}
+
+/// A call that is made again, with answers to what the peer asked within a result: as long as this lives, a connection that is
+/// being closed waits for it as for one that is in flight.
+pub(crate) struct ContinuationGuard(Arc<Connection>);
+
+impl ContinuationGuard {
+    pub(crate) fn new(connection: &Arc<Connection>) -> Self {
+        connection.calls().begin_continuation();
+        Self(Arc::clone(connection))
+    }
+}
+
+impl Drop for ContinuationGuard {
+    fn drop(&mut self) {
+        self.0.calls().end_continuation();
+        if self.0.is_closing() {
+            // It may have been the last that the driver was waiting for.
+            self.0.outbox.wake_driver();
+        }
+    }
+}
+
+impl fmt::Debug for ContinuationGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContinuationGuard").finish_non_exhaustive()
+    }
+}
+
+/// A question of the peer that is being answered: until this is dropped, no call of this side times out.
+#[derive(Debug)]
+pub(crate) struct DeadlinePause(Arc<Connection>);
+
+impl DeadlinePause {
+    pub(crate) fn begin(connection: &Arc<Connection>) -> Self {
+        connection.paused_deadlines().begin();
+        Self(Arc::clone(connection))
+    }
+}
+
+impl Drop for DeadlinePause {
+    fn drop(&mut self) {
+        self.0.paused_deadlines().end();
     }
 }

@@ -1,7 +1,7 @@
-//! The calls of this side that wait for an answer.
+//! The calls of this side that wait for an answer, with their alarms.
 
 use std::{
-    future::poll_fn,
+    collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
@@ -9,27 +9,55 @@ use std::{
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
-    Error, Result,
+    error::{Error, Result},
+    json::Text,
     jsonrpc::RequestId,
-    protocol::{ProgressParams, ResultType},
+    protocol::{Outline, ProgressParams, ResultType, peek_result_type},
     session::{
-        call_result::CallResult, call_table::CallTable, cancel::CancelSignal,
-        progress_queue::ProgressSender, waiting,
+        notifications::progress_in::ProgressSender,
+        task::{Latch, store_waker},
     },
 };
 
-/// What a call gets.
+/// The outcome of a call.
 pub(crate) type Answer = Result<CallResult>;
+
+/// The result that a call was answered with, as it arrived.
+#[derive(Debug)]
+pub(crate) struct CallResult {
+    pub(crate) json: Box<str>,
+    /// Where its parts are, if it can be a tool's and that was seen while it was checked.
+    pub(crate) outline: Option<Outline>,
+}
+
+impl CallResult {
+    pub(crate) fn result_type(&self) -> ResultType {
+        match self.outline {
+            // A result with an outline is complete.
+            Some(_) => ResultType::Complete,
+            None => peek_result_type(Text::checked(&self.json)),
+        }
+    }
+}
+
+impl From<Box<str>> for CallResult {
+    fn from(json: Box<str>) -> Self {
+        Self {
+            json,
+            outline: None,
+        }
+    }
+}
 
 /// One call that waits, or whose answer waits.
 ///
 /// It is all that a call costs while it waits: no channel and no timer of its own.
 #[derive(Debug)]
-struct Waiter {
+struct PendingCall {
     answer: Option<Answer>,
-    /// Who waits.
+    /// The task that waits.
     waker: Option<Waker>,
-    /// When he wants to be woken, answered or not.
+    /// When it is to be woken, answered or not.
     alarm: Option<Instant>,
     /// Where progress goes; `None` where the caller asked for none.
     progress: Option<ProgressSender>,
@@ -37,157 +65,147 @@ struct Waiter {
 
 /// All calls that wait, by id. Ids count up and are never used again.
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
+pub(crate) struct PendingCalls {
     state: Mutex<State>,
     /// The first alarm is earlier than it was.
     earlier: Notify,
     /// Set when there will be no more answers.
-    over: CancelSignal,
+    over: Latch,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: CallTable<Waiter>,
+    last_id: i64,
+    calls: BTreeMap<i64, PendingCall>,
     /// How many of them are not answered.
     unanswered: usize,
     /// How many are not being made just now, but will be again.
-    going_on: usize,
-    /// When the clock looks at the alarms next. `None` where there is no clock.
-    next_look: Option<Instant>,
+    continued: usize,
+    /// The next alarm of which the timer knows. `None` where no timer runs.
+    next_alarm: Option<Instant>,
     /// Why there will be no more answers.
     closed: Option<String>,
 }
 
-/// A call that was entered.
-#[derive(Debug)]
-pub(crate) struct Entered {
-    pub(crate) id: i64,
-    /// Whether somebody has to watch the clock from now on: see [`Calls::ring`].
-    pub(crate) needs_clock: bool,
-}
+/// Whether a timer is to be started, which calls [`PendingCalls::ring`].
+pub(crate) type NeedsTimer = bool;
 
-impl Calls {
+impl PendingCalls {
     /// The ids of calls come after this one.
     #[cfg(feature = "http-server")]
     pub(crate) fn count_from(&self, id: i64) {
-        self.lock().waiting.count_from(id);
+        self.lock().last_id = id;
     }
 
-    /// Enters a call under a new id. Who waits for it is woken by the answer, or at `alarm`.
+    /// Enters a call under a new id. The task that waits for it is woken by the answer, or at `alarm`.
     pub(crate) fn enter(
         &self,
         progress: Option<ProgressSender>,
-        alarm: Option<Instant>,
+        alarm: Instant,
         waker: Waker,
-    ) -> Result<Entered> {
+    ) -> Result<(i64, NeedsTimer)> {
         let mut state = self.lock();
         if let Some(reason) = &state.closed {
             return Err(Error::closed(reason.clone()));
         }
         state.unanswered += 1;
-        let id = state.waiting.insert(Waiter {
+        state.last_id += 1;
+        let id = state.last_id;
+        let call = PendingCall {
             answer: None,
             waker: Some(waker),
-            alarm,
+            alarm: Some(alarm),
             progress,
-        });
-        let mut needs_clock = false;
-        if let Some(alarm) = alarm
-            && state.next_look.is_none_or(|next| alarm < next)
-        {
-            needs_clock = state.next_look.replace(alarm).is_none();
-            self.earlier.notify_one();
-        }
-        Ok(Entered { id, needs_clock })
+        };
+        state.calls.insert(id, call);
+        Ok((id, self.note_alarm(&mut state, alarm)))
     }
 
-    /// Takes a call out: nobody waits for it any more. Returns whether its answer had not come.
+    /// Gives a call another alarm.
+    pub(crate) fn set_alarm(&self, id: i64, alarm: Instant) -> NeedsTimer {
+        let mut state = self.lock();
+        match state.calls.get_mut(&id) {
+            Some(call) => call.alarm = Some(alarm),
+            None => return false,
+        }
+        self.note_alarm(&mut state, alarm)
+    }
+
+    fn note_alarm(&self, state: &mut State, alarm: Instant) -> NeedsTimer {
+        if state.next_alarm.is_some_and(|next| next <= alarm) {
+            return false;
+        }
+        self.earlier.notify_one();
+        state.next_alarm.replace(alarm).is_none()
+    }
+
+    /// Takes a call out that is no longer waited for. Returns whether its answer had not come.
     pub(crate) fn leave(&self, id: i64) -> bool {
         let mut state = self.lock();
-        let waiter = state.waiting.get(id);
-        let unanswered = waiter.is_some_and(|waiter| waiter.answer.is_none());
-        state.waiting.discard(id);
+        let call = state.calls.remove(&id);
+        let unanswered = call.is_some_and(|call| call.answer.is_none());
         state.unanswered -= usize::from(unanswered);
         unanswered
     }
 
-    /// Answers a call. The answer comes back where nobody waits for it.
+    /// Answers a call. The answer comes back where it is not waited for.
     pub(crate) fn answer(&self, id: i64, answer: Answer) -> Result<(), Answer> {
-        let waker = self.lock().answer(id, answer)?;
+        let mut state = self.lock();
+        let call = state.calls.get_mut(&id);
+        let Some(call) = call.filter(|call| call.answer.is_none()) else {
+            return Err(answer);
+        };
+        call.answer = Some(answer);
+        let waker = call.waker.take();
+        state.unanswered -= 1;
+        drop(state);
         if let Some(waker) = waker {
             waker.wake();
         }
         Ok(())
     }
 
-    /// Answers calls. Who waits for them is put into `wakers`, and is to be woken. The answers come back for which nobody
-    /// waits.
-    pub(crate) fn answer_all(
-        &self,
-        answers: impl Iterator<Item = (i64, Answer)>,
-        wakers: &mut Vec<Waker>,
-    ) -> Vec<(i64, Answer)> {
-        let mut unknown = Vec::new();
-        let mut state = self.lock();
-        for (id, answer) in answers {
-            match state.answer(id, answer) {
-                Ok(waker) => wakers.extend(waker),
-                Err(answer) => unknown.push((id, answer)),
-            }
-        }
-        unknown
-    }
-
-    /// Waits for the answer of a call, which has been entered. Cancel safe.
-    pub(crate) async fn answered(&self, id: i64) -> Answer {
-        poll_fn(|cx| match self.poll(id, cx) {
-            Poll::Ready(Some(answer)) => Poll::Ready(answer),
-            _ => Poll::Pending,
-        })
-        .await
-    }
-
     /// The answer of a call, or `None` once its alarm has rung. Otherwise the task is woken then.
     pub(crate) fn poll(&self, id: i64, cx: &Context<'_>) -> Poll<Option<Answer>> {
         let mut state = self.lock();
-        let Some(waiter) = state.waiting.get_mut(id) else {
+        let Some(call) = state.calls.get_mut(&id) else {
             return Poll::Pending;
         };
-        if let Some(answer) = waiter.answer.take() {
-            state.waiting.discard(id);
+        if let Some(answer) = call.answer.take() {
+            state.calls.remove(&id);
             return Poll::Ready(Some(answer));
         }
-        waiting::note(&mut waiter.waker, cx.waker());
-        if waiter.alarm.is_none() {
+        if call.alarm.is_none() {
             return Poll::Ready(None);
         }
+        store_waker(&mut call.waker, cx.waker());
         Poll::Pending
     }
 
-    /// For the clock: wakes all whose alarm is due. Returns when to look again. With `None` the clock ends: there is
-    /// nobody left to wake, and the next who wants to be woken needs another.
+    /// For the timer: wakes all whose alarm has come, and returns the next one. With `None` the timer ends: no call is left,
+    /// and the next one needs another.
     pub(crate) fn ring(&self, now: Instant) -> Option<Instant> {
-        let mut due = Vec::new();
+        let mut woken = Vec::new();
         let mut state = self.lock();
         let mut next: Option<Instant> = None;
-        for waiter in state.waiting.values_mut() {
-            match waiter.alarm {
+        for call in state.calls.values_mut() {
+            match call.alarm {
                 Some(alarm) if alarm <= now => {
-                    waiter.alarm = None;
-                    due.extend(waiter.waker.take());
+                    call.alarm = None;
+                    woken.extend(call.waker.take());
                 }
                 Some(alarm) => next = Some(next.map_or(alarm, |next| next.min(alarm))),
                 None => {}
             }
         }
-        state.next_look = next;
+        state.next_alarm = next;
         drop(state);
-        due.into_iter().for_each(Waker::wake);
+        woken.into_iter().for_each(Waker::wake);
         next
     }
 
-    /// For the clock: waits until it has to look earlier than it was told. Cancel safe.
-    pub(crate) async fn earlier(&self) {
+    /// For the timer: waits until there is an earlier alarm than it knows of. Cancel safe.
+    pub(crate) async fn earlier_alarm(&self) {
         self.earlier.notified().await;
     }
 
@@ -197,10 +215,10 @@ impl Calls {
             return false;
         };
         let state = self.lock();
-        let waiter = state.waiting.get(id);
-        let Some(progress) = waiter
-            .filter(|waiter| waiter.answer.is_none())
-            .and_then(|waiter| waiter.progress.as_ref())
+        let call = state.calls.get(&id);
+        let Some(progress) = call
+            .filter(|call| call.answer.is_none())
+            .and_then(|call| call.progress.as_ref())
         else {
             return false;
         };
@@ -221,10 +239,10 @@ impl Calls {
             .get_or_insert_with(|| reason.to_owned())
             .clone();
         let mut wakers = Vec::new();
-        for waiter in state.waiting.values_mut() {
-            if waiter.answer.is_none() {
-                waiter.answer = Some(Err(Error::closed(reason.clone())));
-                wakers.extend(waiter.waker.take());
+        for call in state.calls.values_mut() {
+            if call.answer.is_none() {
+                call.answer = Some(Err(Error::closed(reason.clone())));
+                wakers.extend(call.waker.take());
             }
         }
         state.unanswered = 0;
@@ -238,40 +256,27 @@ impl Calls {
         self.over.wait().await;
     }
 
-    /// A call will be made again; see [`GoingOn`](crate::session::GoingOn).
-    pub(crate) fn goes_on(&self) {
-        self.lock().going_on += 1;
+    /// A call will be made again; see [`ContinuationGuard`](crate::session::outbound::call::ContinuationGuard).
+    pub(in crate::session) fn begin_continuation(&self) {
+        self.lock().continued += 1;
     }
 
-    pub(crate) fn goes_on_no_more(&self) {
-        self.lock().going_on -= 1;
+    pub(in crate::session) fn end_continuation(&self) {
+        self.lock().continued -= 1;
     }
 
-    /// Whether all calls are answered, and none goes on: not even one whose answer nobody has looked at yet.
+    /// Whether all calls are answered, and none will be made again: not even one whose answer was not looked at yet.
     pub(crate) fn is_empty(&self) -> bool {
         let state = self.lock();
-        let goes_on = |waiter: &Waiter| match &waiter.answer {
+        let is_continued = |call: &PendingCall| match &call.answer {
             Some(Ok(result)) => result.result_type() == ResultType::InputRequired,
             _ => false,
         };
-        state.unanswered == 0 && state.going_on == 0 && !state.waiting.values().any(goes_on)
+        state.unanswered == 0 && state.continued == 0 && !state.calls.values().any(is_continued)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    /// Answers a call. Returns who waits for it; the answer where nobody does.
-    fn answer(&mut self, id: i64, answer: Answer) -> Result<Option<Waker>, Answer> {
-        let waiter = self.waiting.get_mut(id);
-        let Some(waiter) = waiter.filter(|waiter| waiter.answer.is_none()) else {
-            return Err(answer);
-        };
-        waiter.answer = Some(answer);
-        self.unanswered -= 1;
-        Ok(waiter.waker.take())
     }
 }
 
@@ -287,40 +292,48 @@ pub(crate) fn own_id(id: &RequestId) -> Option<i64> {
 mod tests {
     use std::time::Duration;
 
+    use proptest::prelude::*;
+
     use super::*;
 
-    fn enter(calls: &Calls, alarm: Option<Instant>) -> Result<Entered> {
+    fn enter(calls: &PendingCalls, alarm: Instant) -> Result<(i64, NeedsTimer)> {
         calls.enter(None, alarm, Waker::noop().clone())
     }
 
-    fn poll(calls: &Calls, id: i64) -> Poll<Option<Answer>> {
+    fn poll(calls: &PendingCalls, id: i64) -> Poll<Option<Answer>> {
         calls.poll(id, &Context::from_waker(Waker::noop()))
     }
 
+    fn one(json: &str) -> Answer {
+        Ok(CallResult::from(Box::from(json)))
+    }
+
     #[test]
-    fn one_clock_rings_for_all_calls() {
-        let calls = Calls::default();
+    fn one_timer_rings_for_all_calls() {
+        let calls = PendingCalls::default();
         let now = Instant::now();
         let second = Duration::from_secs(1);
-        let enter = |alarm| enter(&calls, Some(now + alarm)).unwrap();
-        let (late, early) = (enter(second * 3), enter(second));
-        assert!(late.needs_clock && !early.needs_clock);
+        let enter = |alarm| enter(&calls, now + alarm).unwrap();
+        let ((late, first), (early, second_one)) = (enter(second * 3), enter(second));
+        assert!(first && !second_one);
         assert_eq!(calls.ring(now), Some(now + second));
-        assert!(poll(&calls, early.id).is_pending());
+        assert!(poll(&calls, early).is_pending());
         assert_eq!(calls.ring(now + second), Some(now + second * 3));
-        assert!(matches!(poll(&calls, early.id), Poll::Ready(None)));
-        assert!(poll(&calls, late.id).is_pending());
-        assert!(calls.leave(early.id) && calls.leave(late.id));
+        assert!(matches!(poll(&calls, early), Poll::Ready(None)));
+        assert!(poll(&calls, late).is_pending());
+        assert!(!calls.set_alarm(early, now + second * 2));
+        assert!(poll(&calls, early).is_pending());
+        assert_eq!(calls.ring(now + second), Some(now + second * 2));
+        assert!(calls.leave(early) && calls.leave(late));
         assert_eq!(calls.ring(now), None);
-        assert!(enter(second).needs_clock, "the clock has ended");
+        assert!(enter(second).1, "the timer has ended");
     }
 
     #[test]
     fn a_call_is_answered_once() {
-        let calls = Calls::default();
-        let id = enter(&calls, None).unwrap().id;
+        let calls = PendingCalls::default();
+        let (id, _) = enter(&calls, Instant::now()).unwrap();
         assert!(!calls.is_empty());
-        let one = |json: &str| Ok(CallResult::from(Box::from(json)));
         assert!(calls.answer(id, one("1")).is_ok());
         assert!(calls.is_empty(), "it waits for nothing but to be looked at");
         assert!(calls.answer(id, one("2")).is_err());
@@ -328,6 +341,36 @@ mod tests {
         let answer = poll(&calls, id);
         assert!(matches!(answer, Poll::Ready(Some(Ok(result))) if &*result.json == "1"));
         assert!(!calls.leave(id));
-        assert!(enter(&calls, None).is_err());
+        assert!(enter(&calls, Instant::now()).is_err());
+    }
+
+    proptest! {
+        /// Some wait for ever, some for long, and most are answered at once.
+        #[test]
+        fn each_call_gets_its_own_answer(waits in prop::collection::vec(0_usize..200, 0..500)) {
+            let calls = PendingCalls::default();
+            let mut waiting = BTreeMap::new();
+            for (turn, wait) in waits.into_iter().enumerate() {
+                let (id, _) = enter(&calls, Instant::now()).unwrap();
+                let until = if wait > 190 { usize::MAX } else { turn + wait };
+                prop_assert!(waiting.insert(id, until).is_none());
+                while let Some((id, _)) = waiting.iter().find(|(_, until)| **until <= turn) {
+                    let id = *id;
+                    waiting.remove(&id);
+                    let json = id.to_string();
+                    prop_assert!(calls.answer(id, one(&json)).is_ok());
+                    let Poll::Ready(Some(Ok(answer))) = poll(&calls, id) else {
+                        panic!("{id} has no answer");
+                    };
+                    prop_assert_eq!(&*answer.json, &*json);
+                    prop_assert!(!calls.leave(id));
+                    prop_assert!(calls.answer(id, one(&json)).is_err());
+                }
+            }
+            for id in -1..600 {
+                prop_assert_eq!(calls.leave(id), waiting.contains_key(&id));
+            }
+            prop_assert!(calls.is_empty() && calls.lock().calls.is_empty());
+        }
     }
 }

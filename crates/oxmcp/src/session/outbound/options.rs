@@ -1,4 +1,4 @@
-//! How one call is made.
+//! The options of a call: time-outs, progress, cancellation, metadata.
 
 use std::{
     fmt,
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Error, Result,
+    error::{Error, Result},
     protocol::{Meta, ProgressParams},
 };
 
@@ -18,13 +18,14 @@ use crate::{
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a call waits altogether, however much progress is reported.
 const MAX_TOTAL: Duration = Duration::from_secs(600);
-/// A function that is told of progress.
+
+/// A callback for progress.
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 
-/// A function that is told the id of a call, before the call is sent.
+/// A callback for the id of a call, before the call is sent.
 pub(crate) type OnBegin = Box<dyn FnOnce(i64) + Send>;
 
-/// How one call is made.
+/// The options of a call.
 pub(crate) struct CallOptions {
     /// When its clock began to run. `None` where that is when it is sent.
     pub(crate) start: Option<Instant>,
@@ -60,9 +61,10 @@ impl CallOptions {
         }
     }
 
-    /// Whether nothing is wanted but the answer.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.on_progress.is_none() && self.cancel.is_none()
+    /// Whether the call was cancelled before it was made.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        let cancel = self.cancel.as_ref();
+        cancel.is_some_and(CancellationToken::is_cancelled)
     }
 
     /// What the session itself puts into the metadata must not stand there twice.
@@ -86,8 +88,8 @@ impl CallOptions {
         }
     }
 
-    /// The same options for one who uses them up: both hear of progress. His clock begins to run when he sends, which
-    /// middleware may put off.
+    /// The same options for middleware, which uses them up: both share the callback for progress. The time begins when the call
+    /// is sent, which middleware may put off.
     pub(crate) fn lend(&mut self) -> Self {
         let shared = self.on_progress.take().map(|it| Arc::new(Mutex::new(it)));
         self.on_progress = shared.clone().map(shared_progress);
@@ -104,7 +106,7 @@ impl CallOptions {
     }
 }
 
-/// A handler of progress that several requests tell, one after the other.
+/// A callback for the progress of several requests, one after the other.
 pub(crate) fn shared_progress(shared: Arc<Mutex<OnProgress>>) -> OnProgress {
     Box::new(move |update| {
         // One that has panicked is not called again.
