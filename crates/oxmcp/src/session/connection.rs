@@ -67,7 +67,7 @@ pub(crate) struct Connection {
 pub(in crate::session) struct Shutdown {
     /// Set when this side wants to close.
     pub(in crate::session) closing: Latch,
-    /// What is to be done then, where nobody waits for it.
+    /// A callback for that moment, where no driver waits for it.
     #[cfg(feature = "http-server")]
     pub(in crate::session) on_closing: Mutex<Option<OnClosing>>,
     /// Set when the driver has ended; then `outcome` holds why.
@@ -257,7 +257,7 @@ impl fmt::Debug for Connection {
 pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     fn side(&self) -> Side;
 
-    /// Itself, for those who know which role it is.
+    /// Itself, to be downcast.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 
     /// Serves a request, through [`run`](crate::session::inbound::run::run) or

@@ -27,8 +27,7 @@ pub(crate) mod task;
 
 pub use connection::RequestContext;
 pub use handler::{
-    error::IntoError,
-    traits::{Handler, HandlerContext, HandlerFuture},
+    traits::{Handler, HandlerContext, HandlerFuture, IntoError},
     with_state::{SharedAs, StateArguments, with_state},
 };
 pub use notifications::progress_out::{Progress, ProgressAmount, ReportProgress};
@@ -38,9 +37,9 @@ pub(crate) use connection::{Arrival, Connection, ContextParts, Origin, Outcome, 
 #[cfg(feature = "http-server")]
 pub(crate) use driver::undriven::{Attached as Hearing, Last, Reply};
 pub(crate) use driver::{event_loop::drive, keep_alive::keep_alive};
-pub(crate) use handler::error as failure;
+pub(crate) use handler::traits as failure;
 #[cfg(feature = "http-client")]
-pub(crate) use handler::error::with_causes;
+pub(crate) use handler::traits::with_causes;
 pub(crate) use inbound::{
     body::{Body, Encode, Line},
     inline_execution::InlineExecution as Pace,

@@ -33,8 +33,7 @@ impl Panic {
 
 /// Calls `f`, and returns its panic as an error.
 ///
-/// What the closure was working on is dropped by whoever calls: nothing that a panic may have left half done is used
-/// again.
+/// The caller drops what the closure was working on: nothing that a panic may have left half done is used again.
 pub(crate) fn catch_sync<T>(f: impl FnOnce() -> T) -> Result<T, Panic> {
     catch_unwind(AssertUnwindSafe(f)).map_err(Panic)
 }

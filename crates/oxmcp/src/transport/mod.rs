@@ -16,7 +16,6 @@
 //! [custom transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#custom-transports).
 
 mod command;
-mod errors;
 mod io;
 mod logging;
 mod memory;

@@ -22,7 +22,7 @@ pub(in crate::session) const INITIAL_CAPACITY: usize = 512;
 /// The one output buffer of a connection.
 ///
 /// Messages are serialized straight into it, in the order in which they will be on the wire. Many small ones become
-/// one write. Nothing is ever dropped: whoever can wait does so in [`ready`](Self::ready) while too much is unsent.
+/// one write. Nothing is ever dropped: a caller that can wait does so in [`ready`](Self::ready) while too much is unsent.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     state: Mutex<State>,

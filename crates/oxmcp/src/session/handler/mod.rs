@@ -2,13 +2,11 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `traits.rs` | functions that are handlers |
+//! | `traits.rs` | functions that are handlers, and their errors |
 //! | `with_state.rs` | handlers that share a state |
 //! | `context.rs` | the context of a request |
-//! | `error.rs` | what handlers may fail with |
 
 pub(crate) mod context;
-pub(crate) mod error;
 pub(crate) mod traits;
 pub(crate) mod with_state;
 

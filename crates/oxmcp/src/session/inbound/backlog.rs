@@ -191,7 +191,7 @@ impl Backlog {
         if let Some(entry) = self.entries.get_mut(&number)
             && let Message::Batch { cancelled, .. } = &mut entry.message
         {
-            // The others in it are begun when its turn comes.
+            // The others in it are begun when it is popped.
             cancelled.push(request_id);
         } else if let Some(entry) = self.entries.remove(&number) {
             self.bytes -= entry.size();
@@ -245,7 +245,7 @@ mod tests {
         keep(backlog, &message)
     }
 
-    /// All that is left, each with what was cancelled of it.
+    /// All entries that are left, each with its cancelled requests.
     fn rest(mut backlog: Backlog) -> Vec<(String, Vec<RequestId>)> {
         let mut rest = Vec::new();
         while !backlog.is_empty() {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cancelled_is_not_given_out_and_takes_no_room() {
+    fn a_cancelled_request_is_not_popped_and_takes_no_memory() {
         let mut backlog = backlog();
         for id in ["1", "\"a\"", "2"] {
             assert!(keep(&mut backlog, &request(id)));
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_given_out_with_what_was_cancelled_of_it() {
+    fn a_batch_is_popped_with_its_cancelled_requests() {
         let mut backlog = backlog();
         let notification = r#"{"jsonrpc":"2.0","method":"n"}"#;
         let batch = format!(" [{},{notification},5,{}]", request("1"), request("2"));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_as_a_whole_has_no_requests() {
+    fn a_batch_that_is_refused_as_a_whole_has_no_requests() {
         let five = vec![request("1"); 5].join(",");
         for batch in [format!("[{five}]"), format!("[{}", request("1"))] {
             let mut backlog = backlog();
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_does_not_pass_one_that_was_held() {
+    fn a_notification_does_not_overtake_one_that_was_held() {
         let mut backlog = backlog();
         let notification = |method: &str| format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
         let held = notification("held");

@@ -28,39 +28,35 @@ pub(crate) struct Work {
     pub(crate) future: BoxFuture<Result<Body>>,
     /// Whether the handler runs inline; `None` for one that is known to be quick, or to hold up nothing.
     pub(crate) pace: Option<Arc<InlineExecution>>,
-    /// When a part of the work was begun that is done already, on the connection's task.
+    // old names
+    #[expect(dead_code, reason = "it is set in other rooms")]
     pub(crate) begun: Option<Instant>,
 }
 
 impl Work {
-    /// The work of a handler. One that runs inline, or that holds up nothing, is begun here and now, with arguments
-    /// that are not copied. Any other waits for the task that it will get: reading its arguments, too, could hold up the
-    /// connection.
+    /// The work of a handler. Its future reads the arguments when it is first polled: that, too, could hold up the connection.
+    pub(crate) fn of(
+        inline: &Arc<InlineExecution>,
+        is_alone: bool,
+        future: BoxFuture<Result<Body>>,
+    ) -> Self {
+        let holds_up_nothing = is_alone && !inline.is_never_allowed();
+        Self {
+            future,
+            pace: (!holds_up_nothing).then(|| Arc::clone(inline)),
+            begun: None,
+        }
+    }
+
+    // old names
     pub(crate) fn paced<T>(
         pace: &Arc<InlineExecution>,
         is_alone: bool,
         given: T,
-        now: impl FnOnce(T) -> BoxFuture<Result<Body>>,
+        _now: impl FnOnce(T) -> BoxFuture<Result<Body>>,
         later: impl FnOnce(T) -> BoxFuture<Result<Body>>,
     ) -> Self {
-        if is_alone && !pace.is_never_allowed() {
-            return Self {
-                future: now(given),
-                pace: None,
-                begun: None,
-            };
-        }
-        let begun = pace.is_allowed().then(Instant::now);
-        let future = if begun.is_some() {
-            now(given)
-        } else {
-            later(given)
-        };
-        Self {
-            future,
-            pace: Some(Arc::clone(pace)),
-            begun,
-        }
+        Self::of(pace, is_alone, later(given))
     }
 }
 
@@ -69,29 +65,28 @@ impl Work {
 pub(crate) fn run(context: Arc<ContextParts>, work: Work) {
     let Work {
         mut future,
-        pace,
-        begun,
+        pace: inline,
+        begun: _,
     } = work;
-    if pace.as_ref().is_none_or(|pace| pace.is_allowed()) {
-        match first_poll(&mut future, pace.as_deref(), begun) {
+    if inline.as_ref().is_none_or(|inline| inline.is_allowed()) {
+        match first_poll(&mut future, inline.as_deref()) {
             Poll::Ready(result) => respond_inline(&context, result),
             Poll::Pending => spawn(context, future, None),
         }
     } else {
-        spawn(context, future, pace);
+        spawn(context, future, inline);
     }
 }
 
 fn first_poll(
     future: &mut BoxFuture<Result<Body>>,
-    pace: Option<&InlineExecution>,
-    begun: Option<Instant>,
+    inline: Option<&InlineExecution>,
 ) -> Poll<Result<Body>> {
-    let start = pace.map(|_| begun.unwrap_or_else(Instant::now));
+    let start = inline.map(|inline| (inline, Instant::now()));
     // No waker is needed: a future that is not ready is polled again at once by the task that takes it over.
     let polled = panics::poll(future.as_mut(), &mut Context::from_waker(Waker::noop()));
-    if let (Some(pace), Some(start)) = (pace, start) {
-        pace.record(start.elapsed());
+    if let Some((inline, start)) = start {
+        inline.record(start.elapsed());
     }
     polled.map(flatten_panic)
 }
@@ -108,7 +103,7 @@ fn flatten_panic<T>(result: Result<Result<T>, panics::Panic>) -> Result<T> {
 fn spawn(
     context: Arc<ContextParts>,
     mut future: BoxFuture<Result<Body>>,
-    pace: Option<Arc<InlineExecution>>,
+    inline: Option<Arc<InlineExecution>>,
 ) {
     let connection = Arc::clone(&context.connection);
     let Some(id) = context.id.clone() else { return };
@@ -121,8 +116,8 @@ fn spawn(
     }
     tokio::spawn(async move {
         let work = pin!(async {
-            if let Some(pace) = &pace
-                && let Poll::Ready(result) = first_poll(&mut future, Some(pace), None)
+            if let Some(inline) = &inline
+                && let Poll::Ready(result) = first_poll(&mut future, Some(inline))
             {
                 return result;
             }

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_in_number_and_in_bytes() {
+    fn the_queue_is_bounded_in_number_and_in_bytes() {
         let (sender, mut receiver) = new(&Limits {
             max_queued_progress: 3,
             max_message_bytes: 1000,
@@ -110,7 +110,7 @@ mod tests {
         assert!(receiver.next_now().is_some());
         assert!(sender.send(update(500)) && !sender.send(update(1)));
         while receiver.next_now().is_some() {}
-        // What is longer than all room waits alone.
+        // One that is longer than the bound is queued alone.
         assert!(sender.send(update(2000)) && !sender.send(update(1)));
         let mut update = update(0);
         update.meta.insert("k", "v".repeat(1000));

@@ -208,9 +208,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_waits_is_bounded_in_bytes() {
+    async fn the_queue_is_bounded_in_bytes() {
         assert_eq!(run(100, &[1, 40, 50, 30, 20]).await, [50, 30, 20]);
-        // One that is longer than all room has it alone.
+        // One that is longer than the bound is queued alone.
         assert_eq!(run(100, &[1, 500, 2]).await, [2]);
         assert_eq!(run(100, &[1, 500]).await, [500]);
     }

@@ -1,4 +1,4 @@
-//! Descriptors: moving the streams away from 0 and 1, and finding out what they are.
+//! The descriptors of standard input and output: moving them away from 0 and 1, and finding out what they are.
 
 use std::{
     fs::File,
@@ -15,7 +15,7 @@ use rustix::{
 };
 use tokio::net::{UnixStream, unix::pipe};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Private copies stay clear of the standard descriptors, even where one of those is closed.
 const FIRST_PRIVATE: i32 = 3;

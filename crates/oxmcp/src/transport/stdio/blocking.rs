@@ -1,4 +1,4 @@
-//! Streams that can only be read and written by blocking: files, terminals, and whatever else is not a pipe or a socket.
+//! Blocking reads and writes on threads, for files, terminals, and all else that is not a pipe or a socket.
 
 use std::{
     io::{self, Read, Write},
@@ -16,8 +16,8 @@ use tokio::{
 };
 
 use crate::{
-    Error, Result,
-    transport::{Messages, errors},
+    error::{Error, Result},
+    transport::{io::stream_error, traits::Messages},
 };
 
 /// How much the thread reads at once.
@@ -37,7 +37,7 @@ impl Reader {
         let (sender, chunks) = mpsc::channel(1);
         thread::Builder::new()
             .name("oxmcp-stdin".into())
-            .spawn(move || pump(input, &sender))?;
+            .spawn(move || read_all(input, &sender))?;
         Ok(Self {
             chunks,
             current: Bytes::new(),
@@ -45,8 +45,8 @@ impl Reader {
     }
 }
 
-/// Reads until the end, an error, or nobody listens any more.
-fn pump(mut input: impl Read, sender: &mpsc::Sender<io::Result<Bytes>>) {
+/// Reads until the end, an error, or the receiver is dropped.
+fn read_all(mut input: impl Read, sender: &mpsc::Sender<io::Result<Bytes>>) {
     let mut buffer = vec![0; CHUNK];
     loop {
         let chunk = match input.read(&mut buffer) {
@@ -102,7 +102,7 @@ impl Writer {
             output.flush()
         });
         match written.await {
-            Ok(result) => result.map_err(errors::lost),
+            Ok(result) => result.map_err(stream_error),
             Err(_) => Err(Error::closed("the runtime is shutting down")),
         }
     }

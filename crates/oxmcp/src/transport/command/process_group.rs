@@ -1,13 +1,13 @@
-//! The process group of a server: all that it has started, unless that moved to a group of its own.
+//! The process group of a server: the server and all that it has started, unless that moved to a group of its own.
 
 use tokio::process::Child;
 
 /// Ends the group with SIGKILL when it is dropped, unless it was [let go](Self::let_go).
 #[derive(Debug)]
-pub(super) struct Group(#[cfg(unix)] Option<rustix::process::Pid>);
+pub(super) struct ProcessGroup(#[cfg(unix)] Option<rustix::process::Pid>);
 
 #[cfg(unix)]
-impl Group {
+impl ProcessGroup {
     /// The group that `child` leads.
     pub(super) fn led_by(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
@@ -71,7 +71,7 @@ fn only_zombies(_: i32) -> bool {
 
 /// Without process groups there is just the process, which is ended through its handle.
 #[cfg(not(unix))]
-impl Group {
+impl ProcessGroup {
     pub(super) fn led_by(_: &Child) -> Self {
         Self()
     }
@@ -85,7 +85,7 @@ impl Group {
     pub(super) fn let_go(&mut self) {}
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
     }

@@ -1,4 +1,4 @@
-//! What a server left behind, for the day that it dies.
+//! The diagnostics of a process: its last output and how it ended, for the error when it fails.
 
 use std::{
     collections::VecDeque,
@@ -22,7 +22,7 @@ const NOISE_BYTES: usize = 200;
 
 /// What is known of a process besides its messages, within bounds.
 #[derive(Debug)]
-pub(super) struct Evidence {
+pub(super) struct Diagnostics {
     name: String,
     started: Instant,
     spoke: AtomicBool,
@@ -37,7 +37,7 @@ struct Seen {
     noise: Option<String>,
 }
 
-impl Evidence {
+impl Diagnostics {
     pub(super) fn new(name: String) -> Self {
         Self {
             name,
@@ -86,7 +86,7 @@ impl Evidence {
         }
     }
 
-    /// What happened to the server, for a person to read.
+    /// A report of what happened to the server, for a person to read.
     pub(super) fn report(&self, what: &str) -> String {
         let seconds = self.started.elapsed().as_secs_f64();
         let mut text = format!("the server {what} after {seconds:.1} s");
@@ -128,7 +128,7 @@ fn cut(text: &str, bytes: usize) -> String {
     format!("{}…", text.get(..end).unwrap_or_default())
 }
 
-/// How a process ended: "exited with status 1", "was killed by SIGKILL".
+/// The end of a process in words: "exited with status 1", "was killed by SIGKILL".
 pub(super) fn ending(status: ExitStatus) -> String {
     if let Some(name) = signal_name(status) {
         return format!("was killed by {name}");
@@ -183,11 +183,11 @@ mod tests {
 
     #[tokio::test]
     async fn the_tail_is_bounded() {
-        let evidence = Evidence::new("server".into());
+        let diagnostics = Diagnostics::new("server".into());
         for number in 0..100 {
-            evidence.saw_stderr(&format!("line {number}"));
+            diagnostics.saw_stderr(&format!("line {number}"));
         }
-        let report = evidence.report("was killed by SIGKILL");
+        let report = diagnostics.report("was killed by SIGKILL");
         assert!(!report.contains("line 79\n"), "{report}");
         assert!(
             report.contains("line 80\n") && report.ends_with("line 99"),
@@ -195,18 +195,18 @@ mod tests {
         );
 
         for _ in 0..100 {
-            evidence.saw_stderr(&"ü".repeat(10_000));
+            diagnostics.saw_stderr(&"ü".repeat(10_000));
         }
-        let report = evidence.report("was killed by SIGKILL");
+        let report = diagnostics.report("was killed by SIGKILL");
         assert!(report.len() < TAIL_BYTES + 500, "{}", report.len());
     }
 
     #[tokio::test]
-    async fn the_first_noise_is_kept() {
-        let evidence = Evidence::new("server".into());
-        evidence.saw_noise(b"Listening on \xff port");
-        evidence.saw_noise(b"more");
-        let report = evidence.report("exited with status 1");
+    async fn the_first_line_that_is_no_message_is_kept() {
+        let diagnostics = Diagnostics::new("server".into());
+        diagnostics.saw_noise(b"Listening on \xff port");
+        diagnostics.saw_noise(b"more");
+        let report = diagnostics.report("exited with status 1");
         assert!(report.contains("before it sent a message"), "{report}");
         assert!(
             report.contains("\"Listening on \u{fffd} port\""),

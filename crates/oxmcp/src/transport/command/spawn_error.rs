@@ -1,4 +1,4 @@
-//! Why a process could not be started, in words that help.
+//! The error of a process that could not be started, in words that help.
 
 use std::{
     env,
@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use crate::Error;
+use crate::error::Error;
 
 /// How much of a command line is shown, in characters.
 const SHOWN: usize = 200;
@@ -38,7 +38,7 @@ fn word(word: &str) -> String {
 }
 
 /// The error of a command that could not be started.
-pub(super) fn failure(command: &Command, error: &io::Error) -> Error {
+pub(super) fn spawn_error(command: &Command, error: &io::Error) -> Error {
     let why = match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => not_found(command),
         ErrorKind::PermissionDenied => Some(format!(
@@ -51,7 +51,7 @@ pub(super) fn failure(command: &Command, error: &io::Error) -> Error {
     Error::from(io::Error::new(error.kind(), text))
 }
 
-/// Which file is missing; more than one can be.
+/// The reason where a file is missing: the working directory, the program or its interpreter.
 fn not_found(command: &Command) -> Option<String> {
     if let Some(directory) = command.get_current_dir().filter(|path| !path.is_dir()) {
         return Some(format!(
@@ -114,7 +114,7 @@ fn nowhere(program: &Path, directories: &[PathBuf]) -> String {
     )
 }
 
-/// What is most likely to help.
+/// The advice that is most likely to help.
 fn hint(name: &str) -> &'static str {
     if name.contains(char::is_whitespace) {
         return "Arguments go into arg() or args(): no shell takes the name apart";
