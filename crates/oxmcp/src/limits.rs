@@ -15,11 +15,11 @@ use std::time::Duration;
 ///   process's standard error; how long each step of a shutdown may take.
 ///
 /// # Output
-/// What waits to be written to one peer over a pipe or a socket is at most [`max_unsent_bytes`](Self::max_unsent_bytes), then the
-/// answers of the requests that are being served at that moment ([`max_in_flight`](Self::max_in_flight), of any size: an answer is never
-/// dropped), and one message of each caller that does not wait for room; twice as much as `max_unsent_bytes` of requests waits
-/// beside it to be begun. Over HTTP that holds for the stream of each request of its own, which holds four parts of 16 KiB, or
-/// of one message, beside it; at most 64 KiB wait for the stream that a session gets by GET. An emptied buffer keeps 2 MiB at most.
+/// Over a pipe or a socket at most [`max_unsent_bytes`](Self::max_unsent_bytes) wait to be written, and beyond them one message
+/// of each caller that saw room, and the answers of the requests that are being served then: at most
+/// [`max_in_flight`](Self::max_in_flight), of any size, since an answer is never dropped. Beside them requests wait to be begun, of
+/// twice as many bytes. Over HTTP that holds for the stream of each request, which has four parts beside it, of 16 KiB or one
+/// message; at most 64 KiB wait for the stream that a session gets by GET. An empty buffer keeps 2 MiB at most.
 ///
 /// ```
 /// use oxmcp::Limits;

@@ -1,9 +1,9 @@
 //! A connection, and the types that refer to it and to which it refers: its role, the contexts of its requests, the
 //! messages that pass the middleware.
 //!
-//! They are defined together because each holds another. What they do is elsewhere: a connection ends in `driver/shutdown.rs`,
-//! receives in `inbound/receive.rs`, calls in `outbound/call.rs`; [`RequestContext`] has `handler/context.rs`, and [`Request`] and
-//! [`Next`] have `middleware/`.
+//! They are defined together because each holds another. What they do is elsewhere: a connection receives in
+//! `inbound/receive.rs`, calls in `outbound/call.rs` and ends in `driver/shutdown.rs`; a [`RequestContext`] acts in
+//! `handler/context.rs`, and [`Request`] and [`Next`] in `middleware/`.
 
 use std::{
     any::Any,

@@ -68,7 +68,8 @@ impl Outbox {
         wake(state);
     }
 
-    /// For a stream in the place of the driver: takes what is to be sent in exchange for `sent`, an empty buffer. Whatever was taken before counts as sent.
+    /// For a stream in the place of the driver: takes what is to be sent in exchange for `sent`, an empty buffer. What was
+    /// taken before counts as sent.
     pub(crate) fn poll_reply(&self, cx: &Context<'_>, sent: &mut Vec<u8>) -> Poll<Reply> {
         if self.being_written.swap(0, Ordering::Relaxed) > 0 {
             self.drained.notify_waiters();

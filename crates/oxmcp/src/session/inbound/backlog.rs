@@ -17,9 +17,9 @@ const INDEXED: usize = 96;
 
 /// Messages that will be answered, in the order in which they came.
 ///
-/// It keeps two peers that flood each other from a deadlock: neither reads the answers of the other while it reads nothing. So answers, cancellations and notifications pass the requests that have to wait. Only
-/// a notification that came while the connection was held is kept, and what other notifications follow until it is taken:
-/// they keep their order.
+/// It keeps two peers that flood each other from a deadlock: neither reads the answers of the other while it reads nothing.
+/// So answers, cancellations and notifications pass the requests that have to wait. Only a notification that came while the
+/// connection was held is kept, and what other notifications follow until it is taken: they keep their order.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     /// By their numbers, which count up.

@@ -60,8 +60,8 @@ impl Work {
     }
 }
 
-/// Runs the handler of a request. Must be called on the connection's task: an answer that is ready at once is appended to the outbox
-/// before this returns.
+/// Runs the handler of a request. Must be called on the connection's task: an answer that is ready at once is appended to
+/// the outbox before this returns.
 pub(crate) fn run(context: Arc<ContextParts>, work: Work) {
     let Work {
         mut future,

@@ -29,26 +29,14 @@ impl Request {
         }
     }
 
+    /// A request on its way out, or without options a notification.
     pub(crate) fn outgoing(
         connection: &Arc<Connection>,
         method: &'static str,
         params: &impl Serialize,
-        options: CallOptions,
+        options: Option<CallOptions>,
     ) -> Result<Self> {
-        let direction = Direction::Outgoing(Arc::clone(connection), Some(Box::new(options)));
-        Ok(Self {
-            method: Cow::Borrowed(method),
-            params: Some(raw(params)?),
-            direction,
-        })
-    }
-
-    pub(crate) fn outgoing_notification(
-        connection: &Arc<Connection>,
-        method: &'static str,
-        params: &impl Serialize,
-    ) -> Result<Self> {
-        let direction = Direction::Outgoing(Arc::clone(connection), None);
+        let direction = Direction::Outgoing(Arc::clone(connection), options.map(Box::new));
         Ok(Self {
             method: Cow::Borrowed(method),
             params: Some(raw(params)?),

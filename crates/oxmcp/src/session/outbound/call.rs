@@ -61,7 +61,7 @@ impl Connection {
             return self.send_request(method, params, options).await;
         };
         let params: &RawValue = serde_json::from_slice(params).map_err(not_json)?;
-        let request = Request::outgoing(self, method, &params, options.lend())?;
+        let request = Request::outgoing(self, method, &params, Some(options.lend()))?;
         Ok(Box::pin(next.run(request)).await?.into_text().into())
     }
 
@@ -74,7 +74,7 @@ impl Connection {
         match self.role().outgoing() {
             None => self.send_notification(method, &params).await,
             Some(next) => {
-                let request = Request::outgoing_notification(self, method, &params)?;
+                let request = Request::outgoing(self, method, &params, None)?;
                 next.run(request).await.map(drop)
             }
         }
