@@ -254,6 +254,8 @@ impl fmt::Debug for Connection {
 }
 
 /// A client or a server at one end of one connection.
+///
+/// The way of a request goes on in its implementations: the dispatch of `server/` and that of `client/`.
 pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     fn side(&self) -> Side;
 

@@ -43,10 +43,7 @@ pub(crate) use handler::traits::with_causes;
 pub(crate) use inbound::{
     body::{Body, Encode, Line},
     inline_execution::InlineExecution as Pace,
-    run::{
-        Work, catch_panic as guarded, respond_inline as respond_now, run as serve,
-        run_question as attend,
-    },
+    run::{Work, respond_inline as respond_now, run as serve, run_question as attend},
 };
 pub(crate) use notifications::queue::{BoundedQueue as Bounded, NotificationQueue as Lane};
 pub(crate) use outbound::{
@@ -54,6 +51,7 @@ pub(crate) use outbound::{
     calls::{CallResult, own_id},
     options::{CallOptions, OnProgress, shared_progress},
 };
+pub(crate) use panics::catch_panic as guarded;
 #[cfg(feature = "http-server")]
 pub(crate) use task::Latch as CancelSignal;
 pub(crate) use task::{BoxFuture, after};

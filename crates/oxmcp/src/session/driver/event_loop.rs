@@ -20,7 +20,7 @@ use crate::{
         inbound::backlog::Backlog,
         task::{after, requeue},
     },
-    transport::{Frame, Messages, ReadHalf, WriteHalf},
+    transport::traits::{Frame, Messages, ReadHalf, WriteHalf},
 };
 
 /// So many messages are taken in a row before other tasks get their turn.

@@ -143,7 +143,7 @@ impl Outbox {
     /// Waits until there is room, or the connection has closed.
     pub(crate) async fn ready(&self) {
         loop {
-            // It hears of all that happens from here on, so what is checked next cannot change unheard.
+            // Made before the check, so that no notification in between is missed.
             let drained = self.drained.notified();
             if self.has_room() {
                 return;
@@ -251,11 +251,11 @@ impl Outbox {
             buffer.reserve(INITIAL_CAPACITY);
         }
         let length = buffer.len();
-        let mut whole = Whole { buffer, length };
-        let written = write(whole.buffer);
-        whole.length = whole.buffer.len();
-        self.buffered.store(whole.length, Ordering::Relaxed);
-        drop(whole);
+        let mut rollback = Rollback { buffer, length };
+        let written = write(rollback.buffer);
+        rollback.length = rollback.buffer.len();
+        self.buffered.store(rollback.length, Ordering::Relaxed);
+        drop(rollback);
         #[cfg(feature = "http-server")]
         if length == 0 {
             state.first_end = state.buffer.len();
@@ -279,13 +279,13 @@ pub(in crate::session) fn wake(mut state: MutexGuard<'_, State>) {
     }
 }
 
-/// A buffer whose end holds nothing by halves.
-struct Whole<'a> {
+/// Takes back what was written to a buffer beyond `length`.
+struct Rollback<'a> {
     buffer: &'a mut Vec<u8>,
     length: usize,
 }
 
-impl Drop for Whole<'_> {
+impl Drop for Rollback<'_> {
     fn drop(&mut self) {
         self.buffer.truncate(self.length);
     }

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Deserialize;
 
 use crate::{
-    json::{Cursor, Text},
+    json::Text,
     jsonrpc::{Envelope, Params, RequestId},
-    transport::Frame,
+    session::inbound::batch::parse_batch,
+    transport::traits::Frame,
 };
 
 /// What an entry takes beside its bytes and its requests, roughly.
@@ -202,24 +203,18 @@ impl Backlog {
 
 /// The ids of the requests in a batch, if it has no more than `limit` messages: it is refused as a whole otherwise.
 fn requests(batch: &[u8], limit: usize) -> Vec<RequestId> {
-    let mut ids = Vec::new();
-    let mut messages = 0;
-    let text = str::from_utf8(batch).unwrap_or_default();
-    let read = Cursor::new(text).items(|cursor| {
-        let element = cursor.value()?;
-        messages += 1;
-        let mut params = Text::UNREAD;
-        if messages <= limit
-            && let Ok(Envelope::Request(request)) = Envelope::parse_str(element.get(), &mut params)
-        {
-            ids.push(request.id);
-        }
-        Ok(())
-    });
-    if read.is_err() || messages > limit {
-        return Vec::new();
+    let mut messages = parse_batch(batch, limit).unwrap_or_default();
+    if messages.len() > limit {
+        messages.clear();
     }
-    ids
+    let ids = messages.into_iter().filter_map(|message| {
+        let mut params = Text::UNREAD;
+        match Envelope::parse_str(message.get(), &mut params) {
+            Ok(Envelope::Request(request)) => Some(request.id),
+            _ => None,
+        }
+    });
+    ids.collect()
 }
 
 #[cfg(test)]

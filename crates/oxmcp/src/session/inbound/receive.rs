@@ -18,7 +18,7 @@ use crate::{
         inbound::batch::{Batch, parse_batch},
         outbound::calls::{CallResult, own_id},
     },
-    transport::Frame,
+    transport::traits::Frame,
 };
 
 impl Connection {

@@ -88,16 +88,7 @@ fn first_poll(
     if let Some((inline, start)) = start {
         inline.record(start.elapsed());
     }
-    polled.map(flatten_panic)
-}
-
-/// Calls a user's code; its panic becomes an error.
-pub(crate) fn catch_panic<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
-    flatten_panic(panics::catch_sync(f))
-}
-
-fn flatten_panic<T>(result: Result<Result<T>, panics::Panic>) -> Result<T> {
-    result.unwrap_or_else(|panic| Err(panic.into_error()))
+    polled.map(panics::flatten)
 }
 
 fn spawn(
@@ -121,7 +112,7 @@ fn spawn(
             {
                 return result;
             }
-            flatten_panic(panics::catch(Pin::new(&mut future)).await)
+            panics::flatten(panics::catch(Pin::new(&mut future)).await)
         });
         let result = unless_cancelled(&context, work).await;
         finish(&context, &id, result);
@@ -158,7 +149,7 @@ pub(crate) async fn run_question<T: Send + 'static>(
 
     let _cancel = Cancel(Arc::clone(&context));
     let running = tokio::spawn(async move {
-        let work = async { flatten_panic(panics::catch(Pin::new(&mut future)).await) };
+        let work = async { panics::flatten(panics::catch(Pin::new(&mut future)).await) };
         unless_cancelled(&context, work).await
     });
     match running.await {
