@@ -1,8 +1,25 @@
-//! Every bound on what a peer can make grow, in one place.
+//! The bounds on what a peer can make grow, and a list of those that are elsewhere.
 
 use std::time::Duration;
 
-/// The bounds of a connection. Everything that a peer can make grow is here.
+/// The bounds of a connection, and of an HTTP endpoint.
+///
+/// Everything that a peer can make grow has a bound. Those that an application may want to set are here. The others are
+///
+/// - in the stores: what `store::MemoryEventStore` and `store::MemorySessionStore` keep, in bytes, streams, sessions and age;
+/// - in [`CacheOptions`](crate::CacheOptions): the answers that a client keeps;
+/// - in the server: files, in the size of one and the depth of their directories ([`FileResources`](crate::FileResources));
+/// - constants with their reasons, beside what they bound: the steps, depth and memory of validating against a schema and of
+///   matching a pattern or a URI template; what is remembered of modern callers, of servers, and of pages that a user was sent
+///   to; the bodies of HTTP errors, redirects, heads of requests and pauses before a reconnection; the last lines of a
+///   process's standard error; how long each step of a shutdown may take.
+///
+/// # Output
+/// Over a pipe or a socket at most [`max_unsent_bytes`](Self::max_unsent_bytes) wait to be written, and beyond them one message
+/// of each caller that saw room, and the answers of the requests that are being served then: at most
+/// [`max_in_flight`](Self::max_in_flight), of any size, since an answer is never dropped. Beside them requests wait to be begun, of
+/// twice as many bytes. Over HTTP that holds for the stream of each request, which has four parts beside it, of 16 KiB or one
+/// message; at most 64 KiB wait for the stream that a session gets by GET. An empty buffer keeps 2 MiB at most.
 ///
 /// ```
 /// use oxmcp::Limits;
@@ -35,14 +52,14 @@ pub struct Limits {
     /// again may be ending that gave way. Default: 10 000, at some 15 KiB each with its connection.
     pub max_http_sessions: usize,
     /// How many of them are of one principal (`http::Principal`), where it is known; one more is refused with 429.
-    /// Default: 1000, so that nobody takes all by himself. Where there is no room, be it for a principal or at all, the oldest
+    /// Default: 1000, so that one cannot take all of them. Where there is no room, be it for a principal or at all, the oldest
     /// session whose client has sent nothing since `initialize` gives way to a new one.
     pub max_http_sessions_each: usize,
     /// How long a session over HTTP lasts in which nothing happens and no stream is open; it may be a sixty-fourth more. Default:
     /// 30 minutes: people leave their desks.
     pub http_session_idle: Duration,
-    /// The longest body of an HTTP request, in bytes; a longer one is refused with 413. Default: 4 MiB, since whoever
-    /// can reach the URL can send one.
+    /// The longest body of an HTTP request, in bytes; a longer one is refused with 413. Default: 4 MiB, since
+    /// every client that can reach the URL can send one.
     pub max_http_body_bytes: usize,
     /// How many resources the peer may watch at once, in all its subscriptions together, those by `resources/subscribe`
     /// included; more are refused with an error that says so. Each key of an extension in a filter counts as one. Modern
@@ -84,7 +101,7 @@ pub struct Limits {
     /// them for longer, as some do for 10 minutes, wants this to be longer still. Default: 100 s.
     pub http_connection_idle: Duration,
     /// How long a client may take nothing at all of what is written to a connection of such an address before that is closed,
-    /// to half as long again. Whoever reads slowly, or has nothing to read, may take as long as they like. Default: 2 minutes,
+    /// to half as long again. A client that reads slowly, or has nothing to read, may take as long as it likes. Default: 2 minutes,
     /// in which a phone finds its network again; clients resume their streams over another connection.
     pub http_stall: Duration,
     /// How long running handlers may go on after the peer has closed its side or the session was closed.

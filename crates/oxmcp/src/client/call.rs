@@ -18,10 +18,9 @@ use crate::{
         features::LONGEST_WAIT,
         manual::Earlier,
         ready::{Begun, Given, Params, Ready, check_type},
-        sending::Sending,
     },
     protocol::{Method, Payload, ProgressParams, ResultType, method},
-    session::{CallOptions, GoingOn},
+    session::{BoxFuture, CallOptions, GoingOn},
 };
 
 /// A call that is about to be made. Await it for the result, or first say how it is to be made.
@@ -56,8 +55,7 @@ use crate::{
 /// Dropping the future cancels the call: the server is told with `notifications/cancelled`, and its handler stops.
 #[must_use = "a call is made when it is awaited"]
 pub struct Call<M: Method> {
-    /// It is awaited where it is.
-    sending: Box<Sending<M>>,
+    draft: Box<Draft<M::Params>>,
 }
 
 /// What is known of a call before it is made.
@@ -90,16 +88,16 @@ impl<M: Method> Call<M> {
             earlier: None,
         };
         Self {
-            sending: Box::new(Sending::new(draft)),
+            draft: Box::new(draft),
         }
     }
 
     pub(super) fn session(&self) -> &ClientSession {
-        &self.sending.draft.ready.session
+        &self.draft.ready.session
     }
 
     pub(super) fn draft(&mut self) -> &mut Draft<M::Params> {
-        &mut self.sending.draft
+        &mut self.draft
     }
 
     fn options(&mut self) -> &mut CallOptions {
@@ -152,8 +150,16 @@ impl<M: Method> Call<M> {
     }
 
     /// Makes the call, whatever was answered before.
-    pub(super) fn send(self) -> Pin<Box<Sending<M>>> {
-        Box::into_pin(self.sending)
+    pub(super) fn send(self) -> BoxFuture<Result<M::Result>> {
+        let mut draft = self.draft;
+        Box::pin(async move {
+            draft.prepare::<M>()?;
+            let ready = &mut draft.ready;
+            let listed = ready.listed();
+            let first = ready.exchange_once::<M>().await;
+            let result = ready.complete::<M>(first, listed).await?;
+            read::<M>(&ready.session, result)
+        })
     }
 
     /// Makes the call once, and returns what is needed to go on where the server asks for something first.
@@ -230,7 +236,7 @@ impl<P: Payload> Draft<P> {
 
 impl<M: Method> IntoFuture for Call<M> {
     type Output = Result<M::Result>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Result<M::Result>> + Send>>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
         match Self::KEPT {

@@ -29,7 +29,6 @@ mod ready;
 mod request;
 mod role;
 mod rounds;
-mod sending;
 mod session;
 mod structured;
 mod subscription;

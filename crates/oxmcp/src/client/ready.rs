@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, mem};
 
+use tokio::time::Instant;
+
 use crate::{
     Error, Result,
     client::{
@@ -15,7 +17,7 @@ use crate::{
         method::{self, CallTool},
         peek_result_type,
     },
-    session::{CallOptions, CallResult, Outgoing},
+    session::{CallOptions, CallResult},
 };
 
 /// What a call carries. It is small: most calls carry a text, and are to make no room for what the others carry.
@@ -100,7 +102,7 @@ impl<P: Payload> Ready<P> {
         match self.judge::<M>(result)? {
             Given::Complete(result) => Ok(result),
             Given::Extended(result) => Ok(result.into()),
-            Given::Asks(asks) => Ok(self.go_on::<M>(asks).await?.into()),
+            Given::Asks(asks) => Ok(Box::pin(self.go_on::<M>(asks)).await?.into()),
         }
     }
 
@@ -170,31 +172,16 @@ impl<P: Payload> Ready<P> {
     pub(super) async fn exchange_once<M: Method<Params = P>>(&mut self) -> Result<CallResult> {
         let connection = self.session.connection();
         let options = &mut self.options;
-        options.start = Some(connection.now());
+        options.start = Some(Instant::now());
         let answer = match &self.params {
             Params::Typed(params, _) => {
                 let call = connection.call(M::NAME, &**params, options.lend());
                 Box::pin(call).await.map(CallResult::from)
             }
-            Params::Written(params) => {
-                Box::pin(connection.call_written(M::NAME, params, options)).await
-            }
+            Params::Written(params) => connection.call_written(M::NAME, params, options).await,
         };
         self.note_visits(&answer);
         answer
-    }
-
-    /// The call as it is sent, where its params have been written.
-    pub(super) fn outgoing<M: Method<Params = P>>(&mut self) -> Option<Outgoing<'_>> {
-        match &self.params {
-            Params::Written(params) => Some(Outgoing {
-                connection: self.session.connection(),
-                method: M::NAME,
-                params,
-                options: &mut self.options,
-            }),
-            Params::Typed(..) => None,
-        }
     }
 
     /// A server that cannot do what it was asked before its user has been somewhere says where.

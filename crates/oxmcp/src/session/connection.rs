@@ -1,27 +1,39 @@
-//! The state of a connection, which its driver, its handlers and its session handles share.
+//! A connection, and the types that refer to it and to which it refers: its role, the contexts of its requests, the
+//! messages that pass the middleware.
+//!
+//! They are defined together because each holds another. What they do is elsewhere: a connection receives in
+//! `inbound/receive.rs`, calls in `outbound/call.rs` and ends in `driver/shutdown.rs`; a [`RequestContext`] acts in
+//! `handler/context.rs`, and [`Request`] and [`Next`] in `middleware/`.
 
-#[cfg(feature = "http-server")]
-use std::any::Any;
 use std::{
+    any::Any,
+    borrow::Cow,
     fmt,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicBool, AtomicI64, Ordering},
     },
 };
 
-use tokio::{runtime::Handle, time::Instant};
+use serde_json::value::RawValue;
+use tokio::runtime::Handle;
 
 use crate::{
-    Error, ErrorCode, Limits, Result,
+    error::Result,
+    jsonrpc::{ErrorCode, RawNotification, RequestId},
+    limits::Limits,
+    protocol::{
+        ClientCapabilities, Implementation, LoggingLevel, ProgressToken, RequestParams, Revision,
+    },
     session::{
-        Role, calls::Calls, cancel::CancelSignal, inflight::InFlight, lane::Lane, outbox::Outbox,
-        patience::Patience, turn::TurnClock, wanted::ProgressWanted,
+        driver::outbox::Outbox,
+        inbound::{batch::Batch, in_flight::InFlight},
+        middleware::response::Response,
+        notifications::{progress_tokens::ProgressTokens, queue::NotificationQueue},
+        outbound::{calls::PendingCalls, deadline::PausedDeadlines, options::CallOptions},
+        task::{BoxFuture, Latch},
     },
 };
-
-/// How much of a line that is no message is kept for the diagnosis.
-const KEPT_NOISE: usize = 200;
 
 /// One connection, or a branch of one: over HTTP each request of a session has an outbox of its own, and shares all else
 /// with the session.
@@ -31,48 +43,41 @@ pub(crate) struct Connection {
     pub(crate) outbox: Outbox,
     /// What this is a branch of.
     trunk: Option<Arc<Self>>,
-    /// Who sent what arrives here.
     origin: Origin,
     /// Most connections of servers never need it.
-    calls: OnceLock<Box<Calls>>,
-    in_flight: InFlight,
-    progress_wanted: ProgressWanted,
-    lane: OnceLock<Arc<Lane>>,
-    patience: OnceLock<Box<Patience>>,
-    pub(super) turns: TurnClock,
+    calls: OnceLock<Box<PendingCalls>>,
+    in_flight: InFlight<ContextParts>,
+    progress_tokens: ProgressTokens<ContextParts>,
+    notifications: OnceLock<Arc<NotificationQueue>>,
+    paused_deadlines: PausedDeadlines,
     /// Where the driver runs.
     pub(crate) runtime: Handle,
     /// The code of the error that was answered last, or 0.
-    failed_with: AtomicI64,
+    last_error: AtomicI64,
     /// Whether nothing more is taken from the peer for now.
     held: AtomicBool,
-    /// Set when this side wants to close.
-    closing: CancelSignal,
-    /// What is to be done then, where nobody waits for it.
-    #[cfg(feature = "http-server")]
-    pub(super) on_closing: Mutex<Option<OnClosing>>,
-    /// Set when the driver has ended; then `outcome` holds why.
-    pub(super) ended: CancelSignal,
-    outcome: OnceLock<Outcome>,
+    /// Its end; see `driver/shutdown.rs`.
+    pub(in crate::session) shutdown: Shutdown,
     /// The first line from the peer that was no message: it often says why nothing works.
-    noise: Mutex<Option<String>>,
+    pub(in crate::session) noise: Mutex<Option<String>>,
 }
 
-/// What is done when a connection is to be closed.
-#[cfg(feature = "http-server")]
-pub(super) type OnClosing = Box<dyn FnOnce() + Send>;
-
-/// What a transport knows of who sent something. Over pipes that is nothing.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Origin {
-    /// Whom it knows to be the caller.
-    pub(crate) principal: Option<Arc<str>>,
-    /// The request of its own that brought it.
+/// How far a connection has come towards its end.
+#[derive(Default)]
+pub(in crate::session) struct Shutdown {
+    /// Set when this side wants to close.
+    pub(in crate::session) closing: Latch,
+    /// A callback for that moment, where no driver waits for it.
     #[cfg(feature = "http-server")]
-    pub(crate) request: Option<Arc<dyn Any + Send + Sync>>,
-    /// Whether nothing else comes the same way before it is answered, so that nothing is held up by what takes its time.
-    pub(crate) is_alone: bool,
+    pub(in crate::session) on_closing: Mutex<Option<OnClosing>>,
+    /// Set when the driver has ended; then `outcome` holds why.
+    pub(in crate::session) ended: Latch,
+    pub(in crate::session) outcome: OnceLock<Outcome>,
 }
+
+/// A callback for the moment when a connection is to be closed.
+#[cfg(feature = "http-server")]
+pub(in crate::session) type OnClosing = Box<dyn FnOnce() + Send>;
 
 /// How a connection ended.
 #[derive(Clone, Debug)]
@@ -81,6 +86,18 @@ pub(crate) enum Outcome {
     Closed,
     /// It broke.
     Failed(String),
+}
+
+/// The sender of what arrives on a connection, as far as its transport knows it. Over pipes that is nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Origin {
+    /// The caller.
+    pub(crate) principal: Option<Arc<str>>,
+    /// The transport's own request that brought it.
+    #[cfg(feature = "http-server")]
+    pub(crate) request: Option<Arc<dyn Any + Send + Sync>>,
+    /// Whether nothing else comes the same way before it is answered, so that a slow handler holds up nothing.
+    pub(crate) is_alone: bool,
 }
 
 impl Connection {
@@ -92,15 +109,15 @@ impl Connection {
     /// The same for what `origin` sends.
     pub(crate) fn of(role: Arc<dyn Role>, limits: Arc<Limits>, origin: Origin) -> Arc<Self> {
         let max_unsent = limits.max_unsent_bytes;
-        Self::grow(role, limits, max_unsent, origin, None)
+        Self::build(role, limits, max_unsent, origin, None)
     }
 
-    /// A branch of this connection: what belongs to the requests that arrive on it goes to an outbox of its own. Nobody
-    /// drives it.
+    /// A branch of this connection: what belongs to the requests that arrive on it goes to an outbox of its own. It has no
+    /// driver.
     pub(crate) fn branch(self: &Arc<Self>, origin: Origin) -> Arc<Self> {
         let (role, limits) = (Arc::clone(self.role()), Arc::clone(&self.limits));
         let max_unsent = limits.max_unsent_bytes;
-        Self::grow(role, limits, max_unsent, origin, Some(Arc::clone(self)))
+        Self::build(role, limits, max_unsent, origin, Some(Arc::clone(self)))
     }
 
     /// A connection that is nothing but the trunk of its branches: for what belongs to no request, so few bytes may wait.
@@ -110,10 +127,10 @@ impl Connection {
         limits: Arc<Limits>,
         max_unsent: usize,
     ) -> Arc<Self> {
-        Self::grow(role, limits, max_unsent, Origin::default(), None)
+        Self::build(role, limits, max_unsent, Origin::default(), None)
     }
 
-    fn grow(
+    fn build(
         role: Arc<dyn Role>,
         limits: Arc<Limits>,
         max_unsent: usize,
@@ -127,18 +144,13 @@ impl Connection {
             origin,
             calls: OnceLock::new(),
             in_flight: InFlight::new(limits.max_in_flight),
-            progress_wanted: ProgressWanted::default(),
-            lane: OnceLock::new(),
-            patience: OnceLock::new(),
-            turns: TurnClock::default(),
+            progress_tokens: ProgressTokens::default(),
+            notifications: OnceLock::new(),
+            paused_deadlines: PausedDeadlines::default(),
             runtime: Handle::current(),
-            failed_with: AtomicI64::new(0),
+            last_error: AtomicI64::new(0),
             held: AtomicBool::new(false),
-            closing: CancelSignal::default(),
-            #[cfg(feature = "http-server")]
-            on_closing: Mutex::default(),
-            ended: CancelSignal::default(),
-            outcome: OnceLock::new(),
+            shutdown: Shutdown::default(),
             noise: Mutex::default(),
             limits,
         })
@@ -153,76 +165,62 @@ impl Connection {
         self.trunk.as_ref().unwrap_or(self)
     }
 
-    fn shared(&self) -> &Self {
+    /// The part that all branches share: the trunk.
+    pub(in crate::session) fn shared(&self) -> &Self {
         self.trunk.as_deref().unwrap_or(self)
     }
 
     /// The calls of this side that wait for an answer.
-    pub(crate) fn calls(&self) -> &Calls {
+    pub(crate) fn calls(&self) -> &PendingCalls {
         self.shared().calls.get_or_init(Box::default)
     }
 
     /// The peer's requests that are being served.
-    pub(crate) fn in_flight(&self) -> &InFlight {
+    pub(crate) fn in_flight(&self) -> &InFlight<ContextParts> {
         &self.shared().in_flight
     }
 
-    /// Those of them that want to hear of progress.
-    pub(super) fn progress_wanted(&self) -> &ProgressWanted {
-        &self.shared().progress_wanted
+    /// Those of them that came with a progress token.
+    pub(in crate::session) fn progress_tokens(&self) -> &ProgressTokens<ContextParts> {
+        &self.shared().progress_tokens
     }
 
-    /// Where users' handlers of notifications run.
-    pub(crate) fn lane(&self) -> &Arc<Lane> {
+    /// The queue of the users' handlers of notifications.
+    pub(crate) fn notifications(&self) -> &Arc<NotificationQueue> {
         let shared = self.shared();
         shared
-            .lane
-            .get_or_init(|| Lane::new(&shared.limits, &self.runtime))
+            .notifications
+            .get_or_init(|| NotificationQueue::new(&shared.limits, &self.runtime))
     }
 
-    /// When it is, for a call that begins.
-    pub(crate) fn now(&self) -> Instant {
-        self.shared().turns.now()
+    // old names
+    pub(crate) fn lane(&self) -> &Arc<NotificationQueue> {
+        self.notifications()
     }
 
-    pub(super) fn patience(&self) -> &Patience {
-        self.shared().patience.get_or_init(Box::default)
+    /// The questions of the peer during which no call of this side times out.
+    pub(in crate::session) fn paused_deadlines(&self) -> &PausedDeadlines {
+        &self.shared().paused_deadlines
     }
 
     /// Remembers with which error something was answered.
-    pub(super) fn note_failure(&self, code: ErrorCode) {
-        self.failed_with.store(code.value(), Ordering::Relaxed);
+    pub(in crate::session) fn note_failure(&self, code: ErrorCode) {
+        self.last_error.store(code.value(), Ordering::Relaxed);
     }
 
     /// The code of the error that was answered last.
     #[cfg(feature = "http-server")]
     pub(crate) fn failed_with(&self) -> Option<ErrorCode> {
-        let code = self.failed_with.load(Ordering::Relaxed);
+        let code = self.last_error.load(Ordering::Relaxed);
         (code != 0).then(|| ErrorCode::from(code))
     }
 
-    /// Who sent what arrives here.
+    /// The sender of what arrives here.
     pub(crate) fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// Asks the driver to close: nothing new is begun, what runs may finish within a bound.
-    pub(crate) fn begin_close(&self) {
-        let shared = self.shared();
-        shared.lane().closing();
-        shared.closing.set();
-        #[cfg(feature = "http-server")]
-        shared.now_closing();
-        shared.outbox.call_attention();
-    }
-
-    /// Ends the connection without waiting for anything: the peer is beyond hope.
-    pub(crate) fn break_off(self: &Arc<Self>, reason: &str) {
-        self.cut(Outcome::Failed(reason.to_owned()));
-        self.begin_close();
-    }
-
-    /// Takes nothing more from the peer until what this returns is dropped: what comes next relies on what is being done.
+    /// Takes nothing more from the peer until the returned guard is dropped: what comes next relies on what is being done.
     pub(crate) fn hold(self: &Arc<Self>) -> Hold {
         self.held.store(true, Ordering::Relaxed);
         Hold(Arc::clone(self))
@@ -231,109 +229,17 @@ impl Connection {
     pub(crate) fn is_held(&self) -> bool {
         self.held.load(Ordering::Relaxed)
     }
-
-    pub(crate) fn is_closing(&self) -> bool {
-        self.shared().closing.is_set()
-    }
-
-    /// Waits until this side wants to close. Cancel safe.
-    pub(crate) async fn closing(&self) {
-        self.shared().closing.wait().await;
-    }
-
-    /// Waits until the connection has ended. Cancel safe.
-    pub(crate) async fn ended(&self) -> Outcome {
-        let shared = self.shared();
-        shared.ended.wait().await;
-        shared.outcome.get().cloned().unwrap_or(Outcome::Closed)
-    }
-
-    pub(crate) fn is_ended(&self) -> bool {
-        self.shared().ended.is_set()
-    }
-
-    /// Whether nothing can be sent or received any more.
-    pub(crate) fn is_cut(&self) -> bool {
-        self.shared().outcome.get().is_some()
-    }
-
-    /// For the driver: the peer sends nothing more, so there will be no more answers.
-    pub(crate) fn no_more_answers(&self) {
-        self.calls().close(&self.why(&Outcome::Closed));
-    }
-
-    /// What calls are told that will not be answered.
-    fn why(&self, outcome: &Outcome) -> String {
-        let reason = match outcome {
-            Outcome::Closed if self.is_closing() => return "the session was closed".to_owned(),
-            Outcome::Closed => "the peer closed the connection",
-            Outcome::Failed(reason) => reason,
-        };
-        match self.noise() {
-            Some(noise) => format!("{reason}; the first line that was no message: {noise:?}"),
-            None => reason.to_owned(),
-        }
-    }
-
-    /// For the driver: nothing can be sent or received any more. Fails what waits, and stops what runs.
-    pub(crate) fn cut(self: &Arc<Self>, outcome: Outcome) {
-        let reason = self.why(&outcome);
-        // Only the first outcome counts.
-        let _ = self.outcome.set(outcome);
-        self.in_flight().drain();
-        self.in_flight().cancel_all();
-        self.calls().close(&reason);
-        self.outbox.close();
-    }
-
-    /// For the driver: the transport is closed too.
-    pub(crate) fn finished(self: &Arc<Self>) {
-        self.ended.set();
-        self.role.closed(self);
-    }
-
-    /// Remembers a line from the peer that was no message, if it is the first.
-    pub(crate) fn heard_noise(&self, bytes: &[u8]) {
-        let shown = bytes.get(..KEPT_NOISE).unwrap_or(bytes);
-        let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
-        noise.get_or_insert_with(|| String::from_utf8_lossy(shown).into_owned());
-    }
-
-    /// The first line from the peer that was no message.
-    fn noise(&self) -> Option<String> {
-        self.noise
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    /// Sends a notification that `write` serializes.
-    pub(crate) fn notify_raw(
-        &self,
-        write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
-    ) -> Result<()> {
-        match self.outbox.append(write) {
-            None => Err(Error::closed("the session has ended")),
-            Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(not_json(error)),
-        }
-    }
 }
 
-/// Keeps a connection from taking anything more; made by [`Connection::hold`].
+/// A pause in what a connection takes from its peer; made by [`Connection::hold`].
 #[derive(Debug)]
 pub(crate) struct Hold(Arc<Connection>);
 
 impl Drop for Hold {
     fn drop(&mut self) {
         self.0.held.store(false, Ordering::Relaxed);
-        self.0.outbox.call_attention();
+        self.0.outbox.wake_driver();
     }
-}
-
-/// What a caller is told whose params cannot be sent.
-pub(crate) fn not_json(error: serde_json::Error) -> Error {
-    Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
 }
 
 impl fmt::Debug for Connection {
@@ -341,8 +247,163 @@ impl fmt::Debug for Connection {
         f.debug_struct("Connection")
             .field("side", &self.role.side())
             .field("unsent", &self.outbox.unsent())
-            .field("closing", &self.is_closing())
-            .field("ended", &self.is_ended())
+            .field("closing", &self.shared().shutdown.closing.is_set())
+            .field("ended", &self.shared().shutdown.ended.is_set())
             .finish_non_exhaustive()
     }
 }
+
+/// A client or a server at one end of one connection.
+///
+/// The way of a request goes on in its implementations: the dispatch of `server/` and that of `client/`.
+pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
+    fn side(&self) -> Side;
+
+    /// Itself, to be downcast.
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+
+    /// Serves a request, through [`run`](crate::session::inbound::run::run) or
+    /// [`respond_inline`](crate::session::inbound::run::respond_inline). Does not block.
+    fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>);
+
+    /// Takes a notification. What it changes in the session is changed when this returns; users' handlers wait in the
+    /// [`NotificationQueue`].
+    fn notification(
+        &self,
+        connection: &Arc<Connection>,
+        notification: RawNotification<'_, RequestParams<'_>>,
+    );
+
+    /// The peer takes back a request that is none of its own. Returns whether there is such a request: servers end
+    /// subscriptions that clients opened.
+    fn ended(&self, connection: &Arc<Connection>, id: &RequestId) -> bool {
+        let _ = (connection, id);
+        false
+    }
+
+    /// Whether the peer speaks a revision with batches.
+    fn has_batches(&self) -> bool {
+        false
+    }
+
+    /// The `serverInfo` that every result is stamped with, as a JSON object, where the peer expects one.
+    fn stamp(&self) -> Option<&str> {
+        None
+    }
+
+    /// The innermost of the incoming middleware.
+    fn handle(&self, request: Request) -> BoxFuture<Result<Response>>;
+
+    /// The outgoing middleware, where there is any.
+    fn outgoing(&self) -> Option<Next>;
+
+    /// The `_meta` members that every request carries, as JSON members without braces.
+    fn envelope(&self) -> Option<&str> {
+        None
+    }
+
+    /// The connection is gone.
+    fn closed(&self, connection: &Arc<Connection>);
+}
+
+/// One of the two ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+/// A request that has been admitted and waits to be served.
+#[derive(Debug)]
+pub(crate) struct Arrival<'a> {
+    pub(crate) id: RequestId,
+    pub(crate) method: &'a str,
+    pub(crate) params: Option<&'a RequestParams<'a>>,
+    /// The batch that the answer belongs to.
+    pub(crate) batch: Option<Arc<Batch>>,
+}
+
+/// What a handler can know and do while it serves one request.
+///
+/// A handler takes it as its first argument where it wants it. It is cheap to clone, and may outlive the handler; then
+/// what it sends is dropped.
+///
+/// ```
+/// use oxmcp::{RequestContext, Tool, ToolError};
+///
+/// #[derive(serde::Deserialize, oxmcp::JsonSchema)]
+/// struct Copy { files: u32 }
+///
+/// async fn copy(cx: RequestContext, Copy { files }: Copy) -> Result<String, ToolError> {
+///     for file in 1..=files {
+///         // … copy it …
+///         cx.progress(file).total(files).await;
+///     }
+///     Ok(format!("copied {files} files"))
+/// }
+/// # let _ = Tool::new("copy", "Copy files", copy);
+/// ```
+#[derive(Clone)]
+pub struct RequestContext {
+    pub(in crate::session) parts: Arc<ContextParts>,
+}
+
+/// The inside of a [`RequestContext`].
+#[derive(Debug)]
+pub(crate) struct ContextParts {
+    pub(crate) connection: Arc<Connection>,
+    /// `None` for a notification.
+    pub(crate) id: Option<RequestId>,
+    pub(crate) batch: Option<Arc<Batch>>,
+    pub(crate) peer: Arc<Peer>,
+    pub(crate) progress_token: Option<ProgressToken>,
+    pub(crate) log_level: Option<LoggingLevel>,
+    /// The request's `_meta`, as it arrived.
+    pub(crate) meta: Option<Box<str>>,
+    pub(crate) cancel: Latch,
+    /// What the role keeps for the handler, where it keeps anything.
+    pub(crate) kept: OnceLock<Arc<dyn Any + Send + Sync>>,
+    /// Set with the answer: nothing that belongs to the request may follow it.
+    pub(in crate::session) answered: AtomicBool,
+}
+
+impl AsRef<Latch> for ContextParts {
+    /// Set when the answer is no longer wanted.
+    fn as_ref(&self) -> &Latch {
+        &self.cancel
+    }
+}
+
+/// What the peer said of itself: with each request where the revision is modern, else when the session was opened.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) revision: Revision,
+    pub(crate) implementation: Option<Implementation>,
+    /// What the client can do, be it the peer or, as the server was told, this side.
+    pub(crate) capabilities: ClientCapabilities,
+}
+
+/// A request or a notification, seen by a middleware.
+pub struct Request {
+    pub(in crate::session) method: Cow<'static, str>,
+    pub(in crate::session) params: Option<Box<RawValue>>,
+    pub(in crate::session) direction: Direction,
+}
+
+/// The way that a [`Request`] goes.
+pub(in crate::session) enum Direction {
+    Incoming(RequestContext),
+    /// Options are there for a request and not for a notification.
+    Outgoing(Arc<Connection>, Option<Box<CallOptions>>),
+    /// A notification on its way out that belongs to a request that came in.
+    OfRequest(RequestContext),
+}
+
+/// What comes after a middleware: the next one, or in the end the handler or the wire.
+///
+/// It is a [`tower::Service`](tower_service::Service), so that tower's layers can wrap it.
+#[derive(Clone)]
+pub struct Next(pub(in crate::session) Arc<NextFn>);
+
+/// What a [`Next`] does with a request.
+pub(in crate::session) type NextFn = dyn Fn(Request) -> BoxFuture<Result<Response>> + Send + Sync;

@@ -1,82 +1,61 @@
-//! The driver of a connection, and what both roles share above it: dispatch, calls in flight, cancellation, progress,
-//! timeouts, shutdown and middleware. Nothing here knows what a tool is.
+//! The engine of a connection, which both roles share: its driver, requests in both directions, notifications, shutdown and
+//! middleware. Nothing here knows what a tool is.
+//!
+//! | room | |
+//! |---|---|
+//! | `connection.rs` | the state of a connection, and the [`Role`] that it needs to know |
+//! | `driver/` | the event loop, the output buffer, shutdown, pings |
+//! | `inbound/` | requests that the peer makes |
+//! | `outbound/` | calls that this side makes |
+//! | `notifications/` | ordered delivery to users' handlers, progress both ways |
+//! | `handler/` | what a handler is, gets and fails with |
+//! | `middleware/` | what requests and notifications pass on their way |
+//! | `panics.rs`, `task.rs` | panics that are caught, and small parts of asynchronous code |
+//!
+//! A request over a pipe goes from `driver/event_loop.rs` to `inbound/receive.rs`, from there through the role to
+//! `inbound/run.rs`, and its answer by `driver/outbox.rs` back to the event loop.
 
-mod answers;
-mod backlog;
-mod batch;
-mod body;
-mod bounded;
-mod call;
-mod call_options;
-mod call_result;
-mod call_table;
-mod calls;
-mod cancel;
-mod clock;
-mod connection;
-mod context;
-mod deadline;
-mod driver;
-pub(crate) mod failure;
-mod going_on;
+pub(crate) mod connection;
+pub(crate) mod driver;
 pub(crate) mod handler;
-mod inflight;
-mod keep_alive;
-mod lane;
+pub(crate) mod inbound;
 pub mod middleware;
-mod outbox;
-mod pace;
+pub(crate) mod notifications;
+pub(crate) mod outbound;
 pub(crate) mod panics;
-mod patience;
-mod pending;
-mod plain_call;
-mod progress;
-mod progress_queue;
-mod pump;
-mod receive;
-#[cfg(feature = "http-server")]
-mod reply;
-mod role;
-mod room;
-mod serve;
-mod tell;
-mod turn;
-pub(crate) mod waiting;
-mod wanted;
-mod with_state;
+pub(crate) mod task;
 
-use std::{future::Future, pin::Pin};
+pub use connection::RequestContext;
+pub use handler::{
+    traits::{Handler, HandlerContext, HandlerFuture, IntoError},
+    with_state::{SharedAs, StateArguments, with_state},
+};
+pub use notifications::progress_out::{Progress, ProgressAmount, ReportProgress};
 
-pub(crate) use batch::Batch;
-pub(crate) use body::{Body, Encode, Line};
-pub(crate) use bounded::Bounded;
-pub(crate) use call_options::{CallOptions, OnProgress, shared_progress};
-pub(crate) use call_result::CallResult;
-pub(crate) use calls::own_id;
+// old names
+pub(crate) use connection::{Arrival, Connection, ContextParts, Origin, Outcome, Peer, Role, Side};
 #[cfg(feature = "http-server")]
-pub(crate) use cancel::CancelSignal;
-pub(crate) use connection::{Connection, Origin, Outcome};
-pub use context::RequestContext;
-pub(crate) use context::{ContextParts, Peer};
-pub(crate) use deadline::after;
-pub(crate) use driver::drive;
-pub use failure::IntoError;
+pub(crate) use driver::undriven::{Attached as Hearing, Last, Reply};
+pub(crate) use driver::{event_loop::drive, keep_alive::keep_alive};
+pub(crate) use handler::traits as failure;
 #[cfg(feature = "http-client")]
-pub(crate) use failure::with_causes;
-pub(crate) use going_on::GoingOn;
-pub use handler::{Handler, HandlerContext, HandlerFuture};
-pub(crate) use inflight::IdleWait;
-pub(crate) use keep_alive::keep_alive;
-pub(crate) use lane::Lane;
-pub(crate) use pace::Pace;
-pub(crate) use patience::Asking;
-pub(crate) use pending::Outgoing;
-pub(crate) use plain_call::PlainCall;
-pub use progress::{Progress, ProgressAmount, ReportProgress};
+pub(crate) use handler::traits::with_causes;
+pub(crate) use inbound::{
+    body::{Body, Encode, Line},
+    inline_execution::InlineExecution as Pace,
+    run::{Work, respond_inline as respond_now, run as serve, run_question as attend},
+};
+pub(crate) use notifications::queue::{BoundedQueue as Bounded, NotificationQueue as Lane};
+pub(crate) use outbound::{
+    call::{ContinuationGuard as GoingOn, DeadlinePause as Asking},
+    calls::{CallResult, own_id},
+    options::{CallOptions, OnProgress, shared_progress},
+};
+pub(crate) use panics::catch_panic as guarded;
 #[cfg(feature = "http-server")]
-pub(crate) use reply::{Hearing, Last, Reply};
-pub(crate) use role::{Arrival, Role, Side};
-pub(crate) use serve::{Work, attend, guarded, respond_now, serve};
-pub use with_state::{SharedAs, StateArguments, with_state};
-
-pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(crate) use task::Latch as CancelSignal;
+pub(crate) use task::{BoxFuture, after};
+pub(crate) type IdleWait<'a> = inbound::in_flight::IdleWait<'a, ContextParts>;
+pub(crate) mod waiting {
+    pub(crate) use super::task::store_waker as note;
+}

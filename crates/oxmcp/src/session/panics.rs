@@ -1,16 +1,20 @@
-//! Keeps a panic in a user's code from spreading.
+//! Panics of users' code, which become errors.
 
 use std::{
     any::Any,
     future::{Future, poll_fn},
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
+    result::Result as StdResult,
     task::{Context, Poll},
 };
 
-use crate::{Error, json::Logged};
+use crate::{
+    error::{Error, Result},
+    json::Logged,
+};
 
-/// What a panic left behind. Its text is for this side's log and never crosses the wire.
+/// A panic that was caught. Its text is for this side's log and never crosses the wire.
 #[derive(Debug)]
 pub(crate) struct Panic(Box<dyn Any + Send>);
 
@@ -33,9 +37,8 @@ impl Panic {
 
 /// Calls `f`, and returns its panic as an error.
 ///
-/// What the closure was working on is dropped by whoever calls: nothing that a panic may have left half done is used
-/// again.
-pub(crate) fn catch_sync<T>(f: impl FnOnce() -> T) -> Result<T, Panic> {
+/// The caller drops what the closure was working on: nothing that a panic may have left half done is used again.
+pub(crate) fn catch_sync<T>(f: impl FnOnce() -> T) -> StdResult<T, Panic> {
     catch_unwind(AssertUnwindSafe(f)).map_err(Panic)
 }
 
@@ -43,7 +46,7 @@ pub(crate) fn catch_sync<T>(f: impl FnOnce() -> T) -> Result<T, Panic> {
 pub(crate) fn poll<F: Future + ?Sized>(
     future: Pin<&mut F>,
     cx: &mut Context<'_>,
-) -> Poll<Result<F::Output, Panic>> {
+) -> Poll<StdResult<F::Output, Panic>> {
     match catch_sync(|| future.poll(cx)) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
@@ -52,6 +55,16 @@ pub(crate) fn poll<F: Future + ?Sized>(
 }
 
 /// Runs `future` to its end, and returns its panic as an error.
-pub(crate) async fn catch<F: Future + Unpin>(mut future: F) -> Result<F::Output, Panic> {
+pub(crate) async fn catch<F: Future + Unpin>(mut future: F) -> StdResult<F::Output, Panic> {
     poll_fn(|cx| poll(Pin::new(&mut future), cx)).await
+}
+
+/// Calls a user's code; its panic becomes an error.
+pub(crate) fn catch_panic<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
+    flatten(catch_sync(f))
+}
+
+/// Makes one result of two: a panic becomes an error.
+pub(in crate::session) fn flatten<T>(result: StdResult<Result<T>, Panic>) -> Result<T> {
+    result.unwrap_or_else(|panic| Err(panic.into_error()))
 }

@@ -1,16 +1,22 @@
-//! Newline-delimited JSON over any pair of byte streams.
+//! Newline-delimited JSON over any pair of byte streams, and the errors of such streams.
 
-use std::{fmt, io, ops::Range, time::Duration};
+use std::{
+    fmt,
+    io::{self, ErrorKind},
+    ops::Range,
+    time::Duration,
+};
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     time,
 };
 
-use super::{Frame, Messages, ReadHalf, Transport, WriteHalf, errors};
 use crate::{
-    Error, Limits, Result,
     codec::lines::{Found, Lines},
+    error::{Error, Result},
+    limits::Limits,
+    transport::traits::{Frame, Messages, ReadHalf, Transport, WriteHalf},
 };
 
 /// How long a stream may take to close; a TLS connection, for one, waits for its peer.
@@ -99,9 +105,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
             ended: false,
         }
     }
-}
 
-impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
     /// Waits for the next line, which [`line`](Self::line) gives. `None` is the end. Cancel safe.
     pub(super) async fn find(&mut self) -> io::Result<Option<Found>> {
         loop {
@@ -144,7 +148,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
 
 impl<R: AsyncRead + Send + Unpin + 'static> ReadHalf for LineReader<R> {
     async fn read(&mut self) -> Result<Option<Frame<'_>>> {
-        let found = self.find().await.map_err(errors::lost)?;
+        let found = self.find().await.map_err(stream_error)?;
         Ok(found.map(|found| self.frame(found)))
     }
 
@@ -176,7 +180,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> LineWriter<W> {
 
     async fn shut_down(mut writer: W) -> Result<()> {
         match time::timeout(CLOSE_TIMEOUT, writer.shutdown()).await {
-            Ok(Err(error)) if !errors::is_gone(&error) => Err(errors::lost(error)),
+            Ok(Err(error)) if !is_gone(&error) => Err(stream_error(error)),
             Ok(_) => Ok(()),
             Err(_) => Err(Error::timeout(
                 "the connection was cut: it could not be closed in time",
@@ -191,8 +195,8 @@ impl<W: AsyncWrite + Send + Unpin + 'static> WriteHalf for LineWriter<W> {
             return Err(Error::closed("the connection was closed on this side"));
         };
         let lines = messages.as_lines();
-        writer.write_all(lines).await.map_err(errors::lost)?;
-        writer.flush().await.map_err(errors::lost)
+        writer.write_all(lines).await.map_err(stream_error)?;
+        writer.flush().await.map_err(stream_error)
     }
 
     async fn close(&mut self) -> Result<()> {
@@ -210,4 +214,24 @@ impl<W> fmt::Debug for LineWriter<W> {
             .field("open", &self.0.is_some())
             .finish()
     }
+}
+
+/// An error of the stream: that the peer is gone is told apart from all else.
+pub(super) fn stream_error(error: io::Error) -> Error {
+    if is_gone(&error) {
+        return Error::closed(format!("the connection was lost: {error}")).with_source(error);
+    }
+    Error::from(error)
+}
+
+/// Whether the error says no more than that the peer is not there any more.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::BrokenPipe
+            | ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::NotConnected
+            | ErrorKind::UnexpectedEof
+    )
 }

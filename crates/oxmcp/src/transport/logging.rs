@@ -1,12 +1,18 @@
-//! A transport that writes down what goes through another one.
+//! A transport that logs the messages of another one.
 
 use std::{
     fmt, io,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{Frame, Messages, Mirror, ReadHalf, Transport, WriteHalf};
-use crate::{Limits, Result};
+use crate::{
+    error::Result,
+    limits::Limits,
+    transport::{
+        mirror::Mirror,
+        traits::{Frame, Messages, ReadHalf, Transport, WriteHalf},
+    },
+};
 
 /// How much of a message is logged, unless told otherwise: most of them whole, images not.
 const MAX_BYTES: usize = 4 << 10;

@@ -1,9 +1,15 @@
-//! Two transports that are connected to each other, in one process.
+//! A pair of transports that are connected in memory.
 
 use tokio::io::DuplexStream;
 
-use super::{LineReader, LineWriter, Transport, io, io::Io};
-use crate::{Limits, Result};
+use crate::{
+    error::Result,
+    limits::Limits,
+    transport::{
+        io::{Io, LineReader, LineWriter, io},
+        traits::Transport,
+    },
+};
 
 /// How many bytes may be on their way in each direction: what a pipe of Linux holds.
 const CAPACITY: usize = 64 << 10;

@@ -1,4 +1,4 @@
-//! What of requests is repeated in headers, by transports that have some.
+//! The headers that repeat parts of requests, for transports that have headers.
 
 use std::{
     borrow::Cow,
@@ -9,9 +9,9 @@ use std::{
 };
 
 use crate::{
-    Error, ErrorCode, Result,
+    error::{Error, Result},
     json::Text,
-    jsonrpc::{Envelope, Params},
+    jsonrpc::{Envelope, ErrorCode, Params},
     protocol::{
         Method, RequestParams, Tool,
         http_headers::{
@@ -22,8 +22,8 @@ use crate::{
     },
 };
 
-/// What of modern requests a transport repeats in headers, for whoever routes requests without reading them: the method, what
-/// it names, and those arguments of tools that the server wants repeated.
+/// The parts of modern requests that a transport repeats in headers, for proxies that route requests without reading them: the
+/// method, what it names, and those arguments of tools that the server wants repeated.
 ///
 /// A transport that has headers makes one, hands it out by [`Transport::mirror`](super::Transport::mirror), and asks it for
 /// the headers of each request. The client that connects fills it. Clones share what they know.
@@ -41,11 +41,11 @@ use crate::{
 ///
 /// See [request metadata](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#request-metadata).
 #[derive(Clone, Default)]
-pub struct Mirror(Arc<Mutex<Book>>);
+pub struct Mirror(Arc<Mutex<State>>);
 
 /// What is known of the headers of one server.
 #[derive(Default)]
-struct Book {
+struct State {
     /// The headers that extensions add.
     extensions: Vec<ExtensionHeader>,
     /// The tools that want arguments repeated, and those that want it wrongly.
@@ -67,7 +67,7 @@ struct ExtensionHeader {
     header: String,
 }
 
-/// What it takes to remember a tool of which nothing is to be remembered, with the room that maps leave empty.
+/// The bytes of an entry without headers, with the room that maps leave empty.
 const ENTRY: usize = 2 * (size_of::<Entry>() + 3 * size_of::<Arc<str>>());
 
 struct Entry {
@@ -78,7 +78,7 @@ struct Entry {
     size: usize,
 }
 
-/// Why a tool must not be listed.
+/// The reason for which a tool must not be listed.
 pub(crate) struct Unsound {
     pub(crate) why: String,
     /// Whether it is the first time that this is said of the tool.
@@ -168,12 +168,12 @@ impl Mirror {
             header: header.to_ascii_lowercase(),
         });
         let extensions = extensions.collect();
-        let mut book = self.lock();
-        *book = Book {
+        let mut state = self.lock();
+        *state = State {
             extensions,
             max_bytes,
-            changes: book.changes + 1,
-            ..Book::default()
+            changes: state.changes + 1,
+            ..State::default()
         };
     }
 
@@ -198,16 +198,16 @@ impl Mirror {
             }
             Ok(headers)
         });
-        let mut book = self.lock();
-        let before = book.remove(&tool.name);
+        let mut state = self.lock();
+        let before = state.remove(&tool.name);
         match headers {
             Ok(headers) if headers.is_empty() => Ok(()),
             Ok(headers) => {
-                book.insert(&tool.name, Some(headers), size);
+                state.insert(&tool.name, Some(headers), size);
                 Ok(())
             }
             Err(why) => {
-                book.insert(&tool.name, None, bare);
+                state.insert(&tool.name, None, bare);
                 let is_new = before.is_none_or(|entry| entry.headers.is_some());
                 Err(Unsound { why, is_new })
             }
@@ -216,16 +216,16 @@ impl Mirror {
 
     /// Whether it is known that a tool wants arguments repeated.
     pub(crate) fn knows(&self, tool: &str) -> bool {
-        let book = self.lock();
-        book.tools.get(tool).is_some_and(|it| it.headers.is_some())
+        let state = self.lock();
+        state.tools.get(tool).is_some_and(|it| it.headers.is_some())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Book> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Book {
+impl State {
     fn add_members(
         &self,
         headers: &mut Vec<(Cow<'static, str>, String)>,
@@ -316,27 +316,27 @@ mod tests {
         serde_json::from_str(raw.get()).unwrap()
     }
 
-    /// That each that comes looks at all that are there would be seen.
+    /// A look at all entries for each new one would take far too long.
     #[test]
-    fn a_great_many_wrong_tools_are_forgotten_one_by_one() {
+    fn many_wrong_tools_are_forgotten_one_by_one() {
         let mirror = mirror(16 << 20);
         let mut tool = tool("", &json!({"x-mcp-header": ""}));
         for index in 0..250_000 {
             tool.name = index.to_string();
             assert!(mirror.learn(&tool).is_err());
         }
-        let book = mirror.lock();
-        let sizes = book.tools.values().map(|entry| entry.size);
-        assert_eq!(book.bytes, sizes.sum::<usize>());
-        assert!(book.bytes <= book.max_bytes);
-        assert_eq!(book.order.len(), book.tools.len());
+        let state = mirror.lock();
+        let sizes = state.tools.values().map(|entry| entry.size);
+        assert_eq!(state.bytes, sizes.sum::<usize>());
+        assert!(state.bytes <= state.max_bytes);
+        assert_eq!(state.order.len(), state.tools.len());
         // A name takes more than its letters.
-        assert!(book.tools.len() < 16 << 20 >> 6);
-        assert!(book.tools.contains_key("249999") && !book.tools.contains_key("0"));
+        assert!(state.tools.len() < 16 << 20 >> 6);
+        assert!(state.tools.contains_key("249999") && !state.tools.contains_key("0"));
     }
 
     #[test]
-    fn nothing_is_forgotten_for_what_has_no_room() {
+    fn no_tool_is_forgotten_for_one_that_is_too_large() {
         let mirror = mirror(1000);
         let repeats = json!({"properties": {"a": {"type": "string", "x-mcp-header": "A"}}});
         assert!(mirror.learn(&tool("kept", &repeats)).is_ok());

@@ -16,13 +16,12 @@
 //! [custom transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#custom-transports).
 
 mod command;
-mod errors;
-mod io;
+pub(crate) mod io;
 mod logging;
 mod memory;
-mod mirror;
+pub(crate) mod mirror;
 mod stdio;
-mod traits;
+pub(crate) mod traits;
 
 pub use command::{Command, CommandReader, CommandWriter, Stderr};
 pub use io::{Io, LineReader, LineWriter, io, stream};

@@ -1,11 +1,15 @@
-//! What a transport is.
+//! The traits of a transport, and the messages that it reads and writes.
 
 use std::{fmt, future::Future};
 
 use memchr::memchr;
 
-use super::Mirror;
-use crate::{Error, Limits, Result, jsonrpc::RequestId};
+use crate::{
+    error::{Error, Result},
+    jsonrpc::RequestId,
+    limits::Limits,
+    transport::mirror::Mirror,
+};
 
 /// A way to reach a peer.
 ///
@@ -74,31 +78,31 @@ pub trait Transport: Send + 'static {
         limits: &Limits,
     ) -> impl Future<Output = Result<(Self::Read, Self::Write)>> + Send;
 
-    /// What to call the peer in errors and logs, for example the command that was started.
+    /// The name of the peer in errors and logs, for example the command that was started.
     fn name(&self) -> String {
         "the peer".into()
     }
 
-    /// What tells this peer from others, for as long as it stays the same program at the same place: a client keeps by
+    /// A name that tells this peer from others, for as long as it stays the same program at the same place: a client keeps by
     /// it what it found out about a server, and need not find it out again. `None`, the default, where nothing does.
     ///
-    /// It is kept in memory and shown to nobody.
+    /// It is kept in memory and never shown.
     fn identity(&self) -> Option<String> {
         None
     }
 
-    /// What is known of the peer that was connected last, for whoever asks why it does not answer. `None`, the default,
+    /// What is known of the peer that was connected last, for an error that says why it does not answer. `None`, the default,
     /// where nothing is.
     fn diagnosis(&self) -> Option<String> {
         None
     }
 
-    /// On whose behalf it talks to this peer, once it is connected: an opaque name that differs where the peer may
+    /// The identity on whose behalf it talks to this peer, once it is connected: an opaque name that differs where the peer may
     /// answer differently. A client that keeps answers which are private shares them between sessions with the same
     /// [`identity`](Self::identity) and the same authorization. `None`, the default, where it is not known; then such
     /// answers stay within their session.
     ///
-    /// It is kept in memory and shown to nobody. It need not be a secret: a digest will do.
+    /// It is kept in memory and never shown. It need not be a secret: a digest will do.
     fn authorization(&self) -> Option<String> {
         None
     }
@@ -110,7 +114,7 @@ pub trait Transport: Send + 'static {
         false
     }
 
-    /// What keeps in mind which parts of requests this transport repeats in headers, where it has headers, as HTTP has.
+    /// The headers in which this transport repeats parts of requests, where it has headers, as HTTP has.
     /// The client that connects tells it what the server's tools want repeated, and leaves tools out of lists whose
     /// wishes cannot be met. `None`, the default, for all other transports.
     fn mirror(&self) -> Option<Mirror> {
@@ -121,7 +125,7 @@ pub trait Transport: Send + 'static {
 /// The half of a connection that messages come from.
 ///
 /// Both halves of a connection are used by one task, which goes on reading while it writes. So a transport may let one half
-/// do work of the other; whoever uses the halves of somebody else's transport must keep them in one task, too.
+/// do work of the other; code that uses the halves of another transport must keep them in one task, too.
 pub trait ReadHalf: Send + 'static {
     /// Waits for the next message. `None` means that the peer has closed its side.
     ///
@@ -133,13 +137,13 @@ pub trait ReadHalf: Send + 'static {
     /// may be lost with it.
     fn read(&mut self) -> impl Future<Output = Result<Option<Frame<'_>>>> + Send;
 
-    /// The next message, where it is here already, as one is that came together with the last: then nobody need be waited
-    /// for. `None`, the default, where there is none or it is not known; then [`read`](Self::read) is asked.
+    /// The next message, where it is here already, as one is that came together with the last: then there is no need to
+    /// wait. `None`, the default, where there is none or it is not known; then [`read`](Self::read) is asked.
     fn try_read(&mut self) -> Option<Frame<'_>> {
         None
     }
 
-    /// Whether all that has arrived has been read, as far as is known without asking whoever it comes from. Then what
+    /// Whether all that has arrived has been read, as far as is known without a look at its source. Then what
     /// there is to write is written at once; else only when [`read`](Self::read) has to wait. `false`, the default,
     /// where it is not known: that is never wrong, and costs a look.
     fn is_drained(&self) -> bool {

@@ -1,15 +1,27 @@
-use std::sync::{Mutex, PoisonError};
+//! Layers of middleware: those of tower, and those that are made of a function.
+
+use std::{
+    fmt,
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+};
 
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::{Next, Request, Response};
-use crate::Error;
+use crate::{
+    error::{Error, Result},
+    session::{
+        connection::{Next, Request},
+        middleware::response::Response,
+    },
+};
 
 /// What can be added as a middleware: any [`tower::Layer`](Layer) around a [`Next`] whose service takes a [`Request`] and
 /// gives a [`Response`].
 ///
-/// It is implemented for all of these, and made for nobody else.
+/// It is implemented for all of these, and not meant to be implemented otherwise.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no middleware",
     label = "not a layer of requests",
@@ -35,7 +47,7 @@ where
     fn wrap(&self, next: Next) -> Next {
         // A service need not be `Sync`, and each call works on a clone of its own.
         let service = Mutex::new(self.layer(next));
-        Next::new(move |request| {
+        Next(Arc::new(move |request| {
             let mut service = service
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -47,7 +59,7 @@ where
                 };
                 called.await.map_err(|error| from_box(error.into()))
             })
-        })
+        }))
     }
 }
 
@@ -55,5 +67,66 @@ fn from_box(error: BoxError) -> Error {
     match error.downcast::<Error>() {
         Ok(error) => *error,
         Err(other) => Error::internal(other.to_string()).with_source(other),
+    }
+}
+
+/// Makes a middleware of an async function of a [`Request`] and the [`Next`] in line. See the [module](super).
+pub fn from_fn<F, Fut>(f: F) -> FromFnLayer<F>
+where
+    F: Fn(Request, Next) -> Fut + Clone,
+    Fut: Future<Output = Result<Response>>,
+{
+    FromFnLayer(f)
+}
+
+/// The [`Layer`] that [`from_fn`] makes.
+#[derive(Clone, Copy)]
+pub struct FromFnLayer<F>(F);
+
+/// The [`Service`] of a [`FromFnLayer`].
+#[derive(Clone)]
+pub struct FromFn<F> {
+    f: F,
+    next: Next,
+}
+
+impl<F: Clone> Layer<Next> for FromFnLayer<F> {
+    type Service = FromFn<F>;
+
+    fn layer(&self, next: Next) -> FromFn<F> {
+        FromFn {
+            f: self.0.clone(),
+            next,
+        }
+    }
+}
+
+impl<F, Fut> Service<Request> for FromFn<F>
+where
+    F: Fn(Request, Next) -> Fut,
+    Fut: Future<Output = Result<Response>>,
+{
+    type Response = Response;
+    type Error = Error;
+    type Future = Fut;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Fut {
+        (self.f)(request, self.next.clone())
+    }
+}
+
+impl<F> fmt::Debug for FromFnLayer<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FromFnLayer")
+    }
+}
+
+impl<F> fmt::Debug for FromFn<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FromFn")
     }
 }

@@ -1,7 +1,7 @@
 //! Code that sees requests and notifications, on their way in or on their way out.
 //!
-//! It sees every well-formed request whose sender is known and every notification, also those with methods that nobody
-//! knows. It does not see `notifications/cancelled` and `notifications/progress`, which belong to calls in flight, nor what
+//! It sees every well-formed request whose sender is known and every notification, also those with unknown
+//! methods. It does not see `notifications/cancelled` and `notifications/progress`, which belong to calls in flight, nor what
 //! is refused before it is looked at: what is malformed, an id that is in use, a request beyond the limits.
 //!
 //! A middleware is a function of a [`Request`] and the [`Next`] in line, made with [`from_fn()`], or any
@@ -25,16 +25,13 @@
 //! # let _ = server;
 //! ```
 
-mod from_fn;
 mod layer;
 mod next;
 mod request;
-mod response;
-mod stack;
+pub(crate) mod response;
 
-pub use from_fn::{FromFn, FromFnLayer, from_fn};
-pub use layer::MiddlewareLayer;
-pub use next::Next;
-pub use request::Request;
+pub use layer::{FromFn, FromFnLayer, MiddlewareLayer, from_fn};
+pub(crate) use next::Stack;
 pub use response::Response;
-pub(crate) use stack::Stack;
+
+pub use crate::session::connection::{Next, Request};

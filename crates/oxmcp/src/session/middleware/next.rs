@@ -1,38 +1,40 @@
+//! The chain of middleware, and its two ends: the handler and the wire.
+
 use std::{
     fmt,
-    future::Future,
     sync::Arc,
     task::{Context, Poll},
 };
 
 use tower_service::Service;
 
-use super::{Request, Response, request::Origin};
-use crate::{Error, Result, json::Logged, session::BoxFuture};
-
-/// What comes after a middleware: the next one, or in the end the handler or the wire.
-///
-/// It is a [`tower::Service`](tower_service::Service), so that tower's layers can wrap it.
-#[derive(Clone)]
-pub struct Next(Arc<dyn Fn(Request) -> BoxFuture<Result<Response>> + Send + Sync>);
+use crate::{
+    error::{Error, Result},
+    json::Logged,
+    session::{
+        connection::{Direction, Next, Request},
+        middleware::{layer::MiddlewareLayer, response::Response},
+        task::BoxFuture,
+    },
+};
 
 impl Next {
     /// The end of the line for what arrives.
     pub(crate) fn handler() -> Self {
-        Self(Arc::new(|request| match &request.origin {
-            Origin::Incoming(context) => {
+        Self(Arc::new(|request| match &request.direction {
+            Direction::Incoming(context) => {
                 Arc::clone(context.parts().connection.role()).handle(request)
             }
-            Origin::Outgoing(..) | Origin::Told(_) => misplaced(),
+            Direction::Outgoing(..) | Direction::OfRequest(_) => misplaced(),
         }))
     }
 
     /// The end of the line for what is sent.
     pub(crate) fn wire() -> Self {
-        Self(Arc::new(|request| match &request.origin {
-            Origin::Outgoing(connection, _) => Box::pin(Arc::clone(connection).send(request)),
-            Origin::Told(context) => Box::pin(context.clone().send_told(request)),
-            Origin::Incoming(_) => misplaced(),
+        Self(Arc::new(|request| match &request.direction {
+            Direction::Outgoing(connection, _) => Box::pin(Arc::clone(connection).send(request)),
+            Direction::OfRequest(context) => Box::pin(context.clone().send_of_request(request)),
+            Direction::Incoming(_) => misplaced(),
         }))
     }
 
@@ -47,18 +49,11 @@ impl Next {
         (self.0)(request).await
     }
 
-    /// Hands on a notification, which nobody answers.
+    /// Hands on a notification, which has no answer.
     pub(crate) async fn pass(self, notification: Request) {
         if let Err(error) = self.run(notification).await {
             tracing::debug!(error = %Logged(&error), "the middleware refused a notification");
         }
-    }
-
-    /// A line that begins with `f`.
-    pub(super) fn new(
-        f: impl Fn(Request) -> BoxFuture<Result<Response>> + Send + Sync + 'static,
-    ) -> Self {
-        Self(Arc::new(f))
     }
 }
 
@@ -73,7 +68,7 @@ fn misplaced() -> BoxFuture<Result<Response>> {
 impl Service<Request> for Next {
     type Response = Response;
     type Error = Error;
-    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Response>> + Send>>;
+    type Future = BoxFuture<Result<Response>>;
 
     fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<()>> {
         Poll::Ready(Ok(()))
@@ -87,5 +82,58 @@ impl Service<Request> for Next {
 impl fmt::Debug for Next {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Next")
+    }
+}
+
+/// All middleware of one direction.
+#[derive(Clone)]
+pub(crate) struct Stack {
+    layers: Vec<Arc<dyn Fn(Next) -> Next + Send + Sync>>,
+    innermost: Next,
+    /// All layers around the innermost, where there are any.
+    whole: Option<Next>,
+}
+
+impl Stack {
+    pub(crate) fn incoming() -> Self {
+        Self {
+            layers: Vec::new(),
+            innermost: Next::handler(),
+            whole: None,
+        }
+    }
+
+    pub(crate) fn outgoing() -> Self {
+        Self {
+            layers: Vec::new(),
+            innermost: Next::wire(),
+            whole: None,
+        }
+    }
+
+    /// Adds a layer inside those that are there.
+    pub(crate) fn push(&mut self, layer: impl MiddlewareLayer) {
+        self.layers
+            .push(Arc::new(move |next: Next| layer.wrap(next)));
+        let innermost = self.innermost.clone();
+        self.whole = Some(
+            self.layers
+                .iter()
+                .rev()
+                .fold(innermost, |next, layer| layer(next)),
+        );
+    }
+
+    /// What to hand a request to. `None` where there is no middleware.
+    pub(crate) fn next(&self) -> Option<&Next> {
+        self.whole.as_ref()
+    }
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stack")
+            .field("layers", &self.layers.len())
+            .finish_non_exhaustive()
     }
 }

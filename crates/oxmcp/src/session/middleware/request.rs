@@ -1,31 +1,20 @@
+//! A request or a notification in the middleware: its method, params and metadata.
+
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
-use super::response::raw;
 use crate::{
-    Error, Result,
+    error::{Error, Result},
     json::Text,
     protocol::JsonObject,
-    session::{CallOptions, Connection, RequestContext},
+    session::{
+        connection::{Connection, Direction, Request, RequestContext},
+        middleware::response::raw,
+        outbound::options::CallOptions,
+    },
 };
-
-/// A request or a notification, seen by a middleware.
-pub struct Request {
-    method: Cow<'static, str>,
-    params: Option<Box<RawValue>>,
-    pub(super) origin: Origin,
-}
-
-/// Where a request comes from.
-pub(super) enum Origin {
-    Incoming(RequestContext),
-    /// Options are there for a request and not for a notification.
-    Outgoing(Arc<Connection>, Option<Box<CallOptions>>),
-    /// A notification on its way out that belongs to a request that came in.
-    Told(RequestContext),
-}
 
 impl Request {
     pub(crate) fn incoming(
@@ -36,38 +25,26 @@ impl Request {
         Self {
             method: Cow::Owned(method.to_owned()),
             params: params.map(Text::to_raw),
-            origin: Origin::Incoming(context),
+            direction: Direction::Incoming(context),
         }
     }
 
+    /// A request on its way out, or without options a notification.
     pub(crate) fn outgoing(
         connection: &Arc<Connection>,
         method: &'static str,
         params: &impl Serialize,
-        options: CallOptions,
+        options: Option<CallOptions>,
     ) -> Result<Self> {
-        let origin = Origin::Outgoing(Arc::clone(connection), Some(Box::new(options)));
+        let direction = Direction::Outgoing(Arc::clone(connection), options.map(Box::new));
         Ok(Self {
             method: Cow::Borrowed(method),
             params: Some(raw(params)?),
-            origin,
+            direction,
         })
     }
 
-    pub(crate) fn outgoing_notification(
-        connection: &Arc<Connection>,
-        method: &'static str,
-        params: &impl Serialize,
-    ) -> Result<Self> {
-        let origin = Origin::Outgoing(Arc::clone(connection), None);
-        Ok(Self {
-            method: Cow::Borrowed(method),
-            params: Some(raw(params)?),
-            origin,
-        })
-    }
-
-    pub(crate) fn told(
+    pub(crate) fn of_request(
         context: &RequestContext,
         method: &'static str,
         params: Box<RawValue>,
@@ -75,15 +52,15 @@ impl Request {
         Self {
             method: Cow::Borrowed(method),
             params: Some(params),
-            origin: Origin::Told(context.clone()),
+            direction: Direction::OfRequest(context.clone()),
         }
     }
 
     pub(crate) fn into_outgoing(self) -> Result<OutgoingParts> {
-        let options = match self.origin {
-            Origin::Outgoing(_, options) => options,
-            Origin::Told(_) => None,
-            Origin::Incoming(_) => {
+        let options = match self.direction {
+            Direction::Outgoing(_, options) => options,
+            Direction::OfRequest(_) => None,
+            Direction::Incoming(_) => {
                 return Err(Error::misuse("a request that came in cannot be sent out"));
             }
         };
@@ -100,22 +77,22 @@ impl Request {
         &self.method
     }
 
-    /// Whether nobody waits for a response.
+    /// Whether there is no response to it.
     #[must_use]
     pub fn is_notification(&self) -> bool {
-        match &self.origin {
-            Origin::Incoming(context) => context.request_id().is_none(),
-            Origin::Outgoing(_, options) => options.is_none(),
-            Origin::Told(_) => true,
+        match &self.direction {
+            Direction::Incoming(context) => context.request_id().is_none(),
+            Direction::Outgoing(_, options) => options.is_none(),
+            Direction::OfRequest(_) => true,
         }
     }
 
     /// The context that the handler will get. `None` for what is on its way out.
     #[must_use]
     pub fn context(&self) -> Option<&RequestContext> {
-        match &self.origin {
-            Origin::Incoming(context) => Some(context),
-            Origin::Outgoing(..) | Origin::Told(_) => None,
+        match &self.direction {
+            Direction::Incoming(context) => Some(context),
+            Direction::Outgoing(..) | Direction::OfRequest(_) => None,
         }
     }
 
@@ -141,7 +118,7 @@ impl Request {
     /// Where they cannot be serialized, and where they have a `_meta` that they must not have.
     pub fn set_params(&mut self, params: &impl Serialize) -> Result<()> {
         let params = raw(params)?;
-        if let Origin::Outgoing(_, Some(_)) = self.origin
+        if let Direction::Outgoing(_, Some(_)) = self.direction
             && Text::from(&*params)
                 .members()
                 .any(|(key, _)| key.is_str("_meta"))
@@ -173,16 +150,16 @@ impl Request {
     /// # Errors
     /// Where it has come in. [`Next::run`](super::Next::run) refuses keys that the session sets by itself.
     pub fn set_meta(&mut self, key: impl Into<String>, value: impl Into<Value>) -> Result<()> {
-        match &mut self.origin {
-            Origin::Incoming(_) => {
+        match &mut self.direction {
+            Direction::Incoming(_) => {
                 return Err(Error::misuse(
                     "the _meta of what has come in is what its sender said",
                 ));
             }
-            Origin::Outgoing(_, Some(options)) => {
+            Direction::Outgoing(_, Some(options)) => {
                 options.meta.insert(key, value);
             }
-            Origin::Outgoing(_, None) | Origin::Told(_) => {
+            Direction::Outgoing(_, None) | Direction::OfRequest(_) => {
                 let mut params: JsonObject = self.params()?;
                 let meta = params
                     .entry("_meta")
@@ -197,7 +174,7 @@ impl Request {
     }
 }
 
-/// What the wire needs of a request.
+/// What is sent of a request.
 type OutgoingParts = (Cow<'static, str>, Box<RawValue>, Option<CallOptions>);
 
 impl fmt::Debug for Request {

@@ -1,11 +1,13 @@
+//! The response to a request in the middleware.
+
 use std::fmt;
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
-/// What a request was answered with.
+/// The result that a request was answered with.
 pub struct Response(Box<RawValue>);
 
 impl Response {
@@ -56,7 +58,7 @@ impl fmt::Debug for Response {
 }
 
 /// A value as JSON.
-pub(super) fn raw(value: &impl Serialize) -> Result<Box<RawValue>> {
+pub(in crate::session) fn raw(value: &impl Serialize) -> Result<Box<RawValue>> {
     to_raw_value(value)
         .map_err(|error| Error::misuse(format!("not serializable: {error}")).with_source(error))
 }

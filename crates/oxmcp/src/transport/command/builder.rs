@@ -1,17 +1,23 @@
-//! Which process to start, and how.
+//! The transport that starts a process: its builder.
 
 use std::{ffi::OsStr, fmt, path::Path, process::Stdio, sync::Arc, time::Duration};
 
 use tokio::process;
 
-use super::{
-    CommandReader, CommandWriter, Stderr,
-    evidence::Evidence,
-    launch::{self, display},
-    process::Process,
-    supervisor::Patience,
+use crate::{
+    error::Result,
+    limits::Limits,
+    transport::{
+        command::{
+            diagnostics::Diagnostics,
+            halves::{self, CommandReader, CommandWriter},
+            spawn_error::{display, spawn_error},
+            stderr::Stderr,
+            supervisor::ExitTimeouts,
+        },
+        traits::Transport,
+    },
 };
-use crate::{Limits, Result, transport::Transport};
 
 /// A server of an application without a console must not open one.
 #[cfg(windows)]
@@ -44,7 +50,7 @@ const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 /// is not.
 ///
 /// # What the server logs
-/// Its standard error becomes events of [`tracing`], which nobody sees where nobody subscribes to them; the last lines are kept for
+/// Its standard error becomes events of [`tracing`], which are lost where there is no subscriber; the last lines are kept for
 /// the error when it fails. [`stderr`](Self::stderr) sends it elsewhere: [`Stderr::inherit`] shows it on the standard error of this
 /// process, as programs for the terminal mostly want it, and [`Stderr::lines`] gives it to a function.
 ///
@@ -61,9 +67,9 @@ const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 pub struct Command {
     command: process::Command,
     stderr: Stderr,
-    patience: Patience,
+    timeouts: ExitTimeouts,
     /// Of the process that was started last.
-    evidence: Option<Arc<Evidence>>,
+    diagnostics: Option<Arc<Diagnostics>>,
 }
 
 impl Command {
@@ -136,14 +142,14 @@ impl Command {
     /// How long the server may take to exit by itself once its input is closed. Default: 3 s.
     #[must_use]
     pub fn exit_timeout(mut self, timeout: Duration) -> Self {
-        self.patience.exit = timeout;
+        self.timeouts.exit = timeout;
         self
     }
 
     /// How long the server and what it has started may take from SIGTERM to their end. Default: 2 s.
     #[must_use]
     pub fn kill_timeout(mut self, timeout: Duration) -> Self {
-        self.patience.kill = timeout;
+        self.timeouts.kill = timeout;
         self
     }
 }
@@ -166,15 +172,15 @@ impl Transport for Command {
         let child = self
             .command
             .spawn()
-            .map_err(|error| launch::failure(self.command.as_std(), &error))?;
-        let halves = Process::attend(
+            .map_err(|error| spawn_error(self.command.as_std(), &error))?;
+        let halves = halves::connect(
             child,
             name,
-            self.patience,
+            self.timeouts,
             self.stderr.clone(),
             limits.max_message_bytes,
         );
-        self.evidence = Some(halves.0.evidence());
+        self.diagnostics = Some(halves.0.diagnostics());
         Ok(halves)
     }
 
@@ -194,8 +200,8 @@ impl Transport for Command {
     }
 
     fn diagnosis(&self) -> Option<String> {
-        let evidence = self.evidence.as_ref()?;
-        Some(evidence.report("is still running"))
+        let diagnostics = self.diagnostics.as_ref()?;
+        Some(diagnostics.report("is still running"))
     }
 }
 
@@ -205,8 +211,8 @@ impl From<process::Command> for Command {
         Self {
             command,
             stderr: Stderr::log(),
-            patience: Patience::default(),
-            evidence: None,
+            timeouts: ExitTimeouts::default(),
+            diagnostics: None,
         }
     }
 }
@@ -229,7 +235,7 @@ impl fmt::Debug for Command {
             .field("env", &names)
             .field("current_dir", &command.get_current_dir())
             .field("stderr", &self.stderr)
-            .field("patience", &self.patience)
+            .field("timeouts", &self.timeouts)
             .finish()
     }
 }

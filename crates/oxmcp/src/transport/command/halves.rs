@@ -2,14 +2,43 @@
 
 use std::sync::Arc;
 
-use tokio::process::{ChildStdin, ChildStdout};
+use tokio::process::{Child, ChildStdin, ChildStdout};
 
-use super::{evidence::Evidence, process::Process};
 use crate::{
-    Result,
     codec::lines::Found,
-    transport::{Frame, LineReader, LineWriter, Messages, ReadHalf, WriteHalf},
+    error::Result,
+    transport::{
+        command::{
+            diagnostics::Diagnostics, process::Process, stderr::Stderr, supervisor::ExitTimeouts,
+        },
+        io::{LineReader, LineWriter},
+        traits::{Frame, Messages, ReadHalf, WriteHalf},
+    },
 };
+
+/// The two halves of the connection to a process that has just been started.
+pub(super) fn connect(
+    mut child: Child,
+    name: String,
+    timeouts: ExitTimeouts,
+    policy: Stderr,
+    max_message_bytes: usize,
+) -> (CommandReader, CommandWriter) {
+    let stdin = child.stdin.take().expect("stdin was piped");
+    let stdout = child.stdout.take().expect("stdout was piped");
+    let stderr = child.stderr.take();
+    let process = Process::supervise(child, stderr, name, timeouts, policy);
+    (
+        CommandReader {
+            lines: LineReader::new(stdout, max_message_bytes),
+            process: Arc::clone(&process),
+        },
+        CommandWriter {
+            lines: LineWriter::new(stdin),
+            process,
+        },
+    )
+}
 
 /// Reads messages from a process that a [`Command`](super::Command) started.
 #[derive(Debug)]
@@ -26,31 +55,24 @@ pub struct CommandWriter {
 }
 
 impl CommandReader {
-    pub(super) fn new(stdout: ChildStdout, process: Arc<Process>, limit: usize) -> Self {
-        Self {
-            lines: LineReader::new(stdout, limit),
-            process,
-        }
-    }
-
-    /// Whether something is not just said between the messages.
+    /// Whether a line is no log line between the messages.
     fn is_frame(&self, found: &Found) -> bool {
         let Found::Line(line) = found else {
             return true;
         };
         let line = self.lines.line(line.clone());
-        let evidence = &self.process.evidence;
+        let diagnostics = &self.process.diagnostics;
         if may_be_message(line) {
-            evidence.saw_message();
+            diagnostics.saw_message();
             return true;
         }
-        evidence.saw_noise(line);
+        diagnostics.saw_noise(line);
         false
     }
 
     /// What is known of the process.
-    pub(super) fn evidence(&self) -> Arc<Evidence> {
-        Arc::clone(&self.process.evidence)
+    pub(super) fn diagnostics(&self) -> Arc<Diagnostics> {
+        Arc::clone(&self.process.diagnostics)
     }
 }
 
@@ -91,15 +113,6 @@ fn may_be_message(line: &[u8]) -> bool {
         (Some(b'{'), next) => matches!(next, Some(b'"' | b'}') | None),
         (Some(b'['), next) => matches!(next, Some(b'{' | b']') | None),
         _ => false,
-    }
-}
-
-impl CommandWriter {
-    pub(super) fn new(stdin: ChildStdin, process: Arc<Process>) -> Self {
-        Self {
-            lines: LineWriter::new(stdin),
-            process,
-        }
     }
 }
 

@@ -1,11 +1,20 @@
 //! The client's side of stdio: a server that is started as a process.
+//!
+//! | file | |
+//! |---|---|
+//! | `builder.rs` | [`Command`]: the program, its arguments, how long its end may take |
+//! | `halves.rs` | reading and writing messages |
+//! | `process.rs` | the process, as both halves share it |
+//! | `supervisor.rs`, `process_group.rs` | its end |
+//! | `stderr.rs` | its log |
+//! | `diagnostics.rs`, `spawn_error.rs` | the errors when it fails, or cannot be started |
 
 mod builder;
-mod evidence;
-mod group;
+mod diagnostics;
 mod halves;
-mod launch;
 mod process;
+mod process_group;
+mod spawn_error;
 mod stderr;
 mod supervisor;
 

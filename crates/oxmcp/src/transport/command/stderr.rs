@@ -1,4 +1,4 @@
-//! What becomes of the server's standard error.
+//! The standard error of a server: logged, passed on, inherited or dropped.
 
 use std::{
     fmt,
@@ -9,8 +9,10 @@ use std::{
 
 use tokio::{process::ChildStderr, sync::watch};
 
-use super::evidence::Evidence;
-use crate::{codec::lines::Found, transport::LineReader};
+use crate::{
+    codec::lines::Found,
+    transport::{command::diagnostics::Diagnostics, io::LineReader},
+};
 
 /// Longer lines are left out; what writes those writes no log.
 const MAX_LINE: usize = 64 << 10;
@@ -74,7 +76,7 @@ impl Stderr {
     fn pass_on(&self, server: &str, line: &str) {
         match &self.0 {
             Policy::Log => tracing::info!(target: "oxmcp::stderr", server, "{line}"),
-            // The panic hook has said it. Who stops reading here ends servers, which cannot write to their log any more.
+            // The panic hook has reported it. Reading goes on: a server ends that cannot write to its log any more.
             Policy::Lines(callback) => drop(catch_unwind(AssertUnwindSafe(|| callback(line)))),
             Policy::Inherit | Policy::Null => {}
         }
@@ -85,14 +87,14 @@ impl Stderr {
         self,
         stderr: ChildStderr,
         server: String,
-        evidence: Arc<Evidence>,
+        diagnostics: Arc<Diagnostics>,
         _open: watch::Sender<()>,
     ) {
         let mut lines = LineReader::new(stderr, MAX_LINE);
         while let Ok(Some(found)) = lines.find().await {
             let Found::Line(line) = found else { continue };
             let line = String::from_utf8_lossy(lines.line(line));
-            evidence.saw_stderr(&line);
+            diagnostics.saw_stderr(&line);
             self.pass_on(&server, &line);
         }
     }

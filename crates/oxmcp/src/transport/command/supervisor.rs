@@ -1,4 +1,4 @@
-//! The end of a process, whoever brings it about: one task per process that waits for it and reaps it.
+//! The supervisor of a process: one task that waits for its end, or brings it about, and reaps it.
 
 use std::{process::ExitStatus, time::Duration};
 
@@ -8,23 +8,23 @@ use tokio::{
     time,
 };
 
-use super::group::Group;
+use crate::transport::command::process_group::ProcessGroup;
 
 /// How long SIGKILL may take; only a process that hangs inside the kernel needs longer, and that one cannot be helped.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
 /// How often to look whether a process group is gone: no event tells.
 const GROUP_POLL: Duration = Duration::from_millis(10);
 
-/// How long to wait at each step of the end.
+/// How long the supervisor waits at each step of the end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct ExitTimeouts {
     /// From the end of its input to SIGTERM.
     pub(super) exit: Duration,
     /// From SIGTERM to SIGKILL.
     pub(super) kill: Duration,
 }
 
-impl Default for Patience {
+impl Default for ExitTimeouts {
     fn default() -> Self {
         Self {
             exit: Duration::from_secs(3),
@@ -33,9 +33,9 @@ impl Default for Patience {
     }
 }
 
-/// What became of the process so far.
+/// The state of a process.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Life {
+pub(super) struct ProcessState {
     /// How it ended, once it has.
     pub(super) status: Option<ExitStatus>,
     /// It had to be killed.
@@ -46,27 +46,27 @@ pub(super) struct Life {
 
 pub(super) struct Supervisor {
     child: Child,
-    group: Group,
+    group: ProcessGroup,
     /// A value means that the connection was closed; no sender any more, that it was dropped.
     closed: oneshot::Receiver<()>,
-    life: watch::Sender<Life>,
-    patience: Patience,
+    state: watch::Sender<ProcessState>,
+    timeouts: ExitTimeouts,
 }
 
 impl Supervisor {
     pub(super) fn new(
         child: Child,
         closed: oneshot::Receiver<()>,
-        life: watch::Sender<Life>,
-        patience: Patience,
+        state: watch::Sender<ProcessState>,
+        timeouts: ExitTimeouts,
     ) -> Self {
-        let group = Group::led_by(&child);
+        let group = ProcessGroup::led_by(&child);
         Self {
             child,
             group,
             closed,
-            life,
-            patience,
+            state,
+            timeouts,
         }
     }
 
@@ -74,42 +74,42 @@ impl Supervisor {
     pub(super) async fn run(mut self) {
         let closed = tokio::select! {
             biased;
-            () = ended(&mut self.child, &self.life) => None,
+            () = ended(&mut self.child, &self.state) => None,
             closed = &mut self.closed => Some(closed.is_ok()),
         };
         match closed {
             None => {}
-            Some(true) => self.end(self.patience.exit).await,
+            Some(true) => self.end(self.timeouts.exit).await,
             Some(false) => self.end(Duration::ZERO).await,
         }
         self.end_the_rest().await;
         self.group.let_go();
-        self.life.send_modify(|life| life.over = true);
+        self.state.send_modify(|state| state.over = true);
     }
 
     /// Ends the process, by ever stronger means.
-    async fn end(&mut self, patience: Duration) {
-        if self.ends_within(patience).await {
+    async fn end(&mut self, timeout: Duration) {
+        if self.ends_within(timeout).await {
             return;
         }
         #[cfg(unix)]
         {
             tracing::debug!("the server did not exit when its input was closed; sending SIGTERM");
             self.group.terminate();
-            if self.ends_within(self.patience.kill).await {
+            if self.ends_within(self.timeouts.kill).await {
                 return;
             }
         }
-        self.life.send_modify(|life| life.forced = true);
+        self.state.send_modify(|state| state.forced = true);
         self.group.kill();
         // It fails where the process has just ended.
         let _ = self.child.start_kill();
         self.ends_within(KILLED_WITHIN).await;
     }
 
-    async fn ends_within(&mut self, patience: Duration) -> bool {
-        let ended = ended(&mut self.child, &self.life);
-        time::timeout(patience, ended).await.is_ok()
+    async fn ends_within(&mut self, timeout: Duration) -> bool {
+        let ended = ended(&mut self.child, &self.state);
+        time::timeout(timeout, ended).await.is_ok()
     }
 
     /// Ends what the process had started and left behind. A server whose process is gone is over, and a child that
@@ -121,7 +121,7 @@ impl Supervisor {
         #[cfg(unix)]
         {
             self.group.terminate();
-            if self.rest_ends_within(self.patience.kill).await {
+            if self.rest_ends_within(self.timeouts.kill).await {
                 return;
             }
         }
@@ -129,18 +129,18 @@ impl Supervisor {
         self.rest_ends_within(KILLED_WITHIN).await;
     }
 
-    async fn rest_ends_within(&self, patience: Duration) -> bool {
+    async fn rest_ends_within(&self, timeout: Duration) -> bool {
         let gone = async {
             while !self.group.is_gone() {
                 time::sleep(GROUP_POLL).await;
             }
         };
-        time::timeout(patience, gone).await.is_ok()
+        time::timeout(timeout, gone).await.is_ok()
     }
 }
 
 /// Waits until the process has ended, reaps it, and tells how it ended. Cancel safe.
-async fn ended(child: &mut Child, life: &watch::Sender<Life>) {
+async fn ended(child: &mut Child, state: &watch::Sender<ProcessState>) {
     let status = child.wait().await.ok();
-    life.send_modify(|life| life.status = status);
+    state.send_modify(|state| state.status = status);
 }

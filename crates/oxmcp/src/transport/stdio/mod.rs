@@ -1,10 +1,14 @@
 //! The server's side of stdio: the standard input and output of this process.
+//!
+//! | file | |
+//! |---|---|
+//! | `streams.rs` | the transport and its two halves |
+//! | `descriptors.rs` | on Unix, the streams move to private descriptors |
+//! | `blocking.rs` | threads for streams that block |
 
-mod halves;
-mod standard;
-mod threads;
+mod blocking;
 #[cfg(unix)]
-mod unix;
+mod descriptors;
+mod streams;
 
-pub use halves::{StdioReader, StdioWriter};
-pub use standard::{Stdio, stdio};
+pub use streams::{Stdio, StdioReader, StdioWriter, stdio};

@@ -1,0 +1,363 @@
+//! The event loop of a connection: nothing else reads from its transport or writes to it.
+//!
+//! It prefers what arrives, while it is already here and little waits to be written; then what is to be written. So many small
+//! messages become one write, which goes out as soon as there is nothing more to read.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{
+    pin, select,
+    task::yield_now,
+    time::{Instant, sleep_until},
+};
+
+use crate::{
+    error::{Error, Result},
+    jsonrpc::RequestId,
+    session::{
+        connection::{Connection, Outcome, Side},
+        driver::outbox::{BufferRetention, Due},
+        inbound::backlog::Backlog,
+        task::{after, requeue},
+    },
+    transport::traits::{Frame, Messages, ReadHalf, WriteHalf},
+};
+
+/// So many messages are taken in a row before other tasks get their turn.
+const MAX_IN_A_ROW: u32 = 64;
+/// So many bytes of output are written before more input is taken, so that answers do not wait for a busy peer's pause.
+const WRITE_FIRST: usize = 64 << 10;
+/// So many messages are taken at most before what there is to write is written, however little it is: a peer that never
+/// pauses must not keep answers back.
+const MESSAGES_UNTIL_WRITE: u32 = 512;
+/// How long answers are still taken that were on their way when the peer was found to read nothing any more.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// Drives a connection until it ends.
+pub(crate) async fn drive(
+    connection: Arc<Connection>,
+    mut read: impl ReadHalf,
+    mut write: impl WriteHalf,
+) {
+    let end = End(connection);
+    let connection = &end.0;
+    let outcome = match event_loop(connection, &mut read, &mut write).await {
+        Ok(()) => Outcome::Closed,
+        Err(error) => Outcome::Failed(error.message().to_owned()),
+    };
+    if matches!(outcome, Outcome::Closed) || connection.is_closing() {
+        // What has arrived is handled while the session is still one.
+        let drain = connection.limits.drain;
+        connection.notifications().flush(drain).await;
+    }
+    connection.cut(outcome);
+    if let Err(error) = close(&mut read, &mut write).await {
+        tracing::debug!(%error, "the transport did not close cleanly");
+    }
+}
+
+/// Closes the transport. What the peer still says is read and dropped meanwhile: one that is not done with writing would
+/// not see the end.
+async fn close(read: &mut impl ReadHalf, write: &mut impl WriteHalf) -> Result<()> {
+    let closed = write.close();
+    pin!(closed);
+    let mut reading = true;
+    let mut in_a_row = 0;
+    loop {
+        select! {
+            biased;
+            result = &mut closed => return result,
+            frame = read.read(), if reading => reading = matches!(frame, Ok(Some(_))),
+        }
+        in_a_row += 1;
+        if in_a_row % MAX_IN_A_ROW == 0 {
+            yield_now().await;
+        }
+    }
+}
+
+/// Ends a connection, also where its transport panics or its runtime goes away: no caller must wait for ever.
+struct End(Arc<Connection>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0
+            .cut(Outcome::Failed("the connection was torn down".to_owned()));
+        self.0.finished();
+    }
+}
+
+async fn event_loop(
+    connection: &Arc<Connection>,
+    read: &mut impl ReadHalf,
+    write: &mut impl WriteHalf,
+) -> Result<()> {
+    let mut driver = Driver::new(connection);
+    let mut output = Vec::new();
+    let mut retention = BufferRetention::default();
+    loop {
+        if driver.must_yield() && driver.yield_turn().await {
+            return Ok(());
+        }
+        let unsent = connection.outbox.unsent();
+        if driver.take_from_backlog(unsent) {
+            continue;
+        }
+        if driver.is_done(unsent) {
+            return Ok(());
+        }
+        let may_read = driver.may_read(unsent) && !(unsent > 0 && read.is_drained());
+        // Mostly there is an answer now, and nothing more to read.
+        let due = if may_read {
+            None
+        } else {
+            connection.outbox.try_take(&mut output)
+        };
+        let due = match due {
+            Some(due) => due,
+            None => select! {
+                biased;
+                frame = read.read(), if may_read => {
+                    driver.arrived(frame, unsent)?;
+                    driver.take_ready(read);
+                    if driver.has_woken_callers() {
+                        // What they call next becomes one write.
+                        requeue().await;
+                    }
+                    continue;
+                }
+                due = connection.outbox.take(&mut output, driver.coalesces()) => due,
+                () = driver.deadline() => return Ok(()),
+            },
+        };
+        match due {
+            Due::Attention => driver.check_closing(),
+            Due::Write => {
+                if let Err(error) = driver.write(read, write, &output).await {
+                    driver.take_last_answers(read).await;
+                    return Err(error);
+                }
+                connection.outbox.wrote(&mut output, &mut retention);
+            }
+        }
+    }
+}
+
+/// The phase of a connection's life. It only ever moves downwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// Nothing new is begun; what runs may finish until the deadline.
+    Draining(Instant),
+}
+
+/// The state of the event loop.
+struct Driver<'a> {
+    connection: &'a Arc<Connection>,
+    phase: Phase,
+    /// Whether the peer may still send something.
+    reading: bool,
+    backlog: Backlog,
+    in_a_row: u32,
+    since_write: u32,
+}
+
+impl<'a> Driver<'a> {
+    fn new(connection: &'a Arc<Connection>) -> Self {
+        let limits = &connection.limits;
+        Self {
+            connection,
+            phase: Phase::Open,
+            reading: true,
+            // What a peer has sent before it heard that this side is full: as much as may be unsent on its side, twice.
+            backlog: Backlog::new(limits.max_unsent_bytes.saturating_mul(2), limits.max_batch),
+            in_a_row: 0,
+            since_write: 0,
+        }
+    }
+
+    fn must_yield(&self) -> bool {
+        self.in_a_row >= MAX_IN_A_ROW
+    }
+
+    /// Lets other tasks have their turn, and looks at what a peer that never pauses would keep from being
+    /// seen: whether the connection is to be closed, and whether its time is up. Returns the latter.
+    async fn yield_turn(&mut self) -> bool {
+        self.in_a_row = 0;
+        yield_now().await;
+        self.check_closing();
+        matches!(self.phase, Phase::Draining(deadline) if Instant::now() >= deadline)
+    }
+
+    fn may_read(&self, unsent: usize) -> bool {
+        let write_first =
+            unsent >= WRITE_FIRST || (unsent > 0 && self.since_write >= MESSAGES_UNTIL_WRITE);
+        self.reading && !write_first && !self.backlog.is_full()
+    }
+
+    /// Whether several tasks may be about to answer or to call: as many as there were messages for them.
+    fn coalesces(&self) -> bool {
+        self.since_write > 1
+    }
+
+    /// Whether several callers were woken by what has arrived. What arrives at a server wakes none.
+    fn has_woken_callers(&self) -> bool {
+        self.coalesces() && self.connection.role().side() == Side::Client
+    }
+
+    fn is_full(&self, unsent: usize) -> bool {
+        unsent > self.connection.limits.max_unsent_bytes
+    }
+
+    /// Takes what was read.
+    fn arrived(&mut self, frame: Result<Option<Frame<'_>>>, unsent: usize) -> Result<()> {
+        if let Some(frame) = frame? {
+            self.take(frame, unsent);
+        } else {
+            self.reading = false;
+            self.connection.no_more_answers();
+            self.drain();
+        }
+        Ok(())
+    }
+
+    /// Takes what has come together with what has just arrived.
+    fn take_ready(&mut self, read: &mut impl ReadHalf) {
+        while !self.must_yield() {
+            let unsent = self.connection.outbox.unsent();
+            if !self.may_read(unsent) {
+                return;
+            }
+            let Some(frame) = read.try_read() else {
+                return;
+            };
+            self.take(frame, unsent);
+        }
+    }
+
+    fn take(&mut self, frame: Frame<'_>, unsent: usize) {
+        self.in_a_row += 1;
+        self.since_write += 1;
+        let held = self.connection.is_held();
+        let must_wait = held || self.is_full(unsent) || !self.backlog.is_empty();
+        if !(must_wait && self.backlog.keep(&frame, held)) {
+            self.connection.take(frame);
+        }
+    }
+
+    /// Takes the oldest message that had to wait, if there is room for its answer now.
+    fn take_from_backlog(&mut self, unsent: usize) -> bool {
+        if self.backlog.is_empty() || self.is_full(unsent) || self.connection.is_held() {
+            return false;
+        }
+        self.in_a_row += 1;
+        let connection = self.connection;
+        let take = |frame: Frame<'_>, cancelled: &[RequestId]| match frame {
+            Frame::Message(bytes) if !cancelled.is_empty() => {
+                connection.take_batch(bytes, cancelled);
+            }
+            frame => connection.take(frame),
+        };
+        self.backlog.pop(take);
+        if self.backlog.is_empty() && self.phase != Phase::Open {
+            connection.in_flight().drain();
+        }
+        true
+    }
+
+    /// Writes the output, and goes on reading while the peer takes its time: answers and cancellations must not wait.
+    /// Requests must, once too much is unsent, or a peer that asks and never reads would fill our memory.
+    async fn write(
+        &mut self,
+        read: &mut impl ReadHalf,
+        write: &mut impl WriteHalf,
+        output: &[u8],
+    ) -> Result<()> {
+        let connection = self.connection;
+        let outbox = &connection.outbox;
+        let writing = write.write(Messages::new(output));
+        pin!(writing);
+        while !connection.is_cut() {
+            if self.must_yield() && self.yield_turn().await {
+                return Err(Error::closed("the peer stopped reading"));
+            }
+            let may_read = self.reading && !self.backlog.is_full();
+            select! {
+                biased;
+                result = &mut writing => {
+                    self.since_write = 0;
+                    return result;
+                }
+                frame = read.read(), if may_read => {
+                    self.arrived(frame, outbox.unsent())?;
+                    self.take_ready(read);
+                }
+                () = outbox.attention() => self.check_closing(),
+                () = self.deadline() => return Err(Error::closed("the peer stopped reading")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the answers that the peer gave before it stopped reading, or ended.
+    async fn take_last_answers(&mut self, read: &mut impl ReadHalf) {
+        let connection = self.connection;
+        connection.in_flight().drain();
+        let deadline = after(Instant::now(), LAST_ANSWERS);
+        while self.reading && !connection.calls().is_empty() && !connection.is_cut() {
+            if self.must_yield() && self.yield_turn().await {
+                return;
+            }
+            select! {
+                biased;
+                frame = read.read() => {
+                    if self.arrived(frame, 0).is_err() {
+                        return;
+                    }
+                }
+                () = sleep_until(deadline) => return,
+            }
+        }
+    }
+
+    fn check_closing(&mut self) {
+        if self.connection.is_closing() {
+            self.drain();
+        }
+    }
+
+    fn drain(&mut self) {
+        if self.phase == Phase::Open {
+            let connection = self.connection;
+            // What the peer asked before it closed its side is answered, also where it had to wait.
+            if self.backlog.is_empty() || connection.is_closing() {
+                connection.in_flight().drain();
+            }
+            if !self.reading && connection.role().side() == Side::Client {
+                // The server that asked is gone, and with it the reader of the answers.
+                connection.in_flight().cancel_all();
+            }
+            self.phase = Phase::Draining(after(Instant::now(), connection.limits.drain));
+        }
+    }
+
+    fn is_done(&self, unsent: usize) -> bool {
+        if self.phase == Phase::Open {
+            return false;
+        }
+        let connection = self.connection;
+        let settled = connection.in_flight().is_empty()
+            && connection.calls().is_empty()
+            // What leaves one of the tables has written before: so this is looked at last.
+            && unsent == 0
+            && connection.outbox.unsent() == 0;
+        settled || connection.is_cut()
+    }
+
+    async fn deadline(&self) {
+        match self.phase {
+            Phase::Open => std::future::pending().await,
+            Phase::Draining(deadline) => sleep_until(deadline).await,
+        }
+    }
+}

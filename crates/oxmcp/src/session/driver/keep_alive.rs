@@ -1,0 +1,55 @@
+//! Pings that find out whether a legacy peer is still there.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::sleep;
+
+use crate::{
+    json::Logged,
+    jsonrpc::ErrorCode,
+    protocol::EmptyParams,
+    session::{connection::Connection, outbound::options::CallOptions},
+};
+
+/// Pings the peer every `interval` for as long as the connection lives, and closes it when a ping is not answered, or two in
+/// a row do not get through. A peer that answers that it has no `ping` is alive, and is left alone from then on; so is one, for as
+/// long as that is so, that no stream leads to, as over HTTP.
+/// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
+pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) {
+    let mut lost = false;
+    loop {
+        tokio::select! {
+            () = sleep(interval) => {}
+            _ = connection.ended() => return,
+        }
+        let attached = connection.outbox.attachment();
+        if attached.is_none() {
+            continue;
+        }
+        let options = CallOptions {
+            timeout: interval,
+            // A peer that asks a person meanwhile answers pings all the same.
+            max_total: interval,
+            ..CallOptions::default()
+        };
+        match connection
+            .call("ping", EmptyParams::default(), options)
+            .await
+        {
+            Err(error) if error.code() == ErrorCode::METHOD_NOT_FOUND => return,
+            Err(error) if error.is_closed() => return,
+            // The stream that the ping was sent on has ended, perhaps before the ping was read.
+            Err(error) if error.is_timeout() && connection.outbox.attachment() != attached => {}
+            Err(error) if error.is_timeout() || error.is_network() && lost => {
+                tracing::warn!(error = %Logged(&error), "the peer does not answer pings; closing the session");
+                return connection.break_off("the peer stopped answering pings");
+            }
+            Err(error) => {
+                tracing::debug!(error = %Logged(&error), "a ping failed");
+                // Networks have hiccups. Any other answer, be it an error, is a sign of life.
+                lost = error.is_network();
+            }
+            Ok(_) => lost = false,
+        }
+    }
+}

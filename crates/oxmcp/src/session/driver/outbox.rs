@@ -1,0 +1,369 @@
+//! The output buffer of a connection, which handlers and callers append to and the driver empties.
+
+#[cfg(feature = "http-server")]
+use std::time::Duration;
+use std::{
+    future::poll_fn,
+    mem,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Waker},
+};
+
+use tokio::sync::Notify;
+
+use crate::session::task::store_waker;
+
+/// The capacity that a buffer begins with: enough for most messages.
+pub(in crate::session) const INITIAL_CAPACITY: usize = 512;
+
+/// The one output buffer of a connection.
+///
+/// Messages are serialized straight into it, in the order in which they will be on the wire. Many small ones become
+/// one write. Nothing is ever dropped: a caller that can wait does so in [`ready`](Self::ready) while too much is unsent.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    state: Mutex<State>,
+    /// Bytes that are in the buffer, readable without the lock.
+    buffered: AtomicUsize,
+    /// Bytes that the driver took and has not written yet.
+    pub(in crate::session) being_written: AtomicUsize,
+    pub(in crate::session) drained: Notify,
+    max_unsent: usize,
+    /// How often a stream that takes what is appended was attached or detached: odd while there is none, as it may be over
+    /// HTTP.
+    pub(in crate::session) attachments: AtomicU32,
+}
+
+#[derive(Debug, Default)]
+pub(in crate::session) struct State {
+    pub(in crate::session) buffer: Vec<u8>,
+    /// Where the first message in the buffer ends.
+    #[cfg(feature = "http-server")]
+    pub(in crate::session) first_end: usize,
+    /// The driver, where it waits for something to write.
+    pub(in crate::session) driver: Option<Waker>,
+    /// The driver was woken for what was appended.
+    woken: bool,
+    /// Something other than the buffer has changed.
+    attention: bool,
+    /// All that the requests here were for has been appended.
+    pub(in crate::session) answered: bool,
+    /// The stream is to be ended though there is more to come; the client is to wait this long before it asks for that.
+    #[cfg(feature = "http-server")]
+    pub(in crate::session) parted: Option<Duration>,
+    pub(in crate::session) closed: bool,
+}
+
+/// The reason for which the driver is woken.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// There is something to write.
+    Write,
+    /// The connection's state has changed.
+    Attention,
+}
+
+impl Outbox {
+    pub(crate) fn new(max_unsent: usize) -> Self {
+        Self {
+            state: Mutex::default(),
+            buffered: AtomicUsize::new(0),
+            being_written: AtomicUsize::new(0),
+            drained: Notify::new(),
+            max_unsent,
+            attachments: AtomicU32::new(0),
+        }
+    }
+
+    /// Appends a message, which `write` serializes with its newline. After the connection has closed it does nothing.
+    pub(crate) fn append<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
+        self.add(false, write)
+    }
+
+    /// Like [`append`](Self::append), for what answers all that was asked here.
+    pub(crate) fn append_answer<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
+        self.add(true, write)
+    }
+
+    fn add<T>(&self, is_answer: bool, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
+        let mut state = self.lock();
+        if state.closed {
+            return None;
+        }
+        let written = self.append_whole(&mut state, write);
+        state.answered |= is_answer;
+        wake(state);
+        Some(written)
+    }
+
+    /// Like [`append`](Self::append), unless so much is unsent that the message should wait: then it does nothing, and
+    /// returns false.
+    pub(crate) fn append_if_room(&self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+        let mut state = self.lock();
+        if state.closed {
+            return true;
+        }
+        if self.is_full() {
+            return false;
+        }
+        self.append_whole(&mut state, write);
+        wake(state);
+        true
+    }
+
+    /// Like [`append_answer`](Self::append_answer), on the driver's own task: it looks at the buffer before it sleeps, and need
+    /// not be woken.
+    pub(crate) fn append_inline<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
+        let mut state = self.lock();
+        if state.closed {
+            return None;
+        }
+        state.answered = true;
+        Some(self.append_whole(&mut state, write))
+    }
+
+    /// Whether so much is unsent that requests should wait.
+    pub(crate) fn is_full(&self) -> bool {
+        self.unsent() > self.max_unsent
+    }
+
+    /// Whether there is room, or the connection has closed, so that there is nothing to wait for.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.is_full() || self.lock().closed
+    }
+
+    /// How many bytes are not written yet.
+    pub(crate) fn unsent(&self) -> usize {
+        self.being_written.load(Ordering::Relaxed) + self.buffered.load(Ordering::Relaxed)
+    }
+
+    /// Waits until there is room, or the connection has closed.
+    pub(crate) async fn ready(&self) {
+        loop {
+            // Made before the check, so that no notification in between is missed.
+            let drained = self.drained.notified();
+            if self.has_room() {
+                return;
+            }
+            drained.await;
+        }
+    }
+
+    /// For the driver: waits until there is something to do for it. What is to be written is taken in exchange for
+    /// `written`, an empty buffer. Cancel safe.
+    ///
+    /// With `coalesce`, other tasks that are about to append have their turn first: a scheduler may run the driver right
+    /// after the first task that appends, and then each message would become a write of its own.
+    pub(crate) async fn take(&self, written: &mut Vec<u8>, coalesce: bool) -> Due {
+        poll_fn(|cx| self.poll_take(cx, written, coalesce)).await
+    }
+
+    fn poll_take(&self, cx: &Context<'_>, written: &mut Vec<u8>, coalesce: bool) -> Poll<Due> {
+        let mut state = self.lock();
+        let was_woken = mem::take(&mut state.woken);
+        if was_woken && coalesce && !state.attention {
+            // A task that wakes itself goes to the end of the queue.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if let Some(due) = self.due(&mut state, written) {
+            return Poll::Ready(due);
+        }
+        store_waker(&mut state.driver, cx.waker());
+        Poll::Pending
+    }
+
+    /// The same where there is something to do at once.
+    pub(crate) fn try_take(&self, written: &mut Vec<u8>) -> Option<Due> {
+        let mut state = self.lock();
+        state.woken = false;
+        self.due(&mut state, written)
+    }
+
+    fn due(&self, state: &mut State, written: &mut Vec<u8>) -> Option<Due> {
+        if mem::take(&mut state.attention) {
+            return Some(Due::Attention);
+        }
+        if state.buffer.is_empty() {
+            return None;
+        }
+        self.being_written
+            .store(state.buffer.len(), Ordering::Relaxed);
+        self.exchange(state, written);
+        Some(Due::Write)
+    }
+
+    /// Takes what is in the buffer, in exchange for an empty one.
+    pub(in crate::session) fn exchange(&self, state: &mut State, empty: &mut Vec<u8>) {
+        mem::swap(&mut state.buffer, empty);
+        self.buffered.store(state.buffer.len(), Ordering::Relaxed);
+    }
+
+    /// For the driver while it writes: waits until the connection's state has changed. Cancel safe.
+    pub(crate) async fn attention(&self) {
+        poll_fn(|cx| {
+            let mut state = self.lock();
+            if mem::take(&mut state.attention) {
+                return Poll::Ready(());
+            }
+            store_waker(&mut state.driver, cx.waker());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Makes the driver look at the state of the connection.
+    pub(crate) fn wake_driver(&self) {
+        let mut state = self.lock();
+        state.attention = true;
+        wake(state);
+    }
+
+    /// For the driver: what it took has been written.
+    pub(crate) fn wrote(&self, written: &mut Vec<u8>, retention: &mut BufferRetention) {
+        retention.clear(written);
+        self.being_written.store(0, Ordering::Relaxed);
+        self.drained.notify_waiters();
+    }
+
+    /// The number of the stream that takes what is appended: another one has another number. `None` while there is none.
+    pub(crate) fn attachment(&self) -> Option<u32> {
+        let attachments = self.attachments.load(Ordering::Relaxed);
+        attachments.is_multiple_of(2).then_some(attachments)
+    }
+
+    /// Refuses what comes from now on, and frees what waits.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        self.exchange(&mut state, &mut Vec::new());
+        wake(state);
+        self.drained.notify_waiters();
+    }
+
+    /// Appends what `write` writes, all of it or, where it panics, nothing: half a message would spoil the next one.
+    fn append_whole<T>(&self, state: &mut State, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let buffer = &mut state.buffer;
+        if buffer.capacity() == 0 {
+            buffer.reserve(INITIAL_CAPACITY);
+        }
+        let length = buffer.len();
+        let mut rollback = Rollback { buffer, length };
+        let written = write(rollback.buffer);
+        rollback.length = rollback.buffer.len();
+        self.buffered.store(rollback.length, Ordering::Relaxed);
+        drop(rollback);
+        #[cfg(feature = "http-server")]
+        if length == 0 {
+            state.first_end = state.buffer.len();
+        }
+        written
+    }
+
+    pub(in crate::session) fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic while a user's type is serialized leaves nothing behind: see `append_whole`.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes the driver, where it waits.
+pub(in crate::session) fn wake(mut state: MutexGuard<'_, State>) {
+    let driver = state.driver.take();
+    state.woken |= driver.is_some();
+    drop(state);
+    if let Some(driver) = driver {
+        driver.wake();
+    }
+}
+
+/// Takes back what was written to a buffer beyond `length`.
+struct Rollback<'a> {
+    buffer: &'a mut Vec<u8>,
+    length: usize,
+}
+
+impl Drop for Rollback<'_> {
+    fn drop(&mut self) {
+        self.buffer.truncate(self.length);
+    }
+}
+
+/// The capacity that an empty buffer always keeps.
+const MIN_KEPT: usize = 64 << 10;
+/// The capacity that it keeps at most, when messages that large have gone through it of late: fresh memory costs more than
+/// writing to it.
+const MAX_KEPT: usize = 2 << 20;
+/// So many writes lie between two reviews of how large they were.
+const REVIEW_WRITES: u32 = 64;
+
+/// How much memory of an emptied output buffer is kept, by how much was written of late.
+#[derive(Debug)]
+pub(crate) struct BufferRetention {
+    /// A buffer that is larger is freed once it is empty.
+    kept: usize,
+    /// The most that was written at once since the last review.
+    peak: usize,
+    writes: u32,
+}
+
+impl Default for BufferRetention {
+    fn default() -> Self {
+        Self {
+            kept: MIN_KEPT,
+            peak: 0,
+            writes: 0,
+        }
+    }
+}
+
+impl BufferRetention {
+    /// Empties a buffer that was written, and keeps its memory where it will be needed again.
+    pub(crate) fn clear(&mut self, written: &mut Vec<u8>) {
+        self.note(written.len());
+        if written.capacity() > self.kept {
+            *written = Vec::new();
+        }
+        written.clear();
+    }
+
+    /// So much was written at once.
+    fn note(&mut self, written: usize) {
+        self.peak = self.peak.max(written);
+        let wanted = |peak: usize| peak.saturating_mul(4).clamp(MIN_KEPT, MAX_KEPT);
+        self.kept = self.kept.max(wanted(written));
+        self.writes += 1;
+        if self.writes == REVIEW_WRITES {
+            self.kept = wanted(self.peak);
+            self.peak = 0;
+            self.writes = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(retention: &mut BufferRetention, length: usize) -> usize {
+        let mut batch = vec![b' '; length];
+        retention.clear(&mut batch);
+        assert!(batch.is_empty());
+        batch.capacity()
+    }
+
+    #[test]
+    fn memory_is_kept_for_as_long_as_it_is_needed() {
+        let retention = &mut BufferRetention::default();
+        assert_eq!(write(retention, MAX_KEPT + 1), 0);
+        for _ in 0..REVIEW_WRITES {
+            assert_eq!(write(retention, 1 << 20), 1 << 20);
+        }
+        for _ in 0..REVIEW_WRITES * 2 {
+            write(retention, 10);
+        }
+        assert_eq!(retention.kept, MIN_KEPT);
+    }
+}

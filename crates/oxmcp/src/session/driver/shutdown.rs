@@ -1,0 +1,149 @@
+//! The end of a connection, from the wish to close to the closed transport.
+//!
+//! ```text
+//! open ── begin_close, or the peer's end ──▶ draining: nothing new is begun, what runs may finish
+//!      ── cut ──▶ nothing can be sent or received, calls fail, handlers are cancelled
+//!      ── finished ──▶ the transport is closed, too
+//! ```
+
+#[cfg(feature = "http-server")]
+use std::sync::MutexGuard;
+use std::sync::{Arc, PoisonError};
+
+#[cfg(feature = "http-server")]
+use crate::session::connection::OnClosing;
+use crate::session::connection::{Connection, Outcome};
+
+/// How much of a line that is no message is kept for the diagnosis, in bytes.
+const NOISE_BYTES: usize = 200;
+
+impl Connection {
+    /// Asks the driver to close: nothing new is begun, what runs may finish within a bound.
+    pub(crate) fn begin_close(&self) {
+        let shared = self.shared();
+        shared.notifications().closing();
+        shared.shutdown.closing.set();
+        #[cfg(feature = "http-server")]
+        shared.run_on_closing();
+        shared.outbox.wake_driver();
+    }
+
+    /// Ends the connection without waiting for anything: the peer is beyond hope.
+    pub(crate) fn break_off(self: &Arc<Self>, reason: &str) {
+        self.cut(Outcome::Failed(reason.to_owned()));
+        self.begin_close();
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.shared().shutdown.closing.is_set()
+    }
+
+    /// Waits until this side wants to close. Cancel safe.
+    pub(crate) async fn closing(&self) {
+        self.shared().shutdown.closing.wait().await;
+    }
+
+    /// Waits until the connection has ended. Cancel safe.
+    pub(crate) async fn ended(&self) -> Outcome {
+        let shutdown = &self.shared().shutdown;
+        shutdown.ended.wait().await;
+        shutdown.outcome.get().cloned().unwrap_or(Outcome::Closed)
+    }
+
+    pub(crate) fn is_ended(&self) -> bool {
+        self.shared().shutdown.ended.is_set()
+    }
+
+    /// Whether nothing can be sent or received any more.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.shared().shutdown.outcome.get().is_some()
+    }
+
+    /// For the driver: the peer sends nothing more, so there will be no more answers.
+    pub(crate) fn no_more_answers(&self) {
+        self.calls().close(&self.reason(&Outcome::Closed));
+    }
+
+    /// For the driver: nothing can be sent or received any more. Fails what waits, and stops what runs.
+    pub(crate) fn cut(self: &Arc<Self>, outcome: Outcome) {
+        let reason = self.reason(&outcome);
+        // Only the first outcome counts.
+        let _ = self.shutdown.outcome.set(outcome);
+        self.in_flight().drain();
+        self.in_flight().cancel_all();
+        self.calls().close(&reason);
+        self.outbox.close();
+    }
+
+    /// For the driver: the transport is closed, too.
+    pub(crate) fn finished(self: &Arc<Self>) {
+        self.shutdown.ended.set();
+        self.role().closed(self);
+    }
+
+    /// What calls fail with that will not be answered.
+    fn reason(&self, outcome: &Outcome) -> String {
+        let reason = match outcome {
+            Outcome::Closed if self.is_closing() => return "the session was closed".to_owned(),
+            Outcome::Closed => "the peer closed the connection",
+            Outcome::Failed(reason) => reason,
+        };
+        let noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*noise {
+            Some(noise) => format!("{reason}; the first line that was no message: {noise:?}"),
+            None => reason.to_owned(),
+        }
+    }
+
+    /// Remembers a line from the peer that was no message, if it is the first.
+    pub(crate) fn heard_noise(&self, bytes: &[u8]) {
+        let shown = bytes.get(..NOISE_BYTES).unwrap_or(bytes);
+        let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
+        noise.get_or_insert_with(|| String::from_utf8_lossy(shown).into_owned());
+    }
+}
+
+/// Connections that have no driver, as those of sessions over HTTP.
+#[cfg(feature = "http-server")]
+impl Connection {
+    /// Calls `then` once this side wants to close, which may be now.
+    pub(crate) fn when_closing(&self, then: OnClosing) {
+        let mut on_closing = self.on_closing();
+        // `begin_close` sets the latch before it looks here.
+        if !self.is_closing() {
+            *on_closing = Some(then);
+            return;
+        }
+        drop(on_closing);
+        then();
+    }
+
+    fn run_on_closing(&self) {
+        let then = self.on_closing().take();
+        if let Some(then) = then {
+            then();
+        }
+    }
+
+    /// Takes back what [`when_closing`](Self::when_closing) was given. Returns whether it was still to be called.
+    pub(crate) fn forget_closing(&self) -> bool {
+        self.on_closing().take().is_some()
+    }
+
+    fn on_closing(&self) -> MutexGuard<'_, Option<OnClosing>> {
+        let on_closing = &self.shutdown.on_closing;
+        on_closing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the connection, and the session that it is: what is still being served is cancelled.
+    pub(crate) fn end(self: &Arc<Self>) {
+        self.cut(Outcome::Closed);
+        self.finished();
+    }
+
+    /// Ends a connection that never was a session of its own.
+    pub(crate) fn abandon(self: &Arc<Self>) {
+        self.cut(Outcome::Closed);
+        self.shutdown.ended.set();
+    }
+}

@@ -1,0 +1,323 @@
+//! Messages that arrived while too much was unsent, and wait until there is room for their answers.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Deserialize;
+
+use crate::{
+    json::Text,
+    jsonrpc::{Envelope, Params, RequestId},
+    session::inbound::batch::parse_batch,
+    transport::traits::Frame,
+};
+
+/// What an entry takes beside its bytes and its requests, roughly.
+const OVERHEAD: usize = 128;
+/// What a request takes beside its bytes, so that it is found by its id.
+const INDEXED: usize = 96;
+
+/// Messages that will be answered, in the order in which they came.
+///
+/// It keeps two peers that flood each other from a deadlock: neither reads the answers of the other while it reads nothing.
+/// So answers, cancellations and notifications pass the requests that have to wait. Only a notification that came while the
+/// connection was held is kept, and what other notifications follow until it is taken: they keep their order.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    /// By their numbers, which count up.
+    entries: BTreeMap<u64, Entry>,
+    /// The numbers of the entries that hold the requests.
+    requests: HashMap<RequestId, u64>,
+    last: u64,
+    /// The last of them that is a notification.
+    last_notification: u64,
+    bytes: usize,
+    limit: usize,
+    /// How many messages a batch may hold.
+    max_batch: usize,
+    /// Whether an `initialize` was let through.
+    opened: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    message: Message,
+    /// The ids of the requests in it.
+    ids: Vec<RequestId>,
+}
+
+#[derive(Debug)]
+enum Message {
+    TooLong,
+    Single(Vec<u8>),
+    Batch {
+        bytes: Vec<u8>,
+        /// The requests in it that are not to be begun any more.
+        cancelled: Vec<RequestId>,
+    },
+}
+
+impl Entry {
+    fn size(&self) -> usize {
+        let bytes = match &self.message {
+            Message::TooLong => 0,
+            Message::Single(bytes) | Message::Batch { bytes, .. } => bytes.len(),
+        };
+        OVERHEAD + INDEXED * self.ids.len() + bytes
+    }
+}
+
+impl Backlog {
+    pub(crate) fn new(limit: usize, max_batch: usize) -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            requests: HashMap::new(),
+            last: 0,
+            last_notification: 0,
+            bytes: 0,
+            limit,
+            max_batch,
+            opened: false,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether nothing more should be read.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes > self.limit
+    }
+
+    /// Keeps a message that will be answered. `false` where it is one that can be taken at once. While the connection is
+    /// `held`, what is being done decides what all else means, and only what concerns our own calls is taken.
+    pub(crate) fn keep(&mut self, frame: &Frame<'_>, held: bool) -> bool {
+        let bytes = match frame {
+            Frame::Message(bytes) => *bytes,
+            Frame::TooLong { .. } => {
+                self.push(Message::TooLong, Vec::new());
+                return true;
+            }
+            Frame::Failed { .. } => return false,
+        };
+        if bytes.trim_ascii_start().first() == Some(&b'[') {
+            let ids = requests(bytes, self.max_batch);
+            let (bytes, cancelled) = (bytes.to_vec(), Vec::new());
+            self.push(Message::Batch { bytes, cancelled }, ids);
+            return true;
+        }
+        let mut params = Text::UNREAD;
+        let id = match Envelope::parse(bytes, &mut params) {
+            Ok(Envelope::Response(_)) => return false,
+            Ok(Envelope::Notification(it)) if it.method == "notifications/cancelled" => {
+                return self.cancel(it.params.map(|params| params.get()));
+            }
+            Ok(Envelope::Notification(it)) => {
+                if it.method == "notifications/progress" || !(held || self.has_notification()) {
+                    return false;
+                }
+                self.last_notification = self.last + 1;
+                None
+            }
+            // Its answer is small, and what follows relies on it. It is sent once; a flood of it must wait like any other.
+            Ok(Envelope::Request(it)) if it.method == "initialize" && !self.opened && !held => {
+                self.opened = true;
+                return false;
+            }
+            Ok(Envelope::Request(request)) => Some(request.id),
+            Err(_) => None,
+        };
+        self.push(Message::Single(bytes.to_vec()), Vec::from_iter(id));
+        true
+    }
+
+    /// Whether a notification waits here.
+    fn has_notification(&self) -> bool {
+        let oldest = self.entries.first_key_value();
+        oldest.is_some_and(|(number, _)| *number <= self.last_notification)
+    }
+
+    /// Runs `take` on the oldest, and the ids of those of its requests that are not to be begun.
+    pub(crate) fn pop(&mut self, take: impl FnOnce(Frame<'_>, &[RequestId])) {
+        let Some((number, entry)) = self.entries.pop_first() else {
+            return;
+        };
+        self.bytes -= entry.size();
+        for id in &entry.ids {
+            self.leave(id, number);
+        }
+        match &entry.message {
+            Message::TooLong => take(Frame::TooLong { beginning: b"" }, &[]),
+            Message::Single(bytes) => take(Frame::Message(bytes), &[]),
+            Message::Batch { bytes, cancelled } => take(Frame::Message(bytes), cancelled),
+        }
+        if self.entries.is_empty() {
+            // The memory of a flood need not stay.
+            self.requests = HashMap::new();
+        }
+    }
+
+    fn push(&mut self, message: Message, ids: Vec<RequestId>) {
+        self.last += 1;
+        let entry = Entry { message, ids };
+        self.bytes += entry.size();
+        for id in &entry.ids {
+            // Of two with one id, which is an error, the older is meant.
+            self.requests.entry(id.clone()).or_insert(self.last);
+        }
+        self.entries.insert(self.last, entry);
+    }
+
+    /// An entry no longer holds a request.
+    fn leave(&mut self, id: &RequestId, number: u64) {
+        if self.requests.get(id) == Some(&number) {
+            self.requests.remove(id);
+        }
+    }
+
+    /// Forgets a request that is cancelled before it was begun. `false` where it is not here.
+    fn cancel(&mut self, params: Option<&str>) -> bool {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Cancelled {
+            request_id: RequestId,
+        }
+        let cancelled = params.and_then(|params| serde_json::from_str::<Cancelled>(params).ok());
+        let Some(Cancelled { request_id }) = cancelled else {
+            return false;
+        };
+        let Some(number) = self.requests.remove(&request_id) else {
+            return false;
+        };
+        if let Some(entry) = self.entries.get_mut(&number)
+            && let Message::Batch { cancelled, .. } = &mut entry.message
+        {
+            // The others in it are begun when it is popped.
+            cancelled.push(request_id);
+        } else if let Some(entry) = self.entries.remove(&number) {
+            self.bytes -= entry.size();
+        }
+        true
+    }
+}
+
+/// The ids of the requests in a batch, if it has no more than `limit` messages: it is refused as a whole otherwise.
+fn requests(batch: &[u8], limit: usize) -> Vec<RequestId> {
+    let mut messages = parse_batch(batch, limit).unwrap_or_default();
+    if messages.len() > limit {
+        messages.clear();
+    }
+    let ids = messages.into_iter().filter_map(|message| {
+        let mut params = Text::UNREAD;
+        match Envelope::parse_str(message.get(), &mut params) {
+            Ok(Envelope::Request(request)) => Some(request.id),
+            _ => None,
+        }
+    });
+    ids.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backlog() -> Backlog {
+        Backlog::new(1 << 20, 4)
+    }
+
+    fn keep(backlog: &mut Backlog, message: &str) -> bool {
+        backlog.keep(&Frame::Message(message.as_bytes()), false)
+    }
+
+    fn request(id: &str) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#)
+    }
+
+    fn cancel(backlog: &mut Backlog, id: &str) -> bool {
+        let params = format!(r#"{{"requestId":{id}}}"#);
+        let method = "notifications/cancelled";
+        let message = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
+        keep(backlog, &message)
+    }
+
+    /// All entries that are left, each with its cancelled requests.
+    fn rest(mut backlog: Backlog) -> Vec<(String, Vec<RequestId>)> {
+        let mut rest = Vec::new();
+        while !backlog.is_empty() {
+            backlog.pop(|frame, cancelled| {
+                let Frame::Message(bytes) = frame else {
+                    panic!("{frame:?}")
+                };
+                rest.push((
+                    String::from_utf8(bytes.to_vec()).unwrap(),
+                    cancelled.to_vec(),
+                ));
+            });
+        }
+        assert_eq!((backlog.bytes, backlog.requests.len()), (0, 0));
+        rest
+    }
+
+    #[test]
+    fn a_cancelled_request_is_not_popped_and_takes_no_memory() {
+        let mut backlog = backlog();
+        for id in ["1", "\"a\"", "2"] {
+            assert!(keep(&mut backlog, &request(id)));
+        }
+        assert!(cancel(&mut backlog, "\"a\""));
+        assert!(!cancel(&mut backlog, "\"a\""), "it is not there any more");
+        assert!(!cancel(&mut backlog, "3"), "it never was");
+        backlog.pop(|_, _| ());
+        assert!(!cancel(&mut backlog, "1"), "it has been begun");
+        assert_eq!(rest(backlog), [(request("2"), Vec::new())]);
+    }
+
+    #[test]
+    fn a_batch_is_popped_with_its_cancelled_requests() {
+        let mut backlog = backlog();
+        let notification = r#"{"jsonrpc":"2.0","method":"n"}"#;
+        let batch = format!(" [{},{notification},5,{}]", request("1"), request("2"));
+        assert!(keep(&mut backlog, &batch));
+        assert!(cancel(&mut backlog, "2"));
+        assert!(!cancel(&mut backlog, "2"));
+        assert_eq!(rest(backlog), [(batch, vec![RequestId::from(2)])]);
+    }
+
+    #[test]
+    fn a_batch_that_is_refused_as_a_whole_has_no_requests() {
+        let five = vec![request("1"); 5].join(",");
+        for batch in [format!("[{five}]"), format!("[{}", request("1"))] {
+            let mut backlog = backlog();
+            assert!(keep(&mut backlog, &batch));
+            assert!(!cancel(&mut backlog, "1"), "{batch}");
+        }
+    }
+
+    #[test]
+    fn a_notification_does_not_overtake_one_that_was_held() {
+        let mut backlog = backlog();
+        let notification = |method: &str| format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
+        let held = notification("held");
+        assert!(backlog.keep(&Frame::Message(held.as_bytes()), true));
+        assert!(keep(&mut backlog, &request("1")));
+        assert!(keep(&mut backlog, &notification("behind")));
+        assert!(!keep(&mut backlog, &notification("notifications/progress")));
+        backlog.pop(|_, _| ());
+        backlog.pop(|_, _| ());
+        assert!(keep(&mut backlog, &notification("also behind")));
+        backlog.pop(|_, _| ());
+        backlog.pop(|_, _| ());
+        assert!(keep(&mut backlog, &request("2")));
+        assert!(!keep(&mut backlog, &notification("first")));
+    }
+
+    #[test]
+    fn of_two_with_one_id_the_older_is_cancelled() {
+        let mut backlog = backlog();
+        for _ in 0..2 {
+            keep(&mut backlog, &request("1"));
+        }
+        assert!(cancel(&mut backlog, "1"));
+        assert_eq!(rest(backlog).len(), 1);
+    }
+}

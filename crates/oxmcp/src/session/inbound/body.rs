@@ -1,0 +1,111 @@
+//! The result of a request, before it is written.
+
+use std::{fmt, ops::Deref, sync::Arc};
+
+use memchr::memchr2;
+
+use crate::{
+    error::Result,
+    protocol::{CallToolResult, HasMeta, Project, Revision, TextResult, encode_result, into_text},
+};
+
+/// A result on its way out.
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// JSON, as it goes onto the wire.
+    Json(Box<str>),
+    /// JSON, as it goes onto the wire, and shared by all requests for it: a list that did not change.
+    Shared(Line),
+    /// The commonest result.
+    Text(TextResult),
+    /// Any other result of a tool, which is serialized straight into the outbox.
+    Tool(CallToolResult),
+    /// The result of any other method.
+    Other(Box<dyn Encode>),
+}
+
+/// JSON in one line: no writer has to look for line breaks in it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line(Arc<str>);
+
+impl From<Box<str>> for Line {
+    /// Line breaks can only be between tokens, where spaces say the same.
+    fn from(json: Box<str>) -> Self {
+        Self(match memchr2(b'\n', b'\r', json.as_bytes()) {
+            Some(_) => json.replace(['\n', '\r'], " ").into(),
+            None => json.into(),
+        })
+    }
+}
+
+impl Deref for Line {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A result that can be written, whatever its type.
+pub(crate) trait Encode: fmt::Debug + Send {
+    fn encode(&mut self, out: &mut Vec<u8>, revision: Revision, stamp: Option<&str>) -> Result<()>;
+}
+
+impl<R: Project + HasMeta + fmt::Debug + Send> Encode for R {
+    fn encode(&mut self, out: &mut Vec<u8>, revision: Revision, stamp: Option<&str>) -> Result<()> {
+        encode_result(out, self, revision, stamp)
+    }
+}
+
+impl Body {
+    /// A result of any type.
+    pub(crate) fn of(result: impl Encode + 'static) -> Self {
+        Self::Other(Box::new(result))
+    }
+
+    /// Whether it is known to be in one line.
+    pub(crate) fn is_line(&self) -> bool {
+        matches!(self, Self::Shared(_) | Self::Text(_))
+    }
+
+    /// Appends the result as JSON, as a peer that speaks `revision` must see it. `stamp` is the `serverInfo` for it.
+    pub(crate) fn encode(
+        self,
+        out: &mut Vec<u8>,
+        revision: Revision,
+        stamp: Option<&str>,
+    ) -> Result<()> {
+        match self {
+            Self::Json(json) => out.extend_from_slice(json.as_bytes()),
+            Self::Shared(json) => out.extend_from_slice(json.as_bytes()),
+            Self::Text(mut result) => return encode_result(out, &mut result, revision, stamp),
+            Self::Tool(mut result) => return encode_result(out, &mut result, revision, stamp),
+            Self::Other(mut result) => return result.encode(out, revision, stamp),
+        }
+        Ok(())
+    }
+
+    /// The result as JSON of its own.
+    pub(crate) fn into_json(self, revision: Revision, stamp: Option<&str>) -> Result<Box<str>> {
+        match self {
+            Self::Json(json) => Ok(json),
+            other => {
+                let mut out = Vec::new();
+                other.encode(&mut out, revision, stamp)?;
+                into_text(out)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_no_line_breaks() {
+        let line = |json: &str| Line::from(Box::from(json));
+        assert_eq!(*line("{\n\r\"a\\n\": 1}"), *"{  \"a\\n\": 1}");
+        assert_eq!(*line("[]"), *"[]");
+    }
+}

@@ -1,0 +1,170 @@
+//! The peer's requests that are being served.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::{
+    error::{Error, Result},
+    jsonrpc::RequestId,
+    session::task::Latch,
+};
+
+/// The requests that are being served, by id, each with its context `C`, whose latch cancels it. Requests that a handler
+/// answers at once never enter.
+#[derive(Debug)]
+pub(crate) struct InFlight<C> {
+    state: Mutex<State<C>>,
+    limit: usize,
+    /// Set once nothing more is to be begun.
+    draining: Latch,
+    /// While it drains: the last has left.
+    emptied: Notify,
+}
+
+#[derive(Debug)]
+struct State<C> {
+    served: HashMap<RequestId, Arc<C>>,
+    /// How many of them are idle: they only wait for something to happen.
+    idle: usize,
+}
+
+impl<C: AsRef<Latch>> InFlight<C> {
+    pub(crate) fn new(limit: usize) -> Self {
+        let state = State {
+            served: HashMap::new(),
+            idle: 0,
+        };
+        Self {
+            state: Mutex::new(state),
+            limit,
+            draining: Latch::default(),
+            emptied: Notify::new(),
+        }
+    }
+
+    /// Whether a request with this id may be begun now. A ping finds room where nothing else does: it asks whether this side
+    /// is alive, and is answered at once, unless middleware takes its time with it.
+    ///
+    /// # Errors
+    /// Where the id is in use, the limit is reached, or the session ends.
+    pub(crate) fn admit(&self, id: &RequestId, method: &str) -> Result<()> {
+        if self.draining.is_set() && method != "ping" {
+            let error = Error::internal("the session is being closed; nothing new is begun");
+            return Err(error.with_data(json!({"reason": "closing"})));
+        }
+        let state = self.lock();
+        if state.served.contains_key(id) {
+            return Err(in_use(id));
+        }
+        let taken = state.served.len().saturating_sub(state.idle);
+        let limit = self.limit;
+        let spare = if method == "ping" { limit } else { 0 };
+        if taken >= limit.saturating_add(spare) {
+            let error = Error::internal(format!(
+                "too many requests in flight: the limit is {limit}; wait for answers before you send more"
+            ));
+            return Err(error.with_data(json!({"reason": "busy", "limit": limit})));
+        }
+        Ok(())
+    }
+
+    /// Enters a request that takes its time.
+    ///
+    /// # Errors
+    /// Where its id has come to be in use: over HTTP, two may have been admitted at once.
+    pub(crate) fn enter(&self, id: &RequestId, context: &Arc<C>) -> Result<()> {
+        match self.lock().served.entry(id.clone()) {
+            Entry::Occupied(_) => Err(in_use(id)),
+            Entry::Vacant(entry) => {
+                entry.insert(Arc::clone(context));
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a request out: it is answered now, or never will be.
+    pub(crate) fn leave(&self, id: &RequestId) {
+        let mut state = self.lock();
+        state.served.remove(id);
+        if state.served.is_empty() && self.is_draining() {
+            self.emptied.notify_waiters();
+        }
+    }
+
+    /// The peer no longer wants the answer: none is sent from now on. `false` where there is no such request.
+    pub(crate) fn cancel(&self, id: &RequestId) -> bool {
+        let cancelled = self.lock().served.get(id).cloned();
+        cancelled.is_some_and(|context| {
+            context.as_ref().as_ref().set();
+            true
+        })
+    }
+
+    /// Cancels all that is being served.
+    pub(crate) fn cancel_all(&self) {
+        for context in self.lock().served.values() {
+            context.as_ref().as_ref().set();
+        }
+    }
+
+    /// One of the requests only waits from now on, until the returned guard is dropped: it does not count.
+    pub(crate) fn wait_idly(&self) -> IdleWait<'_, C> {
+        self.lock().idle += 1;
+        IdleWait(self)
+    }
+
+    /// Begins nothing more, and tells those that only wait to end.
+    pub(crate) fn drain(&self) {
+        self.draining.set();
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.is_set()
+    }
+
+    /// Waits until nothing more is begun: what only waits must end then, or it would hold up the end. Cancel safe.
+    pub(crate) async fn drained(&self) {
+        self.draining.wait().await;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().served.is_empty()
+    }
+
+    /// Waits, while it drains, until no request is being served any more. Cancel safe.
+    #[cfg(feature = "http-server")]
+    pub(crate) async fn settled(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            if self.is_empty() {
+                return;
+            }
+            emptied.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<C>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn in_use(id: &RequestId) -> Error {
+    Error::invalid_request(format!(
+        "request id {id} is in use by a request that has not been answered yet"
+    ))
+}
+
+/// A request that only waits, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct IdleWait<'a, C: AsRef<Latch>>(&'a InFlight<C>);
+
+impl<C: AsRef<Latch>> Drop for IdleWait<'_, C> {
+    fn drop(&mut self) {
+        self.0.lock().idle -= 1;
+    }
+}

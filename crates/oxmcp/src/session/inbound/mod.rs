@@ -1,0 +1,19 @@
+//! Requests and notifications of the peer, from the message to the answer.
+//!
+//! | file | |
+//! |---|---|
+//! | `receive.rs` | the message is parsed and goes its way; what is malformed is refused |
+//! | `backlog.rs` | messages that wait while too much is unsent |
+//! | `batch.rs` | batches of 2025-03-26 |
+//! | `in_flight.rs` | the requests being served: admission, duplicate ids, cancellation |
+//! | `run.rs` | the handler runs, inline or on a task, and its answer is written |
+//! | `inline_execution.rs` | which of the two it is |
+//! | `body.rs` | the result, before it is written |
+
+pub(crate) mod backlog;
+pub(crate) mod batch;
+pub(crate) mod body;
+pub(crate) mod in_flight;
+pub(crate) mod inline_execution;
+pub(crate) mod receive;
+pub(crate) mod run;

@@ -1,0 +1,282 @@
+//! The way of an arriving message to what it is for: a call of this side, a request being served, or the role.
+
+use std::{borrow::Cow, sync::Arc};
+
+use serde_json::value::RawValue;
+use tracing::field::display;
+
+use crate::{
+    error::{Error, Result},
+    json::Logged,
+    jsonrpc::{
+        Envelope, ErrorCode, ErrorObject, Malformed, Params, RawNotification, RawResponse,
+        RequestId, answered, write_error,
+    },
+    protocol::{CancelledParams, ProgressParams, RequestParams},
+    session::{
+        connection::{Arrival, Connection, Side},
+        inbound::batch::{Batch, parse_batch},
+        outbound::calls::{CallResult, own_id},
+    },
+    transport::traits::Frame,
+};
+
+impl Connection {
+    /// Takes what arrived.
+    pub(crate) fn take(self: &Arc<Self>, frame: Frame<'_>) {
+        match frame {
+            Frame::TooLong { beginning } => self.take_too_long(beginning),
+            Frame::Message(bytes) => match bytes.trim_ascii_start().first() {
+                Some(b'[') => self.take_batch(bytes, &[]),
+                Some(_) => self.take_message(bytes),
+                None => {}
+            },
+            Frame::Failed { id, error } => {
+                let known = own_id(&id).map(|own| self.calls().answer(own, Err(error)));
+                if !matches!(known, Some(Ok(()))) {
+                    tracing::debug!(id = %Logged(&id), "the failure of an unknown call was ignored");
+                }
+            }
+        }
+    }
+
+    fn take_too_long(&self, beginning: &[u8]) {
+        let limit = self.limits.max_message_bytes;
+        let why =
+            format!("the message is longer than {limit} bytes, which is the limit; it was skipped");
+        for id in answered(beginning).filter_map(|id| own_id(&id)) {
+            // A caller that has given up is not told.
+            let _ = self.calls().answer(id, Err(Error::limit(why.clone())));
+        }
+        self.refuse(ErrorObject::new(ErrorCode::PARSE_ERROR, why));
+    }
+
+    fn take_message(self: &Arc<Self>, bytes: &[u8]) {
+        let mut params = RequestParams::unread();
+        match Envelope::parse(bytes, &mut params) {
+            Ok(envelope) => self.dispatch(envelope, None),
+            Err(malformed) => self.take_malformed(malformed, bytes, None),
+        }
+    }
+
+    /// Takes a batch, but for the requests in it that were cancelled before its turn came.
+    pub(in crate::session) fn take_batch(self: &Arc<Self>, bytes: &[u8], cancelled: &[RequestId]) {
+        if !self.role().has_batches() {
+            return self.refuse_batch(
+                bytes,
+                ErrorObject::new(
+                    ErrorCode::INVALID_REQUEST,
+                    "batches exist in revision 2025-03-26 only; send one message at a time",
+                ),
+            );
+        }
+        let limit = self.limits.max_batch;
+        let messages = match parse_batch(bytes, limit) {
+            Ok(messages) => messages,
+            Err(error) => {
+                let error = ErrorObject::new(ErrorCode::PARSE_ERROR, format!("not JSON: {error}"));
+                return self.refuse_batch(bytes, error);
+            }
+        };
+        if messages.is_empty() || messages.len() > limit {
+            return self.refuse_batch(
+                bytes,
+                ErrorObject::new(
+                    ErrorCode::INVALID_REQUEST,
+                    format!("a batch holds 1 to {limit} messages"),
+                ),
+            );
+        }
+        self.take_messages(&messages, cancelled);
+    }
+
+    fn take_messages(self: &Arc<Self>, messages: &[&RawValue], cancelled: &[RequestId]) {
+        let mut params = vec![RequestParams::UNREAD; messages.len()];
+        let parsed: Vec<_> = messages
+            .iter()
+            .zip(&mut params)
+            .map(|(raw, params)| (Envelope::parse_str(raw.get(), params), raw.get()))
+            .filter(|(message, _)| match message {
+                Ok(Envelope::Request(request)) => !cancelled.contains(&request.id),
+                _ => true,
+            })
+            .collect();
+        let side = self.role().side();
+        let answered = parsed.iter().filter(|(it, _)| is_answered(it, side));
+        let answered = answered.count();
+        if answered == 0 {
+            // The stream of the answers, over HTTP, must not wait for any.
+            self.outbox.append_inline(|_| ());
+        }
+        let batch = Arc::new(Batch::new(answered));
+        for (message, text) in parsed {
+            match message {
+                Ok(envelope) => self.dispatch(envelope, Some(&batch)),
+                Err(malformed) => {
+                    self.take_malformed(malformed, text.as_bytes(), Some(&batch));
+                }
+            }
+        }
+    }
+
+    /// Takes a single message that has been parsed already.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn take_envelope(self: &Arc<Self>, envelope: Envelope<'_, RequestParams<'_>>) {
+        self.dispatch(envelope, None);
+    }
+
+    fn dispatch(
+        self: &Arc<Self>,
+        envelope: Envelope<'_, RequestParams<'_>>,
+        batch: Option<&Arc<Batch>>,
+    ) {
+        match envelope {
+            Envelope::Request(request) => {
+                match self.in_flight().admit(&request.id, &request.method) {
+                    Ok(()) => self.role().request(
+                        self,
+                        Arrival {
+                            id: request.id,
+                            method: &request.method,
+                            params: request.params,
+                            batch: batch.cloned(),
+                        },
+                    ),
+                    Err(error) => {
+                        self.refuse_in(batch, Some(&request.id), &ErrorObject::from(&error));
+                    }
+                }
+            }
+            Envelope::Notification(notification) => self.take_notification(notification),
+            Envelope::Response(response) => self.take_response(response),
+        }
+    }
+
+    /// Cancellation and progress concern the calls in flight, whatever the role; the rest is the role's.
+    fn take_notification(self: &Arc<Self>, notification: RawNotification<'_, RequestParams<'_>>) {
+        match &*notification.method {
+            "notifications/cancelled" => match decode::<CancelledParams>(notification.params) {
+                Some(CancelledParams {
+                    request_id: Some(id),
+                    reason,
+                    ..
+                }) => {
+                    let known = self.in_flight().cancel(&id) || self.role().ended(self, &id);
+                    let reason = reason.map(|reason| display(Logged(reason)));
+                    tracing::debug!(id = %Logged(&id), reason, known, "the peer cancelled a request");
+                }
+                _ => tracing::debug!("a cancellation that names no request was ignored"),
+            },
+            "notifications/progress" => {
+                let known = decode::<ProgressParams>(notification.params)
+                    .is_some_and(|params| self.calls().progress(params));
+                if !known {
+                    tracing::debug!("progress for an unknown call was ignored");
+                }
+            }
+            _ => self.role().notification(self, notification),
+        }
+    }
+
+    fn take_response(&self, response: RawResponse<'_, RequestParams<'_>>) {
+        let RawResponse { id, outcome, found } = response;
+        let answer = outcome
+            .map(|result| CallResult {
+                json: result.get().into(),
+                outline: found.result_index,
+            })
+            .map_err(Error::from);
+        let ignored = match id.as_ref().and_then(own_id) {
+            Some(own) => self.calls().answer(own, answer).err(),
+            None => Some(answer),
+        };
+        if let Some(answer) = ignored {
+            let id = id.map_or(Cow::Borrowed("none"), |id| Cow::Owned(id.to_string()));
+            let error = answer.err().map(|error| display(Logged(error)));
+            tracing::debug!(id = %Logged(&id), error, "a response to no call that waits was ignored");
+        }
+    }
+
+    /// A server says what is wrong with a message, and so does a client of a request. It cannot help a server that talks
+    /// nonsense: it remembers the first for the diagnosis.
+    fn take_malformed(&self, malformed: Malformed, bytes: &[u8], batch: Option<&Arc<Batch>>) {
+        let side = self.role().side();
+        let is_refused = is_refused(&malformed, side);
+        let Malformed {
+            id, answers, error, ..
+        } = malformed;
+        let is_client = side == Side::Client;
+        if is_client {
+            tracing::warn!(error = %Logged(&error.message), "the server sent something that is no message");
+            self.heard_noise(bytes);
+        }
+        // An answer that cannot be understood is still the answer: its caller must not wait for another.
+        if let Some(id) = &answers {
+            self.fail_answered(id, &error);
+        }
+        if is_refused {
+            self.refuse_in(batch, id.as_ref(), &error);
+        }
+    }
+
+    fn fail_answered(&self, id: &RequestId, error: &ErrorObject) {
+        if let Some(id) = own_id(id) {
+            let error = Error::decode(format!("the answer is malformed: {}", error.message));
+            // A caller that has given up is not told.
+            let _ = self.calls().answer(id, Err(error));
+        }
+    }
+
+    /// Refuses a batch, and with it the answers in it.
+    fn refuse_batch(&self, bytes: &[u8], error: ErrorObject) {
+        for id in answered(bytes) {
+            self.fail_answered(&id, &error);
+        }
+        self.refuse(error);
+    }
+
+    /// Refuses what has no id to answer to.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the refused message ends here"
+    )]
+    fn refuse(&self, error: ErrorObject) {
+        if self.role().side() == Side::Client {
+            // A server cannot make anything of an error that answers nothing.
+            tracing::warn!(error = %Logged(&error.message), "the server sent something that cannot be taken");
+            return;
+        }
+        self.refuse_in(None, None, &error);
+    }
+
+    fn refuse_in(&self, batch: Option<&Arc<Batch>>, id: Option<&RequestId>, error: &ErrorObject) {
+        let Some(batch) = batch else {
+            self.outbox.append_inline(|out| write_error(out, id, error));
+            return;
+        };
+        let mut answer = Vec::new();
+        write_error(&mut answer, id, error);
+        if let Some(whole) = batch.answered(Some(&answer)) {
+            self.outbox
+                .append_inline(|out| out.extend_from_slice(&whole));
+        }
+    }
+}
+
+fn decode<T: serde::de::DeserializeOwned>(params: Option<&RequestParams<'_>>) -> Option<T> {
+    params?.whole.parse().ok()
+}
+
+/// Whether an element of a batch gets an answer.
+fn is_answered(parsed: &Result<Envelope<'_, RequestParams<'_>>, Malformed>, side: Side) -> bool {
+    match parsed {
+        Ok(Envelope::Request(_)) => true,
+        Ok(_) => false,
+        Err(malformed) => is_refused(malformed, side),
+    }
+}
+
+/// Whether the sender is told. Servers log where they should speak: a client answers only what is certainly a request.
+fn is_refused(malformed: &Malformed, side: Side) -> bool {
+    side == Side::Server || malformed.is_asked && malformed.id.is_some()
+}

@@ -1,0 +1,255 @@
+//! The run of a request's handler: inline on the connection's task where it is quick, else on a task of its own, until the
+//! answer is in the outbox.
+
+use std::{
+    future::Future,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    error::{Error, Result},
+    jsonrpc::{ErrorObject, RequestId, write_error, write_response},
+    protocol::project_error,
+    session::{
+        connection::ContextParts,
+        inbound::{batch::Batch, body::Body, inline_execution::InlineExecution},
+        panics,
+        task::BoxFuture,
+    },
+};
+
+/// What is left to do for a request.
+pub(crate) struct Work {
+    pub(crate) future: BoxFuture<Result<Body>>,
+    /// Whether the handler runs inline; `None` for one that is known to be quick, or to hold up nothing.
+    pub(crate) pace: Option<Arc<InlineExecution>>,
+    // old names
+    #[expect(dead_code, reason = "it is set in other rooms")]
+    pub(crate) begun: Option<Instant>,
+}
+
+impl Work {
+    /// The work of a handler. Its future reads the arguments when it is first polled: that, too, could hold up the connection.
+    pub(crate) fn of(
+        inline: &Arc<InlineExecution>,
+        is_alone: bool,
+        future: BoxFuture<Result<Body>>,
+    ) -> Self {
+        let holds_up_nothing = is_alone && !inline.is_never_allowed();
+        Self {
+            future,
+            pace: (!holds_up_nothing).then(|| Arc::clone(inline)),
+            begun: None,
+        }
+    }
+
+    // old names
+    pub(crate) fn paced<T>(
+        pace: &Arc<InlineExecution>,
+        is_alone: bool,
+        given: T,
+        _now: impl FnOnce(T) -> BoxFuture<Result<Body>>,
+        later: impl FnOnce(T) -> BoxFuture<Result<Body>>,
+    ) -> Self {
+        Self::of(pace, is_alone, later(given))
+    }
+}
+
+/// Runs the handler of a request. Must be called on the connection's task: an answer that is ready at once is appended to
+/// the outbox before this returns.
+pub(crate) fn run(context: Arc<ContextParts>, work: Work) {
+    let Work {
+        mut future,
+        pace: inline,
+        begun: _,
+    } = work;
+    if inline.as_ref().is_none_or(|inline| inline.is_allowed()) {
+        match first_poll(&mut future, inline.as_deref()) {
+            Poll::Ready(result) => respond_inline(&context, result),
+            Poll::Pending => spawn(context, future, None),
+        }
+    } else {
+        spawn(context, future, inline);
+    }
+}
+
+fn first_poll(
+    future: &mut BoxFuture<Result<Body>>,
+    inline: Option<&InlineExecution>,
+) -> Poll<Result<Body>> {
+    let start = inline.map(|inline| (inline, Instant::now()));
+    // No waker is needed: a future that is not ready is polled again at once by the task that takes it over.
+    let polled = panics::poll(future.as_mut(), &mut Context::from_waker(Waker::noop()));
+    if let Some((inline, start)) = start {
+        inline.record(start.elapsed());
+    }
+    polled.map(panics::flatten)
+}
+
+fn spawn(
+    context: Arc<ContextParts>,
+    mut future: BoxFuture<Result<Body>>,
+    inline: Option<Arc<InlineExecution>>,
+) {
+    let connection = Arc::clone(&context.connection);
+    let Some(id) = context.id.clone() else { return };
+    if let Err(error) = connection.in_flight().enter(&id, &context) {
+        return respond_inline(&context, Err(error));
+    }
+    if connection.is_cut() {
+        // Over HTTP it may have been cut while this began: `cancel_all` has not seen it.
+        context.cancel.set();
+    }
+    tokio::spawn(async move {
+        let work = pin!(async {
+            if let Some(inline) = &inline
+                && let Poll::Ready(result) = first_poll(&mut future, Some(inline))
+            {
+                return result;
+            }
+            panics::flatten(panics::catch(Pin::new(&mut future)).await)
+        });
+        let result = unless_cancelled(&context, work).await;
+        finish(&context, &id, result);
+    });
+}
+
+/// Runs what serves `context`. `None` where it was cancelled, and did not end within its grace.
+async fn unless_cancelled<T>(context: &ContextParts, work: impl Future<Output = T>) -> Option<T> {
+    let cancelled = async {
+        context.cancel.wait().await;
+        // On the heap, because it is rarely needed.
+        Box::pin(sleep(context.connection.limits.cancel_grace)).await;
+    };
+    tokio::select! {
+        biased;
+        result = work => Some(result),
+        () = cancelled => None,
+    }
+}
+
+/// Runs, on a task of its own, a handler of a question that came within a result and is no request of its own. Dropping the
+/// future cancels it, as the peer would cancel a request.
+pub(crate) async fn run_question<T: Send + 'static>(
+    context: Arc<ContextParts>,
+    mut future: BoxFuture<Result<T>>,
+) -> Result<T> {
+    struct Cancel(Arc<ContextParts>);
+
+    impl Drop for Cancel {
+        fn drop(&mut self) {
+            self.0.cancel.set();
+        }
+    }
+
+    let _cancel = Cancel(Arc::clone(&context));
+    let running = tokio::spawn(async move {
+        let work = async { panics::flatten(panics::catch(Pin::new(&mut future)).await) };
+        unless_cancelled(&context, work).await
+    });
+    match running.await {
+        Ok(Some(result)) => result,
+        // The runtime ends; or the caller has gone.
+        Ok(None) | Err(_) => Err(Error::cancelled("what was asked was cancelled")),
+    }
+}
+
+fn finish(context: &ContextParts, id: &RequestId, result: Option<Result<Body>>) {
+    let connection = &context.connection;
+    match result {
+        Some(result) if !context.cancel.is_set() => answer(context, id, result),
+        _ => {
+            abandon(context);
+            connection.in_flight().leave(id);
+        }
+    }
+    if connection.in_flight().is_draining() {
+        connection.trunk().outbox.wake_driver();
+    }
+}
+
+/// Answers a request that took its time.
+///
+/// It leaves the table together with its answer, under the outbox's lock: a peer that reads the answer can use its id again,
+/// and a driver that sees an empty table while draining knows that all answers are there to be written.
+fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
+    let outbox = &context.connection.outbox;
+    let in_flight = context.connection.in_flight();
+    let sent = match &context.batch {
+        None => outbox.append_answer(|out| {
+            in_flight.leave(id);
+            if !context.cancel.is_set() {
+                write_answer(out, context, result);
+            }
+        }),
+        Some(batch) => in_batch(batch, context, result).and_then(|whole| {
+            outbox.append_answer(|out| {
+                in_flight.leave(id);
+                out.extend_from_slice(&whole);
+            })
+        }),
+    };
+    if sent.is_none() {
+        in_flight.leave(id);
+    }
+}
+
+/// Nothing is sent for a request that the peer has cancelled, but a batch must know that nothing will come. Where the session
+/// was cut the peer gets an error: over HTTP a request has an outbox of its own.
+fn abandon(context: &ContextParts) {
+    let mut answer = Vec::new();
+    if context.connection.is_cut() {
+        let why = Error::internal("the session was closed before the request was done");
+        let why = why.with_data(json!({"reason": "closing"}));
+        write_answer(&mut answer, context, Err(why));
+    }
+    let whole = match &context.batch {
+        Some(batch) => batch.answered(Some(&*answer).filter(|it| !it.is_empty())),
+        None => Some(answer),
+    };
+    if let Some(whole) = whole {
+        let outbox = &context.connection.outbox;
+        outbox.append_answer(|out| out.extend_from_slice(&whole));
+    }
+}
+
+/// Answers a request on the connection's own task.
+pub(crate) fn respond_inline(context: &ContextParts, result: Result<Body>) {
+    let outbox = &context.connection.outbox;
+    let Some(batch) = &context.batch else {
+        outbox.append_inline(|out| write_answer(out, context, result));
+        return;
+    };
+    if let Some(whole) = in_batch(batch, context, result) {
+        outbox.append_inline(|out| out.extend_from_slice(&whole));
+    }
+}
+
+/// Adds an answer to those of its batch, and returns them all if it was the last.
+fn in_batch(batch: &Batch, context: &ContextParts, result: Result<Body>) -> Option<Vec<u8>> {
+    let mut answer = Vec::new();
+    write_answer(&mut answer, context, result);
+    batch.answered(Some(&answer))
+}
+
+fn write_answer(out: &mut Vec<u8>, context: &ContextParts, result: Result<Body>) {
+    let Some(id) = &context.id else { return };
+    context.set_answered();
+    let stamp = context.connection.role().stamp();
+    let revision = context.peer.revision;
+    let written = result.and_then(|body| {
+        let is_line = body.is_line();
+        write_response(out, id, is_line, |out| body.encode(out, revision, stamp))
+    });
+    if let Err(error) = written {
+        let mut object = ErrorObject::from(&error);
+        project_error(&mut object, revision);
+        context.connection.note_failure(object.code);
+        write_error(out, Some(id), &object);
+    }
+}

@@ -1,0 +1,84 @@
+//! Notifications that belong to a request, beside its progress: they are on the wire before its answer, or not at all.
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::{
+    error::Result,
+    jsonrpc::write_notification,
+    session::{
+        connection::{Request, RequestContext},
+        middleware::response::Response,
+        outbound::call::not_json,
+    },
+};
+
+impl RequestContext {
+    // old names
+    pub(crate) async fn tell(&self, method: &'static str, params: &impl Serialize) -> Result<()> {
+        self.send_notification(method, params).await
+    }
+
+    #[cfg(feature = "tracing-subscriber")]
+    pub(crate) fn try_tell(&self, message: &[u8]) -> bool {
+        self.try_notify(message)
+    }
+
+    /// Sends a notification that belongs to this request, through the outgoing middleware where there is any. It waits
+    /// for room. What is sent after the answer, or after the caller has cancelled, is dropped.
+    ///
+    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    pub(crate) async fn send_notification(
+        &self,
+        method: &'static str,
+        params: &impl Serialize,
+    ) -> Result<()> {
+        // A user's code must not run under the outbox's lock: it may well log.
+        let params = to_raw_value(params).map_err(not_json)?;
+        match self.parts().connection.role().outgoing() {
+            None => self.append_notification(method, &params).await,
+            Some(next) => next
+                .run(Request::of_request(self, method, params))
+                .await
+                .map(drop),
+        }
+    }
+
+    /// The innermost of the outgoing middleware.
+    pub(crate) async fn send_of_request(self, request: Request) -> Result<Response> {
+        let (method, params, _) = request.into_outgoing()?;
+        self.append_notification(&method, &params).await?;
+        Ok(Response::empty())
+    }
+
+    async fn append_notification(&self, method: &str, params: &RawValue) -> Result<()> {
+        let mut message = Vec::new();
+        write_notification(&mut message, method, params).map_err(not_json)?;
+        let outbox = &self.parts().outlet().outbox;
+        outbox.ready().await;
+        outbox.append(|out| {
+            if !self.parts().is_over() {
+                out.extend_from_slice(&message);
+            }
+        });
+        Ok(())
+    }
+
+    /// Sends a message that has been written, if that can be done at once. Returns whether there was room. What comes after
+    /// the answer is of the session, where there is one, and else is dropped.
+    #[cfg(feature = "tracing-subscriber")]
+    pub(crate) fn try_notify(&self, message: &[u8]) -> bool {
+        let parts = self.parts();
+        let of_request = parts.peer.revision.is_modern();
+        let outlet = if !of_request && parts.is_over() {
+            parts.connection.trunk()
+        } else {
+            parts.outlet()
+        };
+        outlet.outbox.append_if_room(|out| {
+            if !of_request || !parts.is_over() {
+                out.extend_from_slice(message);
+            }
+        })
+    }
+}

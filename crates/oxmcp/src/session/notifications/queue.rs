@@ -1,0 +1,217 @@
+//! Bounded queues of notifications, and the one whose handlers run one at a time in the order of arrival.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    task::{self, yield_now},
+    time::timeout,
+};
+
+use crate::{
+    json::Logged,
+    limits::Limits,
+    session::{panics, task::BoxFuture},
+};
+
+/// A queue that is bounded in number, and in how many bytes of a peer it keeps. Where it is full the oldest gives way:
+/// the newest says most about the present state.
+pub(crate) struct BoundedQueue<T> {
+    queue: VecDeque<(T, usize)>,
+    /// How many bytes all that waits takes.
+    bytes: usize,
+    limit: usize,
+    /// How many may wait. One alone may be longer: it has been read.
+    max_bytes: usize,
+}
+
+impl<T> BoundedQueue<T> {
+    /// One for notifications.
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            bytes: 0,
+            limit: limits.max_queued_notifications,
+            max_bytes: limits.max_message_bytes,
+        }
+    }
+
+    /// Queues what keeps so many bytes. `lost` is logged where something gives way.
+    pub(crate) fn push(&mut self, item: T, bytes: usize, lost: &str) {
+        while self.is_full(bytes) && self.pop().is_some() {
+            let (limit, max_bytes) = (self.limit, self.max_bytes);
+            tracing::warn!(limit, max_bytes, "{lost}");
+        }
+        self.bytes += bytes;
+        self.queue.push_back((item, bytes));
+    }
+
+    fn is_full(&self, more: usize) -> bool {
+        // What keeps nothing of a peer is not counted in bytes.
+        let is_long = more > 0 && self.bytes.saturating_add(more) > self.max_bytes;
+        self.queue.len() >= self.limit || is_long
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let (item, bytes) = self.queue.pop_front()?;
+        self.bytes -= bytes;
+        Some(item)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.queue.iter().map(|(item, _)| item)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl<T> fmt::Debug for BoundedQueue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BoundedQueue")
+            .field("queued", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The queue of notifications that wait for users' handlers, which run one at a time on a task of their own: a slow one delays
+/// nothing but the next notification.
+#[derive(Debug)]
+pub(crate) struct NotificationQueue {
+    state: Mutex<State>,
+    /// The runtime of its connection: a notification may be pushed on a thread that has none.
+    runtime: Handle,
+}
+
+struct State {
+    queue: BoundedQueue<BoxFuture<()>>,
+    running: bool,
+    /// The task that runs the handlers.
+    runner: Option<task::Id>,
+    closed_from_within: bool,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("queued", &self.queue.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl NotificationQueue {
+    /// A queue whose handlers run on `runtime`.
+    pub(crate) fn new(limits: &Limits, runtime: &Handle) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                queue: BoundedQueue::new(limits),
+                running: false,
+                runner: None,
+                closed_from_within: false,
+            }),
+            runtime: runtime.clone(),
+        })
+    }
+
+    /// Queues a handler, which keeps so many bytes of a peer. Where the queue is full the oldest gives way.
+    pub(crate) fn push(self: &Arc<Self>, job: BoxFuture<()>, bytes: usize) {
+        let lost = "notifications come faster than they are taken; the oldest is dropped";
+        let mut state = self.lock();
+        state.queue.push(job, bytes, lost);
+        if !state.running {
+            state.running = true;
+            let runner = self.runtime.spawn(Arc::clone(self).run());
+            state.runner = Some(runner.id());
+        }
+    }
+
+    /// The session is about to be closed. A handler that closes it is not waited for: it waits itself.
+    pub(crate) fn closing(&self) {
+        let mut state = self.lock();
+        state.closed_from_within |= state.running && state.runner == task::try_id();
+    }
+
+    /// Waits until all that is queued now has been handled, or given way, but no longer than that.
+    pub(crate) async fn flush(self: &Arc<Self>, limit: Duration) {
+        let (done, all_done) = oneshot::channel();
+        let is_over = {
+            let state = self.lock();
+            !state.running || state.closed_from_within
+        };
+        if is_over {
+            return;
+        }
+        let tell = Box::pin(async {
+            // `flush` may have timed out.
+            let _ = done.send(());
+        });
+        self.push(tell, 0);
+        if timeout(limit, all_done).await.is_err() {
+            tracing::warn!("the session ends, and notifications still wait for their handlers");
+        }
+    }
+
+    async fn run(self: Arc<Self>) {
+        while let Some(job) = self.next() {
+            if let Err(panic) = panics::catch(job).await {
+                tracing::error!(panic = %Logged(panic.text()), "a notification handler panicked");
+            }
+            yield_now().await;
+        }
+    }
+
+    fn next(&self) -> Option<BoxFuture<()>> {
+        let mut state = self.lock();
+        let job = state.queue.pop();
+        state.running = job.is_some();
+        job
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which of the jobs run, of these sizes.
+    async fn run(max_bytes: usize, sizes: &[usize]) -> Vec<usize> {
+        let limits = Limits {
+            max_message_bytes: max_bytes,
+            ..Limits::default()
+        };
+        let queue = NotificationQueue::new(&limits, &Handle::current());
+        let ran = Arc::new(Mutex::new(Vec::new()));
+        for size in sizes {
+            let (ran, size) = (Arc::clone(&ran), *size);
+            let job = async move { ran.lock().unwrap().push(size) };
+            queue.push(Box::pin(job), size);
+        }
+        queue.flush(Duration::from_secs(1)).await;
+        assert_eq!(queue.lock().queue.bytes(), 0);
+        let ran = ran.lock().unwrap();
+        ran.clone()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_queue_is_bounded_in_bytes() {
+        assert_eq!(run(100, &[1, 40, 50, 30, 20]).await, [50, 30, 20]);
+        // One that is longer than the bound is queued alone.
+        assert_eq!(run(100, &[1, 500, 2]).await, [2]);
+        assert_eq!(run(100, &[1, 500]).await, [500]);
+    }
+}

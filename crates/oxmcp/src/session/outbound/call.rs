@@ -1,0 +1,382 @@
+//! A call to the peer, from the first byte to the answer.
+
+use std::{
+    fmt,
+    future::poll_fn,
+    pin::pin,
+    sync::Arc,
+    task::{Poll, Waker},
+};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::{
+    select,
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    error::{Error, Result},
+    json::Logged,
+    jsonrpc::{ExtraMeta, RequestId, write_notification, write_request},
+    protocol::{CancelledParams, ProgressParams},
+    session::{
+        connection::{Connection, Request, Side},
+        middleware::response::Response,
+        notifications::progress_in::{self, ProgressReceiver, ProgressSender},
+        outbound::{
+            calls::{Answer, CallResult},
+            deadline::Deadline,
+            options::{CallOptions, OnProgress},
+        },
+        panics,
+    },
+};
+
+impl Connection {
+    /// Calls the peer, through the outgoing middleware where there is any. `params` must not hold a `_meta`: it is in
+    /// the options.
+    pub(crate) async fn call<P: Serialize + Sync>(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: P,
+        mut options: CallOptions,
+    ) -> Result<Box<str>> {
+        // A user's code must not run under the outbox's lock: it may well log.
+        let params = serde_json::to_vec(&params).map_err(not_json)?;
+        let answer = self.call_written(method, &params, &mut options).await;
+        answer.map(|result| result.json)
+    }
+
+    /// The same with params that have been written already, as a JSON object. The options are there afterwards, all but
+    /// `on_begin`, which is called once.
+    pub(crate) async fn call_written(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: &[u8],
+        options: &mut CallOptions,
+    ) -> Result<CallResult> {
+        let Some(next) = self.role().outgoing() else {
+            return self.send_request(method, params, options).await;
+        };
+        let params: &RawValue = serde_json::from_slice(params).map_err(not_json)?;
+        let request = Request::outgoing(self, method, &params, Some(options.lend()))?;
+        Ok(Box::pin(next.run(request)).await?.into_text().into())
+    }
+
+    /// Notifies the peer, through the outgoing middleware where there is any.
+    pub(crate) async fn notify<P: Serialize>(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: P,
+    ) -> Result<()> {
+        match self.role().outgoing() {
+            None => self.send_notification(method, &params).await,
+            Some(next) => {
+                let request = Request::outgoing(self, method, &params, None)?;
+                next.run(request).await.map(drop)
+            }
+        }
+    }
+
+    /// The innermost of the outgoing middleware.
+    pub(crate) async fn send(self: Arc<Self>, request: Request) -> Result<Response> {
+        let (method, params, options) = request.into_outgoing()?;
+        match options {
+            Some(mut options) => {
+                options.check_meta(self.role().envelope().is_some())?;
+                let params = params.get().as_bytes();
+                let answer = self.send_request(&method, params, &mut options).await;
+                answer.map(|result| Response::from_text(result.json))
+            }
+            None => {
+                self.send_notification(&method, &params).await?;
+                Ok(Response::empty())
+            }
+        }
+    }
+
+    async fn send_notification(
+        &self,
+        method: &str,
+        params: &(impl Serialize + ?Sized),
+    ) -> Result<()> {
+        // As above.
+        let mut message = Vec::new();
+        write_notification(&mut message, method, params).map_err(not_json)?;
+        self.outbox.ready().await;
+        self.notify_raw(|out| {
+            out.extend_from_slice(&message);
+            Ok(())
+        })
+    }
+
+    /// Sends a notification that `write` serializes.
+    pub(crate) fn notify_raw(
+        &self,
+        write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+    ) -> Result<()> {
+        match self.outbox.append(write) {
+            None => Err(Error::closed("the session has ended")),
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(not_json(error)),
+        }
+    }
+
+    /// Sends a request and waits for its answer: the one path of all calls.
+    async fn send_request(
+        self: &Arc<Self>,
+        method: &str,
+        params: &[u8],
+        options: &mut CallOptions,
+    ) -> Answer {
+        if self.is_closing() && self.role().side() == Side::Client && !options.goes_on {
+            return Err(Error::closed("the session was closed"));
+        }
+        if options.is_cancelled() {
+            return Err(cancelled_call(method));
+        }
+        let start = *options.start.get_or_insert_with(Instant::now);
+        let deadline = Deadline::new(start, options);
+        if self.outbox.is_full() {
+            Box::pin(self.wait_for_room(method, &deadline, options.cancel.as_ref())).await?;
+        }
+        let (progress, updates) = match &options.on_progress {
+            Some(_) => {
+                let (sender, receiver) = progress_in::new(&self.limits);
+                (Some(sender), Some(receiver))
+            }
+            None => (None, None),
+        };
+        let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
+        let call = CallInFlight::send(
+            self,
+            method,
+            params,
+            options,
+            (progress, deadline.at, waker),
+        )?;
+        call.answer(updates, deadline, options).await
+    }
+
+    /// Waits until a call may be sent, no longer than for its answer.
+    async fn wait_for_room(
+        &self,
+        method: &str,
+        deadline: &Deadline,
+        cancel: Option<&CancellationToken>,
+    ) -> Result<()> {
+        select! {
+            biased;
+            () = self.outbox.ready() => Ok(()),
+            () = cancelled(cancel) => Err(cancelled_call(method)),
+            () = sleep_until(deadline.at) => Err(deadline.exceeded(method, Instant::now())),
+        }
+    }
+
+    /// Starts the timer of all calls. It ends when no call is left.
+    fn start_timer(self: &Arc<Self>) {
+        let connection = Arc::clone(self);
+        // It must live as long as the connection, and so on the runtime that drives it.
+        self.runtime.spawn(async move {
+            while let Some(next) = connection.calls().ring(Instant::now()) {
+                select! {
+                    _ = connection.ended() => return,
+                    () = connection.calls().earlier_alarm() => {}
+                    () = sleep_until(next) => {}
+                }
+            }
+        });
+    }
+}
+
+/// A call that was sent and waits. Dropped before it was answered, it is cancelled on the wire.
+struct CallInFlight<'a> {
+    connection: &'a Arc<Connection>,
+    method: &'a str,
+    id: i64,
+    is_sent: bool,
+    is_answered: bool,
+}
+
+impl<'a> CallInFlight<'a> {
+    fn send(
+        connection: &'a Arc<Connection>,
+        method: &'a str,
+        params: &[u8],
+        options: &mut CallOptions,
+        (progress, alarm, waker): (Option<ProgressSender>, Instant, Waker),
+    ) -> Result<Self> {
+        let wants_progress = progress.is_some();
+        let (id, needs_timer) = connection.calls().enter(progress, alarm, waker)?;
+        let mut call = Self {
+            connection,
+            method,
+            id,
+            is_sent: false,
+            is_answered: false,
+        };
+        if needs_timer {
+            connection.start_timer();
+        }
+        if let Some(on_begin) = options.on_begin.take() {
+            on_begin(id);
+        }
+        let extra = ExtraMeta {
+            envelope: connection.role().envelope(),
+            progress: wants_progress,
+            meta: options.meta.as_object(),
+        };
+        connection.notify_raw(|out| write_request(out, id, method, params, extra))?;
+        call.is_sent = true;
+        Ok(call)
+    }
+
+    /// Waits for the answer, reports progress, and heeds the deadline and a cancellation.
+    async fn answer(
+        mut self,
+        mut updates: Option<ProgressReceiver>,
+        mut deadline: Deadline,
+        options: &mut CallOptions,
+    ) -> Answer {
+        let CallOptions {
+            on_progress,
+            cancel,
+            ..
+        } = options;
+        let connection = self.connection;
+        let calls = connection.calls();
+        let mut cancelled = pin!(cancelled(cancel.as_ref()));
+        loop {
+            select! {
+                biased;
+                Some(update) = next(&mut updates) => {
+                    report(on_progress, update);
+                    // Progress that never pauses must not keep the other branches from their turn.
+                    if cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+                        return Err(cancelled_call(self.method));
+                    }
+                    let now = Instant::now();
+                    if !deadline.put_off(now) {
+                        return Err(deadline.exceeded(self.method, now));
+                    }
+                }
+                answer = poll_fn(|cx| calls.poll(self.id, cx)) => {
+                    if let Some(answer) = answer {
+                        self.is_answered = true;
+                        // All progress that came before the answer is reported before the answer.
+                        while let Some(update) = updates.as_mut().and_then(ProgressReceiver::next_now) {
+                            report(on_progress, update);
+                        }
+                        return answer;
+                    }
+                    let now = Instant::now();
+                    if !deadline.put_off_for(connection.paused_deadlines(), now) {
+                        return Err(deadline.exceeded(self.method, now));
+                    }
+                }
+                () = &mut cancelled => return Err(cancelled_call(self.method)),
+            }
+            if calls.set_alarm(self.id, deadline.at) {
+                connection.start_timer();
+            }
+        }
+    }
+}
+
+impl Drop for CallInFlight<'_> {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        let connection = self.connection;
+        let is_waiting = connection.calls().leave(self.id);
+        // `initialize` must not be cancelled, says the specification of every revision that has it.
+        if is_waiting && self.is_sent && self.method != "initialize" {
+            let params = CancelledParams::new(RequestId::Number(self.id));
+            // A peer that is gone needs no cancellation.
+            let _ = connection
+                .notify_raw(|out| write_notification(out, "notifications/cancelled", &params));
+        }
+        if connection.is_closing() {
+            // It may have been the last that the driver was waiting for.
+            connection.outbox.wake_driver();
+        }
+    }
+}
+
+async fn next(updates: &mut Option<ProgressReceiver>) -> Option<ProgressParams> {
+    updates.as_mut()?.next().await
+}
+
+async fn cancelled(token: Option<&CancellationToken>) {
+    match token {
+        Some(token) => token.cancelled().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn report(on_progress: &mut Option<OnProgress>, update: ProgressParams) {
+    let Some(callback) = on_progress else {
+        return;
+    };
+    if let Err(panic) = panics::catch_sync(|| callback(update)) {
+        // What it was working on may be half done: it is not called again. The call goes on without it.
+        tracing::error!(panic = %Logged(panic.text()), "a progress handler panicked");
+        *on_progress = None;
+    }
+}
+
+fn cancelled_call(method: &str) -> Error {
+    Error::cancelled(format!("the call of {method} was cancelled"))
+}
+
+/// The error of a caller whose params cannot be sent.
+pub(in crate::session) fn not_json(error: serde_json::Error) -> Error {
+    Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
+}
+
+/// A call that is made again, with answers to what the peer asked within a result: as long as this lives, a connection that is
+/// being closed waits for it as for one that is in flight.
+pub(crate) struct ContinuationGuard(Arc<Connection>);
+
+impl ContinuationGuard {
+    pub(crate) fn new(connection: &Arc<Connection>) -> Self {
+        connection.calls().begin_continuation();
+        Self(Arc::clone(connection))
+    }
+}
+
+impl Drop for ContinuationGuard {
+    fn drop(&mut self) {
+        self.0.calls().end_continuation();
+        if self.0.is_closing() {
+            // It may have been the last that the driver was waiting for.
+            self.0.outbox.wake_driver();
+        }
+    }
+}
+
+impl fmt::Debug for ContinuationGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContinuationGuard").finish_non_exhaustive()
+    }
+}
+
+/// A question of the peer that is being answered: until this is dropped, no call of this side times out.
+#[derive(Debug)]
+pub(crate) struct DeadlinePause(Arc<Connection>);
+
+impl DeadlinePause {
+    pub(crate) fn begin(connection: &Arc<Connection>) -> Self {
+        connection.paused_deadlines().begin();
+        Self(Arc::clone(connection))
+    }
+}
+
+impl Drop for DeadlinePause {
+    fn drop(&mut self) {
+        self.0.paused_deadlines().end();
+    }
+}

@@ -1,0 +1,376 @@
+//! The calls of this side that wait for an answer, with their alarms.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+use tokio::{sync::Notify, time::Instant};
+
+use crate::{
+    error::{Error, Result},
+    json::Text,
+    jsonrpc::RequestId,
+    protocol::{Outline, ProgressParams, ResultType, peek_result_type},
+    session::{
+        notifications::progress_in::ProgressSender,
+        task::{Latch, store_waker},
+    },
+};
+
+/// The outcome of a call.
+pub(crate) type Answer = Result<CallResult>;
+
+/// The result that a call was answered with, as it arrived.
+#[derive(Debug)]
+pub(crate) struct CallResult {
+    pub(crate) json: Box<str>,
+    /// Where its parts are, if it can be a tool's and that was seen while it was checked.
+    pub(crate) outline: Option<Outline>,
+}
+
+impl CallResult {
+    pub(crate) fn result_type(&self) -> ResultType {
+        match self.outline {
+            // A result with an outline is complete.
+            Some(_) => ResultType::Complete,
+            None => peek_result_type(Text::checked(&self.json)),
+        }
+    }
+}
+
+impl From<Box<str>> for CallResult {
+    fn from(json: Box<str>) -> Self {
+        Self {
+            json,
+            outline: None,
+        }
+    }
+}
+
+/// One call that waits, or whose answer waits.
+///
+/// It is all that a call costs while it waits: no channel and no timer of its own.
+#[derive(Debug)]
+struct PendingCall {
+    answer: Option<Answer>,
+    /// The task that waits.
+    waker: Option<Waker>,
+    /// When it is to be woken, answered or not.
+    alarm: Option<Instant>,
+    /// Where progress goes; `None` where the caller asked for none.
+    progress: Option<ProgressSender>,
+}
+
+/// All calls that wait, by id. Ids count up and are never used again.
+#[derive(Debug, Default)]
+pub(crate) struct PendingCalls {
+    state: Mutex<State>,
+    /// The first alarm is earlier than it was.
+    earlier: Notify,
+    /// Set when there will be no more answers.
+    over: Latch,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    last_id: i64,
+    calls: BTreeMap<i64, PendingCall>,
+    /// How many of them are not answered.
+    unanswered: usize,
+    /// How many are not being made just now, but will be again.
+    continued: usize,
+    /// The next alarm of which the timer knows. `None` where no timer runs.
+    next_alarm: Option<Instant>,
+    /// Why there will be no more answers.
+    closed: Option<String>,
+}
+
+/// Whether a timer is to be started, which calls [`PendingCalls::ring`].
+pub(crate) type NeedsTimer = bool;
+
+impl PendingCalls {
+    /// The ids of calls come after this one.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn count_from(&self, id: i64) {
+        self.lock().last_id = id;
+    }
+
+    /// Enters a call under a new id. The task that waits for it is woken by the answer, or at `alarm`.
+    pub(crate) fn enter(
+        &self,
+        progress: Option<ProgressSender>,
+        alarm: Instant,
+        waker: Waker,
+    ) -> Result<(i64, NeedsTimer)> {
+        let mut state = self.lock();
+        if let Some(reason) = &state.closed {
+            return Err(Error::closed(reason.clone()));
+        }
+        state.unanswered += 1;
+        state.last_id += 1;
+        let id = state.last_id;
+        let call = PendingCall {
+            answer: None,
+            waker: Some(waker),
+            alarm: Some(alarm),
+            progress,
+        };
+        state.calls.insert(id, call);
+        Ok((id, self.note_alarm(&mut state, alarm)))
+    }
+
+    /// Gives a call another alarm.
+    pub(crate) fn set_alarm(&self, id: i64, alarm: Instant) -> NeedsTimer {
+        let mut state = self.lock();
+        match state.calls.get_mut(&id) {
+            Some(call) => call.alarm = Some(alarm),
+            None => return false,
+        }
+        self.note_alarm(&mut state, alarm)
+    }
+
+    fn note_alarm(&self, state: &mut State, alarm: Instant) -> NeedsTimer {
+        if state.next_alarm.is_some_and(|next| next <= alarm) {
+            return false;
+        }
+        self.earlier.notify_one();
+        state.next_alarm.replace(alarm).is_none()
+    }
+
+    /// Takes a call out that is no longer waited for. Returns whether its answer had not come.
+    pub(crate) fn leave(&self, id: i64) -> bool {
+        let mut state = self.lock();
+        let call = state.calls.remove(&id);
+        let unanswered = call.is_some_and(|call| call.answer.is_none());
+        state.unanswered -= usize::from(unanswered);
+        unanswered
+    }
+
+    /// Answers a call. The answer comes back where it is not waited for.
+    pub(crate) fn answer(&self, id: i64, answer: Answer) -> Result<(), Answer> {
+        let mut state = self.lock();
+        let call = state.calls.get_mut(&id);
+        let Some(call) = call.filter(|call| call.answer.is_none()) else {
+            return Err(answer);
+        };
+        call.answer = Some(answer);
+        let waker = call.waker.take();
+        state.unanswered -= 1;
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        Ok(())
+    }
+
+    /// The answer of a call, or `None` once its alarm has rung. Otherwise the task is woken then.
+    pub(crate) fn poll(&self, id: i64, cx: &Context<'_>) -> Poll<Option<Answer>> {
+        let mut state = self.lock();
+        let Some(call) = state.calls.get_mut(&id) else {
+            return Poll::Pending;
+        };
+        if let Some(answer) = call.answer.take() {
+            state.calls.remove(&id);
+            return Poll::Ready(Some(answer));
+        }
+        if call.alarm.is_none() {
+            return Poll::Ready(None);
+        }
+        store_waker(&mut call.waker, cx.waker());
+        Poll::Pending
+    }
+
+    /// For the timer: wakes all whose alarm has come, and returns the next one. With `None` the timer ends: no call is left,
+    /// and the next one needs another.
+    pub(crate) fn ring(&self, now: Instant) -> Option<Instant> {
+        let mut woken = Vec::new();
+        let mut state = self.lock();
+        let mut next: Option<Instant> = None;
+        for call in state.calls.values_mut() {
+            match call.alarm {
+                Some(alarm) if alarm <= now => {
+                    call.alarm = None;
+                    woken.extend(call.waker.take());
+                }
+                Some(alarm) => next = Some(next.map_or(alarm, |next| next.min(alarm))),
+                None => {}
+            }
+        }
+        state.next_alarm = next;
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
+        next
+    }
+
+    /// For the timer: waits until there is an earlier alarm than it knows of. Cancel safe.
+    pub(crate) async fn earlier_alarm(&self) {
+        self.earlier.notified().await;
+    }
+
+    /// Hands progress to the call that it belongs to. Returns whether there is such a call.
+    pub(crate) fn progress(&self, params: ProgressParams) -> bool {
+        let Some(id) = params.progress_token.as_number() else {
+            return false;
+        };
+        let state = self.lock();
+        let call = state.calls.get(&id);
+        let Some(progress) = call
+            .filter(|call| call.answer.is_none())
+            .and_then(|call| call.progress.as_ref())
+        else {
+            return false;
+        };
+        if !progress.send(params) {
+            tracing::warn!(
+                id,
+                "progress came faster than the caller takes it; one update is lost"
+            );
+        }
+        true
+    }
+
+    /// Fails all calls that wait and all that come, with `reason`.
+    pub(crate) fn close(&self, reason: &str) {
+        let mut state = self.lock();
+        let reason = state
+            .closed
+            .get_or_insert_with(|| reason.to_owned())
+            .clone();
+        let mut wakers = Vec::new();
+        for call in state.calls.values_mut() {
+            if call.answer.is_none() {
+                call.answer = Some(Err(Error::closed(reason.clone())));
+                wakers.extend(call.waker.take());
+            }
+        }
+        state.unanswered = 0;
+        drop(state);
+        self.over.set();
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Waits until there will be no more answers. Cancel safe.
+    pub(crate) async fn over(&self) {
+        self.over.wait().await;
+    }
+
+    /// A call will be made again; see [`ContinuationGuard`](crate::session::outbound::call::ContinuationGuard).
+    pub(in crate::session) fn begin_continuation(&self) {
+        self.lock().continued += 1;
+    }
+
+    pub(in crate::session) fn end_continuation(&self) {
+        self.lock().continued -= 1;
+    }
+
+    /// Whether all calls are answered, and none will be made again: not even one whose answer was not looked at yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        let state = self.lock();
+        let is_continued = |call: &PendingCall| match &call.answer {
+            Some(Ok(result)) => result.result_type() == ResultType::InputRequired,
+            _ => false,
+        };
+        state.unanswered == 0 && state.continued == 0 && !state.calls.values().any(is_continued)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The id under which one of our calls is known, where `id` can be one.
+pub(crate) fn own_id(id: &RequestId) -> Option<i64> {
+    match id {
+        RequestId::Number(number) => Some(*number),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn enter(calls: &PendingCalls, alarm: Instant) -> Result<(i64, NeedsTimer)> {
+        calls.enter(None, alarm, Waker::noop().clone())
+    }
+
+    fn poll(calls: &PendingCalls, id: i64) -> Poll<Option<Answer>> {
+        calls.poll(id, &Context::from_waker(Waker::noop()))
+    }
+
+    fn one(json: &str) -> Answer {
+        Ok(CallResult::from(Box::from(json)))
+    }
+
+    #[test]
+    fn one_timer_rings_for_all_calls() {
+        let calls = PendingCalls::default();
+        let now = Instant::now();
+        let second = Duration::from_secs(1);
+        let enter = |alarm| enter(&calls, now + alarm).unwrap();
+        let ((late, first), (early, second_one)) = (enter(second * 3), enter(second));
+        assert!(first && !second_one);
+        assert_eq!(calls.ring(now), Some(now + second));
+        assert!(poll(&calls, early).is_pending());
+        assert_eq!(calls.ring(now + second), Some(now + second * 3));
+        assert!(matches!(poll(&calls, early), Poll::Ready(None)));
+        assert!(poll(&calls, late).is_pending());
+        assert!(!calls.set_alarm(early, now + second * 2));
+        assert!(poll(&calls, early).is_pending());
+        assert_eq!(calls.ring(now + second), Some(now + second * 2));
+        assert!(calls.leave(early) && calls.leave(late));
+        assert_eq!(calls.ring(now), None);
+        assert!(enter(second).1, "the timer has ended");
+    }
+
+    #[test]
+    fn a_call_is_answered_once() {
+        let calls = PendingCalls::default();
+        let (id, _) = enter(&calls, Instant::now()).unwrap();
+        assert!(!calls.is_empty());
+        assert!(calls.answer(id, one("1")).is_ok());
+        assert!(calls.is_empty(), "it waits for nothing but to be looked at");
+        assert!(calls.answer(id, one("2")).is_err());
+        calls.close("the end");
+        let answer = poll(&calls, id);
+        assert!(matches!(answer, Poll::Ready(Some(Ok(result))) if &*result.json == "1"));
+        assert!(!calls.leave(id));
+        assert!(enter(&calls, Instant::now()).is_err());
+    }
+
+    proptest! {
+        /// Some wait for ever, some for long, and most are answered at once.
+        #[test]
+        fn each_call_gets_its_own_answer(waits in prop::collection::vec(0_usize..200, 0..500)) {
+            let calls = PendingCalls::default();
+            let mut waiting = BTreeMap::new();
+            for (turn, wait) in waits.into_iter().enumerate() {
+                let (id, _) = enter(&calls, Instant::now()).unwrap();
+                let until = if wait > 190 { usize::MAX } else { turn + wait };
+                prop_assert!(waiting.insert(id, until).is_none());
+                while let Some((id, _)) = waiting.iter().find(|(_, until)| **until <= turn) {
+                    let id = *id;
+                    waiting.remove(&id);
+                    let json = id.to_string();
+                    prop_assert!(calls.answer(id, one(&json)).is_ok());
+                    let Poll::Ready(Some(Ok(answer))) = poll(&calls, id) else {
+                        panic!("{id} has no answer");
+                    };
+                    prop_assert_eq!(&*answer.json, &*json);
+                    prop_assert!(!calls.leave(id));
+                    prop_assert!(calls.answer(id, one(&json)).is_err());
+                }
+            }
+            for id in -1..600 {
+                prop_assert_eq!(calls.leave(id), waiting.contains_key(&id));
+            }
+            prop_assert!(calls.is_empty() && calls.lock().calls.is_empty());
+        }
+    }
+}

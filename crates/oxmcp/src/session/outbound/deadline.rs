@@ -1,0 +1,153 @@
+//! The deadline of a call: its time-out, which progress and questions of the peer put off, and its total.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use crate::{
+    error::Error,
+    session::{outbound::options::CallOptions, task::after},
+};
+
+/// How often it is looked, at the most, whether the peer's questions are answered.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// How long a call may still take.
+#[derive(Debug)]
+pub(crate) struct Deadline {
+    timeout: Duration,
+    max_total: Duration,
+    /// When the call fails, unless there is a sign of life.
+    pub(crate) at: Instant,
+    /// When it fails in any case.
+    last: Instant,
+}
+
+impl Deadline {
+    pub(crate) fn new(start: Instant, options: &CallOptions) -> Self {
+        Self {
+            timeout: options.timeout,
+            max_total: options.max_total,
+            at: after(start, options.timeout.min(options.max_total)),
+            last: after(start, options.max_total),
+        }
+    }
+
+    /// Puts the deadline off, since there was a sign of life at `now`. Returns whether there is time left.
+    pub(crate) fn put_off(&mut self, now: Instant) -> bool {
+        self.at = after(now, self.timeout).min(self.last);
+        now < self.last
+    }
+
+    /// Puts the deadline off, which has come, where questions of the peer are being answered, or were since. Returns whether
+    /// that was so.
+    pub(crate) fn put_off_for(&mut self, paused: &PausedDeadlines, now: Instant) -> bool {
+        let later = match paused.state() {
+            // The end of the questions is not known yet. It will be at the new deadline, which then is put off once more.
+            State { asking: 1.., .. } => after(now, self.timeout.max(LOOK_AGAIN)),
+            State {
+                ended: Some(ended), ..
+            } => after(ended, self.timeout),
+            State { ended: None, .. } => return false,
+        };
+        let later = later.min(self.last);
+        let is_later = later > self.at;
+        self.at = self.at.max(later);
+        is_later
+    }
+
+    /// The error of a call whose deadline has come.
+    pub(crate) fn exceeded(&self, method: &str, now: Instant) -> Error {
+        let is_total = self.timeout >= self.max_total || now >= self.last;
+        let limit = if is_total {
+            self.max_total
+        } else {
+            self.timeout
+        };
+        Error::timeout(format!(
+            "no answer to {method} within {limit:?}; the call was cancelled \
+             (set a longer timeout on the call where it may take longer)"
+        ))
+    }
+}
+
+/// The questions of the peer that are being answered, during which no call of this side times out.
+///
+/// The peer most often asks because of a call that it has not answered yet. It does not say which one, so the deadlines of all
+/// calls are paused.
+#[derive(Debug, Default)]
+pub(crate) struct PausedDeadlines(Mutex<State>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    asking: usize,
+    /// When the last question was answered.
+    ended: Option<Instant>,
+}
+
+impl PausedDeadlines {
+    pub(crate) fn begin(&self) {
+        self.lock().asking += 1;
+    }
+
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        state.asking -= 1;
+        state.ended = Some(Instant::now());
+    }
+
+    fn state(&self) -> State {
+        *self.lock()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn questions_put_a_deadline_off_until_the_total() {
+        let second = Duration::from_secs(1);
+        let start = Instant::now();
+        let options = CallOptions {
+            timeout: second,
+            max_total: second * 4,
+            ..CallOptions::default()
+        };
+        let mut deadline = Deadline::new(start, &options);
+        let paused = PausedDeadlines::default();
+        assert!(!deadline.put_off_for(&paused, start + second));
+
+        paused.begin();
+        advance(second).await;
+        assert!(deadline.put_off_for(&paused, Instant::now()));
+        assert_eq!(deadline.at, start + second * 2);
+        advance(second / 2).await;
+        paused.end();
+        advance(second / 2).await;
+        assert!(deadline.put_off_for(&paused, Instant::now()));
+        assert_eq!(deadline.at, start + second * 5 / 2);
+
+        paused.begin();
+        advance(second).await;
+        assert!(deadline.put_off_for(&paused, Instant::now()));
+        assert_eq!(deadline.at, start + second * 4);
+        advance(second).await;
+        assert!(!deadline.put_off_for(&paused, Instant::now()));
+        assert!(
+            deadline
+                .exceeded("m", Instant::now())
+                .message()
+                .contains("4s")
+        );
+    }
+}

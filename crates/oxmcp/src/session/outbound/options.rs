@@ -1,0 +1,126 @@
+//! The options of a call: time-outs, progress, cancellation, metadata.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    error::{Error, Result},
+    protocol::{Meta, ProgressParams},
+};
+
+/// How long a call waits for an answer, or for a sign of life, unless told otherwise.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a call waits altogether, however much progress is reported.
+const MAX_TOTAL: Duration = Duration::from_secs(600);
+
+/// A callback for progress.
+pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
+
+/// A callback for the id of a call, before the call is sent.
+pub(crate) type OnBegin = Box<dyn FnOnce(i64) + Send>;
+
+/// The options of a call.
+pub(crate) struct CallOptions {
+    /// When its clock began to run. `None` where that is when it is sent.
+    pub(crate) start: Option<Instant>,
+    pub(crate) timeout: Duration,
+    pub(crate) max_total: Duration,
+    pub(crate) on_begin: Option<OnBegin>,
+    pub(crate) on_progress: Option<OnProgress>,
+    pub(crate) cancel: Option<CancellationToken>,
+    pub(crate) meta: Meta,
+    /// Whether it was begun before: then a session that is being closed still lets it be made.
+    pub(crate) goes_on: bool,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        Self::within(TIMEOUT)
+    }
+}
+
+impl CallOptions {
+    /// Those of a call with nothing special about it but how long it waits.
+    #[inline]
+    pub(crate) fn within(timeout: Duration) -> Self {
+        Self {
+            start: None,
+            timeout,
+            max_total: MAX_TOTAL.max(timeout),
+            on_begin: None,
+            on_progress: None,
+            cancel: None,
+            meta: Meta::default(),
+            goes_on: false,
+        }
+    }
+
+    /// Whether the call was cancelled before it was made.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        let cancel = self.cancel.as_ref();
+        cancel.is_some_and(CancellationToken::is_cancelled)
+    }
+
+    /// What the session itself puts into the metadata must not stand there twice.
+    pub(crate) fn check_meta(&self, is_modern: bool) -> Result<()> {
+        const ENVELOPE: [&str; 3] = [
+            Meta::PROTOCOL_VERSION,
+            Meta::CLIENT_INFO,
+            Meta::CLIENT_CAPABILITIES,
+        ];
+        if self.meta.is_empty() {
+            return Ok(());
+        }
+        let envelope = ENVELOPE.into_iter().filter(|_| is_modern);
+        let progress = self.on_progress.is_some();
+        let mut own = envelope.chain(progress.then_some(Meta::PROGRESS_TOKEN));
+        match own.find(|key| self.meta.get(key).is_some()) {
+            Some(key) => Err(Error::misuse(format!(
+                "the session sets {key:?} in the _meta of its requests by itself"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The same options for middleware, which uses them up: both share the callback for progress. The time begins when the call
+    /// is sent, which middleware may put off.
+    pub(crate) fn lend(&mut self) -> Self {
+        let shared = self.on_progress.take().map(|it| Arc::new(Mutex::new(it)));
+        self.on_progress = shared.clone().map(shared_progress);
+        Self {
+            start: None,
+            timeout: self.timeout,
+            max_total: self.max_total,
+            on_begin: self.on_begin.take(),
+            on_progress: shared.map(shared_progress),
+            cancel: self.cancel.clone(),
+            meta: self.meta.clone(),
+            goes_on: self.goes_on,
+        }
+    }
+}
+
+/// A callback for the progress of several requests, one after the other.
+pub(crate) fn shared_progress(shared: Arc<Mutex<OnProgress>>) -> OnProgress {
+    Box::new(move |update| {
+        // One that has panicked is not called again.
+        if let Ok(mut on_progress) = shared.lock() {
+            on_progress(update);
+        }
+    })
+}
+
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions")
+            .field("timeout", &self.timeout)
+            .field("max_total", &self.max_total)
+            .finish_non_exhaustive()
+    }
+}

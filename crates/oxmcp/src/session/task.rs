@@ -1,0 +1,76 @@
+//! Building blocks of asynchronous code: boxed futures, latches, stored wakers, deadlines that never overflow.
+
+use std::{
+    future::{Future, poll_fn},
+    mem,
+    pin::Pin,
+    sync::atomic::{AtomicBool, Ordering},
+    task::{Poll, Waker},
+    time::Duration,
+};
+
+use tokio::{sync::Notify, time::Instant};
+
+/// A future on the heap that owns all it needs.
+pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// A flag that is set once and can be waited for.
+///
+/// Unlike a [`CancellationToken`](crate::CancellationToken) it is part of what holds it and allocates nothing: each request
+/// has one.
+#[derive(Debug, Default)]
+pub(crate) struct Latch {
+    set: AtomicBool,
+    changed: Notify,
+}
+
+impl Latch {
+    pub(crate) fn set(&self) {
+        self.set.store(true, Ordering::Release);
+        self.changed.notify_waiters();
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.set.load(Ordering::Acquire)
+    }
+
+    /// Waits until the flag is set. Cancel safe.
+    pub(crate) async fn wait(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if self.is_set() {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// Stores a waker in the place of an earlier one, which is mostly of the same task and then not cloned again.
+pub(crate) fn store_waker(stored: &mut Option<Waker>, waker: &Waker) {
+    match stored {
+        Some(stored) => stored.clone_from(waker),
+        none => *none = Some(waker.clone()),
+    }
+}
+
+/// The moment `wait` after `start`, or one so far away that it never comes: users may wait for ever.
+pub(crate) fn after(start: Instant, wait: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+    start.checked_add(wait).unwrap_or_else(|| start + FAR)
+}
+
+/// Lets the tasks have their turn that can run now. Unlike [`yield_now`](tokio::task::yield_now) it does not look for I/O
+/// first, which would be a system call.
+pub(crate) async fn requeue() {
+    let mut is_requeued = false;
+    poll_fn(|cx| {
+        if mem::replace(&mut is_requeued, true) {
+            return Poll::Ready(());
+        }
+        // A task that wakes itself goes to the end of the queue.
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

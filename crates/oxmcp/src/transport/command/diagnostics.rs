@@ -1,0 +1,217 @@
+//! The diagnostics of a process: its last output and how it ended, for the error when it fails.
+
+use std::{
+    collections::VecDeque,
+    fmt::Write,
+    process::ExitStatus,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio::time::Instant;
+
+/// How much of standard error is kept: what fits on a screen.
+const TAIL_LINES: usize = 20;
+const TAIL_BYTES: usize = 8 << 10;
+/// How much of one line is kept, in bytes.
+const LINE_BYTES: usize = 1 << 10;
+/// How much of the line that was no message is kept, in bytes.
+const NOISE_BYTES: usize = 200;
+
+/// What is known of a process besides its messages, within bounds.
+#[derive(Debug)]
+pub(super) struct Diagnostics {
+    name: String,
+    started: Instant,
+    spoke: AtomicBool,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    tail: VecDeque<String>,
+    tail_bytes: usize,
+    /// The first line of standard output that was no message.
+    noise: Option<String>,
+}
+
+impl Diagnostics {
+    pub(super) fn new(name: String) -> Self {
+        Self {
+            name,
+            started: Instant::now(),
+            spoke: AtomicBool::new(false),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// The server sent a message.
+    pub(super) fn saw_message(&self) {
+        if !self.has_spoken() {
+            self.spoke.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn has_spoken(&self) -> bool {
+        self.spoke.load(Ordering::Relaxed)
+    }
+
+    /// The server wrote something else to standard output.
+    pub(super) fn saw_noise(&self, line: &[u8]) {
+        if self.seen().noise.is_some() {
+            return;
+        }
+        let noise = cut(&String::from_utf8_lossy(line), NOISE_BYTES);
+        tracing::warn!(
+            server = self.name,
+            line = noise,
+            "the server writes to standard output what is no message; such lines are skipped"
+        );
+        self.seen().noise = Some(noise);
+    }
+
+    /// The server wrote a line to standard error.
+    pub(super) fn saw_stderr(&self, line: &str) {
+        let line = cut(line, LINE_BYTES);
+        let mut seen = self.seen();
+        seen.tail_bytes += line.len();
+        seen.tail.push_back(line);
+        while seen.tail.len() > TAIL_LINES || seen.tail_bytes > TAIL_BYTES {
+            let Some(first) = seen.tail.pop_front() else {
+                break;
+            };
+            seen.tail_bytes -= first.len();
+        }
+    }
+
+    /// A report of what happened to the server, for a person to read.
+    pub(super) fn report(&self, what: &str) -> String {
+        let seconds = self.started.elapsed().as_secs_f64();
+        let mut text = format!("the server {what} after {seconds:.1} s");
+        if !self.has_spoken() {
+            text.push_str(", before it sent a message");
+        }
+        // Writing to a String cannot fail.
+        let _ = write!(text, " (command: {})", self.name);
+        let seen = self.seen();
+        if let Some(noise) = &seen.noise {
+            let _ = write!(
+                text,
+                "\nstandard output must carry nothing but messages, but held: {noise:?}"
+            );
+        }
+        if !seen.tail.is_empty() {
+            text.push_str("\nthe last lines of its standard error:");
+            for line in &seen.tail {
+                let _ = write!(text, "\n    {line}");
+            }
+        }
+        text
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The beginning of a text, at most so many bytes of it.
+fn cut(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let end = (0..=bytes)
+        .rev()
+        .find(|end| text.is_char_boundary(*end))
+        .unwrap_or(0);
+    format!("{}…", text.get(..end).unwrap_or_default())
+}
+
+/// The end of a process in words: "exited with status 1", "was killed by SIGKILL".
+pub(super) fn ending(status: ExitStatus) -> String {
+    if let Some(name) = signal_name(status) {
+        return format!("was killed by {name}");
+    }
+    match status.code() {
+        Some(126) => "exited with status 126 (a shell's way to say: not executable)".into(),
+        Some(127) => "exited with status 127 (a shell's way to say: command not found)".into(),
+        Some(code) => format!("exited with status {code}"),
+        None => format!("ended ({status})"),
+    }
+}
+
+#[cfg(unix)]
+fn signal_name(status: ExitStatus) -> Option<String> {
+    use std::os::unix::process::ExitStatusExt;
+
+    use rustix::process::Signal;
+
+    let number = status.signal()?;
+    let names = [
+        (Signal::HUP, "SIGHUP"),
+        (Signal::INT, "SIGINT"),
+        (Signal::QUIT, "SIGQUIT"),
+        (Signal::ILL, "SIGILL"),
+        (Signal::TRAP, "SIGTRAP"),
+        (Signal::ABORT, "SIGABRT"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::PIPE, "SIGPIPE"),
+        (Signal::ALARM, "SIGALRM"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::XCPU, "SIGXCPU"),
+        (Signal::SYS, "SIGSYS"),
+    ];
+    let name = names
+        .iter()
+        .find(|(signal, _)| signal.as_raw() == number)
+        .map(|(_, name)| (*name).to_owned());
+    Some(name.unwrap_or_else(|| format!("signal {number}")))
+}
+
+#[cfg(not(unix))]
+fn signal_name(_: ExitStatus) -> Option<String> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_tail_is_bounded() {
+        let diagnostics = Diagnostics::new("server".into());
+        for number in 0..100 {
+            diagnostics.saw_stderr(&format!("line {number}"));
+        }
+        let report = diagnostics.report("was killed by SIGKILL");
+        assert!(!report.contains("line 79\n"), "{report}");
+        assert!(
+            report.contains("line 80\n") && report.ends_with("line 99"),
+            "{report}"
+        );
+
+        for _ in 0..100 {
+            diagnostics.saw_stderr(&"ü".repeat(10_000));
+        }
+        let report = diagnostics.report("was killed by SIGKILL");
+        assert!(report.len() < TAIL_BYTES + 500, "{}", report.len());
+    }
+
+    #[tokio::test]
+    async fn the_first_line_that_is_no_message_is_kept() {
+        let diagnostics = Diagnostics::new("server".into());
+        diagnostics.saw_noise(b"Listening on \xff port");
+        diagnostics.saw_noise(b"more");
+        let report = diagnostics.report("exited with status 1");
+        assert!(report.contains("before it sent a message"), "{report}");
+        assert!(
+            report.contains("\"Listening on \u{fffd} port\""),
+            "{report}"
+        );
+        assert!(!report.contains("more"), "{report}");
+    }
+}

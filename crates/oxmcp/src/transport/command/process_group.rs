@@ -1,0 +1,92 @@
+//! The process group of a server: the server and all that it has started, unless that moved to a group of its own.
+
+use tokio::process::Child;
+
+/// Ends the group with SIGKILL when it is dropped, unless it was [let go](Self::let_go).
+#[derive(Debug)]
+pub(super) struct ProcessGroup(#[cfg(unix)] Option<rustix::process::Pid>);
+
+#[cfg(unix)]
+impl ProcessGroup {
+    /// The group that `child` leads.
+    pub(super) fn led_by(child: &Child) -> Self {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        Self(id.and_then(rustix::process::Pid::from_raw))
+    }
+
+    pub(super) fn terminate(&self) {
+        self.signal(rustix::process::Signal::TERM);
+    }
+
+    pub(super) fn kill(&self) {
+        self.signal(rustix::process::Signal::KILL);
+    }
+
+    /// Whether nothing of the group runs any more. Ask only when its leader was reaped: this reaps the rest where it
+    /// has become ours, as it does for the first process of a container.
+    pub(super) fn is_gone(&self) -> bool {
+        use rustix::process::{WaitOptions, test_kill_process_group, waitpgid};
+
+        let Some(group) = self.0 else { return true };
+        while let Ok(Some(_)) = waitpgid(group, WaitOptions::NOHANG) {}
+        test_kill_process_group(group).is_err() || only_zombies(group.as_raw_nonzero().get())
+    }
+
+    /// The group is gone, and its number may soon be another's: leave that alone.
+    pub(super) fn let_go(&mut self) {
+        self.0 = None;
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        if let Some(group) = self.0 {
+            // It fails where the group has just ended, which is what is wanted.
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+    }
+}
+
+/// Whether what is left of the group has ended and only waits to be reaped by the first process of the system. In
+/// containers that is often one that does not, and waiting for it would take for ever.
+#[cfg(target_os = "linux")]
+fn only_zombies(group: i32) -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return false;
+    };
+    let mut stats = processes
+        .flatten()
+        .filter_map(|process| std::fs::read_to_string(process.path().join("stat")).ok());
+    !stats.any(|stat| {
+        // The fields after the name, which may hold anything: state, parent, group.
+        let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+        let mut fields = fields.split(' ');
+        let runs = !matches!(fields.next(), Some("Z" | "X"));
+        runs && fields.nth(1).and_then(|field| field.parse().ok()) == Some(group)
+    })
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn only_zombies(_: i32) -> bool {
+    false
+}
+
+/// Without process groups there is just the process, which is ended through its handle.
+#[cfg(not(unix))]
+impl ProcessGroup {
+    pub(super) fn led_by(_: &Child) -> Self {
+        Self()
+    }
+
+    pub(super) fn kill(&self) {}
+
+    pub(super) fn is_gone(&self) -> bool {
+        true
+    }
+
+    pub(super) fn let_go(&mut self) {}
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

@@ -1,0 +1,150 @@
+//! The error of a process that could not be started, in words that help.
+
+use std::{
+    env,
+    ffi::OsString,
+    io::{self, ErrorKind},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::error::Error;
+
+/// How much of a command line is shown, in characters.
+const SHOWN: usize = 200;
+/// How many directories of `PATH` are shown.
+const SHOWN_DIRECTORIES: usize = 12;
+
+/// The command line, for a person to read.
+pub(super) fn display(command: &Command) -> String {
+    let mut text = word(&command.get_program().to_string_lossy());
+    for arg in command.get_args() {
+        text.push(' ');
+        text.push_str(&word(&arg.to_string_lossy()));
+    }
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+fn word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./@:=+,%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("{word:?}")
+    }
+}
+
+/// The error of a command that could not be started.
+pub(super) fn spawn_error(command: &Command, error: &io::Error) -> Error {
+    let why = match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => not_found(command),
+        ErrorKind::PermissionDenied => Some(format!(
+            "{error}: it is no program, or not executable for this user"
+        )),
+        _ => None,
+    };
+    let why = why.unwrap_or_else(|| error.to_string());
+    let text = format!("cannot start the server {}: {why}", display(command));
+    Error::from(io::Error::new(error.kind(), text))
+}
+
+/// The reason where a file is missing: the working directory, the program or its interpreter.
+fn not_found(command: &Command) -> Option<String> {
+    if let Some(directory) = command.get_current_dir().filter(|path| !path.is_dir()) {
+        return Some(format!(
+            "its working directory {} does not exist",
+            directory.display()
+        ));
+    }
+    let program = Path::new(command.get_program());
+    if program.components().count() > 1 {
+        let base = command.get_current_dir().unwrap_or_else(|| Path::new(""));
+        return Some(if program.exists() || base.join(program).exists() {
+            no_interpreter(program)
+        } else {
+            format!("there is no file {}", program.display())
+        });
+    }
+    let directories = search_path(command);
+    let found = directories
+        .iter()
+        .map(|directory| directory.join(program))
+        .find(|file| file.exists());
+    Some(found.map_or_else(
+        || nowhere(program, &directories),
+        |file| no_interpreter(&file),
+    ))
+}
+
+fn no_interpreter(file: &Path) -> String {
+    format!(
+        "{} exists, but the program that runs it (named in its first line, after #!) does not",
+        file.display()
+    )
+}
+
+/// The directories in which the program was looked for.
+fn search_path(command: &Command) -> Vec<PathBuf> {
+    let changed = command.get_envs().find(|(name, _)| *name == "PATH");
+    let path: Option<OsString> = match changed {
+        Some((_, value)) => value.map(Into::into),
+        None => env::var_os("PATH"),
+    };
+    path.map(|path| env::split_paths(&path).collect())
+        .unwrap_or_default()
+}
+
+fn nowhere(program: &Path, directories: &[PathBuf]) -> String {
+    let name = program.to_string_lossy();
+    let mut shown: Vec<_> = directories
+        .iter()
+        .take(SHOWN_DIRECTORIES)
+        .map(|directory| directory.display().to_string())
+        .collect();
+    if directories.len() > SHOWN_DIRECTORIES {
+        shown.push("…".into());
+    }
+    format!(
+        "{name} was not found in PATH ({}). {}",
+        shown.join(", "),
+        hint(&name)
+    )
+}
+
+/// The advice that is most likely to help.
+fn hint(name: &str) -> &'static str {
+    if name.contains(char::is_whitespace) {
+        return "Arguments go into arg() or args(): no shell takes the name apart";
+    }
+    match name {
+        "node" | "npx" | "npm" if cfg!(windows) => {
+            "Install Node.js; its scripts need their ending here, as in \"npx.cmd\""
+        }
+        "node" | "npx" | "npm" => "Install Node.js, or give the full path",
+        "uv" | "uvx" => "Install uv, or give the full path",
+        "python" => "Try \"python3\", or give the full path",
+        "docker" => "Install Docker, or give the full path",
+        _ => {
+            "Install it, or give the full path: programs started from a desktop often have a shorter PATH than a shell"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines_are_readable() {
+        let mut command = Command::new("npx");
+        command
+            .args(["-y", "@scope/server", "two words", ""])
+            .env("TOKEN", "secret");
+        assert_eq!(display(&command), "npx -y @scope/server \"two words\" \"\"");
+        command.arg("ü".repeat(1000));
+        assert_eq!(display(&command).chars().count(), SHOWN + 1);
+    }
+}

@@ -1,0 +1,106 @@
+//! The descriptors of standard input and output: moving them away from 0 and 1, and finding out what they are.
+
+use std::{
+    fs::File,
+    io,
+    os::{
+        fd::{AsFd, AsRawFd, OwnedFd},
+        unix::net,
+    },
+};
+
+use rustix::{
+    fs::{FileType, Mode, OFlags},
+    stdio,
+};
+use tokio::net::{UnixStream, unix::pipe};
+
+use crate::error::{Error, Result};
+
+/// Private copies stay clear of the standard descriptors, even where one of those is closed.
+const FIRST_PRIVATE: i32 = 3;
+
+/// Standard input, by how it can be read.
+pub(super) enum Input {
+    Pipe(pipe::Receiver),
+    Socket(UnixStream),
+    File(File),
+}
+
+/// Standard output, by how it can be written.
+pub(super) enum Output {
+    Pipe(pipe::Sender),
+    Socket(UnixStream),
+    File(File),
+}
+
+/// Moves standard input and output to private descriptors, and leaves `/dev/null` and standard error in their places.
+///
+/// What `println!` has buffered and not written ends on standard error, too: it is no part of any message.
+pub(super) fn take() -> Result<(OwnedFd, OwnedFd)> {
+    move_away().map_err(|error| {
+        let error = io::Error::from(error);
+        let message = format!("cannot take over standard input and output: {error}");
+        Error::from(io::Error::new(error.kind(), message))
+    })
+}
+
+fn move_away() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+    let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    let input = private(stdio::stdin(), &nothing)?;
+    let output = private(stdio::stdout(), &nothing)?;
+    stdio::dup2_stdin(&nothing)?;
+    stdio::dup2_stdout(stdio::stderr()).or_else(|_| stdio::dup2_stdout(&nothing))?;
+    Ok((input, output))
+}
+
+/// A copy that child processes do not inherit. A closed descriptor reads and writes nothing.
+fn private(descriptor: impl AsFd, nothing: &OwnedFd) -> rustix::io::Result<OwnedFd> {
+    rustix::io::fcntl_dupfd_cloexec(descriptor, FIRST_PRIVATE)
+        .or_else(|_| rustix::io::fcntl_dupfd_cloexec(nothing, FIRST_PRIVATE))
+}
+
+impl Input {
+    pub(super) fn new(descriptor: OwnedFd) -> Result<Self> {
+        match kind(&descriptor)? {
+            FileType::Fifo => Ok(reopen(&descriptor, OFlags::RDONLY)
+                .and_then(pipe::Receiver::from_owned_fd)
+                .map_or_else(|_| Self::File(descriptor.into()), Self::Pipe)),
+            FileType::Socket => Ok(Self::Socket(socket(descriptor)?)),
+            _ => Ok(Self::File(descriptor.into())),
+        }
+    }
+}
+
+impl Output {
+    pub(super) fn new(descriptor: OwnedFd) -> Result<Self> {
+        match kind(&descriptor)? {
+            FileType::Fifo => Ok(reopen(&descriptor, OFlags::WRONLY)
+                .and_then(pipe::Sender::from_owned_fd)
+                .map_or_else(|_| Self::File(descriptor.into()), Self::Pipe)),
+            FileType::Socket => Ok(Self::Socket(socket(descriptor)?)),
+            _ => Ok(Self::File(descriptor.into())),
+        }
+    }
+}
+
+fn kind(descriptor: &OwnedFd) -> Result<FileType> {
+    let status = rustix::fs::fstat(descriptor).map_err(io::Error::from)?;
+    Ok(FileType::from_raw_mode(status.st_mode))
+}
+
+/// Opens the pipe once more. `O_NONBLOCK` belongs to the open file description, which is shared with every process that
+/// inherited the pipe (the shell, a sibling in a pipeline); a description of our own leaves theirs alone.
+///
+/// Fails where there is no `/proc`, or where the pipe belongs to another user; then a thread does the work.
+fn reopen(descriptor: &OwnedFd, access: OFlags) -> io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
+    let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+fn socket(descriptor: OwnedFd) -> io::Result<UnixStream> {
+    let socket = net::UnixStream::from(descriptor);
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
+}
