@@ -1,6 +1,6 @@
 use std::{fmt, sync::OnceLock};
 
-use orion::hazardous::hash::sha2::sha256::Sha256;
+use sha2::{Digest, Sha256};
 
 use crate::{Error, Result};
 
@@ -106,10 +106,7 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
 pub(super) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in parts {
-        hash.update(part).expect("nothing here has 2^61 bytes");
+        hash.update(part);
     }
-    let digest = hash.finalize().expect("it is finalized once");
-    let mut bytes = [0; 32];
-    bytes.copy_from_slice(digest.as_ref());
-    bytes
+    hash.finalize().into()
 }

@@ -10,8 +10,11 @@
 
 use std::{fmt, time::Duration};
 
+use chacha20poly1305::{
+    Key, KeyInit, XChaCha20Poly1305, XNonce,
+    aead::{Aead, Payload},
+};
 use data_encoding::BASE64URL_NOPAD;
-use orion::hazardous::aead::xchacha20poly1305::{Nonce, SecretKey, XChaCha20Poly1305};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
@@ -156,13 +159,12 @@ pub(super) fn seal(
     token.push(FORMAT);
     token.extend_from_slice(&key.id());
     token.extend_from_slice(&nonce);
-    let authenticated = binding.authenticated(&token);
-    let mut sealed = vec![0; plain.len() + TAG];
-    let nonce = Nonce::try_from(&nonce).map_err(|_| broken())?;
-    let secret = SecretKey::try_from(key.secret()).map_err(|_| broken())?;
-    XChaCha20Poly1305::seal(&secret, &nonce, &plain, Some(&authenticated), &mut sealed)
-        .map_err(|_| broken())?;
-    token.extend_from_slice(&sealed);
+    let payload = Payload {
+        msg: &plain,
+        aad: &binding.authenticated(&token),
+    };
+    let sealed = cipher(key).encrypt(&XNonce::from(nonce), payload);
+    token.extend_from_slice(&sealed.map_err(|_| broken())?);
     let length = BASE64URL_NOPAD.encode_len(token.len());
     if length > limit {
         return Err(too_long(record, length, limit));
@@ -193,20 +195,25 @@ pub(super) fn open(
     let [FORMAT, k0, k1, k2, k3, nonce @ ..] = header else {
         return Err(Refused::Malformed);
     };
-    let length = sealed.len().checked_sub(TAG).ok_or(Refused::Malformed)?;
+    if sealed.len() < TAG {
+        return Err(Refused::Malformed);
+    }
     let key = keys.find([*k0, *k1, *k2, *k3]).ok_or(Refused::UnknownKey)?;
-    let before_nonce = header.get(..HEADER).unwrap_or_default();
-    let authenticated = binding.authenticated(before_nonce);
-    let nonce = Nonce::try_from(nonce).map_err(|_| Refused::Malformed)?;
-    let secret = SecretKey::try_from(key.secret()).map_err(|_| Refused::UnknownKey)?;
-    let mut plain = vec![0; length];
-    XChaCha20Poly1305::open(&secret, &nonce, sealed, Some(&authenticated), &mut plain)
-        .map_err(|_| Refused::Forged)?;
+    let payload = Payload {
+        msg: sealed,
+        aad: &binding.authenticated(header),
+    };
+    let plain = cipher(key).decrypt(&XNonce::from(*nonce), payload);
+    let plain = plain.map_err(|_| Refused::Forged)?;
     let record: Record = serde_json::from_slice(&plain).map_err(|_| Refused::Malformed)?;
     if now >= record.expires {
         return Err(Refused::Expired);
     }
     Ok(record)
+}
+
+fn cipher(key: &StateKey) -> XChaCha20Poly1305 {
+    XChaCha20Poly1305::new(&Key::from(*key.secret()))
 }
 
 /// When what is sealed now expires.

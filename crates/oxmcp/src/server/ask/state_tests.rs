@@ -66,6 +66,23 @@ fn what_is_sealed_opens() {
     assert!(!String::from_utf8_lossy(&bytes).contains("confirm"));
 }
 
+/// [`sealed`], as an earlier release with another implementation of the cipher wrote it: tokens outlive an update of the server.
+const SEALED_EARLIER: &str = concat!(
+    "AUZSOX0HBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwfmDvDKh_t-RDrFUniOKLLffsezUTEXRmWbNs7wqLyHDHY4wgjot7az86wMs5cu",
+    "fGmKI5qfFy4PWcYrSkJWlOeBZDxUMfXzW3I4N_-8JkC-TwDiJtI11HHPoKd8bIWT7PQCuuFbCuoPIIe7rayzRqIWuuf_rewxVcNi",
+    "5FLvkTIugiiTRa6NxBTw_PkCYMUpujLhNc49SosRyubeyy0iZ-Q",
+);
+
+#[test]
+fn the_format_of_tokens_stays() {
+    assert_eq!(sealed(), SEALED_EARLIER);
+    let opened = open(SEALED_EARLIER, &binding(), &ring([1]), 0, LIMIT).unwrap();
+    assert_eq!(
+        serde_json::to_string(&opened).unwrap(),
+        serde_json::to_string(&record()).unwrap()
+    );
+}
+
 #[test]
 fn a_state_opens_for_the_request_that_it_was_sealed_for_and_no_other() {
     let token = sealed();
