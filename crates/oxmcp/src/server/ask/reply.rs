@@ -1,5 +1,7 @@
+//! Reply of a handler that asks by what it returns.
+
 use crate::{
-    Error, Result,
+    error::{Error, Result},
     protocol::{CallToolResult, GetPromptResult, InputRequiredResult, ReadResourceResult},
     schema::Schema,
     server::{
@@ -44,7 +46,7 @@ pub enum Reply<T> {
 }
 
 impl<T> Reply<T> {
-    /// The result, or the error by which questions find their way out.
+    /// The result, or the error that carries the questions out.
     fn into_complete(self) -> Result<T> {
         match self {
             Self::Complete(result) => Ok(result),

@@ -1,7 +1,8 @@
-//! A layer for [`tracing`] that sends what handlers log to the clients whose requests they serve.
+//! Layer for [`tracing`] that sends the events of handlers to the clients whose requests they serve.
 
 use std::{
     cell::{Cell, RefCell},
+    error::Error as StdError,
     fmt,
     sync::{
         Arc,
@@ -9,8 +10,10 @@ use std::{
     },
 };
 
+use serde_json::Value;
 use tracing::{
-    Event, Subscriber,
+    Event, Level, Subscriber,
+    field::{Field, Visit},
     span::{Attributes, Id},
 };
 use tracing_subscriber::{
@@ -18,14 +21,13 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use super::{
-    gate::Audience,
-    record::{data_of, level_of},
-};
+use super::message::Audience;
 use crate::{
     jsonrpc::write_notification,
-    protocol::{LoggingMessageParams, Notification, method::LoggingMessage},
-    server::span::{NAME, TARGET},
+    protocol::{
+        JsonObject, LoggingLevel, LoggingMessageParams, Notification, method::LoggingMessage,
+    },
+    server::dispatch::span::{NAME, TARGET},
     session::{ContextParts, RequestContext},
 };
 
@@ -180,5 +182,76 @@ impl fmt::Debug for LogLayer {
         f.debug_struct("LogLayer")
             .field("logger", &self.logger)
             .finish()
+    }
+}
+
+/// The level of the protocol that stands for one of `tracing`.
+fn level_of(level: &Level) -> LoggingLevel {
+    match *level {
+        Level::ERROR => LoggingLevel::Error,
+        Level::WARN => LoggingLevel::Warning,
+        Level::INFO => LoggingLevel::Info,
+        _ => LoggingLevel::Debug,
+    }
+}
+
+/// The event as an object: its message as `msg`, and its fields by their names.
+fn data_of(event: &Event<'_>) -> JsonObject {
+    let mut record = Record::default();
+    event.record(&mut record);
+    let message = record.message.unwrap_or_default();
+    record.fields.insert("msg".into(), message.into());
+    record.fields
+}
+
+#[derive(Default)]
+struct Record {
+    message: Option<String>,
+    fields: JsonObject,
+}
+
+impl Record {
+    fn set(&mut self, field: &Field, value: impl Into<Value>) {
+        self.fields.insert(field.name().into(), value.into());
+    }
+}
+
+impl Visit for Record {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        match field.name() {
+            "message" => self.message = Some(format!("{value:?}")),
+            _ => self.set(field, format!("{value:?}")),
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "message" => self.message = Some(value.to_owned()),
+            _ => self.set(field, value),
+        }
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn StdError + 'static)) {
+        self.set(field, value.to_string());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.set(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.set(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.set(field, value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        // What is no number cannot be said in JSON.
+        match Value::from(value) {
+            Value::Null => self.set(field, value.to_string()),
+            number => self.set(field, number),
+        }
     }
 }

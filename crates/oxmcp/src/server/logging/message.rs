@@ -1,3 +1,5 @@
+//! Log message of a handler to the client of its request.
+
 use std::{
     fmt,
     future::{self, Future, IntoFuture},
@@ -5,11 +7,13 @@ use std::{
 };
 
 use serde::Serialize;
+use serde_json::json;
 
-use super::gate::Audience;
+use super::{LogFilter, LogOptions};
 use crate::{
     json::Logged,
     protocol::{LoggingLevel, LoggingMessageParams, Notification, method::LoggingMessage},
+    server::session::ServerSession,
     session::RequestContext,
 };
 
@@ -17,7 +21,7 @@ use crate::{
 #[must_use = "a message is sent when this is awaited"]
 pub struct Log<'a> {
     context: &'a RequestContext,
-    /// `None` where nobody hears it.
+    /// `None` where it is not sent.
     message: Option<(Audience, LoggingMessageParams)>,
 }
 
@@ -47,7 +51,7 @@ impl RequestContext {
         let audience = Audience::of(self);
         if audience.is_none() {
             tracing::debug!(
-                "nobody hears log messages: the server has to declare them with Server::logging(), and a modern client to \
+                "log messages are not sent: the server has to declare them with Server::logging(), and a modern client to \
                  ask for them"
             );
         }
@@ -116,4 +120,76 @@ impl fmt::Debug for Log<'_> {
             )
             .finish_non_exhaustive()
     }
+}
+
+/// The session that log messages of a request go to, and the least level that it wants.
+///
+/// Nothing here may be an event of [`tracing`]: the layer uses it while other layers have not seen the event that it is about,
+/// and an event within another makes them forget which of both their filters let pass.
+pub(super) struct Audience {
+    session: ServerSession,
+    options: LogOptions,
+    least: LoggingLevel,
+}
+
+impl Audience {
+    /// The audience of a request. `None` where nothing is sent.
+    pub(super) fn of(cx: &RequestContext) -> Option<Self> {
+        let session = cx.server_session()?;
+        if !cx.revision().is_modern() {
+            return Self::of_session(session);
+        }
+        Some(Self {
+            options: declared(&session)?,
+            least: cx.parts().log_level?,
+            session,
+        })
+    }
+
+    /// The audience of the session that `initialize` opened. `None` where the server does not log.
+    pub(super) fn of_session(session: ServerSession) -> Option<Self> {
+        let options = declared(&session)?;
+        let asked = session.role().log_filter().level();
+        Some(Self {
+            options,
+            least: asked.unwrap_or(options.default_level),
+            session,
+        })
+    }
+
+    pub(super) fn hears(&self, level: LoggingLevel) -> bool {
+        level >= self.least
+    }
+
+    /// Lets one message pass, or counts it as dropped. Returns how many were dropped since the last that has passed.
+    pub(super) fn admit(&self) -> Option<u64> {
+        self.filter().admit(self.options)
+    }
+
+    /// Counts messages as dropped.
+    #[cfg(feature = "tracing-subscriber")]
+    pub(super) fn drop(&self, messages: u64) {
+        self.filter().drop(messages);
+    }
+
+    /// The message that precedes another, where some were dropped.
+    pub(super) fn notice(&self, dropped: u64) -> Option<LoggingMessageParams> {
+        if dropped == 0 {
+            return None;
+        }
+        let data = json!({"msg": "log messages were dropped, because there were too many", "dropped": dropped});
+        self.hears(LoggingLevel::Warning).then(|| {
+            LoggingMessageParams::new(LoggingLevel::Warning, &data)
+                .expect("a JSON value is always JSON")
+        })
+    }
+
+    fn filter(&self) -> &LogFilter {
+        self.session.role().log_filter()
+    }
+}
+
+/// The options of a server that has declared that it logs.
+fn declared(session: &ServerSession) -> Option<LogOptions> {
+    session.role().server().features().logging
 }

@@ -12,20 +12,17 @@
 //!
 //! See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
 
-mod gate;
 #[cfg(feature = "tracing-subscriber")]
 mod layer;
 mod message;
 mod options;
-#[cfg(feature = "tracing-subscriber")]
-mod record;
-mod session;
+mod server;
 
-pub(crate) use gate::LogGate;
 #[cfg(feature = "tracing-subscriber")]
 pub(crate) use layer::hand_over;
 #[cfg(feature = "tracing-subscriber")]
 pub use layer::{LogLayer, layer};
 pub use message::Log;
+pub(crate) use options::LogFilter;
 pub use options::LogOptions;
-pub(super) use session::set_level;
+pub(super) use server::set_level;

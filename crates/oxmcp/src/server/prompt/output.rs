@@ -1,9 +1,11 @@
+//! Prompt output: what a handler may return, and the result that it becomes.
+
 use std::borrow::Cow;
 
 use crate::{
-    Result,
+    error::Result,
     protocol::{ContentBlock, GetPromptResult, PromptMessage},
-    server::failure::IntoError,
+    session::IntoError,
 };
 
 /// What a prompt's handler may return.

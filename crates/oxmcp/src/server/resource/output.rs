@@ -1,11 +1,13 @@
+//! Resource output: what a handler may return, and the result that it becomes.
+
 use std::borrow::Cow;
 
 use bytes::Bytes;
 
 use crate::{
-    Error, Result,
+    error::{Error, Result},
     protocol::{Blob, ReadResourceResult, ResourceContents},
-    server::failure::IntoError,
+    session::IntoError,
 };
 
 /// What a resource's handler may return.
