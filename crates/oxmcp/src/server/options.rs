@@ -1,8 +1,8 @@
 //! Options that tools, prompts, resources and templates have in common, as methods of their definitions.
 
-/// The options of a type that has the fields `definition` and `visibility`. The docs of `visible_to` follow.
+/// The options of a type that has the fields `definition`, whose id is `$id`, and `visibility`. The docs of `visible_to` follow.
 macro_rules! options {
-    ($type:ident: $noun:literal, $(#[$visible_to:meta])+ visible_to) => {
+    ($type:ident by $id:ident: $noun:literal, $(#[$visible_to:meta])+ visible_to) => {
         impl $type {
             /// A name for people to read.
             #[must_use]
@@ -42,15 +42,23 @@ macro_rules! options {
                 self
             }
         }
+
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($type))
+                    .field(stringify!($id), &self.definition.$id)
+                    .finish_non_exhaustive()
+            }
+        }
     };
 }
 
 /// The options of [`Resource`](super::Resource) and [`ResourceTemplate`](super::ResourceTemplate), which have a `cache` as
 /// well.
 macro_rules! resource_options {
-    ($type:ident: $noun:literal) => {
+    ($type:ident by $id:ident: $noun:literal) => {
         crate::server::options::options! {
-            $type: $noun,
+            $type by $id: $noun,
             /// Decides which callers it is for. To the others it does not exist: it is not in their list, and they can
             /// neither read it nor hear of its updates; they may watch it, as they may what does not exist. The function is
             /// called for each request, and before an update is sent, and must be quick.

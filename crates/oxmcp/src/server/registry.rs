@@ -8,10 +8,9 @@ use std::{
 };
 
 use crate::{
-    error::Result,
     json::Text,
     protocol::{CacheHint, Cursor, HasMeta, Project, Revision, SubscriptionFilter},
-    session::{Body, BoxFuture, Line, Pace, RequestContext, Work},
+    session::{Line, RequestContext, Work},
 };
 
 /// Decides whether a caller sees a feature.
@@ -129,25 +128,8 @@ pub(crate) trait Callable: Feature {
 
     fn ask_mode(&self) -> AskMode;
 
-    fn pace(&self) -> &Arc<Pace>;
-
-    /// Reads the arguments and begins the handler.
-    fn begin(
-        self: &Arc<Self>,
-        context: RequestContext,
-        arguments: Text<'_>,
-    ) -> BoxFuture<Result<Body>>;
-
     /// The work of one request. It may be called again, with the same arguments.
-    fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {
-        let now = |context| self.begin(context, arguments);
-        let later = |context| -> BoxFuture<Result<Body>> {
-            let feature = Arc::clone(self);
-            let arguments: Box<str> = arguments.get().into();
-            Box::pin(async move { feature.begin(context, Text::checked(&arguments)).await })
-        };
-        Work::paced(self.pace(), context.is_alone(), context, now, later)
-    }
+    fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work;
 }
 
 /// Features of one kind, by their unique id, in the order of the ids.

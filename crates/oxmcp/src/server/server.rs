@@ -77,45 +77,39 @@ impl Server {
     /// Tells clients how to use the server; many hand it to the model.
     #[must_use]
     pub fn instructions(self, instructions: impl Into<String>) -> Self {
-        self.change(|features| features.instructions = Some(instructions.into()));
-        self
+        self.with(|features| features.instructions = Some(instructions.into()))
     }
 
     /// A name for people to read.
     #[must_use]
     pub fn title(self, title: impl Into<String>) -> Self {
-        self.change(|features| features.info.title = Some(title.into()));
-        self
+        self.with(|features| features.info.title = Some(title.into()))
     }
 
     /// What the server is, for people to read.
     #[must_use]
     pub fn description(self, description: impl Into<String>) -> Self {
-        self.change(|features| features.info.description = Some(description.into()));
-        self
+        self.with(|features| features.info.description = Some(description.into()))
     }
 
     /// Where people can read about the server.
     #[must_use]
     pub fn website_url(self, url: impl Into<String>) -> Self {
-        self.change(|features| features.info.website_url = Some(url.into()));
-        self
+        self.with(|features| features.info.website_url = Some(url.into()))
     }
 
     /// Adds an icon of the server.
     #[must_use]
     pub fn icon(self, icon: Icon) -> Self {
-        self.change(|features| features.info.icons.push(icon));
-        self
+        self.with(|features| features.info.icons.push(icon))
     }
 
     /// How many entries a page of a list holds. 0 stands for the default, 1000.
     #[must_use]
     pub fn page_size(self, entries: usize) -> Self {
-        self.change(|features| {
+        self.with(|features| {
             features.page_size = if entries == 0 { PAGE_SIZE } else { entries };
-        });
-        self
+        })
     }
 
     /// Which revisions are served. By default all are.
@@ -138,23 +132,20 @@ impl Server {
             let error = Error::misuse("a server needs at least one revision to serve");
             self.note(Err(error));
         }
-        self.change(|features| features.revisions = revisions);
-        self
+        self.with(|features| features.revisions = revisions)
     }
 
     /// What clients are told of the answer to `server/discover`: how long it stays fresh, and who may share it.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_discovery(self, hint: CacheHint) -> Self {
-        self.change(|features| features.discover_cache = hint);
-        self
+        self.with(|features| features.discover_cache = hint)
     }
 
     /// The bounds of the connections that are made from now on.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
-        self.change(|features| features.limits = Arc::new(limits));
-        self
+        self.with(|features| features.limits = Arc::new(limits))
     }
 
     /// Pings legacy clients this often, and closes the session of one that does not answer. By default, and with zero,
@@ -162,22 +153,19 @@ impl Server {
     #[must_use]
     pub fn keep_alive(self, interval: Duration) -> Self {
         let interval = (!interval.is_zero()).then_some(interval);
-        self.change(|features| features.keep_alive = interval);
-        self
+        self.with(|features| features.keep_alive = interval)
     }
 
     /// Adds a middleware for what arrives. See [`middleware`](crate::middleware).
     #[must_use]
     pub fn layer(self, layer: impl MiddlewareLayer) -> Self {
-        self.change(|features| features.incoming.push(layer));
-        self
+        self.with(|features| features.incoming.push(layer))
     }
 
     /// Adds a middleware for what is sent. See [`middleware`](crate::middleware).
     #[must_use]
     pub fn outgoing_layer(self, layer: impl MiddlewareLayer) -> Self {
-        self.change(|features| features.outgoing.push(layer));
-        self
+        self.with(|features| features.outgoing.push(layer))
     }
 
     /// Adds an extension: the server declares it, serves its methods and takes its notifications. What is wrong with it is
@@ -261,6 +249,12 @@ impl Server {
         }
     }
 
+    /// The same server with a change, for the builder methods.
+    pub(super) fn with(self, change: impl FnOnce(&mut Features)) -> Self {
+        self.change(change);
+        self
+    }
+
     pub(super) fn change(&self, change: impl FnOnce(&mut Features)) {
         let _one_at_a_time = self.lock_mistake();
         let mut features = Features::clone(&self.0.features.load());
@@ -278,7 +272,7 @@ impl Server {
 
     /// The connections of the sessions that are open now.
     pub(super) fn connections(&self) -> Vec<Arc<Connection>> {
-        let connections = self.lock_connections();
+        let connections = self.lock_connections().clone();
         let open = connections.iter().filter_map(Weak::upgrade);
         open.filter(|connection| !connection.is_ended()).collect()
     }

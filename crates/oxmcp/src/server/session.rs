@@ -1,6 +1,6 @@
 //! Session of a server with one client: connecting, what is known of the client, notifying it, closing.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, future::ready, sync::Arc};
 
 use crate::{
     error::{Error, Result},
@@ -11,7 +11,7 @@ use crate::{
         method::{Ping, Row},
     },
     server::{dispatch::ServerRole, server::Server},
-    session::{CallOptions, Connection, Origin, Outcome, Peer, RequestContext, drive},
+    session::{BoxFuture, CallOptions, Connection, Origin, Outcome, Peer, RequestContext, drive},
     transport::Transport,
 };
 
@@ -35,6 +35,20 @@ impl ServerSession {
     pub(crate) fn of(connection: &Arc<Connection>) -> Option<Self> {
         let role = Arc::clone(connection.role()).into_any().downcast().ok()?;
         Some(Self::new(Arc::clone(connection.trunk()), role))
+    }
+
+    /// Runs a hook with the session at a server's end of a connection.
+    pub(super) fn run_hook<F>(
+        connection: &Arc<Connection>,
+        hook: impl FnOnce(Self) -> F,
+    ) -> BoxFuture<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        match Self::of(connection) {
+            Some(session) => Box::pin(hook(session)),
+            None => Box::pin(ready(())),
+        }
     }
 
     pub(super) fn role(&self) -> &ServerRole {

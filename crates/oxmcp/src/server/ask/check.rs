@@ -16,6 +16,7 @@ use crate::{
         InputRequest, JsonObject, ListRootsResult, MissingClientCapabilityData, PrimitiveSchema,
         Revision, RootsCapability, SamplingCapability, check_tool_results, elicit_check,
     },
+    session::RequestContext,
 };
 
 /// Whether there is anything that the client can be asked.
@@ -23,6 +24,19 @@ pub(super) fn is_any_supported(capabilities: &ClientCapabilities) -> bool {
     capabilities.elicitation.is_some()
         || capabilities.sampling.is_some()
         || capabilities.roots.is_some()
+}
+
+/// Refuses to ask while a batch is served.
+///
+/// # Errors
+/// [`Error::is_unsupported`].
+pub(super) fn batch(cx: &RequestContext) -> Result<()> {
+    match cx.parts().batch {
+        None => Ok(()),
+        Some(_) => Err(Error::unsupported(
+            "the client sent this request in a batch, and waits for all its answers at once: nothing can be asked meanwhile",
+        )),
+    }
 }
 
 /// Refuses a question that the client has not said it can answer.

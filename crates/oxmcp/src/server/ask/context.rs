@@ -390,11 +390,7 @@ fn can_ask(cx: &RequestContext) -> Result<Arc<Journal>> {
             "a notification has no answer, so nothing can be asked while it is handled",
         ));
     }
-    if parts.batch.is_some() {
-        return Err(Error::unsupported(
-            "the client sent this request in a batch, and waits for all its answers at once: nothing can be asked meanwhile",
-        ));
-    }
+    check::batch(cx)?;
     let journal = Journal::of(parts);
     let modern = cx.revision().is_modern();
     journal.with_mode(|mode| match mode {

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    protocol::{ElicitParams, InputRequest, Meta, Method, Payload, Revision, method},
+    protocol::{ElicitParams, InputRequest, Method, Payload, Revision, method},
     server::session::ServerSession,
     session::{CallOptions, Connection, RequestContext},
 };
@@ -52,24 +52,18 @@ async fn send(
     connection: &Arc<Connection>,
     request: InputRequest,
     revision: Revision,
-    mut options: CallOptions,
+    options: CallOptions,
 ) -> Result<Box<str>> {
     match request {
         InputRequest::Elicit(mut params) => {
             identify(&mut params, revision)?;
-            options.meta = fit(&mut params, revision);
-            let name = method::Elicit::NAME;
-            connection.call(name, params, options).await
+            call::<method::Elicit>(connection, params.into(), revision, options).await
         }
-        InputRequest::CreateMessage(mut params) => {
-            options.meta = fit(&mut *params, revision);
-            let name = method::CreateMessage::NAME;
-            connection.call(name, params, options).await
+        InputRequest::CreateMessage(params) => {
+            call::<method::CreateMessage>(connection, params, revision, options).await
         }
-        InputRequest::ListRoots(mut params) => {
-            options.meta = fit(&mut params, revision);
-            let name = method::ListRoots::NAME;
-            connection.call(name, params, options).await
+        InputRequest::ListRoots(params) => {
+            call::<method::ListRoots>(connection, params.into(), revision, options).await
         }
         InputRequest::Unknown { method, .. } => Err(Error::misuse(format!(
             "clients cannot be asked {method}: the protocol has no such question"
@@ -77,10 +71,16 @@ async fn send(
     }
 }
 
-/// Fits params to the revision, and takes out their `_meta`, which becomes the call's.
-fn fit(params: &mut impl Payload, revision: Revision) -> Meta {
+/// Makes a request whose params are fitted to the revision. Their `_meta` becomes the call's.
+async fn call<M: Method>(
+    connection: &Arc<Connection>,
+    mut params: Box<M::Params>,
+    revision: Revision,
+    mut options: CallOptions,
+) -> Result<Box<str>> {
     params.fit(revision);
-    params.metadata().map(mem::take).unwrap_or_default()
+    options.meta = params.metadata().map(mem::take).unwrap_or_default();
+    connection.call(M::NAME, params, options).await
 }
 
 /// Gives a URL elicitation an id where the revision wants one and it has none.
@@ -155,13 +155,11 @@ impl<M: Method> SessionCall<M> {
             session,
             params,
             question,
-            mut options,
+            options,
         } = self;
-        let mut params = params?;
+        let params = params?;
         let revision = session.takes_requests(M::NAME)?.revision;
-        options.meta = fit(&mut *params, revision);
-        let connection = session.connection();
-        let answer = connection.call(M::NAME, params, options).await?;
+        let answer = call::<M>(session.connection(), params, revision, options).await?;
         let wrong = |error: serde_json::Error| {
             check::wrong_answer(None, M::NAME, &error.to_string(), revision).with_source(error)
         };

@@ -267,11 +267,7 @@ async fn answers(cx: &RequestContext, asked: &InputRequiredResult) -> Result<Inp
         sleep(PAUSE).await;
         return Ok(InputResponses::new());
     };
-    if cx.parts().batch.is_some() {
-        return Err(Error::unsupported(
-            "the client sent this request in a batch, and waits for all its answers at once: nothing can be asked meanwhile",
-        ));
-    }
+    check::batch(cx)?;
     let settings = server(cx)?.features().ask.clone();
     let answers = requests.iter().map(async |(key, request)| {
         let answer = live_session::ask(cx, &settings, key, request).await?;

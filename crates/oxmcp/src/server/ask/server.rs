@@ -34,28 +34,25 @@ impl Server {
     #[must_use]
     pub fn state_keys(self, keys: impl IntoIterator<Item = StateKey>) -> Self {
         let keys = Arc::new(KeyRing::new(keys.into_iter().collect()));
-        self.change(|features| features.ask.keys = keys);
-        self
+        self.with(|features| features.ask.keys = keys)
     }
 
     /// How long people may take between a question and the request that brings the answer (2026-07-28 and later). An
     /// answer that comes later is refused, and the client begins anew. Default: 10 minutes.
     #[must_use]
     pub fn state_lifetime(self, lifetime: Duration) -> Self {
-        self.change(|features| features.ask.lifetime = lifetime);
-        self
+        self.with(|features| features.ask.lifetime = lifetime)
     }
 
     /// How long people may take to answer a question that is a request of the server's own (until 2025-11-25). Default:
     /// 10 minutes.
     #[must_use]
     pub fn ask_timeout(self, timeout: Duration) -> Self {
-        self.change(|features| features.ask.timeout = timeout);
-        self
+        self.with(|features| features.ask.timeout = timeout)
     }
 
-    /// Sets the handler that is called when the roots of a client have changed (until 2025-11-25; modern clients do not say so). Handlers run one
-    /// after another, and [`ServerSession::roots`] gives the new roots.
+    /// Sets the handler that is called when the roots of a client have changed (until 2025-11-25; modern clients do not say
+    /// so). Handlers run one after another, and [`ServerSession::roots`] gives the new roots.
     /// See [root list changes](https://modelcontextprotocol.io/specification/2025-11-25/client/roots#root-list-changes).
     ///
     /// ```
@@ -75,15 +72,9 @@ impl Server {
         Fut: Future<Output = ()> + Send + 'static,
     {
         let handler = OnRootsChanged(Arc::new(move |connection| {
-            let running = ServerSession::of(connection).map(&handler);
-            Box::pin(async move {
-                if let Some(running) = running {
-                    running.await;
-                }
-            })
+            ServerSession::run_hook(connection, &handler)
         }));
-        self.change(|features| features.on_roots_changed = Some(handler));
-        self
+        self.with(|features| features.on_roots_changed = Some(handler))
     }
 }
 
@@ -179,8 +170,8 @@ impl ServerSession {
     /// Makes a request of an extension to a client that has opened a session with `initialize` (2025-11-25 and earlier;
     /// modern clients take no requests).
     ///
-    /// It fails with [`Error::is_unsupported`](crate::Error::is_unsupported), and nothing is sent, where the client is modern, its revision does not have
-    /// the method, or it does not know the extension.
+    /// It fails with [`Error::is_unsupported`](crate::Error::is_unsupported), and nothing is sent, where the client is modern,
+    /// its revision does not have the method, or it does not know the extension.
     pub fn request<M: Method>(&self, params: M::Params) -> SessionCall<M> {
         let ready = self.check_extension(
             method::REQUESTS_TO_CLIENT,

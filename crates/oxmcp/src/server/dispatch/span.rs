@@ -14,6 +14,9 @@ use crate::{
     session::{ContextParts, Work},
 };
 
+#[cfg(feature = "tracing-subscriber")]
+pub(in crate::server) use layer::{install_layer, request_of_new_span};
+
 /// The name of the span.
 pub(in crate::server) const NAME: &str = "mcp.server.request";
 /// Its target.
@@ -27,7 +30,7 @@ pub(super) fn traced(
     params: &RequestParams<'_>,
 ) -> Work {
     #[cfg(feature = "tracing-subscriber")]
-    let span = crate::server::logging::hand_over(context, || span(context, method, params));
+    let span = layer::hand_over(context, || span(context, method, params));
     #[cfg(not(feature = "tracing-subscriber"))]
     let span = span(context, method, params);
     if !span.is_disabled() {
@@ -67,5 +70,47 @@ fn span_name(method: &str, params: &RequestParams<'_>) -> String {
     match params.name.and_then(Text::as_str) {
         Some(name) => format!("{method} {name}"),
         None => method.to_owned(),
+    }
+}
+
+/// The way of a request to the layer of [`logging`](crate::server::logging), which learns of a span while it is made. A span
+/// cannot carry more than text.
+#[cfg(feature = "tracing-subscriber")]
+mod layer {
+    use std::{
+        cell::RefCell,
+        sync::{
+            Arc,
+            atomic::{AtomicBool, Ordering},
+        },
+    };
+
+    use crate::session::{ContextParts, RequestContext};
+
+    static INSTALLED: AtomicBool = AtomicBool::new(false);
+
+    thread_local! {
+        /// The request whose span is being made on this thread.
+        static REQUEST: RefCell<Option<RequestContext>> = const { RefCell::new(None) };
+    }
+
+    /// A layer wants to know the requests of spans from now on.
+    pub(in crate::server) fn install_layer() {
+        INSTALLED.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes a span while its request can be asked for.
+    pub(super) fn hand_over<T>(context: &Arc<ContextParts>, make: impl FnOnce() -> T) -> T {
+        if !INSTALLED.load(Ordering::Relaxed) {
+            return make();
+        }
+        REQUEST.set(Some(RequestContext::new(Arc::clone(context))));
+        let made = make();
+        REQUEST.take();
+        made
+    }
+
+    pub(in crate::server) fn request_of_new_span() -> Option<RequestContext> {
+        REQUEST.with_borrow(Clone::clone)
     }
 }

@@ -1,14 +1,6 @@
 //! Layer for [`tracing`] that sends the events of handlers to the clients whose requests they serve.
 
-use std::{
-    cell::{Cell, RefCell},
-    error::Error as StdError,
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{cell::Cell, error::Error as StdError, fmt};
 
 use serde_json::Value;
 use tracing::{
@@ -21,37 +13,19 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use super::message::Audience;
+use super::message::{Admitted, Audience};
 use crate::{
     jsonrpc::write_notification,
     protocol::{
         JsonObject, LoggingLevel, LoggingMessageParams, Notification, method::LoggingMessage,
     },
-    server::dispatch::span::{NAME, TARGET},
-    session::{ContextParts, RequestContext},
+    server::dispatch::span,
+    session::RequestContext,
 };
 
-/// Whether there is a layer that wants to know the requests of spans.
-static INSTALLED: AtomicBool = AtomicBool::new(false);
-
 thread_local! {
-    /// The request whose span is being made on this thread. A span cannot carry more than text, so this is how it gets to
-    /// the layer.
-    static SPANNED: RefCell<Option<RequestContext>> = const { RefCell::new(None) };
     /// Whether this thread is about to send an event: what happens on the way is not sent.
     static SENDING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Hands the request of the span that `make` makes to the layer, if there is one.
-pub(crate) fn hand_over<T>(context: &Arc<ContextParts>, make: impl FnOnce() -> T) -> T {
-    if !INSTALLED.load(Ordering::Relaxed) {
-        return make();
-    }
-    let context = RequestContext::new(Arc::clone(context));
-    SPANNED.set(Some(context));
-    let made = make();
-    SPANNED.take();
-    made
 }
 
 /// An event is being sent on this thread, until this is dropped: values that panic while they are shown are no reason to
@@ -105,7 +79,7 @@ pub struct LogLayer {
 /// ```
 #[must_use]
 pub fn layer() -> LogLayer {
-    INSTALLED.store(true, Ordering::Relaxed);
+    span::install_layer();
     LogLayer { logger: None }
 }
 
@@ -132,11 +106,11 @@ impl LogLayer {
         let Some(message) = self.message(event) else {
             return;
         };
-        let Some(dropped) = audience.admit() else {
+        let Some(Admitted { messages, dropped }) = audience.admit(message) else {
             return;
         };
         let mut written = Vec::new();
-        for message in audience.notice(dropped).into_iter().chain([message]) {
+        for message in messages {
             if write_notification(&mut written, LoggingMessage::NAME, &message).is_err() {
                 return;
             }
@@ -150,10 +124,10 @@ impl LogLayer {
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, cx: Context<'_, S>) {
         let metadata = attributes.metadata();
-        if metadata.name() != NAME || metadata.target() != TARGET {
+        if metadata.name() != span::NAME || metadata.target() != span::TARGET {
             return;
         }
-        let request = SPANNED.with_borrow(Clone::clone);
+        let request = span::request_of_new_span();
         if let (Some(request), Some(span)) = (request, cx.span(id)) {
             span.extensions_mut().replace(OfRequest(request));
         }

@@ -100,11 +100,8 @@ impl<'a> IntoFuture for Log<'a> {
 }
 
 async fn send(context: &RequestContext, audience: Audience, message: LoggingMessageParams) {
-    let Some(dropped) = audience.admit() else {
-        return;
-    };
-    let notice = audience.notice(dropped);
-    for message in notice.into_iter().chain([message]) {
+    let admitted = audience.admit(message);
+    for message in admitted.into_iter().flat_map(|it| it.messages) {
         if let Err(error) = context.tell(LoggingMessage::NAME, &message).await {
             tracing::debug!(error = %Logged(&error), "a log message was not sent");
         }
@@ -130,6 +127,14 @@ pub(super) struct Audience {
     session: ServerSession,
     options: LogOptions,
     least: LoggingLevel,
+}
+
+/// A message that may be sent, after a notice of those that were dropped before.
+pub(super) struct Admitted {
+    pub(super) messages: Vec<LoggingMessageParams>,
+    /// The messages that the notice is of.
+    #[cfg(feature = "tracing-subscriber")]
+    pub(super) dropped: u64,
 }
 
 impl Audience {
@@ -161,27 +166,26 @@ impl Audience {
         level >= self.least
     }
 
-    /// Lets one message pass, or counts it as dropped. Returns how many were dropped since the last that has passed.
-    pub(super) fn admit(&self) -> Option<u64> {
-        self.filter().admit(self.options)
+    /// Lets a message pass, or counts it as dropped.
+    pub(super) fn admit(&self, message: LoggingMessageParams) -> Option<Admitted> {
+        let dropped = self.filter().admit(self.options)?;
+        let notice = (dropped > 0 && self.hears(LoggingLevel::Warning)).then(|| {
+            let data = json!({"msg": "log messages were dropped, because there were too many", "dropped": dropped});
+            LoggingMessageParams::new(LoggingLevel::Warning, &data)
+                .expect("a JSON value is always JSON")
+        });
+        let messages = notice.into_iter().chain([message]).collect();
+        Some(Admitted {
+            messages,
+            #[cfg(feature = "tracing-subscriber")]
+            dropped,
+        })
     }
 
     /// Counts messages as dropped.
     #[cfg(feature = "tracing-subscriber")]
     pub(super) fn drop(&self, messages: u64) {
         self.filter().drop(messages);
-    }
-
-    /// The message that precedes another, where some were dropped.
-    pub(super) fn notice(&self, dropped: u64) -> Option<LoggingMessageParams> {
-        if dropped == 0 {
-            return None;
-        }
-        let data = json!({"msg": "log messages were dropped, because there were too many", "dropped": dropped});
-        self.hears(LoggingLevel::Warning).then(|| {
-            LoggingMessageParams::new(LoggingLevel::Warning, &data)
-                .expect("a JSON value is always JSON")
-        })
     }
 
     fn filter(&self) -> &LogFilter {

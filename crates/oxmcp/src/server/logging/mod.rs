@@ -19,8 +19,6 @@ mod options;
 mod server;
 
 #[cfg(feature = "tracing-subscriber")]
-pub(crate) use layer::hand_over;
-#[cfg(feature = "tracing-subscriber")]
 pub use layer::{LogLayer, layer};
 pub use message::Log;
 pub(crate) use options::LogFilter;

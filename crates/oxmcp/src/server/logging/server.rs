@@ -41,8 +41,7 @@ impl Server {
     /// The same as [`logging`](Self::logging), with settings.
     #[must_use]
     pub fn logging_with(self, options: LogOptions) -> Self {
-        self.change(|features| features.logging = Some(options));
-        self
+        self.with(|features| features.logging = Some(options))
     }
 }
 
@@ -81,14 +80,13 @@ impl ServerSession {
         if !audience.hears(message.level) {
             return Ok(());
         }
-        let Some(dropped) = audience.admit() else {
-            return Ok(());
-        };
-        let connection = self.connection();
-        if let Some(notice) = audience.notice(dropped) {
-            connection.notify(LoggingMessage::NAME, notice).await?;
+        let admitted = audience.admit(message);
+        for message in admitted.into_iter().flat_map(|it| it.messages) {
+            self.connection()
+                .notify(LoggingMessage::NAME, message)
+                .await?;
         }
-        connection.notify(LoggingMessage::NAME, message).await
+        Ok(())
     }
 }
 

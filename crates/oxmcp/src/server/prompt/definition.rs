@@ -1,6 +1,6 @@
 //! Prompt definition: what a user is told of a prompt and its arguments, and its handler.
 
-use std::{fmt, future::Future};
+use std::future::Future;
 
 use super::{
     IntoPromptResult, PromptArguments,
@@ -247,19 +247,10 @@ impl Prompt {
 }
 
 options! {
-    Prompt: "prompt",
+    Prompt by name: "prompt",
     /// Decides which callers the prompt is for. To the others it does not exist: it is not in their list, they cannot get
     /// it, and its arguments are not completed. The function is called for each request, and must be quick.
     visible_to
-}
-
-impl fmt::Debug for Prompt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prompt")
-            .field("name", &self.definition.name)
-            .field("mistake", &self.mistake)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Says more about an argument of a [`Prompt`](crate::Prompt) than its type can; see

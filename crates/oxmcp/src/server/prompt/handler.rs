@@ -91,8 +91,11 @@ impl<Context: HandlerContext, Input: PromptInput> PromptArguments for (Context, 
 /// The arguments of a request, as they arrived.
 pub(super) type Given = OrderedMap<String>;
 
-/// A call that has begun, or the faults of its arguments, a line for each.
-pub(super) type Begun = Result<BoxFuture<Result<GetPromptResult>>, String>;
+/// The faults of the arguments of a call, a line for each.
+pub(super) type Faults = String;
+
+/// A call whose arguments have been read.
+pub(super) type Begun = Result<BoxFuture<Result<GetPromptResult>>, Faults>;
 
 /// A handler without its type.
 pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, Given) -> Begun + Send + Sync>;

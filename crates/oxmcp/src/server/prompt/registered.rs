@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Prompt,
-    handler::{ErasedHandler, Given},
+    handler::{Begun, ErasedHandler, Faults, Given},
 };
 use crate::{
     error::{Error, Result},
@@ -15,7 +15,7 @@ use crate::{
         completion::{Completers, Completes},
         registry::{AskMode, Callable, Visibility, impl_feature},
     },
-    session::{Body, BoxFuture, Pace, RequestContext},
+    session::{Body, Pace, RequestContext, Work},
 };
 
 /// A prompt in a server's registry. It is immutable.
@@ -58,8 +58,28 @@ impl RegisteredPrompt {
         }))
     }
 
+    async fn get(&self, context: RequestContext, arguments: &str) -> Result<Body> {
+        let definition = &self.definition;
+        let begun = self.begin(context, Text::checked(arguments));
+        let running = begun.map_err(|faults| {
+            let name = &definition.name;
+            Error::invalid_params(format!("The arguments of {name} are not valid.\n{faults}"))
+        })?;
+        let mut result = running.await?;
+        if result.description.is_none() {
+            result.description.clone_from(&definition.description);
+        }
+        Ok(Body::of(result))
+    }
+
+    fn begin(&self, context: RequestContext, arguments: Text<'_>) -> Begun {
+        let given = given(arguments)?;
+        self.check_required(&given)?;
+        (self.handler)(context, given)
+    }
+
     /// Names all that is missing, a line for each.
-    fn check_required(&self, given: &Given) -> Result<(), String> {
+    fn check_required(&self, given: &Given) -> Result<(), Faults> {
         /// Names beyond this are not searched for misspellings.
         const MAX_SEARCHED: usize = 64;
         let arguments = &self.definition.arguments;
@@ -75,15 +95,14 @@ impl RegisteredPrompt {
         let lines: Vec<_> = missing
             .map(|argument| {
                 let hint = nearest(&argument.name, unknown.iter().copied())
-                    .map(|stranger| format!("; {} is not its name", quote_text(stranger)));
+                    .map(|given| format!("; {} is not its name", quote_text(given)));
                 let hint = hint.unwrap_or_default();
                 format!("{} is missing{hint}", quote_text(&argument.name))
             })
             .collect();
-        if lines.is_empty() {
-            Ok(())
-        } else {
-            Err(lines.join("\n"))
+        match lines.as_slice() {
+            [] => Ok(()),
+            lines => Err(lines.join("\n")),
         }
     }
 }
@@ -95,31 +114,12 @@ impl Callable for RegisteredPrompt {
         self.ask_mode
     }
 
-    fn pace(&self) -> &Arc<Pace> {
-        &self.pace
-    }
-
-    fn begin(
-        self: &Arc<Self>,
-        context: RequestContext,
-        arguments: Text<'_>,
-    ) -> BoxFuture<Result<Body>> {
-        let begun = given(arguments)
-            .and_then(|given| self.check_required(&given).map(|()| given))
-            .and_then(|given| (self.handler)(context, given));
+    fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {
+        let is_alone = context.is_alone();
         let prompt = Arc::clone(self);
-        Box::pin(async move {
-            let definition = &prompt.definition;
-            let running = begun.map_err(|faults| {
-                let name = &definition.name;
-                Error::invalid_params(format!("The arguments of {name} are not valid.\n{faults}"))
-            })?;
-            let mut result = running.await?;
-            if result.description.is_none() {
-                result.description.clone_from(&definition.description);
-            }
-            Ok(Body::of(result))
-        })
+        let arguments: Box<str> = arguments.get().into();
+        let future = Box::pin(async move { prompt.get(context, &arguments).await });
+        Work::paced(&self.pace, is_alone, future, |it| it, |it| it)
     }
 }
 
@@ -130,7 +130,7 @@ impl Completes for RegisteredPrompt {
 }
 
 /// The arguments of a request.
-fn given(arguments: Text<'_>) -> Result<Given, String> {
+fn given(arguments: Text<'_>) -> Result<Given, Faults> {
     if !arguments.is_object() {
         return Err("\"arguments\" must be an object of strings".to_owned());
     }

@@ -68,7 +68,6 @@ impl Server {
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_prompts(self, hint: CacheHint) -> Self {
-        self.change(|features| features.prompts.cache = hint);
-        self
+        self.with(|features| features.prompts.cache = hint)
     }
 }

@@ -1,6 +1,6 @@
 //! Resource definition: what clients are told of a resource, and its handler.
 
-use std::{fmt, future::ready, sync::Arc};
+use std::{future::ready, sync::Arc};
 
 use super::{
     IntoResourceResult, ResourceArguments,
@@ -115,13 +115,4 @@ impl Resource {
     }
 }
 
-resource_options!(Resource: "resource");
-
-impl fmt::Debug for Resource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Resource")
-            .field("uri", &self.definition.uri)
-            .field("mistake", &self.mistake)
-            .finish_non_exhaustive()
-    }
-}
+resource_options!(Resource by uri: "resource");

@@ -17,7 +17,7 @@ use crate::{
         completion::{Completers, Completes},
         registry::{AskMode, Feature, Registry, Visibility, impl_feature},
     },
-    session::{Body, BoxFuture, Encode, Pace, RequestContext, Work},
+    session::{Body, Encode, Pace, RequestContext, Work},
 };
 
 /// A resource in a server's registry. It is immutable.
@@ -140,28 +140,21 @@ impl Reader {
 
     /// The work of one request. It may be called again, with the same target.
     pub(crate) fn call(self: &Arc<Self>, context: RequestContext, target: Target) -> Work {
-        let later = |(context, target)| -> BoxFuture<Result<Body>> {
-            let reader = Arc::clone(self);
-            Box::pin(async move { reader.begin(context, target).await })
-        };
-        let now = |(context, target)| self.begin(context, target);
         let is_alone = context.is_alone();
-        Work::paced(&self.pace, is_alone, (context, target), now, later)
+        let reader = Arc::clone(self);
+        let future = Box::pin(async move { reader.read(context, target).await });
+        Work::paced(&self.pace, is_alone, future, |it| it, |it| it)
     }
 
-    fn begin(self: &Arc<Self>, context: RequestContext, target: Target) -> BoxFuture<Result<Body>> {
+    async fn read(&self, context: RequestContext, target: Target) -> Result<Body> {
         let uri = Arc::clone(&target.uri);
         let held = Arc::clone(&target.held);
-        let begun = (self.handler)(context, target);
-        let reader = Arc::clone(self);
-        Box::pin(async move {
-            let mut result = begun?.await?;
-            reader.fill_in(&mut result, &uri);
-            Ok(Body::of(Holding {
-                result,
-                _held: held,
-            }))
-        })
+        let mut result = (self.handler)(context, target)?.await?;
+        self.fill_in(&mut result, &uri);
+        Ok(Body::of(Holding {
+            result,
+            _held: held,
+        }))
     }
 
     /// Adds what the handler has left to the definition.

@@ -65,8 +65,7 @@ impl Server {
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_resources(self, hint: CacheHint) -> Self {
-        self.change(|features| features.resources.cache = hint);
-        self
+        self.with(|features| features.resources.cache = hint)
     }
 
     /// Adds a resource template, in place of one with the same pattern.
@@ -133,8 +132,7 @@ impl Server {
     /// What clients are told of the list of resource templates, as by [`cache_resources`](Self::cache_resources).
     #[must_use]
     pub fn cache_resource_templates(self, hint: CacheHint) -> Self {
-        self.change(|features| features.templates.cache = hint);
-        self
+        self.with(|features| features.templates.cache = hint)
     }
 
     /// Serves the files of a directory. See [`file_resources`].

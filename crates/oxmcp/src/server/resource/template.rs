@@ -1,6 +1,6 @@
 //! Resource template definition: a pattern of URIs, and the handler of the resources that match it.
 
-use std::{fmt, future::Future, sync::Arc};
+use std::{future::Future, sync::Arc};
 
 use super::{
     IntoResourceResult, TemplateArguments, TemplateVariables,
@@ -217,7 +217,7 @@ impl ResourceTemplate {
     }
 }
 
-resource_options!(ResourceTemplate: "template");
+resource_options!(ResourceTemplate by uri_template: "template");
 
 fn of_template(uri_template: &str, mistake: &str) -> Error {
     Error::misuse(format!("resource template {uri_template:?}: {mistake}"))
@@ -262,13 +262,4 @@ fn check_fields(template: &UriTemplate, fields: &StringFields) -> Result<(), Str
         }
     }
     Ok(())
-}
-
-impl fmt::Debug for ResourceTemplate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResourceTemplate")
-            .field("uri_template", &self.definition.uri_template)
-            .field("mistake", &self.matcher.as_ref().err())
-            .finish_non_exhaustive()
-    }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::sleep;
 
-use super::{Topics, listens::log_unsent};
+use super::{Topics, listens::log_unsent, topics::DueSender};
 use crate::{
     protocol::{
         Meta, Notification, NotificationParams, ResourceUpdatedParams,
@@ -14,7 +14,7 @@ use crate::{
     session::Connection,
 };
 
-/// Changes that come this soon after the first are sent together with it.
+/// Changes within this time are sent together.
 const COALESCED: Duration = Duration::from_millis(10);
 
 impl Server {
@@ -26,13 +26,19 @@ impl Server {
         if self.listens().is_empty() && self.connections().is_empty() {
             return;
         }
-        let Some(pending) = self.changes().add(topics.into()) else {
+        if !self.changes().due.add(topics.into()) {
             return;
-        };
+        }
+        let mut sender = DueSender::new(Arc::clone(&self.changes().due));
         let server = self.clone();
         runtime.spawn(async move {
-            sleep(COALESCED).await;
-            notify_all(&server, &pending.take());
+            loop {
+                sleep(COALESCED).await;
+                let Some(changed) = sender.next() else {
+                    return;
+                };
+                notify_all(&server, &changed);
+            }
         });
     }
 }
@@ -54,7 +60,7 @@ fn notify_session(session: ServerSession, topics: Topics) {
         return;
     }
     tokio::spawn(async move {
-        let mut sender = session.role().due().sender();
+        let mut sender = DueSender::new(session.role().due());
         while let Some(due) = sender.next() {
             notify(session.connection(), &due, &Meta::default()).await;
         }

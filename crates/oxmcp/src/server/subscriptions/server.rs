@@ -26,8 +26,7 @@ impl Server {
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#subscriptions).
     #[must_use]
     pub fn subscriptions(self) -> Self {
-        self.allow_subscriptions(ResourceSubscriptions::default());
-        self
+        self.allow_subscriptions(ResourceSubscriptions::default())
     }
 
     /// Lets clients watch resources, as [`subscriptions`](Self::subscriptions) does, and says what is to be done when one
@@ -69,30 +68,24 @@ impl Server {
         let hooks = Hooks {
             subscribe: Box::new(move |context, uri| Box::pin(subscribe(context, uri))),
             unsubscribe: Box::new(move |connection, uri| {
-                let running = ServerSession::of(connection).map(|it| unsubscribe(it, uri));
-                Box::pin(async move {
-                    if let Some(running) = running {
-                        running.await;
-                    }
-                })
+                ServerSession::run_hook(connection, |session| unsubscribe(session, uri))
             }),
         };
         let hooks = Some(Arc::new(hooks));
-        self.allow_subscriptions(ResourceSubscriptions { hooks });
-        self
+        self.allow_subscriptions(ResourceSubscriptions { hooks })
     }
 
-    fn allow_subscriptions(&self, subscriptions: ResourceSubscriptions) {
-        self.change(|features| {
+    fn allow_subscriptions(self, subscriptions: ResourceSubscriptions) -> Self {
+        self.with(|features| {
             features.subscriptions = Some(subscriptions);
             features.resources.declare();
-        });
+        })
     }
 
-    /// Tells those who watch a resource that it was updated, whatever their revision and way of asking: the sessions that
-    /// subscribed to this very URI, and the open subscriptions that name it. Nobody else is told.
+    /// Notifies the clients that watch a resource that it was updated, whatever their revision: the sessions that subscribed
+    /// to this very URI, and the open subscriptions that name it.
     ///
-    /// What happens within 10 ms is told once for each URI, and to a client that reads slowly as often as it can take.
+    /// Updates within 10 ms are sent once for each URI, and to a client that reads slowly as often as it can take.
     /// May be called from any thread, as often as you like. Without [`subscriptions`](Self::subscriptions) it does
     /// nothing.
     ///

@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeSet,
     mem,
+    ops::Deref,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -67,8 +68,7 @@ impl From<SubscriptionFilter> for Topics {
 /// Changes of a server that no client was notified of yet.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    /// Unless it is empty, a task is about to send them.
-    pending: Mutex<Topics>,
+    pub(super) due: Arc<DueTopics>,
     /// The runtime of the newest connection, since features may be changed from any thread.
     runtime: Mutex<Option<Handle>>,
 }
@@ -87,41 +87,9 @@ impl Changes {
         };
         Handle::try_current().ok().or_else(newest)
     }
-
-    /// Adds to the pending changes. Where there were none, the caller must send them.
-    pub(super) fn add(self: &Arc<Self>, topics: Topics) -> Option<PendingChanges> {
-        let mut pending = self.lock();
-        let is_first = pending.is_empty();
-        pending.merge(topics);
-        is_first.then(|| PendingChanges(Some(Arc::clone(self))))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Topics> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-/// The duty to send pending changes. Dropped with a runtime that ends before, it drops them, so that the next change begins
-/// anew.
-pub(super) struct PendingChanges(Option<Arc<Changes>>);
-
-impl PendingChanges {
-    /// The changes so far. What changes from here on is sent again.
-    pub(super) fn take(mut self) -> Topics {
-        let changes = self.0.take();
-        changes.map_or_else(Topics::default, |changes| mem::take(&mut *changes.lock()))
-    }
-}
-
-impl Drop for PendingChanges {
-    fn drop(&mut self) {
-        if let Some(changes) = &self.0 {
-            *changes.lock() = Topics::default();
-        }
-    }
-}
-
-/// Changes that a session is to be notified of. They cannot grow beyond what the client wants to hear of, however slowly it
+/// Topics of which notifications are to be sent, as a set: it does not grow with the number of changes, however slowly a client
 /// reads.
 #[derive(Debug, Default)]
 pub(crate) struct DueTopics(Mutex<DueState>);
@@ -141,35 +109,35 @@ impl DueTopics {
         !due.topics.is_empty() && !mem::replace(&mut due.is_sending, true)
     }
 
-    pub(super) fn sender(&self) -> DueSender<'_> {
-        DueSender(Some(self))
-    }
-
     fn lock(&self) -> MutexGuard<'_, DueState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The duty to send due topics. Dropped with a runtime that ends meanwhile, it leaves them to another task.
-pub(super) struct DueSender<'a>(Option<&'a DueTopics>);
+pub(super) struct DueSender<D: Deref<Target = DueTopics>>(Option<D>);
 
-impl DueSender<'_> {
+impl<D: Deref<Target = DueTopics>> DueSender<D> {
+    pub(super) fn new(due: D) -> Self {
+        Self(Some(due))
+    }
+
     /// The topics to send next. `None` where there are none, which ends the duty.
     pub(super) fn next(&mut self) -> Option<Topics> {
-        let mut due = self.0?.lock();
-        due.is_sending = !due.topics.is_empty();
-        if due.is_sending {
-            return Some(mem::take(&mut due.topics));
+        let mut state = self.0.as_ref()?.lock();
+        state.is_sending = !state.topics.is_empty();
+        if state.is_sending {
+            return Some(mem::take(&mut state.topics));
         }
-        drop(due);
+        drop(state);
         self.0 = None;
         None
     }
 }
 
-impl Drop for DueSender<'_> {
+impl<D: Deref<Target = DueTopics>> Drop for DueSender<D> {
     fn drop(&mut self) {
-        if let Some(due) = self.0 {
+        if let Some(due) = &self.0 {
             due.lock().is_sending = false;
         }
     }

@@ -1,6 +1,6 @@
 //! Tool definition: what a model is told of a tool, and its handler.
 
-use std::{fmt, future::Future};
+use std::future::Future;
 
 use serde_json::{Value, value::RawValue};
 
@@ -88,7 +88,7 @@ impl Tool {
             description.into(),
             Ok((Arguments::input_schema(), output)),
             erase(handler),
-            AskMode::of(Arguments::takes_context(), returns_reply),
+            AskMode::of(Arguments::TAKES_CONTEXT, returns_reply),
         )
     }
 
@@ -275,7 +275,7 @@ impl Tool {
 }
 
 options! {
-    Tool: "tool",
+    Tool by name: "tool",
     /// Decides which callers the tool is for. To the others it does not exist: it is not in their list, and they cannot call
     /// it. The function is called for each request, and must be quick.
     ///
@@ -309,15 +309,6 @@ fn check_name(name: &str) -> Result<()> {
             "tool name {name:?}: {wrong:?} is not allowed; a name is made of A-Z, a-z, 0-9, '_', '-' and '.'"
         ))),
         None => Ok(()),
-    }
-}
-
-impl fmt::Debug for Tool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tool")
-            .field("name", &self.definition.name)
-            .field("mistake", &self.mistake)
-            .finish_non_exhaustive()
     }
 }
 

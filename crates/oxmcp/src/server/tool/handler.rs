@@ -39,137 +39,72 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> ToolInput for T {}
     note = "what handlers share comes before these, and is given by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait ToolArguments: Sized + 'static {
+    /// Whether the handler is given the context of the request.
+    #[doc(hidden)]
+    const TAKES_CONTEXT: bool;
+
     /// The schema of the input.
     #[doc(hidden)]
     fn input_schema() -> Schema;
 
-    /// Whether the handler is given the context of the request.
+    /// Reads and validates the arguments of a call.
     #[doc(hidden)]
-    fn takes_context() -> bool;
-
-    /// Reads the input of a call of `tool`, and validates it against the schema, where there is one.
-    #[doc(hidden)]
-    fn read(
-        context: RequestContext,
-        tool: &str,
-        schema: Option<&Schema>,
-        arguments: &str,
-    ) -> Result<Self, ToolError>;
+    fn read(context: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError>;
 }
 
 impl ToolArguments for () {
+    const TAKES_CONTEXT: bool = false;
+
     fn input_schema() -> Schema {
         Schema::empty_object()
     }
 
-    fn takes_context() -> bool {
-        false
-    }
-
-    fn read(
-        _context: RequestContext,
-        tool: &str,
-        schema: Option<&Schema>,
-        arguments: &str,
-    ) -> Result<Self, ToolError> {
-        check(tool, schema, arguments)
+    fn read(_cx: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
+        schemas.check(json)
     }
 }
 
 impl ToolArguments for (RequestContext,) {
+    const TAKES_CONTEXT: bool = true;
+
     fn input_schema() -> Schema {
         Schema::empty_object()
     }
 
-    fn takes_context() -> bool {
-        true
-    }
-
-    fn read(
-        context: RequestContext,
-        tool: &str,
-        schema: Option<&Schema>,
-        arguments: &str,
-    ) -> Result<Self, ToolError> {
-        check(tool, schema, arguments).map(|()| (context,))
+    fn read(context: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
+        schemas.check(json).map(|()| (context,))
     }
 }
 
 impl<Input: ToolInput> ToolArguments for (Input,) {
+    const TAKES_CONTEXT: bool = false;
+
     fn input_schema() -> Schema {
         Schema::of::<Input>()
     }
 
-    fn takes_context() -> bool {
-        false
-    }
-
-    fn read(
-        _context: RequestContext,
-        tool: &str,
-        schema: Option<&Schema>,
-        arguments: &str,
-    ) -> Result<Self, ToolError> {
-        Ok((read(tool, schema, arguments)?,))
+    fn read(_cx: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
+        Ok((schemas.read(json)?,))
     }
 }
 
 impl<Context: HandlerContext, Input: ToolInput> ToolArguments for (Context, Input) {
+    const TAKES_CONTEXT: bool = true;
+
     fn input_schema() -> Schema {
         Schema::of::<Input>()
     }
 
-    fn takes_context() -> bool {
-        true
+    fn read(context: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
+        Ok((Context::of(context), schemas.read(json)?))
     }
-
-    fn read(
-        context: RequestContext,
-        tool: &str,
-        schema: Option<&Schema>,
-        arguments: &str,
-    ) -> Result<Self, ToolError> {
-        Ok((Context::of(context), read(tool, schema, arguments)?))
-    }
-}
-
-/// Validates the arguments of a call.
-fn check(tool: &str, schema: Option<&Schema>, arguments: &str) -> Result<(), ToolError> {
-    let valid = schema.map_or(Ok(()), |it| it.validate_text(Text::checked(arguments)));
-    valid.map_err(|violations| invalid(tool, &violations))
-}
-
-fn invalid(tool: &str, violations: &dyn fmt::Display) -> ToolError {
-    ToolError::new(format!(
-        "The arguments of {tool} are not valid.\n{violations}"
-    ))
-}
-
-fn read<T: DeserializeOwned>(
-    tool: &str,
-    schema: Option<&Schema>,
-    arguments: &str,
-) -> Result<T, ToolError> {
-    // Mostly one walk validates and reads them.
-    if let Some(input) = schema.and_then(|schema| schema.read(Text::checked(arguments))) {
-        return Ok(input);
-    }
-    check(tool, schema, arguments)?;
-    serde_json::from_str(arguments).map_err(|error| {
-        // The position is one in our own copy of the arguments: it would only confuse.
-        let text = error.to_string();
-        let text = text
-            .rsplit_once(" at line ")
-            .map_or(text.as_str(), |(text, _)| text);
-        // They are valid: it is the type that takes less than its schema says.
-        let place = refused_property::<T>(Text::checked(arguments));
-        let place = place.map_or(String::new(), |place| format!("{place}: "));
-        invalid(tool, &format_args!("{place}{text}"))
-    })
 }
 
 /// The schemas that the arguments and results of a tool are validated against.
-pub(super) struct ToolSchemas {
+#[doc(hidden)]
+#[expect(unnameable_types, reason = "only a hidden method mentions it")]
+#[derive(Debug)]
+pub struct ToolSchemas {
     pub(super) tool: String,
     /// `None` where the tool is [unvalidated](super::Tool::unvalidated).
     pub(super) input: Option<Schema>,
@@ -177,6 +112,39 @@ pub(super) struct ToolSchemas {
 }
 
 impl ToolSchemas {
+    /// Validates the arguments of a call.
+    fn check(&self, arguments: &str) -> Result<(), ToolError> {
+        let input = self.input.as_ref();
+        let valid = input.map_or(Ok(()), |it| it.validate_text(Text::checked(arguments)));
+        valid.map_err(|violations| self.invalid(&violations))
+    }
+
+    /// Validates the arguments of a call, and reads them.
+    fn read<T: DeserializeOwned>(&self, arguments: &str) -> Result<T, ToolError> {
+        let text = Text::checked(arguments);
+        // Mostly one walk does both.
+        if let Some(input) = self.input.as_ref().and_then(|schema| schema.read(text)) {
+            return Ok(input);
+        }
+        self.check(arguments)?;
+        serde_json::from_str(arguments).map_err(|error| {
+            // The position is one in our own copy of the arguments: it would only confuse.
+            let error = error.to_string();
+            let error = error.rsplit_once(" at line ").map_or(&*error, |it| it.0);
+            // They are valid: it is the type that takes less than its schema says.
+            let place = refused_property::<T>(text);
+            let place = place.map_or(String::new(), |place| format!("{place}: "));
+            self.invalid(&format_args!("{place}{error}"))
+        })
+    }
+
+    fn invalid(&self, violations: &dyn fmt::Display) -> ToolError {
+        let tool = &self.tool;
+        ToolError::new(format!(
+            "The arguments of {tool} are not valid.\n{violations}"
+        ))
+    }
+
     /// The result of a call, in the form in which it is encoded.
     ///
     /// # Errors
@@ -212,12 +180,10 @@ impl ToolSchemas {
     }
 }
 
-/// A call that has begun, or that could not.
-pub(super) type Begun = Result<BoxFuture<Result<Body>>, ToolError>;
-
-/// A handler without its type. The arguments are JSON.
-pub(super) type ErasedHandler =
-    Arc<dyn Fn(RequestContext, &str, Arc<ToolSchemas>) -> Begun + Send + Sync>;
+/// A handler without its type. It takes the arguments as JSON. What the model did wrong is a result, which it can learn from.
+pub(super) type ErasedHandler = Arc<
+    dyn Fn(RequestContext, Box<str>, Arc<ToolSchemas>) -> BoxFuture<Result<Body>> + Send + Sync,
+>;
 
 /// Erases the type of a handler of typed arguments.
 pub(super) fn erase<Arguments, H>(handler: H) -> ErasedHandler
@@ -226,13 +192,16 @@ where
     H: Handler<Arguments>,
     H::Returned: HandlerFuture<Output: IntoToolResult> + Send + 'static,
 {
+    let handler = Arc::new(handler);
     Arc::new(move |context, arguments, schemas| {
-        let input = schemas.input.as_ref();
-        let arguments = Arguments::read(context, &schemas.tool, input, arguments)?;
-        let running = handler.call(arguments).run();
-        Ok(Box::pin(async move {
-            schemas.finish(running.await.into_output())
-        }))
+        let handler = Arc::clone(&handler);
+        Box::pin(async move {
+            let read = Arguments::read(context, &schemas, &arguments);
+            match read.map(|arguments| handler.call(arguments).run()) {
+                Ok(running) => schemas.finish(running.await.into_output()),
+                Err(error) => schemas.finish(Err(error)),
+            }
+        })
     })
 }
 
@@ -243,11 +212,18 @@ where
     Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
     R: IntoToolResult,
 {
+    let handler = Arc::new(handler);
     Arc::new(move |context, arguments, schemas| {
-        check(&schemas.tool, schemas.input.as_ref(), arguments)?;
-        let running = handler(context, Text::checked(arguments).to_raw());
-        Ok(Box::pin(async move {
-            schemas.finish(running.await.into_output())
-        }))
+        let handler = Arc::clone(&handler);
+        Box::pin(async move {
+            let output = match schemas.check(&arguments) {
+                Ok(()) => {
+                    let arguments = Text::checked(&arguments).to_raw();
+                    handler(context, arguments).await.into_output()
+                }
+                Err(error) => Err(error),
+            };
+            schemas.finish(output)
+        })
     })
 }

@@ -14,7 +14,7 @@ use crate::{
     json::Text,
     protocol::{Method, Tool as Definition, method},
     server::registry::{AskMode, Callable, Visibility, impl_feature},
-    session::{Body, BoxFuture, Pace, RequestContext},
+    session::{Pace, RequestContext, Work},
 };
 
 /// A tool in a server's registry. It is immutable.
@@ -90,21 +90,11 @@ impl Callable for RegisteredTool {
         self.ask_mode
     }
 
-    fn pace(&self) -> &Arc<Pace> {
-        &self.pace
-    }
-
-    /// What the model did wrong is a result, which it can learn from.
-    fn begin(
-        self: &Arc<Self>,
-        context: RequestContext,
-        arguments: Text<'_>,
-    ) -> BoxFuture<Result<Body>> {
-        let begun = (self.handler)(context, arguments.get(), Arc::clone(&self.schemas));
-        begun.unwrap_or_else(|error| {
-            let failed = self.schemas.finish(Err(error));
-            Box::pin(async { failed })
-        })
+    fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {
+        let is_alone = context.is_alone();
+        let schemas = Arc::clone(&self.schemas);
+        let future = (self.handler)(context, arguments.get().into(), schemas);
+        Work::paced(&self.pace, is_alone, future, |it| it, |it| it)
     }
 }
 

@@ -56,8 +56,7 @@ impl Server {
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_tools(self, hint: CacheHint) -> Self {
-        self.change(|features| features.tools.cache = hint);
-        self
+        self.with(|features| features.tools.cache = hint)
     }
 }
 
