@@ -1,10 +1,5 @@
 //! Table of the methods that a server serves, a row each.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "all rows of the table have one signature"
-)]
-
 use std::sync::Arc;
 
 use crate::{
@@ -22,7 +17,7 @@ use crate::{
     session::{Body, RequestContext, Work},
 };
 
-type Handler = fn(Call<'_>) -> Result<Served>;
+type Handler = fn(&Call<'_>) -> Result<Served>;
 
 /// The methods that this server serves. Which revisions have them is written in [`method::REQUESTS_TO_SERVER`].
 const METHODS: &[(&str, Handler)] = &[
@@ -61,7 +56,7 @@ pub(super) fn serve(
     if let Some((_, handler)) = row
         && method::is_in(method::REQUESTS_TO_SERVER, name, cx.revision())
     {
-        return handler(Call {
+        return handler(&Call {
             role,
             features,
             cx,
@@ -78,19 +73,19 @@ pub(super) fn serve(
 
 /// Opens a legacy session; a second one is refused by [`LegacySession::open`](super::dispatch::LegacySession::open).
 /// See [lifecycle](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle).
-fn initialize(call: Call<'_>) -> Result<Served> {
+fn initialize(call: &Call<'_>) -> Result<Served> {
     let (negotiated, result) = call.features.initialize(call.params.whole)?;
     call.role.legacy_session().open(negotiated)?;
     Ok(Served::Ready(Body::Shared(result)))
 }
 
 /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
-fn ping(call: Call<'_>) -> Result<Served> {
+fn ping(call: &Call<'_>) -> Result<Served> {
     call.answer(EmptyResult::default())
 }
 
 /// See [discovery](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
-fn discover(call: Call<'_>) -> Result<Served> {
+fn discover(call: &Call<'_>) -> Result<Served> {
     let result = call.features.discover(call.cx.revision())?;
     Ok(Served::Ready(Body::Shared(result)))
 }

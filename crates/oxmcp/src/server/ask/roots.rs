@@ -49,9 +49,10 @@ impl RootsCache {
 
 /// The handler that is called when the roots of a client have changed.
 #[derive(Clone)]
-pub(crate) struct OnRootsChanged(
-    pub(super) Arc<dyn Fn(&Arc<Connection>) -> BoxFuture<()> + Send + Sync>,
-);
+pub(crate) struct OnRootsChanged(pub(super) Arc<ErasedHandler>);
+
+/// It takes the connection, of which a session is made above this.
+type ErasedHandler = dyn Fn(&Arc<Connection>) -> BoxFuture<()> + Send + Sync;
 
 impl fmt::Debug for OnRootsChanged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,6 @@
 //! Completer: the values of an argument while it is typed, by a fixed list or by a function.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, future::ready, sync::Arc};
 
 use super::{CompleterArguments, Completing, IntoCompletion};
 use crate::{
@@ -43,12 +43,6 @@ struct Function {
     pace: Arc<Pace>,
 }
 
-/// The values, or the work that leads to them.
-pub(crate) enum Completed {
-    Ready(Completion),
-    Pending(Work),
-}
-
 impl Completer {
     /// A completer made of a list of strings, or of an async function of a [`Completing`].
     pub fn new<Marker>(completer: impl IntoCompleter<Marker>) -> Self {
@@ -75,23 +69,25 @@ impl Completer {
         })))
     }
 
-    pub(crate) fn complete(&self, context: RequestContext, completing: Completing) -> Completed {
-        let function = match &self.0 {
+    pub(crate) fn complete(&self, context: RequestContext, completing: Completing) -> Work {
+        let (future, pace): (BoxFuture<Result<Completion>>, _) = match &self.0 {
             Kind::List(values) => {
-                return Completed::Ready(completing.matching(values.iter().map(String::as_str)));
+                let completion = completing.matching(values.iter().map(String::as_str));
+                (Box::pin(ready(Ok(completion))), None)
             }
-            Kind::Function(function) => Arc::clone(function),
+            Kind::Function(function) => {
+                let pace = Some(Arc::clone(&function.pace));
+                let function = Arc::clone(function);
+                let future = async move { (function.run)(context, completing).await };
+                (Box::pin(future), pace)
+            }
         };
-        let pace = Some(Arc::clone(&function.pace));
-        let future = Box::pin(async move {
-            let completion = (function.run)(context, completing).await?;
-            Ok(Body::of(CompleteResult::from(completion)))
-        });
-        Completed::Pending(Work {
+        let future = Box::pin(async { Ok(Body::of(CompleteResult::from(future.await?))) });
+        Work {
             future,
             pace,
             begun: None,
-        })
+        }
     }
 }
 

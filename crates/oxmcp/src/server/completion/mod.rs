@@ -15,7 +15,6 @@ mod handler;
 mod output;
 mod registered;
 
-pub(super) use definition::Completed;
 pub use definition::{Completer, IntoCompleter};
 pub use handler::{CompleterArguments, Completing};
 pub use output::IntoCompletion;

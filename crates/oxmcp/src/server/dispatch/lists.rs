@@ -17,11 +17,7 @@ use crate::{
 const MAX_PAGES: usize = 64;
 
 /// Serves the request that lists features of one kind.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "all rows of the table of methods have one signature"
-)]
-pub(in crate::server) fn list<T: Registered>(call: Call<'_>) -> Result<Served> {
+pub(in crate::server) fn list<T: Registered>(call: &Call<'_>) -> Result<Served> {
     let registry = T::registry(call.features);
     if !registry.is_declared() {
         return Err(Error::method_not_found(T::LIST_METHOD));

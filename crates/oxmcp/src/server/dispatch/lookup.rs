@@ -11,7 +11,7 @@ use crate::{
     schema::quote_text,
     server::{
         ask::{self, RoundRequest},
-        completion::{Completed, Completer, Completes, Completing},
+        completion::{Completer, Completes, Completing},
         dispatch::{Call, Served},
         features::Registered,
         prompt::RegisteredPrompt,
@@ -22,7 +22,7 @@ use crate::{
 
 /// See [calling tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#calling-tools) and
 /// [getting a prompt](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#getting-a-prompt).
-pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: Call<'_>) -> Result<Served> {
+pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: &Call<'_>) -> Result<Served> {
     let registry = T::registry(call.features);
     if !registry.is_declared() {
         return Err(Error::method_not_found(T::METHOD));
@@ -39,17 +39,17 @@ pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: Call<'_>) 
     let arguments = call.params.arguments.filter(|it| !it.is_null());
     let arguments = arguments.unwrap_or(Text::EMPTY);
     let mode = feature.ask_mode();
-    if !ask::needs_rounds(&call, mode) {
-        return Ok(Served::Pending(feature.call(call.cx, arguments)));
+    if !ask::needs_rounds(call, mode) {
+        return Ok(Served::Pending(feature.call(call.cx.clone(), arguments)));
     }
     let request = RoundRequest::new(T::METHOD, &name, arguments);
     let feature = Arc::clone(feature);
     let begin = move |cx, arguments: Text<'_>| feature.call(cx, arguments);
-    ask::serve(&call, request, mode, begin).map(Served::Pending)
+    ask::serve(call, request, mode, begin).map(Served::Pending)
 }
 
 /// See [reading resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#reading-resources).
-pub(in crate::server) fn read_resource(call: Call<'_>) -> Result<Served> {
+pub(in crate::server) fn read_resource(call: &Call<'_>) -> Result<Served> {
     #[derive(Deserialize)]
     struct Params {
         uri: String,
@@ -72,21 +72,17 @@ pub(in crate::server) fn read_resource(call: Call<'_>) -> Result<Served> {
     };
     let target = Target::new(&uri, captures);
     let mode = reader.ask_mode();
-    if !ask::needs_rounds(&call, mode) {
-        return Ok(Served::Pending(reader.call(call.cx, target)));
+    if !ask::needs_rounds(call, mode) {
+        return Ok(Served::Pending(reader.call(call.cx.clone(), target)));
     }
     let reader = Arc::clone(reader);
     let request = RoundRequest::new(name, &uri, Text::EMPTY);
     let begin = move |cx, _: Text<'_>| reader.call(cx, target.clone());
-    ask::serve(&call, request, mode, begin).map(Served::Pending)
+    ask::serve(call, request, mode, begin).map(Served::Pending)
 }
 
 /// See [requesting completions](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion#requesting-completions).
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "all rows of the table of methods have one signature"
-)]
-pub(in crate::server) fn complete(call: Call<'_>) -> Result<Served> {
+pub(in crate::server) fn complete(call: &Call<'_>) -> Result<Served> {
     let name = method::Complete::NAME;
     if !call.features.has_completions {
         return Err(Error::method_not_found(name));
@@ -99,10 +95,10 @@ pub(in crate::server) fn complete(call: Call<'_>) -> Result<Served> {
     } = call.read(name)?;
     let completer = match &reference {
         CompletionReference::Prompt(prompt) => {
-            find_completer::<RegisteredPrompt>(&call, &prompt.name, &argument.name)
+            find_completer::<RegisteredPrompt>(call, &prompt.name, &argument.name)
         }
         CompletionReference::Resource(template) => {
-            find_completer::<RegisteredTemplate>(&call, &template.uri, &argument.name)
+            find_completer::<RegisteredTemplate>(call, &template.uri, &argument.name)
         }
         CompletionReference::Unknown(_) => Err(Error::invalid_params(
             "the \"type\" of \"ref\" must be \"ref/prompt\" or \"ref/resource\"",
@@ -117,10 +113,9 @@ pub(in crate::server) fn complete(call: Call<'_>) -> Result<Served> {
         value: argument.value,
         arguments: arguments.unwrap_or_default(),
     };
-    match completer.complete(call.cx.clone(), completing) {
-        Completed::Ready(completion) => call.answer(CompleteResult::from(completion)),
-        Completed::Pending(work) => Ok(Served::Pending(work)),
-    }
+    Ok(Served::Pending(
+        completer.complete(call.cx.clone(), completing),
+    ))
 }
 
 /// The completer of an argument of the feature of that id. `None` where the argument has none.

@@ -70,7 +70,7 @@ impl Role for ServerRole {
     }
 
     fn stamp(&self) -> Option<&str> {
-        Some(self.info_json())
+        Some(&self.info_json)
     }
 
     fn handle(&self, request: Request) -> BoxFuture<Result<Response>> {
@@ -90,7 +90,7 @@ impl Role for ServerRole {
             });
         }
         let revision = cx.revision();
-        let info = Arc::clone(self.info_json());
+        let info = Arc::clone(&self.info_json);
         let params = request
             .raw_params()
             .map(|raw| RequestParams::of(Text::from(raw)));
@@ -114,7 +114,7 @@ impl Role for ServerRole {
 
     fn closed(&self, connection: &Arc<Connection>) {
         self.server().remove_connection(connection);
-        release(connection, self.watched().close());
+        release(connection, self.watched.close());
     }
 }
 

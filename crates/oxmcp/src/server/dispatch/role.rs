@@ -25,7 +25,7 @@ pub(crate) struct ServerRole {
     server: Server,
     legacy_session: LegacySession,
     /// The subscriptions of modern requests.
-    listens: Arc<Listens>,
+    pub(in crate::server) listens: Arc<Listens>,
     /// Whether the connection is that of one modern request.
     is_stateless: bool,
     /// The code with which a request was refused before its handler was called.
@@ -34,14 +34,15 @@ pub(crate) struct ServerRole {
     deferred: Option<Error>,
     log_filter: LogFilter,
     /// The resources that the session watches.
-    watched: WatchedResources,
+    pub(in crate::server) watched: WatchedResources,
     /// The changes that the session is to be notified of.
-    due: DueTopics,
+    pub(in crate::server) due: DueTopics,
     /// How much is watched over the connection.
     quota: OnceLock<Arc<Quota>>,
     /// The notifications of extensions to the session, which go out in order.
     published: OnceLock<Arc<Lane>>,
-    info_json: Arc<str>,
+    /// The server's name and version as JSON.
+    pub(super) info_json: Arc<str>,
 }
 
 impl ServerRole {
@@ -88,11 +89,6 @@ impl ServerRole {
         &self.legacy_session
     }
 
-    /// The subscriptions of modern requests.
-    pub(in crate::server) fn listens(&self) -> &Arc<Listens> {
-        &self.listens
-    }
-
     /// The bound on the subscriptions of which this one is.
     pub(in crate::server) fn max_subscriptions(&self, limits: &Limits) -> usize {
         if self.is_stateless {
@@ -107,21 +103,8 @@ impl ServerRole {
         &self.log_filter
     }
 
-    pub(in crate::server) fn watched(&self) -> &WatchedResources {
-        &self.watched
-    }
-
-    pub(in crate::server) fn due(&self) -> &DueTopics {
-        &self.due
-    }
-
     pub(in crate::server) fn quota(&self) -> &Arc<Quota> {
         self.quota.get_or_init(Arc::default)
-    }
-
-    /// The server's name and version as JSON.
-    pub(super) fn info_json(&self) -> &Arc<str> {
-        &self.info_json
     }
 
     /// Those of the changed topics that the session is notified of: lists that were announced to it, and resources that it

@@ -91,11 +91,7 @@ impl ServerSession {
 }
 
 /// See [setting the level](https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging#setting-log-level).
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "all rows of the table have one signature"
-)]
-pub(in crate::server) fn set_level(call: Call<'_>) -> Result<Served> {
+pub(in crate::server) fn set_level(call: &Call<'_>) -> Result<Served> {
     if call.features.logging.is_none() {
         return Err(Error::method_not_found(SetLevel::NAME));
     }

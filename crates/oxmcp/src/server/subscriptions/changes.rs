@@ -47,7 +47,7 @@ impl Server {
 fn notify_all(server: &Server, changed: &Topics) {
     server.listens().add(changed);
     for session in server.sessions() {
-        session.role().listens().add(changed);
+        session.role().listens.add(changed);
         let topics = session.role().topics(session.connection(), changed);
         if !topics.is_empty() {
             notify_session(session, topics);
@@ -56,11 +56,11 @@ fn notify_all(server: &Server, changed: &Topics) {
 }
 
 fn notify_session(session: ServerSession, topics: Topics) {
-    if !session.role().due().add(topics) {
+    if !session.role().due.add(topics) {
         return;
     }
     tokio::spawn(async move {
-        let mut sender = DueSender::new(session.role().due());
+        let mut sender = DueSender::new(&session.role().due);
         while let Some(due) = sender.next() {
             notify(session.connection(), &due, &Meta::default()).await;
         }

@@ -30,24 +30,24 @@ use crate::{
 
 /// The filter of a request, and the hook that has to agree to it.
 struct Requested {
-    wanted: SubscriptionFilter,
+    filter: SubscriptionFilter,
     subscriptions: Option<ResourceSubscriptions>,
 }
 
 /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
-pub(in crate::server) fn listen(call: Call<'_>) -> Result<Served> {
+pub(in crate::server) fn listen(call: &Call<'_>) -> Result<Served> {
     let params: ListenParams = call.read(method::Listen::NAME)?;
     let features = call.features;
-    let mut wanted = params.notifications;
-    let of_extensions = mem::take(&mut wanted.other);
-    wanted = wanted.narrowed(&features.capabilities());
-    wanted.other = features.extensions.granted(&call.cx, of_extensions)?;
+    let mut filter = params.notifications;
+    let of_extensions = mem::take(&mut filter.other);
+    filter = filter.narrowed(&features.capabilities());
+    filter.other = features.extensions.granted(&call.cx, of_extensions)?;
     let requested = Box::new(Requested {
-        wanted,
+        filter,
         subscriptions: features.subscriptions.clone(),
     });
     // Its first poll registers the subscription and acknowledges it.
-    Ok(Served::in_order(serve(call.cx, requested)))
+    Ok(Served::in_order(serve(call.cx.clone(), requested)))
 }
 
 /// Serves a subscription until the client cancels it, which nothing answers, or the session ends, which the result says.
@@ -55,70 +55,57 @@ pub(in crate::server) fn listen(call: Call<'_>) -> Result<Served> {
 /// There may be thousands of which nothing is due: what only the beginning needs, or what is sent, is in boxes.
 async fn serve(cx: RequestContext, requested: Box<Requested>) -> Result<Body> {
     let connection = &cx.parts().connection;
-    let open = Box::pin(Open::begin(&cx, requested)).await?;
-    let listen = &open.registration.listen;
+    let Some(id) = cx.request_id().filter(|_| cx.parts().batch.is_none()) else {
+        return Err(Error::invalid_request(
+            "a batch is answered as a whole, for which it would wait as long as the subscription lasts; send \
+             subscriptions/listen by itself",
+        ));
+    };
+    let (filter, registration, _watches) = Box::pin(register(&cx, requested)).await?;
     select! {
         biased;
         () = cx.cancelled() => return Err(Error::cancelled("the client cancelled the subscription")),
-        Err(error) = stream(&cx, listen, open.wanted, open.id) => return Err(error),
+        Err(error) = stream(&cx, &registration.listen, filter, id) => return Err(error),
         () = connection.in_flight().drained() => {}
     }
     let mut out = Vec::new();
-    let meta = Meta::of_subscription(open.id);
+    let meta = Meta::of_subscription(id);
     let info = connection.role().stamp();
     encode_result(&mut out, &mut ListenResult { meta }, cx.revision(), info)?;
     into_text(out).map(Body::Json)
 }
 
-/// A subscription that has begun.
-struct Open<'a> {
-    id: &'a RequestId,
-    wanted: Box<SubscriptionFilter>,
-    registration: Registration<'a>,
-    _watches: Watches,
-}
-
-impl<'a> Open<'a> {
-    async fn begin(cx: &'a RequestContext, requested: Box<Requested>) -> Result<Self> {
-        let Requested {
-            mut wanted,
-            subscriptions,
-        } = *requested;
-        let context = cx.parts();
-        let connection = &context.connection;
-        let Some(id) = cx.request_id().filter(|_| context.batch.is_none()) else {
-            return Err(Error::invalid_request(
-                "a batch is answered as a whole, for which it would wait as long as the subscription lasts; send \
-                 subscriptions/listen by itself",
-            ));
-        };
-        let session = cx
-            .server_session()
-            .ok_or_else(|| Error::internal("the request came over no session"))?;
-        let role = session.role();
-        let limit = role.max_subscriptions(&connection.limits);
-        let listens = Arc::clone(role.listens());
-        role.server().changes().connected();
-        let watches = Watches::begin(cx, session.clone(), subscriptions, &mut wanted).await?;
-        let topics = wanted.clone().into();
-        let registration = listens.register(connection, cx.revision(), topics, limit)?;
-        Ok(Self {
-            id,
-            wanted: Box::new(wanted),
-            registration,
-            _watches: watches,
-        })
-    }
+/// Registers a subscription, of what the hook has agreed to.
+async fn register(
+    cx: &RequestContext,
+    requested: Box<Requested>,
+) -> Result<(Box<SubscriptionFilter>, Registration<'_>, Watches)> {
+    let Requested {
+        mut filter,
+        subscriptions,
+    } = *requested;
+    let connection = &cx.parts().connection;
+    let session = cx
+        .server_session()
+        .ok_or_else(|| Error::internal("the request came over no session"))?;
+    let role = session.role();
+    let limit = role.max_subscriptions(&connection.limits);
+    role.server().changes().connected();
+    let watches = Watches::begin(cx, session.clone(), subscriptions, &mut filter).await?;
+    let topics = filter.clone().into();
+    let listens = &role.listens;
+    let registration = listens.register(connection, cx.revision(), topics, limit)?;
+    Ok((Box::new(filter), registration, watches))
 }
 
 /// Acknowledges the filter, then sends what becomes due.
 async fn stream(
     cx: &RequestContext,
     listen: &Listen,
-    wanted: Box<SubscriptionFilter>,
+    filter: Box<SubscriptionFilter>,
     id: &RequestId,
 ) -> Result<Infallible> {
-    Box::pin(acknowledge(&cx.parts().connection, wanted, id)).await?;
+    Box::pin(acknowledge(&cx.parts().connection, filter, id)).await?;
     loop {
         let due = listen.next().await;
         Box::pin(send(cx, due, id)).await?;
@@ -127,10 +114,10 @@ async fn stream(
 
 async fn acknowledge(
     connection: &Arc<Connection>,
-    wanted: Box<SubscriptionFilter>,
+    filter: Box<SubscriptionFilter>,
     id: &RequestId,
 ) -> Result<()> {
-    let mut acknowledged = AcknowledgedParams::new(*wanted);
+    let mut acknowledged = AcknowledgedParams::new(*filter);
     acknowledged.meta = Meta::of_subscription(id);
     connection
         .notify(SubscriptionsAcknowledged::NAME, acknowledged)

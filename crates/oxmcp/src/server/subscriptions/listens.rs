@@ -25,7 +25,7 @@ pub(crate) struct Listens(Mutex<Vec<Arc<Listen>>>);
 #[derive(Debug)]
 pub(super) struct Listen {
     revision: Revision,
-    wanted: Topics,
+    topics: Topics,
     /// What is to be sent. Mostly that is nothing.
     due: Mutex<Option<Box<Due>>>,
     is_due: Notify,
@@ -33,7 +33,7 @@ pub(super) struct Listen {
 
 #[derive(Debug, Default)]
 pub(super) struct Due {
-    /// It cannot grow beyond what is wanted, however slowly the client reads.
+    /// It cannot grow beyond the topics, however slowly the client reads.
     pub(super) changed: Topics,
     /// What extensions have published, no more than the limit.
     pub(super) events: VecDeque<Event>,
@@ -64,7 +64,7 @@ impl Listens {
     /// Adds changes to the subscriptions that want to hear of them.
     pub(super) fn add(&self, changed: &Topics) {
         for listen in &*self.lock() {
-            let due = listen.wanted.and(changed);
+            let due = listen.topics.and(changed);
             if !due.is_empty() {
                 listen.lock_due().get_or_insert_default().changed.merge(due);
                 listen.is_due.notify_one();
@@ -77,7 +77,7 @@ impl Listens {
         let listens = self.lock();
         listens
             .iter()
-            .any(|listen| listen.wanted.uris.contains(uri))
+            .any(|listen| listen.topics.uris.contains(uri))
     }
 
     /// Adds a notification of an extension to the subscriptions that want to hear of `value` under its `key`.
@@ -89,7 +89,7 @@ impl Listens {
         publisher: &Publisher<'_>,
     ) {
         for listen in &*self.lock() {
-            if !listen.wanted.lists.has_other(key, value)
+            if !listen.topics.lists.has_other(key, value)
                 || !publisher.has(event.name, listen.revision)
             {
                 continue;
@@ -114,7 +114,7 @@ impl Listens {
         self: &Arc<Self>,
         connection: &'a Connection,
         revision: Revision,
-        wanted: Topics,
+        topics: Topics,
         limit: usize,
     ) -> Result<Registration<'a>> {
         let mut listens = self.lock();
@@ -125,7 +125,7 @@ impl Listens {
         }
         let listen = Arc::new(Listen {
             revision,
-            wanted,
+            topics,
             due: Mutex::default(),
             is_due: Notify::new(),
         });

@@ -163,7 +163,7 @@ impl Server {
             let role = session.role();
             let event = event.clone();
             let limit = session.connection().limits.max_queued_events;
-            role.listens()
+            role.listens
                 .publish(limit, (key, &value), &event, &publisher);
             if let Some(client) = role.legacy_session().initialized_client()
                 && publisher.tells(name, client.revision, &client.capabilities)

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// See [subscriptions](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
-pub(in crate::server) fn subscribe(call: Call<'_>) -> Result<Served> {
+pub(in crate::server) fn subscribe(call: &Call<'_>) -> Result<Served> {
     let name = method::Subscribe::NAME;
     let Some(ResourceSubscriptions { hooks }) = call.features.subscriptions.clone() else {
         return Err(Error::method_not_found(name));
@@ -26,7 +26,7 @@ pub(in crate::server) fn subscribe(call: Call<'_>) -> Result<Served> {
         return Err(Error::resource_not_found(&params.uri));
     }
     let session = call.session()?;
-    let work = begin(call.cx, session, hooks, params.uri.into());
+    let work = begin(call.cx.clone(), session, hooks, params.uri.into());
     Ok(Served::in_order(work))
 }
 
@@ -37,11 +37,11 @@ async fn begin(
     uri: Arc<str>,
 ) -> Result<Body> {
     let role = session.role();
-    let _turn = role.watched().turn().await;
+    let _turn = role.watched.turn().await;
     let limits = &session.connection().limits;
     let origin = cx.parts().connection.origin();
     let reserve = || role.quota().reserve([uri.len()], limits);
-    match (role.watched().begin(&uri, origin, reserve)?, hooks) {
+    match (role.watched.begin(&uri, origin, reserve)?, hooks) {
         (Some(watch), Some(hooks)) => {
             leave_connection_task().await;
             (hooks.subscribe)(cx, uri.to_string()).await?;
@@ -56,11 +56,7 @@ async fn begin(
 }
 
 /// As [`subscribe`].
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "all rows of the table have one signature"
-)]
-pub(in crate::server) fn unsubscribe(call: Call<'_>) -> Result<Served> {
+pub(in crate::server) fn unsubscribe(call: &Call<'_>) -> Result<Served> {
     let name = method::Unsubscribe::NAME;
     if call.features.subscriptions.is_none() {
         return Err(Error::method_not_found(name));
@@ -70,7 +66,7 @@ pub(in crate::server) fn unsubscribe(call: Call<'_>) -> Result<Served> {
 }
 
 async fn end(session: ServerSession, uri: String) -> Result<Body> {
-    let watched = session.role().watched();
+    let watched = &session.role().watched;
     let _turn = watched.turn().await;
     if let Some(hooks) = watched.end(&uri) {
         leave_connection_task().await;

@@ -26,10 +26,14 @@ pub(crate) struct ResourceSubscriptions {
 
 /// The functions that are called when a watch begins and when it has ended.
 pub(crate) struct Hooks {
-    pub(super) subscribe:
-        Box<dyn Fn(RequestContext, String) -> BoxFuture<Result<()>> + Send + Sync>,
-    pub(super) unsubscribe: Box<dyn Fn(&Arc<Connection>, String) -> BoxFuture<()> + Send + Sync>,
+    pub(super) subscribe: Box<Subscribe>,
+    pub(super) unsubscribe: Box<Unsubscribe>,
 }
+
+type Subscribe = dyn Fn(RequestContext, String) -> BoxFuture<Result<()>> + Send + Sync;
+
+/// It takes the connection, of which a session is made above this.
+type Unsubscribe = dyn Fn(&Arc<Connection>, String) -> BoxFuture<()> + Send + Sync;
 
 impl fmt::Debug for Hooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
