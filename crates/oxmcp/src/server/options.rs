@@ -60,7 +60,7 @@ macro_rules! resource_options {
         crate::server::options::options! {
             $type by $id: $noun,
             /// Decides which callers it is for. To the others it does not exist: it is not in their list, and they can
-            /// neither read it nor hear of its updates; they may watch it, as they may what does not exist. The function is
+            /// neither read it nor be notified of its updates; they may watch it, as they may what does not exist. The function is
             /// called for each request, and before an update is sent, and must be quick.
             visible_to
         }
@@ -87,10 +87,10 @@ macro_rules! resource_options {
                 self
             }
 
-            /// What clients are told of what they read: how long it stays fresh, and who may share it. By default it is
-            /// stale at once, and for who asked. A handler that returns a
+            /// Sets the cache hint of what is read: how long it stays fresh, and whether it may be shared. By default it
+            /// is stale at once, and private. A handler that returns a
             /// [`ReadResourceResult`](crate::protocol::ReadResourceResult) can say so itself, and what it says counts.
-            /// What is [not for everybody](Self::visible_to) is not shared, whatever is said here.
+            /// What is [for some callers only](Self::visible_to) is private, whatever the hint says.
             /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
             #[must_use]
             pub fn cache(mut self, hint: crate::protocol::CacheHint) -> Self {

@@ -28,8 +28,8 @@ pub(crate) enum AskMode {
 }
 
 impl AskMode {
-    pub(crate) fn of(takes_context: bool, returns_reply: bool) -> Self {
-        match (returns_reply, takes_context) {
+    pub(crate) fn of(takes_context: bool, is_reply: bool) -> Self {
+        match (is_reply, takes_context) {
             (true, _) => Self::Reply,
             (false, true) => Self::Context,
             (false, false) => Self::Never,

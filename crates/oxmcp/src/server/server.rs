@@ -21,7 +21,7 @@ use crate::{
     session::{Connection, Pace, Side, keep_alive, middleware::MiddlewareLayer},
 };
 
-/// An MCP server: what it offers, and who is connected.
+/// An MCP server: what it offers, and its sessions.
 ///
 /// It is a cheap handle: clones are the same server. It serves any number of sessions at once, in every revision, and
 /// what is added or removed while they last reaches all of them. Its capabilities are those of what was added; nothing is
@@ -135,7 +135,7 @@ impl Server {
         self.with(|features| features.revisions = revisions)
     }
 
-    /// What clients are told of the answer to `server/discover`: how long it stays fresh, and who may share it.
+    /// Sets the cache hint of the answer to `server/discover`: how long it stays fresh, and whether it may be shared.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_discovery(self, hint: CacheHint) -> Self {
@@ -277,7 +277,7 @@ impl Server {
         open.filter(|connection| !connection.is_ended()).collect()
     }
 
-    /// Adds the connection of a session, which is told of changes from now on.
+    /// Adds the connection of a session, which is notified of changes from now on.
     pub(super) fn add_connection(&self, connection: &Arc<Connection>) {
         self.lock_connections().push(Arc::downgrade(connection));
         self.0.changes.connected();

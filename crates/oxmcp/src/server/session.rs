@@ -106,7 +106,7 @@ impl ServerSession {
     }
 
     /// Tells the client how far a request of its is, by the token that came with it. In a handler,
-    /// [`RequestContext::progress`] knows the token; this is for who reports on from elsewhere. Where no request that is being
+    /// [`RequestContext::progress`] knows the token; this is for reports from elsewhere. Where no request that is being
     /// served came with the token, nothing is sent.
     /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
     ///
@@ -120,8 +120,8 @@ impl ServerSession {
     }
 
     /// Sends a notification of an extension to a client that has opened a session with `initialize` (2025-11-25 and
-    /// earlier). Modern clients hear of what belongs to a request, by [`RequestContext::notify`], and of what they have
-    /// subscribed to, by [`Server::publish`].
+    /// earlier). Modern clients are notified of what belongs to a request, by [`RequestContext::notify`], and of what they
+    /// have subscribed to, by [`Server::publish`].
     ///
     /// # Errors
     /// [`Error::is_unsupported`] where the client is modern, its revision does not have the notification, or it does not know

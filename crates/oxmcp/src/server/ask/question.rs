@@ -48,7 +48,7 @@ pub struct Question<T = ()> {
 #[expect(unnameable_types, reason = "what seals `Questions` mentions it")]
 pub struct Put {
     pub(super) key: String,
-    /// An error where the question cannot be asked of anybody.
+    /// An error where no client can be asked the question.
     pub(super) request: Result<InputRequest>,
 }
 

@@ -219,7 +219,7 @@ fn check_asked(cx: &RequestContext, asked: &InputRequiredResult) -> Result<()> {
     Ok(())
 }
 
-/// Serves a handler that asks by a [`Reply`](crate::Reply) in a legacy session, whose client has never heard of rounds: makes a
+/// Serves a handler that asks by a [`Reply`](crate::Reply) in a legacy session, whose client knows no rounds: makes a
 /// request of each question, and runs the handler again with the answers.
 fn serve_legacy(
     cx: RequestContext,

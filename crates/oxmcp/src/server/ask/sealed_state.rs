@@ -65,7 +65,7 @@ pub(super) struct Digest(Box<str>);
 impl Digest {
     pub(super) fn of(question: &impl Serialize) -> serde_json::Result<Self> {
         let digest = sha256(&[b"oxmcp question", &serde_json::to_vec(question)?]);
-        // 128 bits: who could find another question with the same digest would have to be the server.
+        // 128 bits are enough: only the server itself could look for another question with the same digest.
         let half = digest.first_chunk::<16>().copied().unwrap_or_default();
         Ok(Self(BASE64URL_NOPAD.encode(&half).into()))
     }
@@ -75,7 +75,7 @@ impl Digest {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Binding<'a> {
     pub(super) server: &'a str,
-    /// Who calls, where the transport knows it.
+    /// The caller, where the transport knows it.
     pub(super) principal: Option<&'a str>,
     pub(super) method: &'a str,
     /// The name or the URI of what is called, got or read.

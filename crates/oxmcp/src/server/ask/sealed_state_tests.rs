@@ -55,7 +55,7 @@ fn refused(token: &str, binding: &Binding<'_>, keys: &KeyRing, now: u64) -> Refu
 }
 
 #[test]
-fn what_is_sealed_opens() {
+fn a_sealed_state_opens() {
     let opened = open(&sealed(), &binding(), &ring([1]), 1599, LIMIT).unwrap();
     assert_eq!(
         serde_json::to_string(&opened).unwrap(),
@@ -168,7 +168,7 @@ fn a_state_expires() {
 }
 
 #[test]
-fn all_keys_of_a_ring_open() {
+fn every_key_of_a_ring_opens() {
     let token = sealed();
     for keys in [vec![1], vec![1, 2], vec![2, 1], vec![3, 2, 1]] {
         assert!(open(&token, &binding(), &ring(keys), 0, LIMIT).is_ok());
@@ -191,7 +191,7 @@ fn all_keys_of_a_ring_open() {
 }
 
 #[test]
-fn what_was_never_a_state_is_refused() {
+fn a_malformed_token_is_refused() {
     let short = BASE64URL_NOPAD.encode(&[FORMAT; HEADER + TAG - 1]);
     let mut other_format = BASE64URL_NOPAD.decode(sealed().as_bytes()).unwrap();
     other_format[0] = 2;
@@ -226,7 +226,7 @@ fn a_record_that_is_too_long_names_its_biggest_part() {
 
 proptest! {
     #[test]
-    fn records_survive(
+    fn a_record_is_the_same_after_sealing_and_opening(
         steps in proptest::collection::vec(("[a-z]{0,4}", any::<String>()), 0..4),
         secret in any::<[u8; 32]>(),
         nonce in any::<[u8; NONCE]>(),

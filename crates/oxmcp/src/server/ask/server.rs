@@ -19,7 +19,7 @@ impl Server {
     /// change keys, put the new one first, and take the old one out when [`state_lifetime`](Self::state_lifetime) has
     /// passed.
     ///
-    /// By default a server makes a key of its own, which nobody else knows. Processes that serve the same clients, such as
+    /// By default a server makes a secret key of its own. Processes that serve the same clients, such as
     /// several nodes behind a load balancer, need the same keys, and the same name of the server.
     /// See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
     ///
@@ -148,7 +148,7 @@ impl ServerSession {
     }
 
     /// Tells the client that what the user was sent to a URL for is done (2025-11-25 only). `id` is the one that the
-    /// elicitation had. Clients of other revisions know of no such thing and are told nothing.
+    /// elicitation had. Clients of other revisions do not know the notification and get none.
     /// See [completion notifications](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation).
     ///
     /// # Errors

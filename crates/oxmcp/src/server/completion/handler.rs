@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn p6_the_best_come_first_and_the_rest_as_they_stood() {
+    fn p6_the_best_matches_come_first() {
         let candidates = ["zebra", "Rust", "rustic", "trust", "rust", "RUSTY"];
         let found = matching("rust", &candidates);
         assert_eq!(found.values, ["rust", "rustic", "Rust", "RUSTY"]);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn p6_no_more_than_a_hundred_are_told_and_how_many_there_are() {
+    fn p6_at_most_a_hundred_values_are_sent_with_their_total() {
         let names: Vec<_> = (0..101).map(|index| format!("n{index}")).collect();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
         let found = matching("n", &names);

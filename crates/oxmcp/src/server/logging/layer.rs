@@ -55,18 +55,18 @@ pub struct LogLayer {
 /// A layer for a [`tracing`] subscriber that sends events to clients, as log messages: each to the client whose request is
 /// being served where it happens. (With the Cargo feature `tracing-subscriber`.)
 ///
-/// An event that happens while no request is served is sent to nobody. `data` is an object with the event's message as `msg`
+/// An event that happens while no request is served is not sent. `data` is an object with the event's message as `msg`
 /// and its fields; `logger` is the event's target; `trace` becomes
 /// [`LoggingLevel::Debug`](crate::protocol::LoggingLevel::Debug), and `warn` becomes `Warning`. As with
 /// [`RequestContext::log`](crate::RequestContext::log), the server must have declared [`logging`](crate::Server::logging),
-/// the client must want to hear messages of the level, and the rate is limited. Logging never waits: while the client is
+/// the client must want messages of the level, and the rate is limited. Logging never waits: while the client is
 /// slow, events are dropped and counted. Events of this crate itself are not sent. As progress, what is sent does not pass
 /// through middleware.
 ///
 /// Requests are known by their spans, which are of the level `info`, with a target in `oxmcp`: a filter must let them pass. Work
 /// that a handler spawns belongs to the request if it is
 /// [in the span](https://docs.rs/tracing/latest/tracing/trait.Instrument.html#method.in_current_span); after the answer it is
-/// heard by legacy clients only, whose sessions hear messages at all times.
+/// sent to legacy clients only, whose sessions take messages at all times.
 ///
 /// All that is logged while a request is served can reach its client, by libraries too: use a filter of the layer's own.
 ///

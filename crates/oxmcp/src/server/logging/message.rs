@@ -26,12 +26,12 @@ pub struct Log<'a> {
 }
 
 impl RequestContext {
-    /// Logs a message to the client: any JSON, most often a text or an object. Say who says it, then await it.
+    /// Logs a message to the client: any JSON, most often a text or an object. Name the logger, then await it.
     ///
     /// It is sent only if the server has declared [`logging`](crate::Server::logging) and the client wants to hear messages
     /// of this level; it costs little if not. It waits while the caller reads slower than this writes. Beyond
     /// [`LogOptions::rate`](crate::logging::LogOptions::rate) messages are dropped and counted. What is logged before the handler
-    /// returns is sent before its answer, and what is logged later is dropped. Do not log secrets, nor who people are.
+    /// returns is sent before its answer, and what is logged later is dropped. Do not log secrets, nor personal data.
     /// See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
     ///
     /// ```
@@ -69,8 +69,7 @@ impl RequestContext {
         }
     }
 
-    /// Whether a message of this level would be sent, so that what is costly to find out need not be found out for
-    /// nobody.
+    /// Whether a message of this level would be sent, so that what is costly to find out is found out only then.
     #[must_use]
     pub fn wants_log(&self, level: LoggingLevel) -> bool {
         Audience::of(self).is_some_and(|audience| audience.hears(level))
@@ -78,7 +77,7 @@ impl RequestContext {
 }
 
 impl Log<'_> {
-    /// Who says it: a part of the server, by a name that is always the same.
+    /// The logger: a part of the server, by a name that is always the same.
     pub fn logger(mut self, name: impl Into<String>) -> Self {
         if let Some((_, message)) = &mut self.message {
             message.logger = Some(name.into());

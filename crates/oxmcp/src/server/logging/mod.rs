@@ -2,7 +2,7 @@
 //! [`tracing`] that become messages by the `layer`.
 //!
 //! A server that logs to its clients says so with [`Server::logging`](crate::Server::logging); nothing is advertised by
-//! default. Who hears what is up to the client: a modern one says the least severe level with each request, and hears
+//! default. The level is up to the client: a modern one sets the least severe level with each request, and gets
 //! nothing where it does not; a legacy one sets it for its session with `logging/setLevel`. Messages are limited in rate,
 //! by [`LogOptions`].
 //!

@@ -27,7 +27,7 @@ pub struct LogOptions {
 }
 
 impl LogOptions {
-    /// How many messages a session hears in a second in the long run, and how many it may hear at once. Beyond that they
+    /// How many messages are sent to a session in a second in the long run, and how many at once. Beyond that they
     /// are dropped, and the next message comes with one that says how many. Default: 100, and 1000 at once. With 0 at
     /// once there is no limit.
     ///
@@ -39,8 +39,8 @@ impl LogOptions {
         self
     }
 
-    /// From which level on a legacy client hears messages that never said what it wants to hear, which is up to the
-    /// server. Default: [`LoggingLevel::Info`]. A modern client that says nothing hears nothing.
+    /// The least level of the messages to a legacy client that has set none, which is up to the
+    /// server. Default: [`LoggingLevel::Info`]. A modern client that sets none gets none.
     #[must_use]
     pub fn default_level(mut self, level: LoggingLevel) -> Self {
         self.default_level = level;

@@ -18,7 +18,7 @@ impl Server {
     /// Declares that this server logs to its clients: without it, [`RequestContext::log`](crate::RequestContext::log)
     /// sends nothing.
     ///
-    /// It has to be said because it cannot be derived: nobody can see from outside whether a handler logs, and the
+    /// It has to be said because it cannot be derived: it cannot be seen from outside whether a handler logs, and the
     /// specification allows messages only to servers that have declared them.
     /// See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
     ///
@@ -49,7 +49,7 @@ impl ServerSession {
     /// Logs a message to the client outside any request (2025-11-25 and earlier). In a handler,
     /// [`RequestContext::log`](crate::RequestContext::log) does it in every revision.
     ///
-    /// As there, nothing is sent that the client does not want to hear, and the rate is limited.
+    /// As there, nothing is sent that the client does not want, and the rate is limited.
     /// See [logging](https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging).
     ///
     /// ```no_run
@@ -62,7 +62,7 @@ impl ServerSession {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] where no session was opened with `initialize`: modern clients hear messages of their
+    /// [`Error::is_unsupported`] where no session was opened with `initialize`: modern clients take messages of their
     /// requests only. Where the server has not declared [`logging`](crate::Server::logging). Where the session has ended.
     ///
     /// # Cancel safety

@@ -1,4 +1,4 @@
-//! Prompt definition: what a user is told of a prompt and its arguments, and its handler.
+//! Prompt definition: name and arguments of a prompt, and its handler.
 
 use std::future::Future;
 
@@ -102,8 +102,8 @@ impl Prompt {
         let listed = listed.map(|field| (field.name.clone(), Completer::new(&*field.values)));
         let listed: Vec<_> = listed.collect();
         let handler = erase(fields, handler);
-        let returns_reply = <H::Returned as HandlerFuture>::Output::asks_by_hand();
-        let mode = AskMode::of(true, returns_reply);
+        let is_reply = <H::Returned as HandlerFuture>::Output::IS_REPLY;
+        let mode = AskMode::of(true, is_reply);
         let mut prompt = Self::assemble(name.into(), description.into(), arguments, handler, mode);
         for (name, completer) in listed {
             prompt = prompt.argument(&name, |argument| argument.complete(completer));
@@ -145,7 +145,7 @@ impl Prompt {
     {
         let arguments = arguments.into_iter().collect();
         let handler = erase_dynamic(handler);
-        let mode = AskMode::of(true, Fut::Output::asks_by_hand());
+        let mode = AskMode::of(true, Fut::Output::IS_REPLY);
         Self::assemble(name.into(), description.into(), arguments, handler, mode)
     }
 

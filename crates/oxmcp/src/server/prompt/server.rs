@@ -29,7 +29,7 @@ impl Server {
     }
 
     /// Adds prompts to a server that may be serving already, each in place of one with the same name. Connected clients
-    /// are told that the list has changed.
+    /// are notified that the list has changed.
     ///
     /// # Errors
     /// Where something is wrong with a prompt. Then none of them is added.
@@ -58,13 +58,13 @@ impl Server {
         Ok(())
     }
 
-    /// Removes prompts by name; names that are unknown are ignored. Connected clients are told if the list has changed.
+    /// Removes prompts by name; names that are unknown are ignored. Connected clients are notified if the list has changed.
     pub fn remove_prompts<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) {
         self.remove::<RegisteredPrompt>(names);
     }
 
-    /// What clients are told of the list of prompts: how long it stays fresh, and who may share it. Where some prompts
-    /// are [not for everybody](Prompt::visible_to), nobody may share it, whatever is said here.
+    /// Sets the cache hint of the list of prompts: how long it stays fresh, and whether it may be shared. Where some of them are
+    /// [for some callers only](Prompt::visible_to), it is private, whatever the hint says.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_prompts(self, hint: CacheHint) -> Self {

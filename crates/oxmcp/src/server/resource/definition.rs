@@ -1,4 +1,4 @@
-//! Resource definition: what clients are told of a resource, and its handler.
+//! Resource definition: URI and description of a resource, and its handler.
 
 use std::{future::ready, sync::Arc};
 
@@ -56,8 +56,8 @@ impl Resource {
         Arguments: ResourceArguments,
         H::Returned: HandlerFuture<Output: IntoResourceResult> + Send + 'static,
     {
-        let returns_reply = <H::Returned as HandlerFuture>::Output::asks_by_hand();
-        let mode = AskMode::of(true, returns_reply);
+        let is_reply = <H::Returned as HandlerFuture>::Output::IS_REPLY;
+        let mode = AskMode::of(true, is_reply);
         Self::assemble(uri.into(), name.into(), erase(handler), mode)
     }
 

@@ -29,7 +29,7 @@ impl Server {
     }
 
     /// Adds resources to a server that may be serving already, each in place of one with the same URI. Connected clients
-    /// are told that the list has changed.
+    /// are notified that the list has changed.
     ///
     /// # Errors
     /// Where a URI is not absolute. Then none of them is added.
@@ -55,13 +55,13 @@ impl Server {
         Ok(())
     }
 
-    /// Removes resources by URI; those that are unknown are ignored. Connected clients are told if the list has changed.
+    /// Removes resources by URI; those that are unknown are ignored. Connected clients are notified if the list has changed.
     pub fn remove_resources<U: AsRef<str>>(&self, uris: impl IntoIterator<Item = U>) {
         self.remove::<RegisteredResource>(uris);
     }
 
-    /// What clients are told of the list of resources: how long it stays fresh, and who may share it. Where some
-    /// resources are [not for everybody](Resource::visible_to), nobody may share it, whatever is said here.
+    /// Sets the cache hint of the list of resources: how long it stays fresh, and whether it may be shared. Where some of them are
+    /// [for some callers only](Resource::visible_to), it is private, whatever the hint says.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_resources(self, hint: CacheHint) -> Self {
@@ -84,7 +84,7 @@ impl Server {
     }
 
     /// Adds resource templates to a server that may be serving already, each in place of one with the same pattern.
-    /// Connected clients are told that the list of resources has changed, for there is no other word for it.
+    /// Connected clients are notified that the list of resources has changed: there is no other notification for it.
     ///
     /// # Errors
     /// Where something is wrong with a template. Then none of them is added.
@@ -120,7 +120,7 @@ impl Server {
         Ok(())
     }
 
-    /// Removes resource templates by their patterns; those that are unknown are ignored. Connected clients are told if
+    /// Removes resource templates by their patterns; those that are unknown are ignored. Connected clients are notified if
     /// the list has changed.
     pub fn remove_resource_templates<U: AsRef<str>>(
         &self,
@@ -129,7 +129,7 @@ impl Server {
         self.remove::<RegisteredTemplate>(uri_templates);
     }
 
-    /// What clients are told of the list of resource templates, as by [`cache_resources`](Self::cache_resources).
+    /// Sets the cache hint of the list of resource templates, as [`cache_resources`](Self::cache_resources) does for resources.
     #[must_use]
     pub fn cache_resource_templates(self, hint: CacheHint) -> Self {
         self.with(|features| features.templates.cache = hint)

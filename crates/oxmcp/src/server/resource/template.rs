@@ -49,7 +49,7 @@ use crate::{
 /// would leave a doubt, the template is refused. Values are decoded, so that a plain `{x}` can hold a slash (`%2F`) or be
 /// `..`: do not make a path of it. To serve files there is [`file_resources`](crate::file_resources).
 ///
-/// A value that its field cannot have (`abc` for a number) means that there is no such resource; the client is told why.
+/// A value that its field cannot have (`abc` for a number) means that there is no such resource; the client gets the reason.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, ResourceTemplate};
@@ -116,10 +116,10 @@ impl ResourceTemplate {
             // Each field has its variable, so this does not fail.
             let _ = completers.set(&field.name, Completer::new(&*field.values));
         }
-        let returns_reply = <H::Returned as HandlerFuture>::Output::asks_by_hand();
+        let is_reply = <H::Returned as HandlerFuture>::Output::IS_REPLY;
         Self {
             completers,
-            ask_mode: AskMode::of(true, returns_reply),
+            ask_mode: AskMode::of(true, is_reply),
             ..Self::assemble(
                 uri_template,
                 name,
@@ -151,7 +151,7 @@ impl ResourceTemplate {
         Fut: Future<Output: IntoResourceResult> + Send + 'static,
     {
         Self {
-            ask_mode: AskMode::of(true, Fut::Output::asks_by_hand()),
+            ask_mode: AskMode::of(true, Fut::Output::IS_REPLY),
             ..Self::erased(uri_template.into(), name.into(), erase_dynamic(handler))
         }
     }

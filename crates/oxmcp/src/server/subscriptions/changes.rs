@@ -14,11 +14,11 @@ use crate::{
     session::Connection,
 };
 
-/// Changes within this time are sent together.
+/// Changes that come this soon after the first are sent together with it.
 const COALESCED: Duration = Duration::from_millis(10);
 
 impl Server {
-    /// Notifies the clients that want to hear of a change, soon.
+    /// Notifies the clients that have subscribed to these topics, soon.
     pub(in crate::server) fn changed(&self, topics: impl Into<Topics>) {
         let Some(runtime) = self.changes().runtime() else {
             return;
@@ -29,16 +29,11 @@ impl Server {
         if !self.changes().due.add(topics.into()) {
             return;
         }
-        let mut sender = DueSender::new(Arc::clone(&self.changes().due));
+        let sender = DueSender::new(Arc::clone(&self.changes().due));
         let server = self.clone();
         runtime.spawn(async move {
-            loop {
-                sleep(COALESCED).await;
-                let Some(changed) = sender.next() else {
-                    return;
-                };
-                notify_all(&server, &changed);
-            }
+            sleep(COALESCED).await;
+            notify_all(&server, &sender.finish());
         });
     }
 }

@@ -61,7 +61,7 @@ impl Event {
 }
 
 impl Listens {
-    /// Adds changes to the subscriptions that want to hear of them.
+    /// Adds changes to the subscriptions to them.
     pub(super) fn add(&self, changed: &Topics) {
         for listen in &*self.lock() {
             let due = listen.topics.and(changed);
@@ -80,7 +80,7 @@ impl Listens {
             .any(|listen| listen.topics.uris.contains(uri))
     }
 
-    /// Adds a notification of an extension to the subscriptions that want to hear of `value` under its `key`.
+    /// Adds a notification of an extension to the subscriptions to `value` under its `key`.
     pub(super) fn publish(
         &self,
         limit: usize,

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `server.rs` | the methods of `Server`: allowing subscriptions, resource updates, publishing |
 //! | `changes.rs` | notifying all clients of a change, coalesced |
-//! | `topics.rs` | sets of what has changed, or of what a client wants to hear of |
+//! | `topics.rs` | sets of what has changed, or of what a client has subscribed to |
 //! | `listen.rs` | `subscriptions/listen`, a request that stays open |
 //! | `listens.rs` | the registry of these, and what is due for each |
 //! | `subscribe.rs` | `resources/subscribe` and `resources/unsubscribe` |

@@ -18,11 +18,11 @@ use crate::{
 };
 
 impl Server {
-    /// Lets clients watch resources: those who do are told by [`resource_updated`](Self::resource_updated).
+    /// Lets clients watch resources: those that do are notified by [`resource_updated`](Self::resource_updated).
     ///
     /// Any URI can be watched, also one that cannot be read yet. Where resources or templates are
-    /// [for some callers only](crate::Resource::visible_to), the others are not told of updates of them. Who is told of what is kept track of; that ends with the
-    /// session at the latest.
+    /// [for some callers only](crate::Resource::visible_to), the others are not notified of their updates.
+    /// A watch ends with the session at the latest.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#subscriptions).
     #[must_use]
     pub fn subscriptions(self) -> Self {
@@ -33,9 +33,9 @@ impl Server {
     /// begins and when it ends to watch one: begin to watch a file, say, and end it again.
     ///
     /// `subscribe` may fail: then the client does not watch the resource. For clients until 2025-11-25 its error is the
-    /// answer; others are told what was agreed to. Each time that it succeeds is followed by one call of `unsubscribe`, when
-    /// the client has had enough or the session has ended. A client that subscribes twice to the same resource by
-    /// `resources/subscribe` counts once; each `subscriptions/listen` counts by itself.
+    /// answer; for others the acknowledgement says what was agreed to. Each time that it succeeds is followed by one call of
+    /// `unsubscribe`, when the client has had enough or the session has ended. A client that subscribes twice to the same
+    /// resource by `resources/subscribe` counts once; each `subscriptions/listen` counts by itself.
     ///
     /// Where resources or templates are [for some callers only](crate::Resource::visible_to), `subscribe` is asked about what
     /// the caller can read, and nothing else can be watched: so what is hidden looks like what does not exist.
@@ -116,12 +116,13 @@ impl Server {
         }
     }
 
-    /// Sends a notification of an extension to all who want to hear it: modern clients that have subscribed to `value` under
+    /// Sends a notification of an extension to all subscribed clients: modern clients that have subscribed to `value` under
     /// the extension's `key`, and legacy clients that have declared the extension, since they cannot subscribe.
     ///
-    /// A subscription wants to hear of a value that its filter has under the key, by itself or in a list; `true` is all of
-    /// them. What is published for one client reaches it in order. It may be called from any thread. A subscription that does not read is ended, with an error,
-    /// when more than [`Limits::max_queued_events`](crate::Limits::max_queued_events) wait.
+    /// A subscription is notified of a value that its filter has under the key, by itself or in a list; `true` is all of
+    /// them. What is published for one client reaches it in order. It may be called from any thread. A subscription that does
+    /// not read is ended, with an error, when more than
+    /// [`Limits::max_queued_events`](crate::Limits::max_queued_events) wait.
     ///
     /// ```
     /// use oxmcp::{Extension, Server, protocol::{Notification, NotificationParams}};

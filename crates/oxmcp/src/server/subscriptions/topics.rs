@@ -1,4 +1,4 @@
-//! Topics of notifications: sets of what has changed, or of what a client wants to hear of, and the changes that wait to be
+//! Topics of notifications: sets of what has changed, or of what a client has subscribed to, and the changes that wait to be
 //! sent.
 
 use std::{
@@ -132,6 +132,15 @@ impl<D: Deref<Target = DueTopics>> DueSender<D> {
         drop(state);
         self.0 = None;
         None
+    }
+
+    /// The topics so far, which ends the duty: what comes from here on is sent anew.
+    pub(super) fn finish(mut self) -> Topics {
+        let Some(due) = self.0.take() else {
+            return Topics::default();
+        };
+        let DueState { topics, .. } = mem::take(&mut *due.lock());
+        topics
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tool definition: what a model is told of a tool, and its handler.
+//! Tool definition: name, schemas and annotations of a tool, and its handler.
 
 use std::future::Future;
 
@@ -82,13 +82,13 @@ impl Tool {
         H::Returned: HandlerFuture<Output: IntoToolResult> + Send + 'static,
     {
         let output = <H::Returned as HandlerFuture>::Output::output_schema();
-        let returns_reply = <H::Returned as HandlerFuture>::Output::asks_by_hand();
+        let is_reply = <H::Returned as HandlerFuture>::Output::IS_REPLY;
         Self::assemble(
             name.into(),
             description.into(),
             Ok((Arguments::input_schema(), output)),
             erase(handler),
-            AskMode::of(Arguments::TAKES_CONTEXT, returns_reply),
+            AskMode::of(Arguments::TAKES_CONTEXT, is_reply),
         )
     }
 
@@ -125,7 +125,7 @@ impl Tool {
             description.into(),
             Schema::from_json(input_schema).map(|input| (input, None)),
             erase_dynamic(handler),
-            AskMode::of(true, R::asks_by_hand()),
+            AskMode::of(true, R::IS_REPLY),
         )
     }
 
@@ -237,7 +237,7 @@ impl Tool {
     ///
     /// A handler that has always been ready within half a millisecond is begun on the connection's own task, which saves
     /// most of the cost of a call; meanwhile nothing else of the connection is taken. The first call that takes long is
-    /// noticed, and the tool is begun elsewhere from then on. This is for those who cannot afford that first time.
+    /// noticed, and the tool is begun elsewhere from then on. This is for servers that cannot afford that first time.
     /// Handlers that wait with `.await` do not need it, and code that blocks belongs into
     /// [`spawn_blocking`](tokio::task::spawn_blocking) all the same.
     #[must_use]

@@ -1,4 +1,4 @@
-//! Tool error: a failure that the model is told of.
+//! Tool error: a failure that the model reads.
 
 use std::{error::Error as StdError, fmt};
 

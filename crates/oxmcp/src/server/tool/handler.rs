@@ -161,7 +161,7 @@ impl ToolSchemas {
         Ok(Body::Tool(result))
     }
 
-    /// A result that breaks its own schema is the server's fault: the client is told no more than that.
+    /// A result that breaks its own schema is the server's fault: the client learns no more than that.
     fn check_output(&self, result: &CallToolResult) -> Result<()> {
         let (Some(output), false) = (&self.output, result.is_error) else {
             return Ok(());

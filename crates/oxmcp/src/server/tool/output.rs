@@ -34,12 +34,9 @@ pub trait IntoToolResult {
         None
     }
 
-    /// Whether it can be a question instead of a result.
+    /// Whether it can be a [`Reply`](crate::Reply), which asks instead of giving a result.
     #[doc(hidden)]
-    #[must_use]
-    fn asks_by_hand() -> bool {
-        false
-    }
+    const IS_REPLY: bool = false;
 
     /// The result of the call.
     ///
@@ -204,9 +201,7 @@ impl<T: IntoToolResult, E: IntoToolError> IntoToolResult for Result<T, E> {
         T::output_schema()
     }
 
-    fn asks_by_hand() -> bool {
-        T::asks_by_hand()
-    }
+    const IS_REPLY: bool = T::IS_REPLY;
 
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
         self.map_err(IntoToolError::into_tool_error)?

@@ -20,7 +20,7 @@ impl Server {
     }
 
     /// Adds tools to a server that may be serving already, each in place of one with the same name. Connected clients
-    /// are told that the list has changed.
+    /// are notified that the list has changed.
     ///
     /// # Errors
     /// Where a tool's name or schema is not allowed. Then none of them is added.
@@ -46,13 +46,13 @@ impl Server {
         Ok(())
     }
 
-    /// Removes tools by name; names that are unknown are ignored. Connected clients are told if the list has changed.
+    /// Removes tools by name; names that are unknown are ignored. Connected clients are notified if the list has changed.
     pub fn remove_tools<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) {
         self.remove::<RegisteredTool>(names);
     }
 
-    /// What clients are told of the list of tools: how long it stays fresh, and who may share it. Where some tools are
-    /// [not for everybody](Tool::visible_to), nobody may share it, whatever is said here.
+    /// Sets the cache hint of the list of tools: how long it stays fresh, and whether it may be shared. Where some of them are
+    /// [for some callers only](Tool::visible_to), it is private, whatever the hint says.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_tools(self, hint: CacheHint) -> Self {

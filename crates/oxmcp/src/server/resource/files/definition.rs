@@ -59,7 +59,7 @@ pub fn file_resources(directory: impl AsRef<Path>) -> FileResources {
 
 /// A directory that is served; made by [`file_resources`].
 ///
-/// It is a [`ResourceTemplate`], too, for those who want to say more of it: `ResourceTemplate::from(files).title("Docs")`.
+/// It becomes a [`ResourceTemplate`], of which more can be said: `ResourceTemplate::from(files).title("Docs")`.
 #[derive(Clone)]
 #[must_use = "it is to be given to `Server::files`"]
 pub struct FileResources {
@@ -112,7 +112,7 @@ impl FileResources {
         self
     }
 
-    /// What clients are told of what they read: how long it stays fresh, and who may share it.
+    /// Sets the cache hint of what is read: how long it stays fresh, and whether it may be shared.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     pub fn cache(mut self, hint: CacheHint) -> Self {
         self.cache = Some(hint);
@@ -146,13 +146,9 @@ impl FileResources {
             let handler = files.listed(&found.names);
             let mut resource =
                 Resource::assemble(uri, name, handler, AskMode::Context).size(found.size);
-            if let Some(mime_type) = mime_type(&found.names) {
-                resource = resource.mime_type(mime_type);
-            }
-            match self.cache {
-                Some(hint) => resource.cache(hint),
-                None => resource,
-            }
+            resource.definition.mime_type = mime_type(&found.names).map(Into::into);
+            resource.cache = self.cache;
+            resource
         };
         Ok(found.into_iter().map(resource).collect())
     }
@@ -170,7 +166,7 @@ impl FileResources {
             return Err(self.wrong(&problem));
         }
         let given = std::path::absolute(&self.path).ok();
-        // With a `..` in it, the path says where the directory is only to who follows the links before that.
+        // A path with a `..` names the directory only where the links before that are followed.
         let given = given.filter(|path| !path.components().any(|it| it == Component::ParentDir));
         let given = given.unwrap_or_else(|| directory.path().to_owned());
         let files = Files {
@@ -197,10 +193,9 @@ impl From<FileResources> for ResourceTemplate {
             Err(error) => return Self::refused(String::new(), files.name, error),
         };
         let handler = Arc::new(opened).template();
-        let template = Self::erased(format!("{prefix}{{+path}}"), files.name, handler);
-        match files.cache {
-            Some(hint) => template.cache(hint),
-            None => template,
+        Self {
+            cache: files.cache,
+            ..Self::erased(format!("{prefix}{{+path}}"), files.name, handler)
         }
     }
 }

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_stays_below_is_a_path() {
+    fn a_path_stays_below_its_directory() {
         for path in ["a", "a/b.txt", "%61", "...", "a..b", "a%3Fb"] {
             assert!(names(path).is_some(), "{path}");
         }
@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_survive_the_way(parts in prop::collection::vec("[^/\\x00]{1,10}", 1..5)) {
+        fn names_are_the_same_after_encoding_and_decoding(parts in prop::collection::vec("[^/\\x00]{1,10}", 1..5)) {
             prop_assume!(parts.iter().all(|part| part != "." && part != ".."));
             let path: Vec<_> = parts.iter().map(|part| encoded(OsStr::new(part))).collect();
             let expected: Vec<_> = parts.iter().map(OsString::from).collect();
@@ -133,7 +133,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_it_is_it_stays_below(path: String) {
+        fn any_path_stays_below_its_directory(path: String) {
             for name in names(&path).into_iter().flatten() {
                 prop_assert!(name != ".." && name != "." && !name.to_string_lossy().contains('/'));
             }

@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_types() {
+    fn the_ending_of_a_name_decides_its_mime_type() {
         assert!(TYPES.is_sorted());
         let of = |name: &str| mime_type(&[name.into()]);
         assert_eq!(of("a.TXT"), Some("text/plain"));
