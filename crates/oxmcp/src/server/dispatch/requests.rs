@@ -30,8 +30,43 @@ impl Role for ServerRole {
         self
     }
 
+    /// Identifies the client, whose revision decides how the request is served, and makes the context of the request.
     fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
-        self.identify(connection, arrival);
+        let Arrival {
+            id,
+            method,
+            params,
+            batch,
+        } = arrival;
+        let features = self.server().features();
+        let params = params.unwrap_or(&RequestParams::UNREAD);
+        let identified = params.check().and_then(|()| {
+            let clients = self.server().clients();
+            let session = self.legacy_session();
+            let client = session.identify(clients, &features.revisions, method, &params.meta)?;
+            Ok((client, params.meta.log_level()?))
+        });
+        let (client, log_level) = match identified {
+            Ok(identified) => identified,
+            Err(error) => {
+                // Only a request that names a revision is refused for it, and its client knows the modern errors.
+                let stranger = match error.code() {
+                    ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => Peer::modern_stranger(),
+                    _ => Peer::stranger(),
+                };
+                let mut context = ContextParts::new(connection, Some(id), Arc::new(stranger));
+                context.batch = batch;
+                return self.refuse(&context, error);
+            }
+        };
+        let mut context = ContextParts::new(connection, Some(id), client);
+        context.batch = batch;
+        context.log_level = log_level;
+        context.progress_token = params.meta.progress_token();
+        context.meta = params.meta.raw().map(Into::into);
+        let context = Arc::new(context);
+        connection.note_wish(&context);
+        self.dispatch(&features, context, method, params);
     }
 
     fn notification(
@@ -119,45 +154,6 @@ impl Role for ServerRole {
 }
 
 impl ServerRole {
-    /// Finds out which client sent a request, and serves it by the rules of the client's revision.
-    fn identify(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
-        let Arrival {
-            id,
-            method,
-            params,
-            batch,
-        } = arrival;
-        let features = self.server().features();
-        let params = params.unwrap_or(&RequestParams::UNREAD);
-        let identified = params.check().and_then(|()| {
-            let clients = self.server().clients();
-            let session = self.legacy_session();
-            let client = session.identify(clients, &features.revisions, method, &params.meta)?;
-            Ok((client, params.meta.log_level()?))
-        });
-        let (client, log_level) = match identified {
-            Ok(identified) => identified,
-            Err(error) => {
-                // Only a request that names a revision is refused for it, and its client knows the modern errors.
-                let stranger = match error.code() {
-                    ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => Peer::modern_stranger(),
-                    _ => Peer::stranger(),
-                };
-                let mut context = ContextParts::new(connection, Some(id), Arc::new(stranger));
-                context.batch = batch;
-                return self.refuse(&context, error);
-            }
-        };
-        let mut context = ContextParts::new(connection, Some(id), client);
-        context.batch = batch;
-        context.log_level = log_level;
-        context.progress_token = params.meta.progress_token();
-        context.meta = params.meta.raw().map(Into::into);
-        let context = Arc::new(context);
-        connection.note_wish(&context);
-        self.dispatch(&features, context, method, params);
-    }
-
     fn dispatch(
         &self,
         features: &Features,

@@ -1,6 +1,6 @@
 //! Prompt definition: name and arguments of a prompt, and its handler.
 
-use std::future::Future;
+use std::{collections::HashSet, future::Future};
 
 use super::{
     IntoPromptResult, PromptArguments,
@@ -176,14 +176,10 @@ impl Prompt {
         if self.definition.name.is_empty() {
             self.note("a prompt needs a name");
         }
-        let mut arguments = self.definition.arguments.iter().enumerate();
-        let known = &self.definition.arguments;
-        let twice = arguments.find(|(index, argument)| {
-            let mut earlier = known.iter().take(*index);
-            earlier.any(|other| other.name == argument.name)
-        });
-        if let Some((_, argument)) = twice {
-            let name = quote_text(&argument.name);
+        let mut names = HashSet::new();
+        let mut arguments = self.definition.arguments.iter();
+        if let Some(twice) = arguments.find(|argument| !names.insert(&argument.name)) {
+            let name = quote_text(&twice.name);
             self.note(&format!(
                 "there are two arguments {name}; names must differ"
             ));
