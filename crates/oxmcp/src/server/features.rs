@@ -1,53 +1,63 @@
-//! A server's features and settings, as they are at one moment.
+//! Features and settings of a server at one moment, and what they make it say of itself.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
+#[cfg(feature = "http-server")]
+use crate::server::tool::ExpectedHeaders;
 use crate::{
-    Limits, Revision,
+    error::{Error, Result},
     extension::Extensions,
+    json::Text,
+    limits::Limits,
     protocol::{
-        CacheHint, Implementation, JsonObject, PromptsCapability, ResourcesCapability,
-        ServerCapabilities, ToolsCapability,
+        CacheHint, DiscoverResult, Implementation, InitializeParams, InitializeResult, JsonObject,
+        Method, PromptsCapability, ResourcesCapability, Revision, ServerCapabilities,
+        SubscriptionFilter, ToolsCapability, encode_result, into_text, method, unsupported_version,
     },
     server::{
         ask::{AskSettings, OnRootsChanged},
         completion::can_complete,
+        dispatch::RecentCache,
         logging::LogOptions,
-        opening::Openings,
         prompt::RegisteredPrompt,
-        registry::Registry,
+        registry::{Feature, Registry},
         resource::{RegisteredResource, RegisteredTemplate, Routes},
-        subscription::Subscribing,
+        subscriptions::{ResourceSubscriptions, Topics},
         tool::RegisteredTool,
     },
-    session::middleware::Stack,
+    session::{Line, Peer, RequestContext, guarded, middleware::Stack},
 };
 
-/// How many entries a page of a list holds, unless told otherwise: few servers have more, so that most clients get all
-/// at once.
+/// The default for the entries of a page of a list. Few servers have more, so that most clients get all at once.
 pub(crate) const PAGE_SIZE: usize = 1000;
 
-/// Everything that a server is made of. It never changes; a change makes a new one, so that whoever serves a request
-/// sees one state and needs no lock.
+/// Everything that a server is made of. It is immutable; a change makes a new one, so that a request is served by one state
+/// and needs no lock.
 #[derive(Clone, Debug)]
 pub(crate) struct Features {
     pub(crate) info: Implementation,
+    /// `info` as JSON, which results are stamped with.
+    pub(crate) info_json: Arc<str>,
     pub(crate) instructions: Option<String>,
     pub(crate) tools: Registry<RegisteredTool>,
     pub(crate) prompts: Registry<RegisteredPrompt>,
     pub(crate) resources: Registry<RegisteredResource>,
     pub(crate) templates: Registry<RegisteredTemplate>,
-    /// `templates`, in the order in which they are asked.
+    /// `templates`, in the order in which they are matched.
     pub(crate) routes: Routes,
-    /// Whether resources can be watched, and who wants to know.
-    pub(crate) subscribing: Option<Subscribing>,
-    /// Whether there ever was something that can be completed: a capability that was declared is kept.
-    pub(crate) completes: bool,
+    /// Whether clients can subscribe to resources, and the hooks that are called then.
+    pub(crate) subscriptions: Option<ResourceSubscriptions>,
+    /// Whether an argument can be completed. A capability that was declared stays.
+    pub(crate) has_completions: bool,
     pub(crate) extensions: Extensions,
-    /// How it logs to clients; `None` where it does not.
+    /// `None` where the server does not log to clients.
     pub(crate) logging: Option<LogOptions>,
     pub(crate) page_size: usize,
-    /// What is said of the answer to `server/discover`.
+    /// The cache hint of the answer to `server/discover`.
     pub(crate) discover_cache: CacheHint,
     pub(crate) limits: Arc<Limits>,
     /// The revisions that are served, the newest first.
@@ -57,17 +67,59 @@ pub(crate) struct Features {
     pub(crate) on_roots_changed: Option<OnRootsChanged>,
     pub(crate) incoming: Stack,
     pub(crate) outgoing: Stack,
-    /// What clients that open sessions were answered. It is of this state alone.
-    pub(super) openings: Arc<Openings>,
-    /// `info` as JSON.
-    pub(crate) stamp: Arc<str>,
+    /// The answers to `initialize` and `server/discover`, which hold for this state alone.
+    handshakes: Arc<HandshakeCache>,
+}
+
+/// What `initialize` has agreed on.
+#[derive(Debug)]
+pub(crate) struct Negotiated {
+    pub(crate) peer: Arc<Peer>,
+    /// The list changes that were announced to the client.
+    pub(crate) list_changes: Topics,
+}
+
+/// Clients that say the same of themselves are answered the same, so that it is encoded once.
+#[derive(Debug, Default)]
+struct HandshakeCache {
+    /// By the params of `initialize`.
+    initialized: RecentCache<Box<str>, (Arc<Negotiated>, Line)>,
+    /// For the first revision that was asked for, which is that of most clients.
+    discovered: OnceLock<(Revision, Line)>,
+}
+
+/// A kind of features, which has a registry of its own.
+pub(crate) trait Registered: Feature {
+    fn registry(features: &Features) -> &Registry<Self>;
+
+    fn registry_mut(features: &mut Features) -> &mut Registry<Self>;
+}
+
+macro_rules! registries {
+    ($($feature:ident: $registry:ident;)+) => {$(
+        impl Registered for $feature {
+            fn registry(features: &Features) -> &Registry<Self> {
+                &features.$registry
+            }
+
+            fn registry_mut(features: &mut Features) -> &mut Registry<Self> {
+                &mut features.$registry
+            }
+        }
+    )+};
+}
+
+registries! {
+    RegisteredTool: tools;
+    RegisteredPrompt: prompts;
+    RegisteredResource: resources;
+    RegisteredTemplate: templates;
 }
 
 impl Features {
     pub(crate) fn new(info: Implementation) -> Self {
         Self {
-            stamp: stamp(&info),
-            openings: Arc::default(),
+            info_json: to_json(&info),
             info,
             instructions: None,
             tools: Registry::default(),
@@ -75,8 +127,8 @@ impl Features {
             resources: Registry::default(),
             templates: Registry::default(),
             routes: Routes::default(),
-            subscribing: None,
-            completes: false,
+            subscriptions: None,
+            has_completions: false,
             extensions: Extensions::default(),
             logging: None,
             page_size: PAGE_SIZE,
@@ -88,13 +140,14 @@ impl Features {
             on_roots_changed: None,
             incoming: Stack::incoming(),
             outgoing: Stack::outgoing(),
+            handshakes: Arc::default(),
         }
     }
 
     /// Brings what is derived up to date.
     pub(crate) fn refresh(&mut self) {
-        self.stamp = stamp(&self.info);
-        self.openings = Arc::default();
+        self.info_json = to_json(&self.info);
+        self.handshakes = Arc::default();
         self.tools.refresh();
         self.prompts.refresh();
         if self.resources.is_declared() || self.templates.is_declared() {
@@ -105,29 +158,28 @@ impl Features {
         self.resources.refresh();
         self.templates.refresh();
         self.routes = Routes::of(&self.templates);
-        self.completes |= can_complete(&self.prompts) || can_complete(&self.templates);
+        self.has_completions |= can_complete(&self.prompts) || can_complete(&self.templates);
     }
 
-    /// What the server says it can do: what it was given, and nothing else.
+    /// The capabilities of what was registered, and no others.
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
         let mut capabilities = ServerCapabilities::default();
         if self.tools.is_declared() {
-            let mut tools = ToolsCapability::default();
-            tools.list_changed = true;
-            capabilities.tools = Some(tools);
+            capabilities.tools = Some(ToolsCapability {
+                list_changed: true,
+                ..ToolsCapability::default()
+            });
         }
         if self.prompts.is_declared() {
-            let mut prompts = PromptsCapability::default();
-            prompts.list_changed = true;
-            capabilities.prompts = Some(prompts);
+            capabilities.prompts = Some(PromptsCapability { list_changed: true });
         }
         if self.resources.is_declared() {
-            let mut resources = ResourcesCapability::default();
-            resources.subscribe = self.subscribing.is_some();
-            resources.list_changed = true;
-            capabilities.resources = Some(resources);
+            capabilities.resources = Some(ResourcesCapability {
+                subscribe: self.subscriptions.is_some(),
+                list_changed: true,
+            });
         }
-        if self.completes {
+        if self.has_completions {
             capabilities.completions = Some(JsonObject::default());
         }
         if self.logging.is_some() {
@@ -136,10 +188,189 @@ impl Features {
         capabilities.extensions = self.extensions.declared();
         capabilities
     }
+
+    /// What is agreed on with a client that sends these params with `initialize`, and the result.
+    ///
+    /// # Errors
+    /// Where the params do not fit, or no revision does.
+    pub(super) fn initialize(&self, params: Text<'_>) -> Result<(Arc<Negotiated>, Line)> {
+        let params = params.get();
+        let cache = &self.handshakes.initialized;
+        cache.get_or_try_insert(
+            |known| **known == *params,
+            params.len(),
+            || {
+                let (negotiated, result) = self.negotiate(Text::checked(params))?;
+                Ok((params.into(), (Arc::new(negotiated), result)))
+            },
+        )
+    }
+
+    /// Agrees on the revision that the client asked for, or the newest legacy one that is served.
+    fn negotiate(&self, params: Text<'_>) -> Result<(Negotiated, Line)> {
+        let params: InitializeParams = params.parse().map_err(|error| {
+            let name = method::Initialize::NAME;
+            Error::invalid_params(format!("the params of {name} do not fit: {error}"))
+        })?;
+        let served = self.revisions.iter().copied();
+        let mut served = served.filter(|revision| !revision.is_modern());
+        let asked = params.protocol_version.parse().ok();
+        let asked = asked.filter(|asked| served.clone().any(|revision| revision == *asked));
+        let Some(revision) = asked.or_else(|| served.next()) else {
+            return Err(unsupported_version(
+                &self.revisions,
+                &params.protocol_version,
+            ));
+        };
+        let capabilities = self.capabilities();
+        let list_changes = SubscriptionFilter::default()
+            .with_tools_list_changed(true)
+            .with_prompts_list_changed(true)
+            .with_resources_list_changed(true)
+            .narrowed(&capabilities);
+        let peer = Peer {
+            revision,
+            implementation: Some(params.client_info),
+            capabilities: params.capabilities,
+        };
+        let negotiated = Negotiated {
+            peer: Arc::new(peer),
+            list_changes: list_changes.into(),
+        };
+        let mut result = InitializeResult::new(revision, capabilities, self.info.clone());
+        result.instructions.clone_from(&self.instructions);
+        let mut out = Vec::new();
+        encode_result(&mut out, &mut result, revision, None)?;
+        into_text(out).map(|json| (negotiated, json.into()))
+    }
+
+    /// The result of `server/discover`.
+    ///
+    /// # Errors
+    /// Where it cannot be encoded.
+    pub(super) fn discover(&self, revision: Revision) -> Result<Line> {
+        let known = self.handshakes.discovered.get();
+        if let Some((_, known)) = known.filter(|(known, _)| *known == revision) {
+            return Ok(known.clone());
+        }
+        let mut result = DiscoverResult::new(self.revisions.clone(), self.capabilities());
+        result.instructions.clone_from(&self.instructions);
+        result.ttl_ms = Some(self.discover_cache.ttl_ms());
+        result.cache_scope = Some(self.discover_cache.scope);
+        let mut out = Vec::new();
+        encode_result(&mut out, &mut result, revision, Some(&self.info_json))?;
+        let json = Line::from(into_text(out)?);
+        let _ = self.handshakes.discovered.set((revision, json.clone()));
+        Ok(json)
+    }
+
+    /// The arguments of a tool that headers repeat. `None` where there are none, and where there is no such tool.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn param_headers(&self, tool: &str) -> Option<ExpectedHeaders<'_>> {
+        self.tools.get_any(tool)?.expected_headers()
+    }
 }
 
-fn stamp(info: &Implementation) -> Arc<str> {
+/// Visibility of resources that clients subscribe to.
+///
+/// A resource that a caller does not see is watched as one that does not exist yet is: nothing refuses it, and nothing is
+/// sent of it. A refusal would say that there is something.
+impl Features {
+    /// Whether the resource exists, and not for this caller.
+    fn is_hidden(&self, uri: &str, cx: &RequestContext) -> bool {
+        if self.resources.contains(uri) {
+            return self.resources.get(uri, cx).is_none();
+        }
+        self.templates.is_restricted() && self.routes.hides(uri, cx)
+    }
+
+    fn has_restricted_resources(&self) -> bool {
+        self.resources.is_restricted() || self.templates.is_restricted()
+    }
+
+    /// Whether the hook of the server's author is called when the caller subscribes to the resource. Its answers for a
+    /// hidden resource and for one that does not exist may differ, so it is called for neither.
+    pub(super) fn calls_subscribe_hook(&self, uri: &str, cx: &RequestContext) -> bool {
+        !self.has_restricted_resources()
+            || self.resources.get(uri, cx).is_some()
+            || !self.resources.contains(uri) && self.routes.find(uri, cx).is_some()
+    }
+
+    /// Leaves out the resources that the caller does not see; without a context, all of them.
+    pub(super) fn retain_visible(
+        &self,
+        uris: &mut BTreeSet<Arc<str>>,
+        cx: impl FnOnce() -> Option<RequestContext>,
+    ) {
+        if uris.is_empty() || !self.has_restricted_resources() {
+            return;
+        }
+        let Some(cx) = cx() else {
+            return uris.clear();
+        };
+        // A visibility function that panics hides the resource.
+        uris.retain(|uri| guarded(|| Ok(!self.is_hidden(uri, &cx))).unwrap_or(false));
+    }
+}
+
+fn to_json(info: &Implementation) -> Arc<str> {
     serde_json::to_string(info)
         .expect("strings are always JSON")
         .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Server,
+        server::dispatch::{MAX_ENTRIES, MAX_KEY_BYTES},
+    };
+
+    fn params(name: &str) -> String {
+        format!(
+            r#"{{"protocolVersion":"2025-11-25","capabilities":{{}},"clientInfo":{{"name":"{name}","version":"1"}}}}"#
+        )
+    }
+
+    fn open(features: &Features, name: &str) -> Arc<Negotiated> {
+        let params = params(name);
+        features.initialize(Text::checked(&params)).unwrap().0
+    }
+
+    #[test]
+    fn clients_that_say_the_same_share_what_was_negotiated() {
+        let server = Server::new("s", "1");
+        let features = server.features();
+        let first = open(&features, "a");
+        assert!(Arc::ptr_eq(&first, &open(&features, "a")));
+        let other = open(&features, "b");
+        assert_eq!(other.peer.implementation.as_ref().unwrap().name, "b");
+        for number in 0..MAX_ENTRIES {
+            open(&features, &number.to_string());
+        }
+        assert_eq!(features.handshakes.initialized.keys().len(), MAX_ENTRIES);
+        assert!(!Arc::ptr_eq(&first, &open(&features, "a")));
+        open(&features, &"x".repeat(MAX_KEY_BYTES));
+        let known = features.handshakes.initialized.keys();
+        assert!(known.iter().all(|params| params.len() <= MAX_KEY_BYTES));
+    }
+
+    #[test]
+    fn a_server_that_has_changed_says_so() {
+        let server = Server::new("s", "1");
+        let said = |server: &Server| {
+            let features = server.features();
+            let revision = Revision::LATEST;
+            let params = params("a");
+            let (_, opened) = features.initialize(Text::checked(&params)).unwrap();
+            [features.discover(revision).unwrap(), opened]
+        };
+        let before = said(&server);
+        assert_eq!(before, said(&server));
+        let server = server.instructions("be kind");
+        for (said, before) in said(&server).iter().zip(&before) {
+            assert!(said.contains("be kind") && !before.contains("be kind"));
+        }
+    }
 }

@@ -1,47 +1,55 @@
-//! The server: what it offers, to whom, and how requests are served.
+//! Server: what it offers, to which clients, and the way from a request to its handler.
+//!
+//! | file or folder | what is in it |
+//! |---|---|
+//! | `server.rs` | [`Server`]: a handle to its features, its settings and its connections |
+//! | `session.rs` | [`ServerSession`]: connecting, and what is known of the client |
+//! | `features.rs` | everything that a server is made of, at one moment; its answers to `initialize` and `server/discover` |
+//! | `registry.rs` | the registry of the features of one kind |
+//! | `methods.rs` | the table of the methods |
+//! | `dispatch/` | from a request to the handler |
+//! | `tool/`, `prompt/`, `resource/`, `completion/` | one shape each: definition, handler, output, registered, server |
+//! | `options.rs` | the options that these definitions have in common |
+//! | `ask/` | questions of handlers to the client |
+//! | `subscriptions/` | notifying clients of changes |
+//! | `logging/` | log messages to clients |
 
 mod ask;
-mod by_name;
-mod callers;
-mod changes;
 mod completion;
 mod dispatch;
-mod extension;
 mod features;
-mod files;
-mod handle;
-mod listen;
-mod lists;
 pub mod logging;
 mod methods;
-mod opening;
-mod peer;
+mod options;
 mod prompt;
 mod registry;
 mod resource;
+#[expect(
+    clippy::module_inception,
+    reason = "it is where the type of this name is searched for"
+)]
+mod server;
 mod session;
-mod sessions;
-mod span;
-mod subscription;
+mod subscriptions;
 mod tool;
 
-use crate::session::{failure, handler};
 #[cfg(feature = "http-server")]
 pub(crate) use ask::random;
 pub use ask::{Asked, Question, Questions, Reply, SessionCall, StateKey};
 pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
 #[cfg(feature = "http-server")]
 pub(crate) use features::Features;
-pub use files::{FileResources, file_resources};
-pub use handle::Server;
-#[cfg(feature = "http-server")]
-pub(crate) use peer::ServerPeer;
 pub use prompt::{ArgumentOptions, IntoPromptResult, Prompt, PromptArguments, PromptInput};
 pub use resource::{
-    IntoResourceResult, Resource, ResourceArguments, ResourceTemplate, TemplateArguments,
-    TemplateInput, TemplateVariables,
+    FileResources, IntoResourceResult, Resource, ResourceArguments, ResourceTemplate,
+    TemplateArguments, TemplateInput, TemplateVariables, file_resources,
 };
+pub use server::Server;
 pub use session::ServerSession;
 pub use tool::{
     IntoToolError, IntoToolResult, Structured, Tool, ToolArguments, ToolError, ToolInput,
 };
+
+// old names
+#[cfg(feature = "http-server")]
+pub(crate) use dispatch::ServerRole as ServerPeer;

@@ -1,64 +1,161 @@
-//! What a server offers, by name or URI.
+//! Registry of the features of one kind: what tools, prompts, resources and templates have in common.
 
-use std::{collections::BTreeMap, fmt, ops::Bound, sync::Arc};
-
-use crate::{
-    protocol::{CacheHint, SubscriptionFilter},
-    server::{
-        features::Features,
-        lists::{ListPage, Pages},
-    },
-    session::RequestContext,
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    ops::Bound,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Says whether a caller sees a feature.
+use crate::{
+    json::Text,
+    protocol::{CacheHint, Cursor, HasMeta, Project, Revision, SubscriptionFilter},
+    session::{Line, RequestContext, Work},
+};
+
+/// Decides whether a caller sees a feature.
 pub(crate) type Visibility = Arc<dyn Fn(&RequestContext) -> bool + Send + Sync>;
 
-/// Something that servers offer and list.
+/// The way in which a handler asks its client for input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AskMode {
+    /// Not at all: it has no context to ask with.
+    Never,
+    /// By the methods of its context.
+    Context,
+    /// By returning a [`Reply`](crate::Reply).
+    Reply,
+}
+
+impl AskMode {
+    pub(crate) fn of(takes_context: bool, is_reply: bool) -> Self {
+        match (is_reply, takes_context) {
+            (true, _) => Self::Reply,
+            (false, true) => Self::Context,
+            (false, false) => Self::Never,
+        }
+    }
+}
+
+/// Something that servers offer and list. The macro [`impl_feature`] implements it.
 pub(crate) trait Feature: Send + Sync + Sized + 'static {
-    /// How it stands in the list.
+    /// Its entry in the list.
     type Definition: Clone;
-    /// What lists it.
-    type Page: ListPage<Self::Definition>;
-    /// What tells it from others of its kind.
+    /// The result of the request that lists it.
+    type Page: Project + HasMeta;
+    /// Its kind, in errors.
+    const KIND: &'static str;
+    /// The method that lists it.
+    const LIST_METHOD: &'static str;
+
+    /// The name or the URI, which is unique within the kind.
     fn id(&self) -> &str;
 
     fn definition(&self) -> &Self::Definition;
 
-    /// Who sees it; `None` where everybody does.
+    /// The callers that see it; `None` where all do.
     fn visibility(&self) -> Option<&Visibility>;
 
-    /// What clients hear of when the list has changed.
-    fn changed() -> SubscriptionFilter;
+    /// The notification that its list has changed.
+    fn list_changed() -> SubscriptionFilter;
 
-    fn registry(features: &Features) -> &Registry<Self>;
+    fn page(entries: Vec<Self::Definition>, next: Option<Cursor>, hint: CacheHint) -> Self::Page;
 
-    fn registry_mut(features: &mut Features) -> &mut Registry<Self>;
-
-    /// Whether the caller sees it.
     fn is_visible(&self, cx: &RequestContext) -> bool {
         self.visibility().is_none_or(|sees| sees(cx))
     }
 }
 
-/// Features of one kind, by their unique id, in the order of the ids.
-///
-/// The order makes lists stable, and the id makes a good place to go on from: what is added or removed meanwhile never
-/// makes a reader miss or repeat what stays.
-pub(crate) struct Registry<T> {
-    features: BTreeMap<Arc<str>, Arc<T>>,
-    /// Whether there ever was to be one: a capability that was declared is kept.
-    declared: bool,
-    /// What is said of the list.
-    pub(crate) cache: CacheHint,
-    /// The list, as it was asked for.
-    pub(crate) pages: Arc<Pages>,
-    /// Whether there are features that only some callers see.
-    restricted: bool,
+/// Implements [`Feature`] for a type that has the fields `definition` and `visibility`.
+macro_rules! impl_feature {
+    (
+        $type:ident($kind:literal): $definition:ident by $id:ident,
+        $method:ident -> $page:ident.$entries:ident, $changed:ident
+    ) => {
+        impl crate::server::registry::Feature for $type {
+            type Definition = crate::protocol::$definition;
+            type Page = crate::protocol::$page;
+            const KIND: &'static str = $kind;
+            const LIST_METHOD: &'static str =
+                <crate::protocol::method::$method as crate::protocol::Method>::NAME;
+
+            fn id(&self) -> &str {
+                &self.definition.$id
+            }
+
+            fn definition(&self) -> &Self::Definition {
+                &self.definition
+            }
+
+            fn visibility(&self) -> Option<&crate::server::registry::Visibility> {
+                self.visibility.as_ref()
+            }
+
+            fn list_changed() -> crate::protocol::SubscriptionFilter {
+                crate::protocol::SubscriptionFilter::default().$changed(true)
+            }
+
+            fn page(
+                entries: Vec<Self::Definition>,
+                next: Option<crate::protocol::Cursor>,
+                hint: crate::protocol::CacheHint,
+            ) -> Self::Page {
+                let mut page = Self::Page::default();
+                page.$entries = entries;
+                page.next_cursor = next;
+                page.ttl_ms = Some(hint.ttl_ms());
+                page.cache_scope = Some(hint.scope);
+                page
+            }
+        }
+
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($type))
+                    .field(stringify!($id), &self.definition.$id)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
 }
 
+pub(super) use impl_feature;
+
+/// A feature that a request names, with arguments: a tool or a prompt.
+pub(crate) trait Callable: Feature {
+    /// The method of the request.
+    const METHOD: &'static str;
+
+    fn ask_mode(&self) -> AskMode;
+
+    /// The work of one request. It may be called again, with the same arguments.
+    fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work;
+}
+
+/// Features of one kind, by their unique id, in the order of the ids.
+///
+/// The order makes lists stable, and the id makes a good cursor: what is added or removed meanwhile never makes a client
+/// miss or repeat what stays.
+pub(crate) struct Registry<T> {
+    features: BTreeMap<Arc<str>, Arc<T>>,
+    /// Whether the capability was declared, which it then stays.
+    declared: bool,
+    /// Whether there are features that only some callers see.
+    restricted: bool,
+    /// The cache hint of the list.
+    pub(crate) cache: CacheHint,
+    /// The pages of the list that have been asked for.
+    pages: Arc<Pages>,
+}
+
+/// Encoded pages, by the revision that they are made for and the id that they come after.
+#[derive(Debug, Default)]
+pub(crate) struct Pages(Mutex<HashMap<PageKey, Line>>);
+
+pub(crate) type PageKey = (Revision, Option<String>);
+
 impl<T: Feature> Registry<T> {
-    /// From now on there may be some, also where there are none.
+    /// Declares the capability, even while there are no features.
     pub(crate) fn declare(&mut self) {
         self.declared = true;
     }
@@ -73,7 +170,7 @@ impl<T: Feature> Registry<T> {
         self.features.remove(id).is_some()
     }
 
-    /// Brings what is derived up to date.
+    /// Brings what is derived from the features up to date.
     pub(crate) fn refresh(&mut self) {
         self.pages = Arc::default();
         let mut features = self.features.values();
@@ -85,13 +182,13 @@ impl<T: Feature> Registry<T> {
         self.features.get(id).filter(|it| it.is_visible(cx))
     }
 
-    /// The feature of that id, whoever sees it.
+    /// The feature of that id, whether or not the caller sees it.
     #[cfg(feature = "http-server")]
-    pub(crate) fn find(&self, id: &str) -> Option<&T> {
+    pub(crate) fn get_any(&self, id: &str) -> Option<&T> {
         self.features.get(id).map(|feature| &**feature)
     }
 
-    /// Whether there is a feature of that id, whoever sees it.
+    /// Whether there is a feature of that id, whether or not the caller sees it.
     pub(crate) fn contains(&self, id: &str) -> bool {
         self.features.contains_key(id)
     }
@@ -100,7 +197,7 @@ impl<T: Feature> Registry<T> {
         self.declared
     }
 
-    /// Whether the list depends on who asks.
+    /// Whether the list depends on the caller.
     pub(crate) fn is_restricted(&self) -> bool {
         self.restricted
     }
@@ -116,12 +213,8 @@ impl<T: Feature> Registry<T> {
         range.map(|(_, feature)| feature)
     }
 
-    /// The features that the caller sees.
-    pub(crate) fn visible<'a>(
-        &'a self,
-        cx: &'a RequestContext,
-    ) -> impl Iterator<Item = &'a Arc<T>> {
-        self.after(None).filter(|feature| feature.is_visible(cx))
+    pub(crate) fn pages(&self) -> MutexGuard<'_, HashMap<PageKey, Line>> {
+        self.pages.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -130,9 +223,9 @@ impl<T> Clone for Registry<T> {
         Self {
             features: self.features.clone(),
             declared: self.declared,
+            restricted: self.restricted,
             cache: self.cache,
             pages: Arc::clone(&self.pages),
-            restricted: self.restricted,
         }
     }
 }
@@ -142,9 +235,9 @@ impl<T> Default for Registry<T> {
         Self {
             features: BTreeMap::new(),
             declared: false,
+            restricted: false,
             cache: CacheHint::default(),
             pages: Arc::default(),
-            restricted: false,
         }
     }
 }

@@ -1,14 +1,18 @@
-//! A server's end of a session.
+//! Session of a server with one client: connecting, what is known of the client, notifying it, closing.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, future::ready, sync::Arc};
 
 use crate::{
-    Error, Result, Revision,
+    error::{Error, Result},
+    extension::{members, say},
     protocol::{
-        ClientCapabilities, EmptyParams, Implementation, Method, ProgressParams, method::Ping,
+        ClientCapabilities, EmptyParams, Implementation, JsonObject, Method, Notification,
+        ProgressParams, Revision,
+        method::{Ping, Row},
     },
-    server::{Server, peer::ServerPeer, sessions::WeakSession},
-    session::{CallOptions, Connection, Outcome, RequestContext},
+    server::{dispatch::ServerRole, server::Server},
+    session::{BoxFuture, CallOptions, Connection, Origin, Outcome, Peer, RequestContext, drive},
+    transport::Transport,
 };
 
 /// A server's end of a connection to one client. Cheap to clone; all clones are the same session.
@@ -19,26 +23,41 @@ use crate::{
 #[derive(Clone)]
 pub struct ServerSession {
     connection: Arc<Connection>,
-    peer: Arc<ServerPeer>,
+    role: Arc<ServerRole>,
 }
 
 impl ServerSession {
-    pub(crate) fn new(connection: Arc<Connection>, peer: Arc<ServerPeer>) -> Self {
-        Self { connection, peer }
+    pub(crate) fn new(connection: Arc<Connection>, role: Arc<ServerRole>) -> Self {
+        Self { connection, role }
     }
 
     /// The session at a server's end of a connection.
     pub(crate) fn of(connection: &Arc<Connection>) -> Option<Self> {
-        let peer = Arc::clone(connection.role()).into_any().downcast().ok()?;
-        Some(Self::new(Arc::clone(connection.trunk()), peer))
+        let role = Arc::clone(connection.role()).into_any().downcast().ok()?;
+        Some(Self::new(Arc::clone(connection.trunk()), role))
     }
 
-    pub(super) fn downgrade(&self) -> WeakSession {
-        (Arc::downgrade(&self.connection), Arc::downgrade(&self.peer))
+    /// Runs a hook with the session at a server's end of a connection.
+    pub(super) fn run_hook<F>(
+        connection: &Arc<Connection>,
+        hook: impl FnOnce(Self) -> F,
+    ) -> BoxFuture<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        match Self::of(connection) {
+            Some(session) => Box::pin(hook(session)),
+            None => Box::pin(ready(())),
+        }
     }
 
-    pub(crate) fn peer(&self) -> &ServerPeer {
-        &self.peer
+    pub(super) fn role(&self) -> &ServerRole {
+        &self.role
+    }
+
+    /// The client that has opened the session with `initialize`.
+    fn client(&self) -> Option<&Arc<Peer>> {
+        self.role.legacy_session().client()
     }
 
     pub(crate) fn connection(&self) -> &Arc<Connection> {
@@ -48,25 +67,25 @@ impl ServerSession {
     /// The server that this session belongs to.
     #[must_use]
     pub fn server(&self) -> Server {
-        self.peer.server().clone()
+        self.role.server().clone()
     }
 
     /// The revision that `initialize` agreed on. `None` before that, and for a client that is modern throughout.
     #[must_use]
     pub fn revision(&self) -> Option<Revision> {
-        self.peer.callers().legacy().map(|peer| peer.revision)
+        self.client().map(|client| client.revision)
     }
 
     /// Name and version of the client, as it says itself.
     #[must_use]
     pub fn client_info(&self) -> Option<&Implementation> {
-        self.peer.callers().legacy()?.implementation.as_ref()
+        self.client()?.implementation.as_ref()
     }
 
     /// What the client can do.
     #[must_use]
     pub fn client_capabilities(&self) -> Option<&ClientCapabilities> {
-        self.peer.callers().legacy().map(|peer| &peer.capabilities)
+        self.client().map(|client| &client.capabilities)
     }
 
     /// Asks the client for a sign of life, and waits for it for a minute at most.
@@ -78,7 +97,7 @@ impl ServerSession {
     /// # Cancel safety
     /// Dropping the future cancels the call on the wire.
     pub async fn ping(&self) -> Result<()> {
-        self.legacy_only(Ping::NAME)?;
+        self.takes_requests(Ping::NAME)?;
         let options = CallOptions::default();
         self.connection
             .call(Ping::NAME, EmptyParams::default(), options)
@@ -87,7 +106,7 @@ impl ServerSession {
     }
 
     /// Tells the client how far a request of its is, by the token that came with it. In a handler,
-    /// [`RequestContext::progress`] knows the token; this is for who reports on from elsewhere. Where no request that is being
+    /// [`RequestContext::progress`] knows the token; this is for reports from elsewhere. Where no request that is being
     /// served came with the token, nothing is sent.
     /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
     ///
@@ -100,13 +119,54 @@ impl ServerSession {
         self.connection.report(params).await
     }
 
-    fn legacy_only(&self, method: &str) -> Result<()> {
-        if self.peer.callers().legacy().is_some() {
-            return Ok(());
-        }
-        Err(Error::unsupported(format!(
-            "{method} needs a client that opened a session with initialize; modern clients take no requests"
-        )))
+    /// Sends a notification of an extension to a client that has opened a session with `initialize` (2025-11-25 and
+    /// earlier). Modern clients are notified of what belongs to a request, by [`RequestContext::notify`], and of what they
+    /// have subscribed to, by [`Server::publish`].
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] where the client is modern, its revision does not have the notification, or it does not know
+    /// the extension. Where the notification is the protocol's own. Where the session has ended.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
+        let name = N::NAME;
+        let params = members::<N>(params)?;
+        let modern = "modern clients hear of their requests and subscriptions only: use RequestContext::notify or \
+                      Server::publish";
+        self.check_extension(&[], name, modern)?;
+        say(self.connection(), name, params, JsonObject::new()).await
+    }
+
+    /// The client that has opened the session, which alone takes requests.
+    fn require_client(&self, method: &str, advice: &str) -> Result<&Arc<Peer>> {
+        self.client().ok_or_else(|| {
+            Error::unsupported(format!(
+                "{method} needs a client that opened a session with initialize; {advice}"
+            ))
+        })
+    }
+
+    /// The revision and the capabilities of the client, which must take requests.
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] where it is modern.
+    pub(super) fn takes_requests(&self, method: &str) -> Result<&Arc<Peer>> {
+        self.require_client(method, "modern clients take no requests")
+    }
+
+    /// Refuses a message of an extension that the client does not know. `advice` is for those that opened no session.
+    pub(super) fn check_extension(
+        &self,
+        table: &'static [Row],
+        name: &str,
+        advice: &str,
+    ) -> Result<()> {
+        let client = self.require_client(name, advice)?;
+        let declared = client.capabilities.extensions.as_ref();
+        let features = self.role.server().features();
+        let extensions = &features.extensions;
+        extensions.may_send(table, name, client.revision, declared)
     }
 
     /// Closes the session: nothing new is begun, what runs may finish within
@@ -154,6 +214,116 @@ impl RequestContext {
     pub fn server_session(&self) -> Option<ServerSession> {
         ServerSession::of(&self.parts().connection)
     }
+    /// Sends a notification of an extension that belongs to this request. What is sent before the handler returns is on the
+    /// wire before its answer, and what is sent later is dropped. On a server only.
+    ///
+    /// ```
+    /// # use oxmcp::{RequestContext, protocol::{Notification, NotificationParams}};
+    /// # struct Ticked;
+    /// # impl Notification for Ticked {
+    /// #     const NAME: &'static str = "notifications/com.example/clock/ticked";
+    /// #     type Params = NotificationParams;
+    /// # }
+    /// async fn wind(cx: RequestContext) -> oxmcp::Result<()> {
+    ///     cx.notify::<Ticked>(NotificationParams::default()).await
+    /// }
+    /// # let _ = wind;
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] where the client's revision does not have the notification, or the client has not declared the
+    /// extension. Where the notification is the protocol's own.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
+        let params = members::<N>(params)?;
+        let session = self
+            .server_session()
+            .ok_or_else(|| Error::misuse("only servers send what belongs to a request"))?;
+        let declared = self.client_capabilities().extensions.as_ref();
+        let features = session.server().features().clone();
+        features
+            .extensions
+            .may_send(&[], N::NAME, self.revision(), declared)?;
+        self.tell(N::NAME, &params).await
+    }
+}
+
+impl Server {
+    /// The sessions that are open now.
+    pub fn sessions(&self) -> impl Iterator<Item = ServerSession> + use<> {
+        let connections = self.connections();
+        connections
+            .into_iter()
+            .filter_map(|it| ServerSession::of(&it))
+    }
+
+    /// Connects to a client and serves it in the background. Must be called within a tokio runtime.
+    ///
+    /// ```
+    /// use oxmcp::{Client, Server, in_memory};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> oxmcp::Result<()> {
+    /// let (near, far) = in_memory();
+    /// let session = Server::new("calculator", "1.0.0").connect(far).await?;
+    /// let client = Client::new("my-app", "1.0.0").connect(near).await?;
+    /// assert_eq!(session.server().sessions().count(), 1);
+    /// client.close().await?;
+    /// session.wait().await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Where the server was put together wrongly, or the transport does not connect.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, nothing stays behind.
+    pub async fn connect(&self, transport: impl Transport) -> Result<ServerSession> {
+        self.connect_to(transport, Origin::default()).await
+    }
+
+    /// Connects to a client of which the transport knows the origin.
+    pub(crate) async fn connect_to(
+        &self,
+        mut transport: impl Transport,
+        origin: Origin,
+    ) -> Result<ServerSession> {
+        self.check()?;
+        let features = self.features();
+        let (read, write) = transport.connect(&features.limits).await?;
+        let role = ServerRole::new(self.clone());
+        let limits = features.limits.clone();
+        let connection = Connection::of(Arc::clone(&role) as _, limits, origin);
+        let session = ServerSession::new(Arc::clone(&connection), role);
+        self.add_connection(&connection);
+        tokio::spawn(drive(connection, read, write));
+        Ok(session)
+    }
+
+    /// Connects to a client and serves it until it disconnects. What runs then may finish, and every answer is written.
+    ///
+    /// # Errors
+    /// Those of [`connect`](Self::connect), and where the connection breaks.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the session is closed in the background.
+    pub async fn run(&self, transport: impl Transport) -> Result<()> {
+        let session = self.connect(transport).await?;
+        let close = CloseOnDrop(&session);
+        let result = session.wait().await;
+        drop(close);
+        result
+    }
+}
+
+struct CloseOnDrop<'a>(&'a ServerSession);
+
+impl Drop for CloseOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.connection().begin_close();
+    }
 }
 
 impl fmt::Debug for ServerSession {
@@ -162,5 +332,13 @@ impl fmt::Debug for ServerSession {
             .field("revision", &self.revision())
             .field("connection", &self.connection)
             .finish_non_exhaustive()
+    }
+}
+
+// old names
+#[cfg(feature = "http-server")]
+impl Server {
+    pub(crate) fn remember(&self, session: &ServerSession) {
+        self.add_connection(session.connection());
     }
 }

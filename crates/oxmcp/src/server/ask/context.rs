@@ -1,19 +1,24 @@
-//! What a handler asks.
+//! Asking and steps in a handler: methods of [`RequestContext`].
 
-use std::task::Poll;
+use std::{
+    future::{Future, poll_fn},
+    sync::Arc,
+    task::Poll,
+};
 
 use futures_util::future::try_join_all;
-use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
-    Asked, Question, Questions, answer, capability, live,
-    memory::{Found, Memory, Mode},
+    Asked, Question, Questions, check,
+    journal::{Journal, Lookup, Mode},
+    live_session,
     question::{Answered, Put},
-    state::Digest,
+    sealed_state::Digest,
 };
 use crate::{
-    Error, Result,
+    error::{Error, Result},
     protocol::{
         CreateMessageParams, CreateMessageResult, ElicitFormParams, InputRequest, InputResponses,
         Project, Root,
@@ -189,11 +194,87 @@ impl RequestContext {
         read(&mut answered.iter())
     }
 
+    /// Does something once, though the handler may run again: what it came to is remembered under the key, and the next
+    /// time the function is not called.
+    ///
+    /// A handler that asks begins anew when the answer is there (2026-07-28 and later). What it did before it asked
+    /// it does again, unless it did it in a step. What is remembered travels with the client, sealed, so it should be small:
+    /// see [`Limits::max_request_state`](crate::Limits::max_request_state). Nothing is remembered beyond the request, and
+    /// a client that never comes back with the answers leaves undone what was to follow. Nor is a step a lock: a client can
+    /// send the same answers twice, and then what follows the last question is done twice.
+    ///
+    /// ```
+    /// use oxmcp::{JsonSchema, RequestContext, ToolError};
+    ///
+    /// #[derive(serde::Deserialize, JsonSchema)]
+    /// struct Confirm {}
+    ///
+    /// # async fn count_files() -> usize { 3 }
+    /// async fn delete(cx: RequestContext) -> Result<String, ToolError> {
+    ///     let files = cx.step("count", count_files).await?;
+    ///     let Confirm {} = cx.ask("confirm", format!("Delete {files} files?")).await?;
+    ///     Ok(format!("deleted {files} files"))
+    /// }
+    /// # let _ = oxmcp::Tool::new("delete", "Delete all files", delete);
+    /// ```
+    ///
+    /// # Errors
+    /// Where what it came to cannot be JSON or cannot be read from it, and where a question was asked already and has no
+    /// answer yet: the function is not called then.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the function's future is dropped, and nothing is remembered.
+    pub async fn step<T, F, Fut>(&self, key: impl Into<String>, f: F) -> Result<T>
+    where
+        T: Serialize + DeserializeOwned,
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = T>,
+    {
+        self.try_step(key, || async { Ok(f().await) }).await
+    }
+
+    /// The same for what can fail. A failure is not remembered.
+    ///
+    /// ```
+    /// # use oxmcp::{RequestContext, ToolError};
+    /// async fn count(cx: RequestContext) -> Result<u64, ToolError> {
+    ///     cx.try_step("count", || async { Ok("7".parse()?) }).await
+    /// }
+    /// # let _ = oxmcp::Tool::new("count", "Count", count);
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`step`](Self::step), and those of the function.
+    ///
+    /// # Cancel safety
+    /// As for [`step`](Self::step).
+    pub async fn try_step<T, E, F, Fut>(&self, key: impl Into<String>, f: F) -> Result<T, E>
+    where
+        T: Serialize + DeserializeOwned,
+        E: From<Error>,
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        let key = key.into();
+        let journal = Journal::of(self.parts());
+        if journal.is_suspended() {
+            return Err(Error::suspended().into());
+        }
+        if let Some(value) = journal.step(&key) {
+            let read = serde_json::from_str(value.get());
+            return read.map_err(|error| unfit(&key, "read", error).into());
+        }
+        let value = f().await?;
+        let text = to_raw_value(&value).map_err(|error| unfit(&key, "remembered", error))?;
+        journal.record_step(&key, text);
+        Ok(value)
+    }
+
     /// The answers that came with this request (2026-07-28 and later), for handlers that return
     /// [`Reply`](crate::Reply)s. On older sessions they are those to what the handler asked the time before.
     #[must_use]
     pub fn input_responses(&self) -> InputResponses {
-        Memory::find(self).map_or_else(InputResponses::new, |memory| memory.responses())
+        Journal::find(self).map_or_else(InputResponses::new, |journal| journal.responses())
     }
 
     /// The state that came with this request, as it is, for handlers that return [`Reply`](crate::Reply)s. A client can send
@@ -201,9 +282,9 @@ impl RequestContext {
     /// See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
     #[must_use]
     pub fn request_state(&self) -> Option<String> {
-        Memory::find(self)?.with_mode(|mode| match mode {
-            Mode::ByHand(state) => state.clone(),
-            Mode::Live | Mode::Rounds(_) => None,
+        Journal::find(self)?.with_mode(|mode| match mode {
+            Mode::Reply(state) => state.clone(),
+            Mode::LiveSession | Mode::Rounds(_) => None,
         })
     }
 }
@@ -220,21 +301,21 @@ async fn ask(cx: &RequestContext, put: Vec<Put>) -> Result<Vec<Answered>> {
         .into_iter()
         .map(|put| ready(cx, put))
         .collect::<Result<Vec<_>>>()?;
-    let memory = can_ask(cx)?;
+    let journal = can_ask(cx)?;
     let revision = cx.revision();
     let mut answers = Vec::with_capacity(ready.len());
     for question in &ready {
-        answers.push(find(&memory, question, cx)?);
+        answers.push(lookup(&journal, question, cx)?);
     }
     if revision.is_modern() {
         let missing = ready.iter().zip(&answers).filter(|(_, it)| it.is_none());
         let mut is_missing = false;
         for (question, _) in missing {
-            memory.suspend(&question.key, question.request.clone());
+            journal.suspend(&question.key, question.request.clone());
             is_missing = true;
         }
         if is_missing {
-            others_first().await;
+            yield_to_siblings().await;
             return Err(Error::suspended());
         }
     }
@@ -247,8 +328,9 @@ async fn ask(cx: &RequestContext, put: Vec<Put>) -> Result<Vec<Answered>> {
             let value = match known {
                 Some(value) => value,
                 None => {
-                    let value = live::ask(cx, &settings, &question.key, &question.request).await?;
-                    memory.learn(&question.key, &question.digest, &value);
+                    let value =
+                        live_session::ask(cx, &settings, &question.key, &question.request).await?;
+                    journal.record_answer(&question.key, &question.digest, &value);
                     value
                 }
             };
@@ -265,7 +347,7 @@ async fn ask(cx: &RequestContext, put: Vec<Put>) -> Result<Vec<Answered>> {
 fn ready(cx: &RequestContext, put: Put) -> Result<Ready> {
     let Put { key, request } = put;
     let request = request?;
-    capability::check(&request, cx.client_capabilities(), cx.revision())?;
+    check::question(&request, cx.client_capabilities(), cx.revision())?;
     // What the client does not get to see makes no other question of it.
     let mut shown = request.clone();
     shown.project(cx.revision());
@@ -280,21 +362,25 @@ fn ready(cx: &RequestContext, put: Put) -> Result<Ready> {
 }
 
 /// The answer, where it is known.
-fn find(memory: &Memory, question: &Ready, cx: &RequestContext) -> Result<Option<Box<RawValue>>> {
-    match memory.look(&question.key, &question.digest)? {
-        Found::Known(value) => Ok(Some(value)),
-        Found::Nowhere => Ok(None),
-        Found::Came(response) => {
+fn lookup(
+    journal: &Journal,
+    question: &Ready,
+    cx: &RequestContext,
+) -> Result<Option<Box<RawValue>>> {
+    match journal.lookup(&question.key, &question.digest)? {
+        Lookup::Known(value) => Ok(Some(value)),
+        Lookup::Missing => Ok(None),
+        Lookup::Unchecked(response) => {
             let revision = cx.revision();
-            let value = answer::check(Some(&question.key), &question.request, &response, revision)?;
-            memory.learn(&question.key, &question.digest, &value);
+            let value = check::answer(Some(&question.key), &question.request, &response, revision)?;
+            journal.record_answer(&question.key, &question.digest, &value);
             Ok(Some(value))
         }
     }
 }
 
 /// Refuses to ask where no answer can come.
-fn can_ask(cx: &RequestContext) -> Result<std::sync::Arc<Memory>> {
+fn can_ask(cx: &RequestContext) -> Result<Arc<Journal>> {
     let parts = cx.parts();
     if cx.server_session().is_none() {
         return Err(no_server());
@@ -304,33 +390,29 @@ fn can_ask(cx: &RequestContext) -> Result<std::sync::Arc<Memory>> {
             "a notification has no answer, so nothing can be asked while it is handled",
         ));
     }
-    if parts.batch.is_some() {
-        return Err(Error::unsupported(
-            "the client sent this request in a batch, and waits for all its answers at once: nothing can be asked meanwhile",
-        ));
-    }
-    let memory = Memory::of(parts);
+    check::batch(cx)?;
+    let journal = Journal::of(parts);
     let modern = cx.revision().is_modern();
-    memory.with_mode(|mode| match mode {
-        Mode::ByHand(_) => Err(Error::misuse(
+    journal.with_mode(|mode| match mode {
+        Mode::Reply(_) => Err(Error::misuse(
             "a handler that returns a Reply asks by returning Reply::InputRequired, and not in between",
         )),
-        Mode::Live if modern => Err(Error::misuse(
+        Mode::LiveSession if modern => Err(Error::misuse(
             "only handlers of tools, prompts and resources can ask, and only with the context that they were given",
         )),
-        Mode::Live | Mode::Rounds(_) => Ok(()),
+        Mode::LiveSession | Mode::Rounds(_) => Ok(()),
     })?;
-    Ok(memory)
+    Ok(journal)
 }
 
 fn no_server() -> Error {
     Error::misuse("a client is asked by handlers of servers only")
 }
 
-/// Lets what runs beside this in the same task ask as well, before the handler ends.
-async fn others_first() {
+/// Lets futures that are joined with this one ask as well, before the handler ends.
+async fn yield_to_siblings() {
     let mut polled = false;
-    std::future::poll_fn(|cx| {
+    poll_fn(|cx| {
         if polled {
             return Poll::Ready(());
         }
@@ -339,4 +421,11 @@ async fn others_first() {
         Poll::Pending
     })
     .await;
+}
+
+fn unfit(key: &str, what: &str, error: serde_json::Error) -> Error {
+    Error::misuse(format!(
+        "what the step {key:?} came to cannot be {what}: {error}"
+    ))
+    .with_source(error)
 }

@@ -1,4 +1,4 @@
-//! From a type to a form.
+//! Form that asks for a type, made of the schema of the type.
 
 use std::{
     any::TypeId,
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use crate::{
-    Error, Result,
+    error::{Error, Result},
     protocol::{
         BooleanSchema, ElicitSchema, EnumOptions, JsonObject, MultiSelectSchema, NumberKind,
         NumberSchema, OrderedMap, PrimitiveSchema, SingleSelectSchema, StringFormat, StringSchema,
@@ -22,7 +22,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Form {
     pub(super) schema: ElicitSchema,
-    /// All that the type says of itself, which is more than a form can say.
+    /// The schema of the type, which has more than a form can say.
     whole: Schema,
 }
 
@@ -83,7 +83,7 @@ impl Form {
         Ok(Self { schema, whole })
     }
 
-    /// Holds an answer that fits the form against all that the type says.
+    /// Checks an answer that fits the form against the schema of the type.
     pub(super) fn check(&self, content: &str) -> Result<(), String> {
         let content =
             serde_json::from_str::<&RawValue>(content).map_err(|error| error.to_string())?;
@@ -93,7 +93,7 @@ impl Form {
     }
 }
 
-/// What all fields have, and what tells them apart.
+/// The members of a field's schema.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Property {

@@ -1,43 +1,51 @@
 //! Asking: what a handler wants to know of the user, of a model, or of the client's roots, while it serves a request.
 //!
-//! A handler is written once. In a session that `initialize` opened, a question is a request of the server's own, made
-//! while the handler waits (`live.rs`). A modern request is answered with the questions (`serve.rs`) and made again with
-//! the answers; then the handler runs from its beginning, and finds in its memory (`memory.rs`) what it has learned and
-//! done before. Between the rounds the memory travels with the client, sealed (`state.rs`).
+//! A handler is written once. In a session that `initialize` opened, a question is a request to the client, made while the
+//! handler waits. A modern request is answered with the questions and made again with the answers; then the handler runs from
+//! its beginning, and finds in its journal what it has learned and done before. Between the rounds the journal travels with the
+//! client, sealed.
 //!
 //! See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `context.rs` | the methods of a handler: `ask`, `sample`, `roots`, `step` |
+//! | `question.rs` | a question, several at once, and reading their answers |
+//! | `form.rs` | the form that asks for a type |
+//! | `check.rs` | checks of questions and answers |
+//! | `live_session.rs` | questions as requests to the client |
+//! | `rounds.rs` | questions as the result of the request |
+//! | `journal.rs` | what a handler has asked, learned and done |
+//! | `sealed_state.rs`, `keys.rs` | the journal on its way through the client, and the keys that seal it |
+//! | `reply.rs` | handlers that ask by what they return |
+//! | `roots.rs` | the roots of a client, cached until they change |
+//! | `server.rs` | asking outside of requests, and the settings |
 
-mod answer;
-mod call;
-mod capability;
+mod check;
 mod context;
 mod form;
-mod key;
-mod live;
-mod memory;
+mod journal;
+mod keys;
+mod live_session;
 mod question;
-mod questions;
 mod reply;
 mod roots;
-mod serve;
-mod session;
-mod settings;
-mod shim;
-mod state;
-mod step;
+mod rounds;
+mod sealed_state;
+mod server;
 
 #[cfg(test)]
 mod form_tests;
 #[cfg(test)]
-mod state_tests;
+mod sealed_state_tests;
 
-pub use call::SessionCall;
-pub use key::StateKey;
+pub(crate) use journal::RoundRequest;
+pub(crate) use keys::AskSettings;
+pub use keys::StateKey;
 #[cfg(feature = "http-server")]
-pub(crate) use key::random;
-pub use question::{Asked, Question};
-pub use questions::Questions;
+pub(crate) use keys::random;
+pub use live_session::SessionCall;
+pub use question::{Asked, Question, Questions};
 pub use reply::Reply;
 pub(crate) use roots::{OnRootsChanged, RootsCache};
-pub(crate) use serve::{Asks, Target, is_wanted, serve};
-pub(crate) use settings::AskSettings;
+pub(crate) use rounds::{needs_rounds, serve};

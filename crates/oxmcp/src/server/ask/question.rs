@@ -1,14 +1,16 @@
-use std::fmt;
+//! Questions to a client, and reading their answers.
+
+use std::{fmt, slice};
 
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::{answer::wrong, form::Form};
+use super::{check::wrong_answer, form::Form};
 use crate::{
-    Error, Result, Revision,
+    error::{Error, Result},
     protocol::{
         CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams, ElicitParams,
-        ElicitResult, ElicitUrlParams, EmptyParams, InputRequest, ListRootsResult, Root,
+        ElicitResult, ElicitUrlParams, EmptyParams, InputRequest, ListRootsResult, Revision, Root,
     },
     schema::JsonSchema,
 };
@@ -46,7 +48,7 @@ pub struct Question<T = ()> {
 #[expect(unnameable_types, reason = "what seals `Questions` mentions it")]
 pub struct Put {
     pub(super) key: String,
-    /// An error where the question cannot be asked of anybody.
+    /// An error where no client can be asked the question.
     pub(super) request: Result<InputRequest>,
 }
 
@@ -62,7 +64,7 @@ pub struct Answered {
     pub(super) revision: Revision,
 }
 
-/// What a user did who was asked.
+/// The decision of a user who was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the protocol has these three")]
 pub enum Asked<T> {
@@ -189,7 +191,7 @@ impl Answered {
     }
 
     fn wrong(&self, problem: &str) -> Error {
-        wrong(
+        wrong_answer(
             Some(&self.key),
             self.request.method(),
             problem,
@@ -197,7 +199,7 @@ impl Answered {
         )
     }
 
-    /// What the user filled in.
+    /// The content of the form.
     ///
     /// # Errors
     /// Where the user did not agree, in words that a model can act on.
@@ -232,4 +234,80 @@ impl<T> fmt::Debug for Question<T> {
             .field("request", &self.put.request)
             .finish_non_exhaustive()
     }
+}
+
+/// Questions that can be asked in one round: a [`Question`], a tuple of up to eight, or a `Vec` of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be asked",
+    label = "neither a `Question` nor a tuple or `Vec` of them",
+    note = "make questions with `Question::form`, `Question::url`, `Question::sample` and `Question::roots`"
+)]
+pub trait Questions: Parts {}
+
+impl<T: Parts> Questions for T {}
+
+/// What asking does with questions. It cannot be named outside of this crate, which seals [`Questions`].
+#[expect(unnameable_types, reason = "that seals the trait above")]
+pub trait Parts {
+    /// What the answers are.
+    type Answers;
+
+    /// Takes out what is put to the client, in order.
+    #[doc(hidden)]
+    fn put(self, questions: &mut Vec<Put>) -> Reader<Self::Answers>;
+}
+
+/// Reads as many answers as there were questions, from the front.
+pub(super) type Reader<T> = Box<dyn FnOnce(&mut slice::Iter<'_, Answered>) -> Result<T> + Send>;
+
+impl<T: 'static> Parts for Question<T> {
+    type Answers = T;
+
+    fn put(self, questions: &mut Vec<Put>) -> Reader<T> {
+        questions.push(self.put);
+        let read = self.read;
+        Box::new(move |answers| {
+            let answer = answers.next().ok_or_else(lost)?;
+            read(answer)
+        })
+    }
+}
+
+impl<T: Parts> Parts for Vec<T>
+where
+    T::Answers: 'static,
+{
+    type Answers = Vec<T::Answers>;
+
+    fn put(self, questions: &mut Vec<Put>) -> Reader<Vec<T::Answers>> {
+        let readers: Vec<_> = self.into_iter().map(|it| it.put(questions)).collect();
+        Box::new(move |answers| readers.into_iter().map(|read| read(answers)).collect())
+    }
+}
+
+macro_rules! tuples {
+    ($( ($($name:ident)+) )+) => {$(
+        impl<$($name: Parts),+> Parts for ($($name,)+)
+        where
+            $($name::Answers: 'static,)+
+        {
+            type Answers = ($($name::Answers,)+);
+
+            #[expect(non_snake_case, reason = "the values are named like their types")]
+            fn put(self, questions: &mut Vec<Put>) -> Reader<Self::Answers> {
+                let ($($name,)+) = self;
+                $(let $name = $name.put(questions);)+
+                Box::new(move |answers| Ok(($($name(answers)?,)+)))
+            }
+        }
+    )+};
+}
+
+tuples! {
+    (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) (A B C D E F G H)
+}
+
+/// There is an answer to each question, or none at all.
+fn lost() -> Error {
+    Error::internal("an answer was lost")
 }

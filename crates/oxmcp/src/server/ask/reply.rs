@@ -1,5 +1,7 @@
+//! Reply of a handler that asks by what it returns.
+
 use crate::{
-    Error, Result,
+    error::{Error, Result},
     protocol::{CallToolResult, GetPromptResult, InputRequiredResult, ReadResourceResult},
     schema::Schema,
     server::{
@@ -9,11 +11,11 @@ use crate::{
     },
 };
 
-/// What a handler returns that asks by itself: for proxies, which hand on what another server asks, and for all who want
+/// What a handler returns that asks by itself: for proxies, which hand on what another server asks, and for handlers that want
 /// to keep the state in their own way. [`RequestContext::ask`](crate::RequestContext::ask) is simpler.
 ///
 /// Such a handler finds the answers in [`RequestContext::input_responses`](crate::RequestContext::input_responses) and
-/// the state in [`RequestContext::request_state`](crate::RequestContext::request_state). Nobody seals that state, so
+/// the state in [`RequestContext::request_state`](crate::RequestContext::request_state). That state is not sealed, so
 /// it must protect what matters. On sessions of revisions without
 /// [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr) what it returns is turned into
 /// requests to the client, and it is called again with the answers, up to ten times.
@@ -44,7 +46,7 @@ pub enum Reply<T> {
 }
 
 impl<T> Reply<T> {
-    /// The result, or the error by which questions find their way out.
+    /// The result, or the error that carries the questions out.
     fn into_complete(self) -> Result<T> {
         match self {
             Self::Complete(result) => Ok(result),
@@ -58,9 +60,7 @@ impl<T: IntoToolResult> IntoToolResult for Reply<T> {
         T::output_schema()
     }
 
-    fn asks_by_hand() -> bool {
-        true
-    }
+    const IS_REPLY: bool = true;
 
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
         self.into_complete()?.into_tool_result()
@@ -68,9 +68,7 @@ impl<T: IntoToolResult> IntoToolResult for Reply<T> {
 }
 
 impl<T: IntoPromptResult> IntoPromptResult for Reply<T> {
-    fn asks_by_hand() -> bool {
-        true
-    }
+    const IS_REPLY: bool = true;
 
     fn into_prompt_result(self) -> Result<GetPromptResult> {
         self.into_complete()?.into_prompt_result()
@@ -78,9 +76,7 @@ impl<T: IntoPromptResult> IntoPromptResult for Reply<T> {
 }
 
 impl<T: IntoResourceResult> IntoResourceResult for Reply<T> {
-    fn asks_by_hand() -> bool {
-        true
-    }
+    const IS_REPLY: bool = true;
 
     fn into_resource_result(self, uri: &str) -> Result<ReadResourceResult> {
         self.into_complete()?.into_resource_result(uri)

@@ -1,4 +1,4 @@
-//! The roots of a client, remembered until they change.
+//! Roots of a client, cached until they change.
 
 use std::{
     fmt,
@@ -7,25 +7,22 @@ use std::{
 
 use crate::{
     protocol::Root,
-    server::{Server, ServerSession},
     session::{BoxFuture, Connection},
 };
 
-/// The roots that a client has told of, and how often it has said that they have changed.
+/// The roots of a client, and a version that counts their changes.
 #[derive(Debug, Default)]
 pub(crate) struct RootsCache(Mutex<(u64, Option<Arc<[Root]>>)>);
 
 impl RootsCache {
-    /// They have changed: what is remembered is old from here on, whenever the handler comes to its turn.
+    /// The roots have changed. The cache is invalid from here on, before the handler runs.
     pub(crate) fn changed(&self, connection: &Arc<Connection>, handler: Option<&OnRootsChanged>) {
         let mut state = self.lock();
         state.0 += 1;
         state.1 = None;
         drop(state);
-        if let Some(OnRootsChanged(handler)) = handler
-            && let Some(session) = ServerSession::of(connection)
-        {
-            connection.lane().push(handler(session), 0);
+        if let Some(OnRootsChanged(handler)) = handler {
+            connection.lane().push(handler(connection), 0);
         }
     }
 
@@ -37,7 +34,7 @@ impl RootsCache {
         self.lock().0
     }
 
-    /// Remembers roots that were asked for when the version was `as_of`. If they have changed since, they are old.
+    /// Stores roots that were asked for when the version was `as_of`, unless they have changed since.
     pub(super) fn set(&self, as_of: u64, roots: &Arc<[Root]>) {
         let mut state = self.lock();
         if state.0 == as_of {
@@ -50,39 +47,15 @@ impl RootsCache {
     }
 }
 
-/// A handler that is told when the roots of a client have changed.
+/// The handler that is called when the roots of a client have changed.
 #[derive(Clone)]
-pub(crate) struct OnRootsChanged(Arc<dyn Fn(ServerSession) -> BoxFuture<()> + Send + Sync>);
+pub(crate) struct OnRootsChanged(pub(super) Arc<ErasedHandler>);
+
+/// It takes the connection, of which a session is made above this.
+type ErasedHandler = dyn Fn(&Arc<Connection>) -> BoxFuture<()> + Send + Sync;
 
 impl fmt::Debug for OnRootsChanged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("OnRootsChanged")
-    }
-}
-
-impl Server {
-    /// Is told when the roots of a client have changed (until 2025-11-25; modern clients do not say so). Handlers run one
-    /// after another, and [`ServerSession::roots`] gives the new roots.
-    /// See [root list changes](https://modelcontextprotocol.io/specification/2025-11-25/client/roots#root-list-changes).
-    ///
-    /// ```
-    /// use oxmcp::{Server, ServerSession};
-    ///
-    /// let server = Server::new("files", "1.0.0").on_roots_changed(|session: ServerSession| async move {
-    ///     if let Ok(roots) = session.roots().await {
-    ///         eprintln!("there are {} roots now", roots.len());
-    ///     }
-    /// });
-    /// # let _ = server;
-    /// ```
-    #[must_use]
-    pub fn on_roots_changed<F, Fut>(self, handler: F) -> Self
-    where
-        F: Fn(ServerSession) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = ()> + Send + 'static,
-    {
-        let handler = OnRootsChanged(Arc::new(move |session| Box::pin(handler(session))));
-        self.change(|features| features.on_roots_changed = Some(handler));
-        self
     }
 }

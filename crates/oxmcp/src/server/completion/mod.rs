@@ -1,12 +1,21 @@
-//! Completing arguments while they are typed.
+//! Completion of arguments while they are typed.
 //! See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `definition.rs` | [`Completer`], and what it can be made of |
+//! | `handler.rs` | [`Completing`], which a function that completes takes |
+//! | `output.rs` | what it may return |
+//! | `registered.rs` | the completers of a prompt or a resource template |
+//!
+//! The request is served in `../dispatch/lookup.rs`.
 
-mod completer;
-mod completing;
+mod definition;
+mod handler;
 mod output;
-mod serve;
+mod registered;
 
-pub use completer::{Completer, CompleterArguments, IntoCompleter};
-pub use completing::Completing;
+pub use definition::{Completer, IntoCompleter};
+pub use handler::{CompleterArguments, Completing};
 pub use output::IntoCompletion;
-pub(super) use serve::{Completers, Completes, can_complete, complete};
+pub(super) use registered::{Completers, Completes, can_complete};

@@ -1,8 +1,10 @@
-use crate::{Result, protocol::Completion, server::failure::IntoError};
+//! Completion output: what a function that completes may return.
+
+use crate::{error::Result, protocol::Completion, session::IntoError};
 
 /// What a function that completes may return.
 ///
-/// - A `Vec` or an array of strings: the best values first. Nobody filters them any more; more than 100 are cut off.
+/// - A `Vec` or an array of strings: the best values first. They are not filtered; more than 100 are cut off.
 /// - A [`Completion`], which also says how many there are in all; [`Completing::matching`](crate::Completing::matching)
 ///   makes one.
 /// - `Result<T, E>` of these, where `E` is any [`std::error::Error`].

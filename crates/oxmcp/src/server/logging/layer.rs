@@ -1,16 +1,11 @@
-//! A layer for [`tracing`] that sends what handlers log to the clients whose requests they serve.
+//! Layer for [`tracing`] that sends the events of handlers to the clients whose requests they serve.
 
-use std::{
-    cell::{Cell, RefCell},
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{cell::Cell, error::Error as StdError, fmt};
 
+use serde_json::Value;
 use tracing::{
-    Event, Subscriber,
+    Event, Level, Subscriber,
+    field::{Field, Visit},
     span::{Attributes, Id},
 };
 use tracing_subscriber::{
@@ -18,38 +13,19 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use super::{
-    gate::Audience,
-    record::{data_of, level_of},
-};
+use super::message::{Admitted, Audience};
 use crate::{
     jsonrpc::write_notification,
-    protocol::{LoggingMessageParams, Notification, method::LoggingMessage},
-    server::span::{NAME, TARGET},
-    session::{ContextParts, RequestContext},
+    protocol::{
+        JsonObject, LoggingLevel, LoggingMessageParams, Notification, method::LoggingMessage,
+    },
+    server::dispatch::span,
+    session::RequestContext,
 };
 
-/// Whether there is a layer that wants to know the requests of spans.
-static INSTALLED: AtomicBool = AtomicBool::new(false);
-
 thread_local! {
-    /// The request whose span is being made on this thread. A span cannot carry more than text, so this is how it gets to
-    /// the layer.
-    static SPANNED: RefCell<Option<RequestContext>> = const { RefCell::new(None) };
     /// Whether this thread is about to send an event: what happens on the way is not sent.
     static SENDING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Hands the request of the span that `make` makes to the layer, if there is one.
-pub(crate) fn hand_over<T>(context: &Arc<ContextParts>, make: impl FnOnce() -> T) -> T {
-    if !INSTALLED.load(Ordering::Relaxed) {
-        return make();
-    }
-    let context = RequestContext::new(Arc::clone(context));
-    SPANNED.set(Some(context));
-    let made = make();
-    SPANNED.take();
-    made
 }
 
 /// An event is being sent on this thread, until this is dropped: values that panic while they are shown are no reason to
@@ -79,18 +55,18 @@ pub struct LogLayer {
 /// A layer for a [`tracing`] subscriber that sends events to clients, as log messages: each to the client whose request is
 /// being served where it happens. (With the Cargo feature `tracing-subscriber`.)
 ///
-/// An event that happens while no request is served is sent to nobody. `data` is an object with the event's message as `msg`
+/// An event that happens while no request is served is not sent. `data` is an object with the event's message as `msg`
 /// and its fields; `logger` is the event's target; `trace` becomes
 /// [`LoggingLevel::Debug`](crate::protocol::LoggingLevel::Debug), and `warn` becomes `Warning`. As with
 /// [`RequestContext::log`](crate::RequestContext::log), the server must have declared [`logging`](crate::Server::logging),
-/// the client must want to hear messages of the level, and the rate is limited. Logging never waits: while the client is
+/// the client must want messages of the level, and the rate is limited. Logging never waits: while the client is
 /// slow, events are dropped and counted. Events of this crate itself are not sent. As progress, what is sent does not pass
 /// through middleware.
 ///
 /// Requests are known by their spans, which are of the level `info`, with a target in `oxmcp`: a filter must let them pass. Work
 /// that a handler spawns belongs to the request if it is
 /// [in the span](https://docs.rs/tracing/latest/tracing/trait.Instrument.html#method.in_current_span); after the answer it is
-/// heard by legacy clients only, whose sessions hear messages at all times.
+/// sent to legacy clients only, whose sessions take messages at all times.
 ///
 /// All that is logged while a request is served can reach its client, by libraries too: use a filter of the layer's own.
 ///
@@ -103,7 +79,7 @@ pub struct LogLayer {
 /// ```
 #[must_use]
 pub fn layer() -> LogLayer {
-    INSTALLED.store(true, Ordering::Relaxed);
+    span::install_layer();
     LogLayer { logger: None }
 }
 
@@ -130,11 +106,11 @@ impl LogLayer {
         let Some(message) = self.message(event) else {
             return;
         };
-        let Some(dropped) = audience.admit() else {
+        let Some(Admitted { messages, dropped }) = audience.admit(message) else {
             return;
         };
         let mut written = Vec::new();
-        for message in audience.notice(dropped).into_iter().chain([message]) {
+        for message in messages {
             if write_notification(&mut written, LoggingMessage::NAME, &message).is_err() {
                 return;
             }
@@ -148,10 +124,10 @@ impl LogLayer {
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, cx: Context<'_, S>) {
         let metadata = attributes.metadata();
-        if metadata.name() != NAME || metadata.target() != TARGET {
+        if metadata.name() != span::NAME || metadata.target() != span::TARGET {
             return;
         }
-        let request = SPANNED.with_borrow(Clone::clone);
+        let request = span::request_of_new_span();
         if let (Some(request), Some(span)) = (request, cx.span(id)) {
             span.extensions_mut().replace(OfRequest(request));
         }
@@ -180,5 +156,76 @@ impl fmt::Debug for LogLayer {
         f.debug_struct("LogLayer")
             .field("logger", &self.logger)
             .finish()
+    }
+}
+
+/// The level of the protocol that stands for one of `tracing`.
+fn level_of(level: &Level) -> LoggingLevel {
+    match *level {
+        Level::ERROR => LoggingLevel::Error,
+        Level::WARN => LoggingLevel::Warning,
+        Level::INFO => LoggingLevel::Info,
+        _ => LoggingLevel::Debug,
+    }
+}
+
+/// The event as an object: its message as `msg`, and its fields by their names.
+fn data_of(event: &Event<'_>) -> JsonObject {
+    let mut record = Record::default();
+    event.record(&mut record);
+    let message = record.message.unwrap_or_default();
+    record.fields.insert("msg".into(), message.into());
+    record.fields
+}
+
+#[derive(Default)]
+struct Record {
+    message: Option<String>,
+    fields: JsonObject,
+}
+
+impl Record {
+    fn set(&mut self, field: &Field, value: impl Into<Value>) {
+        self.fields.insert(field.name().into(), value.into());
+    }
+}
+
+impl Visit for Record {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        match field.name() {
+            "message" => self.message = Some(format!("{value:?}")),
+            _ => self.set(field, format!("{value:?}")),
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "message" => self.message = Some(value.to_owned()),
+            _ => self.set(field, value),
+        }
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn StdError + 'static)) {
+        self.set(field, value.to_string());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.set(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.set(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.set(field, value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        // What is no number cannot be said in JSON.
+        match Value::from(value) {
+            Value::Null => self.set(field, value.to_string()),
+            number => self.set(field, number),
+        }
     }
 }

@@ -1,3 +1,5 @@
+//! Log message of a handler to the client of its request.
+
 use std::{
     fmt,
     future::{self, Future, IntoFuture},
@@ -5,11 +7,13 @@ use std::{
 };
 
 use serde::Serialize;
+use serde_json::json;
 
-use super::gate::Audience;
+use super::{LogFilter, LogOptions};
 use crate::{
     json::Logged,
     protocol::{LoggingLevel, LoggingMessageParams, Notification, method::LoggingMessage},
+    server::session::ServerSession,
     session::RequestContext,
 };
 
@@ -17,17 +21,17 @@ use crate::{
 #[must_use = "a message is sent when this is awaited"]
 pub struct Log<'a> {
     context: &'a RequestContext,
-    /// `None` where nobody hears it.
+    /// `None` where it is not sent.
     message: Option<(Audience, LoggingMessageParams)>,
 }
 
 impl RequestContext {
-    /// Logs a message to the client: any JSON, most often a text or an object. Say who says it, then await it.
+    /// Logs a message to the client: any JSON, most often a text or an object. Name the logger, then await it.
     ///
     /// It is sent only if the server has declared [`logging`](crate::Server::logging) and the client wants to hear messages
     /// of this level; it costs little if not. It waits while the caller reads slower than this writes. Beyond
     /// [`LogOptions::rate`](crate::logging::LogOptions::rate) messages are dropped and counted. What is logged before the handler
-    /// returns is sent before its answer, and what is logged later is dropped. Do not log secrets, nor who people are.
+    /// returns is sent before its answer, and what is logged later is dropped. Do not log secrets, nor personal data.
     /// See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
     ///
     /// ```
@@ -47,7 +51,7 @@ impl RequestContext {
         let audience = Audience::of(self);
         if audience.is_none() {
             tracing::debug!(
-                "nobody hears log messages: the server has to declare them with Server::logging(), and a modern client to \
+                "log messages are not sent: the server has to declare them with Server::logging(), and a modern client to \
                  ask for them"
             );
         }
@@ -65,8 +69,7 @@ impl RequestContext {
         }
     }
 
-    /// Whether a message of this level would be sent, so that what is costly to find out need not be found out for
-    /// nobody.
+    /// Whether a message of this level would be sent, so that what is costly to find out is found out only then.
     #[must_use]
     pub fn wants_log(&self, level: LoggingLevel) -> bool {
         Audience::of(self).is_some_and(|audience| audience.hears(level))
@@ -74,7 +77,7 @@ impl RequestContext {
 }
 
 impl Log<'_> {
-    /// Who says it: a part of the server, by a name that is always the same.
+    /// The logger: a part of the server, by a name that is always the same.
     pub fn logger(mut self, name: impl Into<String>) -> Self {
         if let Some((_, message)) = &mut self.message {
             message.logger = Some(name.into());
@@ -96,11 +99,8 @@ impl<'a> IntoFuture for Log<'a> {
 }
 
 async fn send(context: &RequestContext, audience: Audience, message: LoggingMessageParams) {
-    let Some(dropped) = audience.admit() else {
-        return;
-    };
-    let notice = audience.notice(dropped);
-    for message in notice.into_iter().chain([message]) {
+    let admitted = audience.admit(message);
+    for message in admitted.into_iter().flat_map(|it| it.messages) {
         if let Err(error) = context.tell(LoggingMessage::NAME, &message).await {
             tracing::debug!(error = %Logged(&error), "a log message was not sent");
         }
@@ -116,4 +116,83 @@ impl fmt::Debug for Log<'_> {
             )
             .finish_non_exhaustive()
     }
+}
+
+/// The session that log messages of a request go to, and the least level that it wants.
+///
+/// Nothing here may be an event of [`tracing`]: the layer uses it while other layers have not seen the event that it is about,
+/// and an event within another makes them forget which of both their filters let pass.
+pub(super) struct Audience {
+    session: ServerSession,
+    options: LogOptions,
+    least: LoggingLevel,
+}
+
+/// A message that may be sent, after a notice of those that were dropped before.
+pub(super) struct Admitted {
+    pub(super) messages: Vec<LoggingMessageParams>,
+    /// The messages that the notice is of.
+    #[cfg(feature = "tracing-subscriber")]
+    pub(super) dropped: u64,
+}
+
+impl Audience {
+    /// The audience of a request. `None` where nothing is sent.
+    pub(super) fn of(cx: &RequestContext) -> Option<Self> {
+        let session = cx.server_session()?;
+        if !cx.revision().is_modern() {
+            return Self::of_session(session);
+        }
+        Some(Self {
+            options: declared(&session)?,
+            least: cx.parts().log_level?,
+            session,
+        })
+    }
+
+    /// The audience of the session that `initialize` opened. `None` where the server does not log.
+    pub(super) fn of_session(session: ServerSession) -> Option<Self> {
+        let options = declared(&session)?;
+        let asked = session.role().log_filter().level();
+        Some(Self {
+            options,
+            least: asked.unwrap_or(options.default_level),
+            session,
+        })
+    }
+
+    pub(super) fn hears(&self, level: LoggingLevel) -> bool {
+        level >= self.least
+    }
+
+    /// Lets a message pass, or counts it as dropped.
+    pub(super) fn admit(&self, message: LoggingMessageParams) -> Option<Admitted> {
+        let dropped = self.filter().admit(self.options)?;
+        let notice = (dropped > 0 && self.hears(LoggingLevel::Warning)).then(|| {
+            let data = json!({"msg": "log messages were dropped, because there were too many", "dropped": dropped});
+            LoggingMessageParams::new(LoggingLevel::Warning, &data)
+                .expect("a JSON value is always JSON")
+        });
+        let messages = notice.into_iter().chain([message]).collect();
+        Some(Admitted {
+            messages,
+            #[cfg(feature = "tracing-subscriber")]
+            dropped,
+        })
+    }
+
+    /// Counts messages as dropped.
+    #[cfg(feature = "tracing-subscriber")]
+    pub(super) fn drop(&self, messages: u64) {
+        self.filter().drop(messages);
+    }
+
+    fn filter(&self) -> &LogFilter {
+        self.session.role().log_filter()
+    }
+}
+
+/// The options of a server that has declared that it logs.
+fn declared(session: &ServerSession) -> Option<LogOptions> {
+    session.role().server().features().logging
 }

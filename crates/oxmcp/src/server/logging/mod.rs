@@ -2,7 +2,7 @@
 //! [`tracing`] that become messages by the `layer`.
 //!
 //! A server that logs to its clients says so with [`Server::logging`](crate::Server::logging); nothing is advertised by
-//! default. Who hears what is up to the client: a modern one says the least severe level with each request, and hears
+//! default. The level is up to the client: a modern one sets the least severe level with each request, and gets
 //! nothing where it does not; a legacy one sets it for its session with `logging/setLevel`. Messages are limited in rate,
 //! by [`LogOptions`].
 //!
@@ -12,20 +12,15 @@
 //!
 //! See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
 
-mod gate;
 #[cfg(feature = "tracing-subscriber")]
 mod layer;
 mod message;
 mod options;
-#[cfg(feature = "tracing-subscriber")]
-mod record;
-mod session;
+mod server;
 
-pub(crate) use gate::LogGate;
-#[cfg(feature = "tracing-subscriber")]
-pub(crate) use layer::hand_over;
 #[cfg(feature = "tracing-subscriber")]
 pub use layer::{LogLayer, layer};
 pub use message::Log;
+pub(crate) use options::LogFilter;
 pub use options::LogOptions;
-pub(super) use session::set_level;
+pub(super) use server::set_level;

@@ -1,6 +1,14 @@
-use std::time::Duration;
+//! Log options of a server, and the filter of a session: its level and a token bucket.
 
-use crate::{protocol::LoggingLevel, server::Server};
+use std::{
+    mem,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use crate::{protocol::LoggingLevel, session::after};
 
 /// How a server logs to its clients; for [`Server::logging_with`].
 ///
@@ -13,13 +21,13 @@ use crate::{protocol::LoggingLevel, server::Server};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
-    pub(super) per_second: u32,
-    pub(super) burst: u32,
+    per_second: u32,
+    burst: u32,
     pub(super) default_level: LoggingLevel,
 }
 
 impl LogOptions {
-    /// How many messages a session hears in a second in the long run, and how many it may hear at once. Beyond that they
+    /// How many messages are sent to a session in a second in the long run, and how many at once. Beyond that they
     /// are dropped, and the next message comes with one that says how many. Default: 100, and 1000 at once. With 0 at
     /// once there is no limit.
     ///
@@ -31,16 +39,16 @@ impl LogOptions {
         self
     }
 
-    /// From which level on a legacy client hears messages that never said what it wants to hear, which is up to the
-    /// server. Default: [`LoggingLevel::Info`]. A modern client that says nothing hears nothing.
+    /// The least level of the messages to a legacy client that has set none, which is up to the
+    /// server. Default: [`LoggingLevel::Info`]. A modern client that sets none gets none.
     #[must_use]
     pub fn default_level(mut self, level: LoggingLevel) -> Self {
         self.default_level = level;
         self
     }
 
-    /// In how long there may be one message more.
-    pub(super) fn interval(&self) -> Duration {
+    /// The time between two messages at the steady rate.
+    fn interval(&self) -> Duration {
         Duration::from_secs(1) / self.per_second.max(1)
     }
 }
@@ -55,34 +63,53 @@ impl Default for LogOptions {
     }
 }
 
-impl Server {
-    /// Declares that this server logs to its clients: without it, [`RequestContext::log`](crate::RequestContext::log)
-    /// sends nothing.
-    ///
-    /// It has to be said because it cannot be derived: nobody can see from outside whether a handler logs, and the
-    /// specification allows messages only to servers that have declared them.
-    /// See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
-    ///
-    /// ```
-    /// use oxmcp::{RequestContext, Server, Tool, protocol::LoggingLevel};
-    ///
-    /// let server = Server::new("library", "1.0.0")
-    ///     .logging()
-    ///     .tool(Tool::new("index", "Index the books", |cx: RequestContext| async move {
-    ///         cx.log(LoggingLevel::Warning, "two books have the same number").logger("index").await;
-    ///         "done"
-    ///     }));
-    /// # let _ = server;
-    /// ```
-    #[must_use]
-    pub fn logging(self) -> Self {
-        self.logging_with(LogOptions::default())
+/// The level and the rate of log messages to one session.
+#[derive(Debug, Default)]
+pub(crate) struct LogFilter(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The level that the client has set with `logging/setLevel`.
+    level: Option<LoggingLevel>,
+    /// The time at which all messages so far would have been sent at the steady rate. Where that is too far ahead, a message
+    /// is dropped: it is a token bucket without a timer.
+    paid_until: Option<Instant>,
+    dropped: u64,
+}
+
+impl LogFilter {
+    pub(super) fn set_level(&self, level: LoggingLevel) {
+        self.lock().level = Some(level);
     }
 
-    /// The same as [`logging`](Self::logging), with settings.
-    #[must_use]
-    pub fn logging_with(self, options: LogOptions) -> Self {
-        self.change(|features| features.logging = Some(options));
-        self
+    pub(crate) fn level(&self) -> Option<LoggingLevel> {
+        self.lock().level
+    }
+
+    /// Lets one message pass, or counts it as dropped. Returns how many were dropped since the last that has passed.
+    pub(super) fn admit(&self, options: LogOptions) -> Option<u64> {
+        let mut state = self.lock();
+        if options.burst == 0 {
+            return Some(mem::take(&mut state.dropped));
+        }
+        let now = Instant::now();
+        let paid_until = state.paid_until.map_or(now, |until| until.max(now));
+        let ahead = paid_until.duration_since(now);
+        if ahead > options.interval() * (options.burst - 1) {
+            state.dropped += 1;
+            return None;
+        }
+        state.paid_until = Some(after(paid_until, options.interval()));
+        Some(mem::take(&mut state.dropped))
+    }
+
+    /// Counts messages that were dropped for another reason.
+    #[cfg(feature = "tracing-subscriber")]
+    pub(super) fn drop(&self, messages: u64) {
+        self.lock().dropped += messages;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

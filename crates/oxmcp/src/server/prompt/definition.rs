@@ -1,22 +1,24 @@
-use std::{fmt, future::Future, sync::Arc};
+//! Prompt definition: name and arguments of a prompt, and its handler.
 
-use serde_json::Value;
+use std::{collections::HashSet, future::Future};
 
 use super::{
-    ArgumentOptions, IntoPromptResult, PromptArguments,
+    IntoPromptResult, PromptArguments,
     handler::{ErasedHandler, erase, erase_dynamic},
 };
 use crate::{
-    Error,
-    protocol::{Icon, OrderedMap, Prompt as Definition, PromptArgument},
+    error::Error,
+    protocol::{OrderedMap, Prompt as Definition, PromptArgument},
     schema::{StringFields, quote_text},
     server::{
-        ask::Asks,
-        completion::{Completer, Completers},
-        handler::{Handler, HandlerFuture},
-        registry::Visibility,
+        completion::{Completer, Completers, IntoCompleter},
+        options::options,
+        registry::{AskMode, Visibility},
     },
-    session::RequestContext,
+    session::{
+        RequestContext,
+        handler::{Handler, HandlerFuture},
+    },
 };
 
 /// A prompt: what the user is told of it, and the function that makes its messages.
@@ -66,9 +68,9 @@ pub struct Prompt {
     pub(super) completers: Completers,
     pub(super) handler: ErasedHandler,
     pub(super) visibility: Option<Visibility>,
-    pub(super) asks: Asks,
-    /// The first thing that is wrong.
-    pub(super) problem: Option<Error>,
+    pub(super) ask_mode: AskMode,
+    /// The first mistake.
+    pub(super) mistake: Option<Error>,
 }
 
 impl Prompt {
@@ -83,7 +85,7 @@ impl Prompt {
         Arguments: PromptArguments,
         H::Returned: HandlerFuture<Output: IntoPromptResult> + Send + 'static,
     {
-        let (fields, problem) = match Arguments::schema().map(StringFields::new).transpose() {
+        let (fields, mistake) = match Arguments::schema().map(StringFields::new).transpose() {
             Ok(fields) => (fields, None),
             Err(error) => (None, Some(error)),
         };
@@ -100,13 +102,13 @@ impl Prompt {
         let listed = listed.map(|field| (field.name.clone(), Completer::new(&*field.values)));
         let listed: Vec<_> = listed.collect();
         let handler = erase(fields, handler);
-        let mut prompt = Self::assemble(name.into(), description.into(), arguments, handler);
-        let by_hand = <H::Returned as HandlerFuture>::Output::asks_by_hand();
-        prompt.asks = Asks::of(true, by_hand);
+        let is_reply = <H::Returned as HandlerFuture>::Output::IS_REPLY;
+        let mode = AskMode::of(true, is_reply);
+        let mut prompt = Self::assemble(name.into(), description.into(), arguments, handler, mode);
         for (name, completer) in listed {
             prompt = prompt.argument(&name, |argument| argument.complete(completer));
         }
-        if let Some(error) = problem {
+        if let Some(error) = mistake {
             prompt.note(error.message());
         }
         prompt
@@ -143,9 +145,8 @@ impl Prompt {
     {
         let arguments = arguments.into_iter().collect();
         let handler = erase_dynamic(handler);
-        let mut prompt = Self::assemble(name.into(), description.into(), arguments, handler);
-        prompt.asks = Asks::of(true, Fut::Output::asks_by_hand());
-        prompt
+        let mode = AskMode::of(true, Fut::Output::IS_REPLY);
+        Self::assemble(name.into(), description.into(), arguments, handler, mode)
     }
 
     fn assemble(
@@ -153,6 +154,7 @@ impl Prompt {
         description: String,
         arguments: Vec<PromptArgument>,
         handler: ErasedHandler,
+        ask_mode: AskMode,
     ) -> Self {
         let completers = Completers::of(arguments.iter().map(|argument| &argument.name));
         let mut definition = Definition::new(name).with_description(description);
@@ -162,26 +164,22 @@ impl Prompt {
             completers,
             handler,
             visibility: None,
-            asks: Asks::WithContext,
-            problem: None,
+            ask_mode,
+            mistake: None,
         };
         prompt.check();
         prompt
     }
 
-    /// Notes what no prompt may be.
+    /// Notes a missing name, and arguments of the same name.
     fn check(&mut self) {
         if self.definition.name.is_empty() {
             self.note("a prompt needs a name");
         }
-        let mut arguments = self.definition.arguments.iter().enumerate();
-        let known = &self.definition.arguments;
-        let twice = arguments.find(|(index, argument)| {
-            let mut earlier = known.iter().take(*index);
-            earlier.any(|other| other.name == argument.name)
-        });
-        if let Some((_, argument)) = twice {
-            let name = quote_text(&argument.name);
+        let mut names = HashSet::new();
+        let mut arguments = self.definition.arguments.iter();
+        if let Some(twice) = arguments.find(|argument| !names.insert(&argument.name)) {
+            let name = quote_text(&twice.name);
             self.note(&format!(
                 "there are two arguments {name}; names must differ"
             ));
@@ -221,45 +219,13 @@ impl Prompt {
             Some(completer) => self.completers.set(name, completer),
             None => self.completers.check(name),
         };
-        if let Err(problem) = completed {
-            self.note(&problem);
+        if let Err(mistake) = completed {
+            self.note(&mistake);
         }
         let mut arguments = self.definition.arguments.iter_mut();
         if let Some(argument) = arguments.find(|argument| argument.name == name) {
             options.apply(argument);
         }
-        self
-    }
-
-    /// A name for people to read.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.definition.title = Some(title.into());
-        self
-    }
-
-    /// Adds an icon.
-    #[must_use]
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.definition.icons.push(icon);
-        self
-    }
-
-    /// Sets a key of the prompt's [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
-    #[must_use]
-    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.definition.meta.insert(key, value);
-        self
-    }
-
-    /// Says which callers the prompt is for. To the others it does not exist: it is not in their list, they cannot get
-    /// it, and its arguments are not completed. The function is asked for each request, and must be quick.
-    #[must_use]
-    pub fn visible_to(
-        mut self,
-        sees: impl Fn(&RequestContext) -> bool + Send + Sync + 'static,
-    ) -> Self {
-        self.visibility = Some(Arc::new(sees));
         self
     }
 
@@ -269,18 +235,57 @@ impl Prompt {
         &self.definition.name
     }
 
-    fn note(&mut self, problem: &str) {
+    fn note(&mut self, mistake: &str) {
         let name = &self.definition.name;
-        self.problem
-            .get_or_insert_with(|| Error::misuse(format!("prompt {name:?}: {problem}")));
+        self.mistake
+            .get_or_insert_with(|| Error::misuse(format!("prompt {name:?}: {mistake}")));
     }
 }
 
-impl fmt::Debug for Prompt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prompt")
-            .field("name", &self.definition.name)
-            .field("problem", &self.problem)
-            .finish_non_exhaustive()
+options! {
+    Prompt by name: "prompt",
+    /// Decides which callers the prompt is for. To the others it does not exist: it is not in their list, they cannot get
+    /// it, and its arguments are not completed. The function is called for each request, and must be quick.
+    visible_to
+}
+
+/// Says more about an argument of a [`Prompt`](crate::Prompt) than its type can; see
+/// [`Prompt::argument`](crate::Prompt::argument).
+#[derive(Debug, Default)]
+#[must_use = "options are returned from the closure that they were given to"]
+pub struct ArgumentOptions {
+    title: Option<String>,
+    description: Option<String>,
+    completer: Option<Completer>,
+}
+
+impl ArgumentOptions {
+    /// A name for people to read.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// What it means, for people to read.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Has it completed while it is typed: by a list of strings, or by an async function of a
+    /// [`Completing`](crate::Completing). It takes the place of what was inferred from an enum or a boolean.
+    pub fn complete<Marker>(mut self, completer: impl IntoCompleter<Marker>) -> Self {
+        self.completer = Some(completer.into_completer());
+        self
+    }
+
+    /// Changes what was said so far.
+    fn apply(&mut self, argument: &mut PromptArgument) {
+        if let Some(title) = self.title.take() {
+            argument.title = Some(title);
+        }
+        if let Some(description) = self.description.take() {
+            argument.description = Some(description);
+        }
     }
 }

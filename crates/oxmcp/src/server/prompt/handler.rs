@@ -1,14 +1,18 @@
+//! Prompt handler: the functions that can be one, and reading their arguments.
+
 use std::{future::Future, sync::Arc};
 
 use serde::de::DeserializeOwned;
 
 use super::IntoPromptResult;
 use crate::{
-    Result,
+    error::Result,
     protocol::{GetPromptResult, OrderedMap},
     schema::{JsonSchema, Schema, StringFields},
-    server::handler::{Handler, HandlerContext, HandlerFuture},
-    session::{BoxFuture, RequestContext},
+    session::{
+        BoxFuture, RequestContext,
+        handler::{Handler, HandlerContext, HandlerFuture},
+    },
 };
 
 /// What a prompt takes: a struct whose fields are its arguments.
@@ -84,16 +88,19 @@ impl<Context: HandlerContext, Input: PromptInput> PromptArguments for (Context, 
     }
 }
 
-/// What was given, as it came.
+/// The arguments of a request, as they arrived.
 pub(super) type Given = OrderedMap<String>;
 
-/// A handler that has begun; or what is wrong with what was given, a line for each.
-pub(super) type Begun = Result<BoxFuture<Result<GetPromptResult>>, String>;
+/// The faults of the arguments of a call, a line for each.
+pub(super) type Faults = String;
 
-/// A handler whose type has been forgotten.
+/// A call whose arguments have been read.
+pub(super) type Begun = Result<BoxFuture<Result<GetPromptResult>>, Faults>;
+
+/// A handler without its type.
 pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, Given) -> Begun + Send + Sync>;
 
-/// Forgets the type of a handler that takes `fields`.
+/// Erases the type of a handler that takes `fields`.
 pub(super) fn erase<Arguments, H>(fields: Option<StringFields>, handler: H) -> ErasedHandler
 where
     Arguments: PromptArguments,
@@ -114,7 +121,7 @@ where
     })
 }
 
-/// Forgets the type of a handler that takes the arguments as they came.
+/// Erases the type of a handler that takes the arguments as they arrived.
 pub(super) fn erase_dynamic<F, Fut>(handler: F) -> ErasedHandler
 where
     F: Fn(RequestContext, Given) -> Fut + Send + Sync + 'static,

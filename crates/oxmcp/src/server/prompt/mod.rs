@@ -1,15 +1,21 @@
 //! Prompts: templates of conversations, for users to choose from.
 //! See [prompts](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts).
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `definition.rs` | [`Prompt`], and the options of its arguments |
+//! | `handler.rs` | the functions that can be a handler, and their arguments |
+//! | `output.rs` | what a handler may return |
+//! | `registered.rs` | a prompt in a server's registry, which requests get |
+//! | `server.rs` | adding prompts to a server and removing them |
 
-mod argument;
 mod definition;
 mod handler;
-mod offer;
 mod output;
 mod registered;
+mod server;
 
-pub use argument::ArgumentOptions;
-pub use definition::Prompt;
+pub use definition::{ArgumentOptions, Prompt};
 pub use handler::{PromptArguments, PromptInput};
 pub use output::IntoPromptResult;
 pub(crate) use registered::RegisteredPrompt;

@@ -1,9 +1,11 @@
+//! Prompt output: what a handler may return, and the result that it becomes.
+
 use std::borrow::Cow;
 
 use crate::{
-    Result,
+    error::Result,
     protocol::{ContentBlock, GetPromptResult, PromptMessage},
-    server::failure::IntoError,
+    session::IntoError,
 };
 
 /// What a prompt's handler may return.
@@ -20,12 +22,9 @@ use crate::{
     note = "or a `Result` of these whose error is any `std::error::Error`"
 )]
 pub trait IntoPromptResult {
-    /// Whether it can be a question instead of a result.
+    /// Whether it can be a [`Reply`](crate::Reply), which asks instead of giving a result.
     #[doc(hidden)]
-    #[must_use]
-    fn asks_by_hand() -> bool {
-        false
-    }
+    const IS_REPLY: bool = false;
 
     /// The messages.
     ///
@@ -78,9 +77,7 @@ impl IntoPromptResult for GetPromptResult {
 }
 
 impl<T: IntoPromptResult, E: IntoError> IntoPromptResult for Result<T, E> {
-    fn asks_by_hand() -> bool {
-        T::asks_by_hand()
-    }
+    const IS_REPLY: bool = T::IS_REPLY;
 
     fn into_prompt_result(self) -> Result<GetPromptResult> {
         self.map_err(IntoError::into_error)?.into_prompt_result()

@@ -1,99 +1,91 @@
-use std::{fmt, sync::Arc};
+//! Registered prompt: a prompt in a server's registry, which requests get.
+
+use std::sync::Arc;
 
 use super::{
     Prompt,
-    handler::{ErasedHandler, Given},
+    handler::{Begun, ErasedHandler, Faults, Given},
 };
 use crate::{
-    Error, Result,
+    error::{Error, Result},
     json::Text,
-    protocol::Prompt as Definition,
+    protocol::{Method, Prompt as Definition, method},
     schema::{nearest, quote_text},
-    server::{ask::Asks, completion::Completers, registry::Visibility},
-    session::{Body, BoxFuture, Pace, RequestContext, Work},
+    server::{
+        completion::{Completers, Completes},
+        registry::{AskMode, Callable, Visibility, impl_feature},
+    },
+    session::{Body, Pace, RequestContext, Work},
 };
 
-/// A prompt in a server's registry: nothing about it changes any more.
+/// A prompt in a server's registry. It is immutable.
 pub(crate) struct RegisteredPrompt {
-    pub(crate) definition: Definition,
-    pub(super) completers: Completers,
+    definition: Definition,
+    completers: Completers,
     handler: ErasedHandler,
-    pub(super) visibility: Option<Visibility>,
-    pub(super) asks: Asks,
+    visibility: Option<Visibility>,
+    ask_mode: AskMode,
     pace: Arc<Pace>,
 }
 
+impl_feature! {
+    RegisteredPrompt("prompt"): Prompt by name,
+    ListPrompts -> ListPromptsResult.prompts, with_prompts_list_changed
+}
+
 impl RegisteredPrompt {
-    pub(crate) fn new(prompt: Prompt) -> Result<Arc<Self>> {
+    /// # Errors
+    /// The first mistake in the definition.
+    pub(super) fn new(prompt: Prompt) -> Result<Arc<Self>> {
         let Prompt {
             definition,
             completers,
             handler,
             visibility,
-            asks,
-            problem,
+            ask_mode,
+            mistake,
         } = prompt;
-        if let Some(problem) = problem {
-            return Err(problem);
+        if let Some(mistake) = mistake {
+            return Err(mistake);
         }
         Ok(Arc::new(Self {
             definition,
             completers,
             handler,
             visibility,
-            asks,
+            ask_mode,
             pace: Arc::new(Pace::new()),
         }))
     }
 
-    /// Makes the messages.
-    pub(crate) fn get(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {
-        let now = |context| self.begin(context, arguments);
-        let later = |context| -> BoxFuture<Result<Body>> {
-            let prompt = Arc::clone(self);
-            let arguments: Box<str> = arguments.get().into();
-            Box::pin(async move { prompt.begin(context, Text::checked(&arguments)).await })
-        };
-        Work::paced(&self.pace, context.is_alone(), context, now, later)
+    async fn get(&self, context: RequestContext, arguments: &str) -> Result<Body> {
+        let definition = &self.definition;
+        let begun = self.begin(context, Text::checked(arguments));
+        let running = begun.map_err(|faults| {
+            let name = &definition.name;
+            Error::invalid_params(format!("The arguments of {name} are not valid.\n{faults}"))
+        })?;
+        let mut result = running.await?;
+        if result.description.is_none() {
+            result.description.clone_from(&definition.description);
+        }
+        Ok(Body::of(result))
     }
 
-    /// Begins the handler with the `arguments` of the request. It may be begun again with the same.
-    fn begin(
-        self: &Arc<Self>,
-        context: RequestContext,
-        arguments: Text<'_>,
-    ) -> BoxFuture<Result<Body>> {
-        let begun = given(arguments)
-            .and_then(|given| self.check_required(&given).map(|()| given))
-            .and_then(|given| (self.handler)(context, given));
-        match begun {
-            Ok(running) => {
-                let prompt = Arc::clone(self);
-                Box::pin(async move {
-                    let mut result = running.await?;
-                    let description = &prompt.definition.description;
-                    if result.description.is_none() {
-                        result.description.clone_from(description);
-                    }
-                    Ok(Body::of(result))
-                })
-            }
-            Err(wrong) => {
-                let name = &self.definition.name;
-                let message = format!("The arguments of {name} are not valid.\n{wrong}");
-                Box::pin(async { Err(Error::invalid_params(message)) })
-            }
-        }
+    fn begin(&self, context: RequestContext, arguments: Text<'_>) -> Begun {
+        let given = given(arguments)?;
+        self.check_required(&given)?;
+        (self.handler)(context, given)
     }
 
     /// Names all that is missing, a line for each.
-    fn check_required(&self, given: &Given) -> Result<(), String> {
-        /// Names that were given beyond this are not looked at: nobody misspells so many.
-        const SEARCHED: usize = 64;
+    fn check_required(&self, given: &Given) -> Result<(), Faults> {
+        /// Names beyond this are not searched for misspellings.
+        const MAX_SEARCHED: usize = 64;
         let arguments = &self.definition.arguments;
-        let strangers: Vec<_> = given
+        let unknown: Vec<_> = given
             .iter()
-            .take(SEARCHED)
+            .take(MAX_SEARCHED)
             .map(|(name, _)| name)
             .filter(|name| arguments.iter().all(|argument| argument.name != *name))
             .collect();
@@ -102,22 +94,43 @@ impl RegisteredPrompt {
             .filter(|argument| argument.required && given.get(&argument.name).is_none());
         let lines: Vec<_> = missing
             .map(|argument| {
-                let hint = nearest(&argument.name, strangers.iter().copied())
-                    .map(|stranger| format!("; {} is not its name", quote_text(stranger)));
+                let hint = nearest(&argument.name, unknown.iter().copied())
+                    .map(|given| format!("; {} is not its name", quote_text(given)));
                 let hint = hint.unwrap_or_default();
                 format!("{} is missing{hint}", quote_text(&argument.name))
             })
             .collect();
-        if lines.is_empty() {
-            Ok(())
-        } else {
-            Err(lines.join("\n"))
+        match lines.as_slice() {
+            [] => Ok(()),
+            lines => Err(lines.join("\n")),
         }
     }
 }
 
+impl Callable for RegisteredPrompt {
+    const METHOD: &'static str = method::GetPrompt::NAME;
+
+    fn ask_mode(&self) -> AskMode {
+        self.ask_mode
+    }
+
+    fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {
+        let is_alone = context.is_alone();
+        let prompt = Arc::clone(self);
+        let arguments: Box<str> = arguments.get().into();
+        let future = Box::pin(async move { prompt.get(context, &arguments).await });
+        Work::paced(&self.pace, is_alone, future, |it| it, |it| it)
+    }
+}
+
+impl Completes for RegisteredPrompt {
+    fn completers(&self) -> &Completers {
+        &self.completers
+    }
+}
+
 /// The arguments of a request.
-fn given(arguments: Text<'_>) -> Result<Given, String> {
+fn given(arguments: Text<'_>) -> Result<Given, Faults> {
     if !arguments.is_object() {
         return Err("\"arguments\" must be an object of strings".to_owned());
     }
@@ -132,12 +145,4 @@ fn given(arguments: Text<'_>) -> Result<Given, String> {
     }
     let read = arguments.parse();
     read.map_err(|error| format!("\"arguments\" cannot be read: {error}"))
-}
-
-impl fmt::Debug for RegisteredPrompt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RegisteredPrompt")
-            .field("name", &self.definition.name)
-            .finish_non_exhaustive()
-    }
 }

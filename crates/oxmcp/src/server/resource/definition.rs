@@ -1,22 +1,20 @@
-use std::{fmt, future::ready, sync::Arc};
+//! Resource definition: URI and description of a resource, and its handler.
 
-use serde_json::Value;
+use std::{future::ready, sync::Arc};
 
 use super::{
-    ErasedHandler, IntoResourceResult, ResourceArguments, handler::erase, options::options,
+    IntoResourceResult, ResourceArguments,
+    handler::{ErasedHandler, erase},
 };
 use crate::{
-    Error,
     codec::uri,
-    protocol::{
-        Annotations, Blob, CacheHint, Icon, Resource as Definition, ResourceBody, ResourceContents,
-    },
+    error::Error,
+    protocol::{Blob, CacheHint, Resource as Definition, ResourceBody, ResourceContents},
     server::{
-        ask::Asks,
-        handler::{Handler, HandlerFuture},
-        registry::Visibility,
+        options::resource_options,
+        registry::{AskMode, Visibility},
     },
-    session::RequestContext,
+    session::handler::{Handler, HandlerFuture},
 };
 
 /// A resource: what clients are told of it, and the function that reads it.
@@ -43,11 +41,11 @@ use crate::{
 pub struct Resource {
     pub(super) definition: Definition,
     pub(super) handler: ErasedHandler,
-    pub(super) hint: Option<CacheHint>,
+    pub(super) cache: Option<CacheHint>,
     pub(super) visibility: Option<Visibility>,
-    pub(super) asks: Asks,
-    /// The first thing that is wrong.
-    pub(super) problem: Option<Error>,
+    pub(super) ask_mode: AskMode,
+    /// The first mistake.
+    pub(super) mistake: Option<Error>,
 }
 
 impl Resource {
@@ -58,9 +56,9 @@ impl Resource {
         Arguments: ResourceArguments,
         H::Returned: HandlerFuture<Output: IntoResourceResult> + Send + 'static,
     {
-        let mut resource = Self::erased(uri.into(), name.into(), erase(handler));
-        resource.asks = Asks::of(true, <H::Returned as HandlerFuture>::Output::asks_by_hand());
-        resource
+        let is_reply = <H::Returned as HandlerFuture>::Output::IS_REPLY;
+        let mode = AskMode::of(true, is_reply);
+        Self::assemble(uri.into(), name.into(), erase(handler), mode)
     }
 
     /// A text that stays as it is.
@@ -79,22 +77,24 @@ impl Resource {
             let contents = ResourceContents::new(&*target.uri, body.clone());
             Ok(Box::pin(ready(Ok(contents.into()))))
         });
-        let mut resource = Self::erased(uri, name, handler).size(size as u64);
-        resource.asks = Asks::Never;
-        resource
+        Self::assemble(uri, name, handler, AskMode::Never).size(size as u64)
     }
 
-    pub(in crate::server) fn erased(uri: String, name: String, handler: ErasedHandler) -> Self {
-        let problem = uri::check_absolute(&uri)
-            .err()
-            .map(|problem| Error::misuse(format!("resource {uri:?}: {problem}")));
+    pub(super) fn assemble(
+        uri: String,
+        name: String,
+        handler: ErasedHandler,
+        ask_mode: AskMode,
+    ) -> Self {
+        let mistake = uri::check_absolute(&uri).err();
+        let mistake = mistake.map(|mistake| Error::misuse(format!("resource {uri:?}: {mistake}")));
         Self {
             definition: Definition::new(uri, name),
             handler,
-            hint: None,
+            cache: None,
             visibility: None,
-            asks: Asks::WithContext,
-            problem,
+            ask_mode,
+            mistake,
         }
     }
 
@@ -112,13 +112,4 @@ impl Resource {
     }
 }
 
-options!(Resource);
-
-impl fmt::Debug for Resource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Resource")
-            .field("uri", &self.definition.uri)
-            .field("problem", &self.problem)
-            .finish_non_exhaustive()
-    }
-}
+resource_options!(Resource by uri: "resource");

@@ -1,14 +1,23 @@
-use std::{future::Future, sync::Arc};
+//! Resource handler: the functions that can be one, for a resource or a template, and reading their arguments.
+
+use std::{
+    future::Future,
+    sync::{Arc, OnceLock},
+};
 
 use serde::de::DeserializeOwned;
+use tokio::sync::OwnedSemaphorePermit;
 
-use super::{ErasedHandler, IntoResourceResult, TemplateVariables};
+use super::{IntoResourceResult, TemplateVariables};
 use crate::{
-    Error,
-    protocol::ResourceNotFoundData,
+    codec::uri_template::Captures,
+    error::{Error, Result},
+    protocol::{ReadResourceResult, ResourceNotFoundData},
     schema::{JsonSchema, Schema, StringFields},
-    server::handler::{Handler, HandlerContext, HandlerFuture},
-    session::RequestContext,
+    session::{
+        BoxFuture, RequestContext,
+        handler::{Handler, HandlerContext, HandlerFuture},
+    },
 };
 
 /// The arguments of a [`Handler`] of resources: `()` or `(RequestContext,)`.
@@ -88,7 +97,36 @@ impl<Context: HandlerContext, Input: TemplateInput> TemplateArguments for (Conte
     }
 }
 
-/// Forgets the type of a handler of one resource.
+/// What is to be read: cheap to clone, so that a handler can be called again.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(super) uri: Arc<str>,
+    /// The variables of a template, not decoded yet.
+    pub(super) captures: Arc<Captures>,
+    /// What the handler holds until its result has been encoded.
+    pub(super) held: Held,
+}
+
+/// See [`Target::held`].
+pub(super) type Held = Arc<OnceLock<OwnedSemaphorePermit>>;
+
+impl Target {
+    pub(crate) fn new(uri: &str, captures: Captures) -> Self {
+        Self {
+            uri: uri.into(),
+            captures: captures.into(),
+            held: Held::default(),
+        }
+    }
+}
+
+/// A read that has begun, or that could not.
+pub(super) type Begun = Result<BoxFuture<Result<ReadResourceResult>>>;
+
+/// A handler without its type.
+pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, Target) -> Begun + Send + Sync>;
+
+/// Erases the type of a handler of one resource.
 pub(super) fn erase<Arguments, H>(handler: H) -> ErasedHandler
 where
     Arguments: ResourceArguments,
@@ -103,7 +141,7 @@ where
     })
 }
 
-/// Forgets the type of a template's handler that takes `fields`.
+/// Erases the type of a template's handler that takes `fields`.
 pub(super) fn erase_typed<Arguments, H>(fields: StringFields, handler: H) -> ErasedHandler
 where
     Arguments: TemplateArguments,
@@ -112,7 +150,7 @@ where
 {
     Arc::new(move |context, target| {
         let no_such = |wrong: String| no_such(&target.uri, &wrong);
-        let variables = TemplateVariables::of(&target).map_err(no_such)?;
+        let variables = TemplateVariables::of(&target.uri, &target.captures).map_err(no_such)?;
         let object = fields.read_lists(variables.given()).map_err(no_such)?;
         let arguments = Arguments::read(context, object.json());
         let arguments = arguments.map_err(|error| no_such(object.explain(&error)))?;
@@ -123,14 +161,14 @@ where
     })
 }
 
-/// Forgets the type of a template's handler that takes the variables as they come.
+/// Erases the type of a template's handler that takes the variables as they come.
 pub(super) fn erase_dynamic<F, Fut>(handler: F) -> ErasedHandler
 where
     F: Fn(RequestContext, TemplateVariables) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: IntoResourceResult> + Send + 'static,
 {
     Arc::new(move |context, target| {
-        let variables = TemplateVariables::of(&target);
+        let variables = TemplateVariables::of(&target.uri, &target.captures);
         let variables = variables.map_err(|wrong| no_such(&target.uri, &wrong))?;
         let running = handler(context, variables);
         Ok(Box::pin(async move {
@@ -139,8 +177,8 @@ where
     })
 }
 
-/// What a client is told that reads what is not there, and why it is not.
-pub(in crate::server) fn no_such(uri: &str, wrong: &str) -> Error {
+/// The error that there is no such resource, and why.
+pub(super) fn no_such(uri: &str, wrong: &str) -> Error {
     let error = Error::resource_not_found(uri);
     let message = format!("{}\n{wrong}", error.message());
     Error::protocol(error.code(), message).with_data(ResourceNotFoundData::new(uri))

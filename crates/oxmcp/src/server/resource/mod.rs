@@ -1,24 +1,31 @@
 //! Resources: what a client may read.
 //! See [resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources).
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `definition.rs` | [`Resource`] |
+//! | `template.rs` | [`ResourceTemplate`]: many resources with one handler |
+//! | `handler.rs` | the functions that can be a handler, and their arguments |
+//! | `variables.rs` | the variables of a template in a URI |
+//! | `output.rs` | what a handler may return |
+//! | `registered.rs` | resources and templates in a server's registry, and the order in which templates are matched |
+//! | `server.rs` | adding resources to a server and removing them |
+//! | `files/` | directories that are served as resources |
 
 mod definition;
+mod files;
 mod handler;
-mod offer;
-mod options;
 mod output;
-mod reader;
 mod registered;
-mod routes;
+mod server;
 mod template;
 mod variables;
 
 pub use definition::Resource;
-pub(super) use handler::no_such;
+pub use files::{FileResources, file_resources};
+pub(super) use handler::Target;
 pub use handler::{ResourceArguments, TemplateArguments, TemplateInput};
-pub(super) use offer::read_resource;
 pub use output::IntoResourceResult;
-pub(super) use reader::{ErasedHandler, Held, Target};
-pub(crate) use registered::{RegisteredResource, RegisteredTemplate};
-pub(crate) use routes::Routes;
+pub(crate) use registered::{RegisteredResource, RegisteredTemplate, Routes};
 pub use template::ResourceTemplate;
 pub use variables::TemplateVariables;

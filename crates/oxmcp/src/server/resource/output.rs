@@ -1,11 +1,13 @@
+//! Resource output: what a handler may return, and the result that it becomes.
+
 use std::borrow::Cow;
 
 use bytes::Bytes;
 
 use crate::{
-    Error, Result,
+    error::{Error, Result},
     protocol::{Blob, ReadResourceResult, ResourceContents},
-    server::failure::IntoError,
+    session::IntoError,
 };
 
 /// What a resource's handler may return.
@@ -14,7 +16,7 @@ use crate::{
 /// - [`ResourceContents`] are what they are: one, a `Vec`, or an array of them. Without a URI they are those of what is
 ///   read; `ResourceContents::from("text")` makes such.
 /// - A [`ReadResourceResult`] is the whole result.
-/// - `None` is no resource: the client is told that there is none.
+/// - `None` is no resource: the client gets the error that there is none.
 /// - A [`Reply`](crate::Reply) of any of these, for a resource that asks by itself.
 /// - `Result<T, E>` of any of these, where `E` is any [`std::error::Error`].
 ///
@@ -26,12 +28,9 @@ use crate::{
     note = "or an `Option` or a `Result` of these; the error of the latter is any `std::error::Error`"
 )]
 pub trait IntoResourceResult {
-    /// Whether it can be a question instead of a result.
+    /// Whether it can be a [`Reply`](crate::Reply), which asks instead of giving a result.
     #[doc(hidden)]
-    #[must_use]
-    fn asks_by_hand() -> bool {
-        false
-    }
+    const IS_REPLY: bool = false;
 
     /// What was read from `uri`.
     ///
@@ -72,9 +71,7 @@ impl IntoResourceResult for ReadResourceResult {
 }
 
 impl<T: IntoResourceResult> IntoResourceResult for Option<T> {
-    fn asks_by_hand() -> bool {
-        T::asks_by_hand()
-    }
+    const IS_REPLY: bool = T::IS_REPLY;
 
     fn into_resource_result(self, uri: &str) -> Result<ReadResourceResult> {
         let found = self.ok_or_else(|| Error::resource_not_found(uri))?;
@@ -83,9 +80,7 @@ impl<T: IntoResourceResult> IntoResourceResult for Option<T> {
 }
 
 impl<T: IntoResourceResult, E: IntoError> IntoResourceResult for Result<T, E> {
-    fn asks_by_hand() -> bool {
-        T::asks_by_hand()
-    }
+    const IS_REPLY: bool = T::IS_REPLY;
 
     fn into_resource_result(self, uri: &str) -> Result<ReadResourceResult> {
         self.map_err(IntoError::into_error)?

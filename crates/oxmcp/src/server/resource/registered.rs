@@ -1,55 +1,71 @@
-use std::{fmt, sync::Arc};
+//! Registered resources and templates: those in a server's registry, which requests read.
 
-use super::{Resource, ResourceTemplate, reader::Reader};
+use std::sync::Arc;
+
+use super::{
+    Resource, ResourceTemplate,
+    handler::{ErasedHandler, Held, Target},
+};
 use crate::{
-    Result,
-    codec::uri_template::Matcher,
+    codec::uri_template::{Captures, Matcher},
+    error::Result,
     protocol::{
-        ListResourceTemplatesResult, ListResourcesResult, Resource as ResourceDefinition,
-        ResourceTemplate as TemplateDefinition, SubscriptionFilter,
+        CacheHint, CacheScope, ReadResourceResult, Resource as ResourceDefinition,
+        ResourceTemplate as TemplateDefinition, Revision, encode_result,
     },
     server::{
         completion::{Completers, Completes},
-        features::Features,
-        registry::{Feature, Registry, Visibility},
+        registry::{AskMode, Feature, Registry, Visibility, impl_feature},
     },
-    session::Pace,
+    session::{Body, Encode, Pace, RequestContext, Work},
 };
 
-/// A resource in a server's registry: nothing about it changes any more.
+/// A resource in a server's registry. It is immutable.
 pub(crate) struct RegisteredResource {
     definition: ResourceDefinition,
-    pub(super) reader: Arc<Reader>,
+    reader: Arc<Reader>,
     visibility: Option<Visibility>,
 }
 
-/// A template in a server's registry.
+/// A template in a server's registry. It is immutable.
 pub(crate) struct RegisteredTemplate {
     definition: TemplateDefinition,
-    pub(super) matcher: Matcher,
+    matcher: Matcher,
     completers: Completers,
-    pub(super) reader: Arc<Reader>,
+    reader: Arc<Reader>,
     visibility: Option<Visibility>,
+}
+
+impl_feature! {
+    RegisteredResource("resource"): Resource by uri,
+    ListResources -> ListResourcesResult.resources, with_resources_list_changed
+}
+
+impl_feature! {
+    RegisteredTemplate("resource template"): ResourceTemplate by uri_template,
+    ListResourceTemplates -> ListResourceTemplatesResult.resource_templates, with_resources_list_changed
 }
 
 impl RegisteredResource {
-    pub(crate) fn new(resource: Resource) -> Result<Arc<Self>> {
+    /// # Errors
+    /// The first mistake in the definition.
+    pub(super) fn new(resource: Resource) -> Result<Arc<Self>> {
         let Resource {
             definition,
             handler,
-            hint,
+            cache,
             visibility,
-            asks,
-            problem,
+            ask_mode,
+            mistake,
         } = resource;
-        if let Some(problem) = problem {
-            return Err(problem);
+        if let Some(mistake) = mistake {
+            return Err(mistake);
         }
         let reader = Reader {
             handler,
             mime_type: definition.mime_type.clone(),
-            hint,
-            asks,
+            cache,
+            ask_mode,
             is_restricted: visibility.is_some(),
             pace: Arc::new(Pace::new()),
         };
@@ -59,24 +75,30 @@ impl RegisteredResource {
             visibility,
         }))
     }
+
+    pub(crate) fn reader(&self) -> &Arc<Reader> {
+        &self.reader
+    }
 }
 
 impl RegisteredTemplate {
-    pub(crate) fn new(template: ResourceTemplate) -> Result<Arc<Self>> {
+    /// # Errors
+    /// The first mistake in the definition.
+    pub(super) fn new(template: ResourceTemplate) -> Result<Arc<Self>> {
         let ResourceTemplate {
             definition,
             matcher,
             completers,
             handler,
-            hint,
+            cache,
             visibility,
-            asks,
+            ask_mode,
         } = template;
         let reader = Reader {
             handler,
             mime_type: definition.mime_type.clone(),
-            hint,
-            asks,
+            cache,
+            ask_mode,
             is_restricted: visibility.is_some(),
             pace: Arc::new(Pace::new()),
         };
@@ -88,86 +110,117 @@ impl RegisteredTemplate {
             visibility,
         }))
     }
-}
 
-impl Feature for RegisteredResource {
-    type Definition = ResourceDefinition;
-    type Page = ListResourcesResult;
-
-    fn id(&self) -> &str {
-        &self.definition.uri
-    }
-
-    fn definition(&self) -> &ResourceDefinition {
-        &self.definition
-    }
-
-    fn visibility(&self) -> Option<&Visibility> {
-        self.visibility.as_ref()
-    }
-
-    fn changed() -> SubscriptionFilter {
-        SubscriptionFilter::default().with_resources_list_changed(true)
-    }
-
-    fn registry(features: &Features) -> &Registry<Self> {
-        &features.resources
-    }
-
-    fn registry_mut(features: &mut Features) -> &mut Registry<Self> {
-        &mut features.resources
-    }
-}
-
-impl Feature for RegisteredTemplate {
-    type Definition = TemplateDefinition;
-    type Page = ListResourceTemplatesResult;
-
-    fn id(&self) -> &str {
-        &self.definition.uri_template
-    }
-
-    fn definition(&self) -> &TemplateDefinition {
-        &self.definition
-    }
-
-    fn visibility(&self) -> Option<&Visibility> {
-        self.visibility.as_ref()
-    }
-
-    fn changed() -> SubscriptionFilter {
-        RegisteredResource::changed()
-    }
-
-    fn registry(features: &Features) -> &Registry<Self> {
-        &features.templates
-    }
-
-    fn registry_mut(features: &mut Features) -> &mut Registry<Self> {
-        &mut features.templates
+    pub(crate) fn reader(&self) -> &Arc<Reader> {
+        &self.reader
     }
 }
 
 impl Completes for RegisteredTemplate {
-    const KIND: &'static str = "resource template";
-
     fn completers(&self) -> &Completers {
         &self.completers
     }
 }
 
-impl fmt::Debug for RegisteredResource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RegisteredResource")
-            .field(&self.definition.uri)
-            .finish()
+/// The handler of a resource or a template, and what the definition adds to its results.
+pub(crate) struct Reader {
+    handler: ErasedHandler,
+    mime_type: Option<String>,
+    cache: Option<CacheHint>,
+    ask_mode: AskMode,
+    /// Whether only some callers may read it.
+    is_restricted: bool,
+    pace: Arc<Pace>,
+}
+
+impl Reader {
+    pub(crate) fn ask_mode(&self) -> AskMode {
+        self.ask_mode
+    }
+
+    /// The work of one request. It may be called again, with the same target.
+    pub(crate) fn call(self: &Arc<Self>, context: RequestContext, target: Target) -> Work {
+        let is_alone = context.is_alone();
+        let reader = Arc::clone(self);
+        let future = Box::pin(async move { reader.read(context, target).await });
+        Work::paced(&self.pace, is_alone, future, |it| it, |it| it)
+    }
+
+    async fn read(&self, context: RequestContext, target: Target) -> Result<Body> {
+        let uri = Arc::clone(&target.uri);
+        let held = Arc::clone(&target.held);
+        let mut result = (self.handler)(context, target)?.await?;
+        self.fill_in(&mut result, &uri);
+        Ok(Body::of(Holding {
+            result,
+            _held: held,
+        }))
+    }
+
+    /// Adds what the handler has left to the definition.
+    fn fill_in(&self, result: &mut ReadResourceResult, uri: &str) {
+        for contents in &mut result.contents {
+            if contents.uri.is_empty() {
+                uri.clone_into(&mut contents.uri);
+            }
+            // What has another URI is another resource, of another type perhaps.
+            if contents.mime_type.is_none() && contents.uri == uri {
+                contents.mime_type.clone_from(&self.mime_type);
+            }
+        }
+        if let Some(mut hint) = self.cache {
+            if self.is_restricted {
+                hint.scope = CacheScope::Private;
+            }
+            result.ttl_ms.get_or_insert_with(|| hint.ttl_ms());
+            result.cache_scope.get_or_insert(hint.scope);
+        }
     }
 }
 
-impl fmt::Debug for RegisteredTemplate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RegisteredTemplate")
-            .field(&self.definition.uri_template)
-            .finish()
+/// A result, and what is held until it has been encoded.
+#[derive(Debug)]
+struct Holding {
+    result: ReadResourceResult,
+    _held: Held,
+}
+
+impl Encode for Holding {
+    fn encode(&mut self, out: &mut Vec<u8>, revision: Revision, info: Option<&str>) -> Result<()> {
+        encode_result(out, &mut self.result, revision, info)
+    }
+}
+
+/// The templates in the order in which they are matched: those with the most literal characters
+/// first, of these those with the fewest variables, and at last by their text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Routes(Arc<[Arc<RegisteredTemplate>]>);
+
+impl Routes {
+    pub(crate) fn of(templates: &Registry<RegisteredTemplate>) -> Self {
+        let mut sorted: Vec<_> = templates.after(None).cloned().collect();
+        // They come by their text, and this keeps the order of what is equal.
+        sorted.sort_by_cached_key(|template| template.matcher.rank());
+        Self(sorted.into())
+    }
+
+    /// The first template that the URI is one of and that the caller sees.
+    pub(crate) fn find(
+        &self,
+        uri: &str,
+        cx: &RequestContext,
+    ) -> Option<(&Arc<RegisteredTemplate>, Captures)> {
+        let mut seen = self.0.iter().filter(|template| template.is_visible(cx));
+        seen.find_map(|template| Some((template, template.matcher.captures(uri)?)))
+    }
+
+    /// Whether the URI is one of templates that the caller does not see, and of no other.
+    pub(crate) fn hides(&self, uri: &str, cx: &RequestContext) -> bool {
+        let mut of_uri = self.0.iter();
+        let mut of_uri = of_uri
+            .by_ref()
+            .filter(|template| template.matcher.captures(uri).is_some());
+        let is_hidden = of_uri.next().is_some_and(|first| !first.is_visible(cx));
+        is_hidden && of_uri.all(|template| !template.is_visible(cx))
     }
 }

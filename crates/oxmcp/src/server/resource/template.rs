@@ -1,24 +1,25 @@
-use std::{fmt, future::Future, sync::Arc};
+//! Resource template definition: a pattern of URIs, and the handler of the resources that match it.
 
-use serde_json::Value;
+use std::{future::Future, sync::Arc};
 
 use super::{
-    ErasedHandler, IntoResourceResult, TemplateArguments, TemplateVariables,
-    handler::{erase_dynamic, erase_typed},
-    options::options,
+    IntoResourceResult, TemplateArguments, TemplateVariables,
+    handler::{ErasedHandler, erase_dynamic, erase_typed},
 };
 use crate::{
-    Error, Result,
     codec::uri_template::{Matcher, UriTemplate},
-    protocol::{Annotations, CacheHint, Icon, ResourceTemplate as Definition},
+    error::{Error, Result},
+    protocol::{CacheHint, ResourceTemplate as Definition},
     schema::{StringFields, list, nearest, quote_text},
     server::{
-        ask::Asks,
         completion::{Completer, Completers, IntoCompleter},
-        handler::{Handler, HandlerFuture},
-        registry::Visibility,
+        options::resource_options,
+        registry::{AskMode, Visibility},
     },
-    session::RequestContext,
+    session::{
+        RequestContext,
+        handler::{Handler, HandlerFuture},
+    },
 };
 
 /// Many resources with one handler: a pattern of URIs, and a function of what the variables in it stand for.
@@ -48,7 +49,7 @@ use crate::{
 /// would leave a doubt, the template is refused. Values are decoded, so that a plain `{x}` can hold a slash (`%2F`) or be
 /// `..`: do not make a path of it. To serve files there is [`file_resources`](crate::file_resources).
 ///
-/// A value that its field cannot have (`abc` for a number) means that there is no such resource; the client is told why.
+/// A value that its field cannot have (`abc` for a number) means that there is no such resource; the client gets the reason.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, ResourceTemplate};
@@ -76,13 +77,13 @@ use crate::{
 /// ```
 pub struct ResourceTemplate {
     pub(super) definition: Definition,
-    /// What it matches, or the first thing that is wrong.
+    /// The first mistake, where there is one.
     pub(super) matcher: Result<Matcher>,
     pub(super) completers: Completers,
     pub(super) handler: ErasedHandler,
-    pub(super) hint: Option<CacheHint>,
+    pub(super) cache: Option<CacheHint>,
     pub(super) visibility: Option<Visibility>,
-    pub(super) asks: Asks,
+    pub(super) ask_mode: AskMode,
 }
 
 impl ResourceTemplate {
@@ -98,29 +99,34 @@ impl ResourceTemplate {
         Arguments: TemplateArguments,
         H::Returned: HandlerFuture<Output: IntoResourceResult> + Send + 'static,
     {
-        let uri_template = uri_template.into();
+        let (uri_template, name) = (uri_template.into(), name.into());
         let fields = StringFields::with_lists(Arguments::schema())
             .map_err(|error| error.message().to_owned());
-        let read = fields.and_then(|fields| {
-            let (template, matcher) = read(&uri_template)?;
-            check_fields(&template, &fields)?;
-            Ok((fields, template, matcher))
+        let parsed = fields.and_then(|fields| {
+            let parsed = parse(&uri_template)?;
+            check_fields(&parsed.0, &fields)?;
+            Ok((fields, parsed))
         });
-        let (fields, template, matcher) = match read {
-            Ok(read) => read,
-            Err(problem) => return Self::wrong(uri_template, name.into(), &problem),
+        let (fields, parsed) = match parsed {
+            Ok(parsed) => parsed,
+            Err(mistake) => return Self::wrong(uri_template, name, &mistake),
         };
-        let mut completers = Completers::of(template.variables().map(|(name, _)| name));
+        let mut completers = Completers::of(parsed.0.variables().map(|(name, _)| name));
         for field in fields.iter().filter(|field| !field.values.is_empty()) {
             // Each field has its variable, so this does not fail.
             let _ = completers.set(&field.name, Completer::new(&*field.values));
         }
-        let handler = erase_typed(fields, handler);
-        let matcher = Ok(matcher);
-        let mut template = Self::assemble(uri_template, name.into(), matcher, completers, handler);
-        let by_hand = <H::Returned as HandlerFuture>::Output::asks_by_hand();
-        template.asks = Asks::of(true, by_hand);
-        template
+        let is_reply = <H::Returned as HandlerFuture>::Output::IS_REPLY;
+        Self {
+            completers,
+            ask_mode: AskMode::of(true, is_reply),
+            ..Self::assemble(
+                uri_template,
+                name,
+                Ok(parsed.1),
+                erase_typed(fields, handler),
+            )
+        }
     }
 
     /// A template whose handler takes the variables as they come. For templates that are known only at run time: from a
@@ -144,23 +150,19 @@ impl ResourceTemplate {
         F: Fn(RequestContext, TemplateVariables) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoResourceResult> + Send + 'static,
     {
-        let handler = erase_dynamic(handler);
-        let mut template = Self::erased(uri_template.into(), name.into(), handler);
-        template.asks = Asks::of(true, Fut::Output::asks_by_hand());
-        template
+        Self {
+            ask_mode: AskMode::of(true, Fut::Output::IS_REPLY),
+            ..Self::erased(uri_template.into(), name.into(), erase_dynamic(handler))
+        }
     }
 
-    pub(in crate::server) fn erased(
-        uri_template: String,
-        name: String,
-        handler: ErasedHandler,
-    ) -> Self {
-        match read(&uri_template) {
-            Ok((template, matcher)) => {
-                let completers = Completers::of(template.variables().map(|(name, _)| name));
-                Self::assemble(uri_template, name, Ok(matcher), completers, handler)
-            }
-            Err(problem) => Self::wrong(uri_template, name, &problem),
+    pub(super) fn erased(uri_template: String, name: String, handler: ErasedHandler) -> Self {
+        match parse(&uri_template) {
+            Ok((template, matcher)) => Self {
+                completers: Completers::of(template.variables().map(|(name, _)| name)),
+                ..Self::assemble(uri_template, name, Ok(matcher), handler)
+            },
+            Err(mistake) => Self::wrong(uri_template, name, &mistake),
         }
     }
 
@@ -168,31 +170,29 @@ impl ResourceTemplate {
         uri_template: String,
         name: String,
         matcher: Result<Matcher>,
-        completers: Completers,
         handler: ErasedHandler,
     ) -> Self {
         Self {
             definition: Definition::new(uri_template, name),
             matcher,
-            completers,
+            completers: Completers::default(),
             handler,
-            hint: None,
+            cache: None,
             visibility: None,
-            asks: Asks::WithContext,
+            ask_mode: AskMode::Context,
         }
     }
 
-    fn wrong(uri_template: String, name: String, problem: &str) -> Self {
-        let error = of_template(&uri_template, problem);
-        Self::unfit(uri_template, name, error)
+    fn wrong(uri_template: String, name: String, mistake: &str) -> Self {
+        let error = of_template(&uri_template, mistake);
+        Self::refused(uri_template, name, error)
     }
 
-    /// One that no server will take.
-    pub(in crate::server) fn unfit(uri_template: String, name: String, error: Error) -> Self {
+    /// A template that servers refuse with this error.
+    pub(super) fn refused(uri_template: String, name: String, error: Error) -> Self {
         let handler: ErasedHandler =
             Arc::new(|_, target| Err(Error::resource_not_found(&target.uri)));
-        let completers = Completers::default();
-        Self::assemble(uri_template, name, Err(error), completers, handler)
+        Self::assemble(uri_template, name, Err(error), handler)
     }
 
     /// Has a variable, which must exist, completed while it is typed: by a list, or by a function.
@@ -204,8 +204,8 @@ impl ResourceTemplate {
         completer: impl IntoCompleter<Marker>,
     ) -> Self {
         let set = self.completers.set(variable, completer.into_completer());
-        if let (Ok(_), Err(problem)) = (&self.matcher, set) {
-            self.matcher = Err(of_template(&self.definition.uri_template, &problem));
+        if let (Ok(_), Err(mistake)) = (&self.matcher, set) {
+            self.matcher = Err(of_template(&self.definition.uri_template, &mistake));
         }
         self
     }
@@ -217,13 +217,13 @@ impl ResourceTemplate {
     }
 }
 
-options!(ResourceTemplate);
+resource_options!(ResourceTemplate by uri_template: "template");
 
-fn of_template(uri_template: &str, problem: &str) -> Error {
-    Error::misuse(format!("resource template {uri_template:?}: {problem}"))
+fn of_template(uri_template: &str, mistake: &str) -> Error {
+    Error::misuse(format!("resource template {uri_template:?}: {mistake}"))
 }
 
-fn read(uri_template: &str) -> Result<(UriTemplate, Matcher), String> {
+fn parse(uri_template: &str) -> Result<(UriTemplate, Matcher), String> {
     let template = UriTemplate::parse(uri_template)?;
     template.check_scheme()?;
     let matcher = Matcher::new(&template)?;
@@ -262,13 +262,4 @@ fn check_fields(template: &UriTemplate, fields: &StringFields) -> Result<(), Str
         }
     }
     Ok(())
-}
-
-impl fmt::Debug for ResourceTemplate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResourceTemplate")
-            .field("uri_template", &self.definition.uri_template)
-            .field("problem", &self.matcher.as_ref().err())
-            .finish_non_exhaustive()
-    }
 }

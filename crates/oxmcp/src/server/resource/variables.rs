@@ -1,8 +1,12 @@
+//! Variables of a resource template in a URI, decoded.
+
 use std::sync::Arc;
 
-use super::Target;
 use crate::{
-    codec::{uri::decode, uri_template::Captured},
+    codec::{
+        uri::decode,
+        uri_template::{Captured, Captures},
+    },
     schema::{Given, quote_text},
 };
 
@@ -28,10 +32,10 @@ impl TemplateVariables {
     /// Decodes what was matched.
     ///
     /// # Errors
-    /// Which variable is no text.
-    pub(super) fn of(target: &Target) -> Result<Self, String> {
-        let mut values = Vec::with_capacity(target.captures.len());
-        for (name, captured) in &*target.captures {
+    /// The variable that is no text.
+    pub(super) fn of(uri: &Arc<str>, captures: &Captures) -> Result<Self, String> {
+        let mut values = Vec::with_capacity(captures.len());
+        for (name, captured) in captures {
             let text = |raw: &str| {
                 let text = decode(raw).and_then(|bytes| String::from_utf8(bytes).ok());
                 text.ok_or_else(|| {
@@ -55,7 +59,7 @@ impl TemplateVariables {
             values.push((Arc::clone(name), value));
         }
         Ok(Self {
-            uri: Arc::clone(&target.uri),
+            uri: Arc::clone(uri),
             values,
         })
     }
@@ -97,7 +101,7 @@ impl TemplateVariables {
             .map(|(_, value)| value)
     }
 
-    /// The same for who reads it as a type.
+    /// The values, for a handler that reads them as a type.
     pub(super) fn given(&self) -> impl Iterator<Item = (&str, Given<'_>)> {
         self.values.iter().map(|(name, value)| {
             let given = match value {

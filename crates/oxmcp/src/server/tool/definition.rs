@@ -1,24 +1,29 @@
-use std::{fmt, future::Future, sync::Arc};
+//! Tool definition: name, schemas and annotations of a tool, and its handler.
+
+use std::future::Future;
 
 use serde_json::{Value, value::RawValue};
 
 use super::{
     IntoToolResult, ToolArguments, ToolError,
-    handler::{ErasedHandler, check, erase},
-    name,
+    handler::{ErasedHandler, erase, erase_dynamic},
 };
 use crate::{
-    Error, Result,
-    json::Text,
-    protocol::{Icon, RawJson, Tool as Definition, ToolAnnotations},
+    error::{Error, Result},
+    protocol::{RawJson, Tool as Definition, ToolAnnotations},
     schema::{Schema, SchemaOptions},
     server::{
-        ask::Asks,
-        handler::{Handler, HandlerFuture},
-        registry::Visibility,
+        options::options,
+        registry::{AskMode, Visibility},
     },
-    session::RequestContext,
+    session::{
+        RequestContext,
+        handler::{Handler, HandlerFuture},
+    },
 };
+
+/// The longest name of a tool.
+const MAX_NAME: usize = 128;
 
 /// A tool: what the model is told of it, and the function that does the work.
 ///
@@ -59,9 +64,9 @@ pub struct Tool {
     /// Whether every call gets a task of its own from the start.
     pub(super) spawned: bool,
     pub(super) visibility: Option<Visibility>,
-    pub(super) asks: Asks,
-    /// The first thing that is wrong.
-    pub(super) problem: Option<Error>,
+    pub(super) ask_mode: AskMode,
+    /// The first mistake.
+    pub(super) mistake: Option<Error>,
 }
 
 impl Tool {
@@ -77,13 +82,13 @@ impl Tool {
         H::Returned: HandlerFuture<Output: IntoToolResult> + Send + 'static,
     {
         let output = <H::Returned as HandlerFuture>::Output::output_schema();
-        let by_hand = <H::Returned as HandlerFuture>::Output::asks_by_hand();
+        let is_reply = <H::Returned as HandlerFuture>::Output::IS_REPLY;
         Self::assemble(
             name.into(),
             description.into(),
             Ok((Arguments::input_schema(), output)),
             erase(handler),
-            Asks::of(Arguments::takes_context(), by_hand),
+            AskMode::of(Arguments::TAKES_CONTEXT, is_reply),
         )
     }
 
@@ -118,17 +123,9 @@ impl Tool {
         Self::assemble(
             name.into(),
             description.into(),
-            Schema::from_json(input_schema)
-                .map(|input| (input, None))
-                .map_err(Error::from),
-            Arc::new(move |context, arguments, finish| {
-                check(finish.0.name(), finish.0.input(), arguments)?;
-                let running = handler(context, Text::checked(arguments).to_raw());
-                Ok(Box::pin(
-                    async move { finish.with(running.await.into_output()) },
-                ))
-            }),
-            Asks::of(true, R::asks_by_hand()),
+            Schema::from_json(input_schema).map(|input| (input, None)),
+            erase_dynamic(handler),
+            AskMode::of(true, R::IS_REPLY),
         )
     }
 
@@ -137,36 +134,26 @@ impl Tool {
         description: String,
         schemas: Result<(Schema, Option<Schema>)>,
         handler: ErasedHandler,
-        asks: Asks,
+        ask_mode: AskMode,
     ) -> Self {
-        let problem = name::check(&name).err();
-        let (schemas, problem) = match schemas {
-            Ok(schemas) => (schemas, problem),
-            Err(error) => (
-                (Schema::empty_object(), None),
-                problem.or_else(|| Some(of_tool(&name, &error))),
-            ),
-        };
-        let mut definition = Definition::new(name, RawJson::from(schemas.0.as_raw()));
+        let mut mistake = check_name(&name).err();
+        let (input, output) = schemas.unwrap_or_else(|error| {
+            mistake.get_or_insert_with(|| of_tool(&name, &error));
+            (Schema::empty_object(), None)
+        });
+        let mut definition = Definition::new(name, RawJson::from(input.as_raw()));
         definition.description = Some(description);
         Self {
             definition,
-            input: schemas.0,
-            output: schemas.1,
+            input,
+            output,
             handler,
             validated: true,
             spawned: false,
             visibility: None,
-            asks,
-            problem,
+            ask_mode,
+            mistake,
         }
-    }
-
-    /// A name for people to read.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.definition.title = Some(title.into());
-        self
     }
 
     /// All annotations at once. They are hints: clients must not trust them.
@@ -205,20 +192,6 @@ impl Tool {
         self
     }
 
-    /// Adds an icon.
-    #[must_use]
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.definition.icons.push(icon);
-        self
-    }
-
-    /// Sets a key of the tool's [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
-    #[must_use]
-    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.definition.meta.insert(key, value);
-        self
-    }
-
     /// Adds to the schema of the input.
     ///
     /// ```
@@ -229,43 +202,28 @@ impl Tool {
     /// # let _ = tool;
     /// ```
     #[must_use]
-    pub fn input(mut self, options: impl FnOnce(SchemaOptions) -> SchemaOptions) -> Self {
-        match self.input.with(options) {
-            Ok(schema) => self.input = schema,
-            Err(error) => self.note(&error.into()),
-        }
-        self
+    pub fn input(self, options: impl FnOnce(SchemaOptions) -> SchemaOptions) -> Self {
+        let schema = self.input.with(options);
+        self.set_input(schema)
     }
 
     /// Replaces the schema of the input.
     #[must_use]
-    pub fn input_schema(mut self, schema: impl Into<Value>) -> Self {
-        match Schema::from_json(schema) {
-            Ok(schema) => self.input = schema,
-            Err(error) => self.note(&error.into()),
-        }
-        self
+    pub fn input_schema(self, schema: impl Into<Value>) -> Self {
+        self.set_input(Schema::from_json(schema))
     }
 
     /// Adds to the schema of the output.
     #[must_use]
     pub fn output(mut self, options: impl FnOnce(SchemaOptions) -> SchemaOptions) -> Self {
         let base = self.output.take().unwrap_or_else(Schema::empty_object);
-        match base.with(options) {
-            Ok(schema) => self.output = Some(schema),
-            Err(error) => self.note(&error.into()),
-        }
-        self
+        self.set_output(base.with(options))
     }
 
     /// Replaces the schema of the output. Structured content is validated against it before it leaves.
     #[must_use]
-    pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
-        match Schema::from_json(schema) {
-            Ok(schema) => self.output = Some(schema),
-            Err(error) => self.note(&error.into()),
-        }
-        self
+    pub fn output_schema(self, schema: impl Into<Value>) -> Self {
+        self.set_output(Schema::from_json(schema))
     }
 
     /// Leaves out the validation of arguments and results: for proxies, whose peer validates.
@@ -279,31 +237,12 @@ impl Tool {
     ///
     /// A handler that has always been ready within half a millisecond is begun on the connection's own task, which saves
     /// most of the cost of a call; meanwhile nothing else of the connection is taken. The first call that takes long is
-    /// noticed, and the tool is begun elsewhere from then on. This is for those who cannot afford that first time.
+    /// noticed, and the tool is begun elsewhere from then on. This is for servers that cannot afford that first time.
     /// Handlers that wait with `.await` do not need it, and code that blocks belongs into
     /// [`spawn_blocking`](tokio::task::spawn_blocking) all the same.
     #[must_use]
     pub fn spawned(mut self) -> Self {
         self.spawned = true;
-        self
-    }
-
-    /// Says which callers the tool is for. To the others it does not exist: it is not in their list, and they cannot call
-    /// it. The function is asked for each request, and must be quick.
-    ///
-    /// ```
-    /// use oxmcp::Tool;
-    ///
-    /// let tool = Tool::new("reset", "Reset everything", || async { "done" })
-    ///     .visible_to(|cx| cx.peer_info().is_some_and(|client| client.name == "admin-console"));
-    /// # let _ = tool;
-    /// ```
-    #[must_use]
-    pub fn visible_to(
-        mut self,
-        sees: impl Fn(&RequestContext) -> bool + Send + Sync + 'static,
-    ) -> Self {
-        self.visibility = Some(Arc::new(sees));
         self
     }
 
@@ -313,22 +252,99 @@ impl Tool {
         &self.definition.name
     }
 
+    fn set_input(mut self, schema: Result<Schema>) -> Self {
+        match schema {
+            Ok(schema) => self.input = schema,
+            Err(error) => self.note(&error),
+        }
+        self
+    }
+
+    fn set_output(mut self, schema: Result<Schema>) -> Self {
+        match schema {
+            Ok(schema) => self.output = Some(schema),
+            Err(error) => self.note(&error),
+        }
+        self
+    }
+
     fn note(&mut self, error: &Error) {
         let name = &self.definition.name;
-        self.problem.get_or_insert_with(|| of_tool(name, error));
+        self.mistake.get_or_insert_with(|| of_tool(name, error));
     }
 }
 
-/// The same error, saying which tool is wrong.
+options! {
+    Tool by name: "tool",
+    /// Decides which callers the tool is for. To the others it does not exist: it is not in their list, and they cannot call
+    /// it. The function is called for each request, and must be quick.
+    ///
+    /// ```
+    /// use oxmcp::Tool;
+    ///
+    /// let tool = Tool::new("reset", "Reset everything", || async { "done" })
+    ///     .visible_to(|cx| cx.peer_info().is_some_and(|client| client.name == "admin-console"));
+    /// # let _ = tool;
+    /// ```
+    visible_to
+}
+
+/// The error, with the name of the tool.
 pub(super) fn of_tool(name: &str, error: &Error) -> Error {
     Error::misuse(format!("tool {name:?}: {}", error.message()))
 }
 
-impl fmt::Debug for Tool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tool")
-            .field("name", &self.definition.name)
-            .field("problem", &self.problem)
-            .finish_non_exhaustive()
+/// Checks a tool's name against the
+/// [rules](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-names), which clients rely on.
+fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > MAX_NAME {
+        return Err(Error::misuse(format!(
+            "tool name {name:?}: a name has 1 to {MAX_NAME} characters, this one has {}",
+            name.chars().count()
+        )));
+    }
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    match name.chars().find(|c| !allowed(*c)) {
+        Some(wrong) => Err(Error::misuse(format!(
+            "tool name {name:?}: {wrong:?} is not allowed; a name is made of A-Z, a-z, 0-9, '_', '-' and '.'"
+        ))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_rules() {
+        for name in [
+            "a",
+            "getUser",
+            "DATA_EXPORT_v2",
+            "admin.tools.list",
+            &"x".repeat(128),
+        ] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for name in [
+            "",
+            "two words",
+            "a,b",
+            "naïve",
+            "a/b",
+            "a\n",
+            &"x".repeat(129),
+        ] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_error_says_what_is_allowed() {
+        insta::assert_snapshot!(
+            check_name("two words").unwrap_err(),
+            @r#"tool name "two words": ' ' is not allowed; a name is made of A-Z, a-z, 0-9, '_', '-' and '.'"#
+        );
     }
 }

@@ -1,9 +1,11 @@
+//! Tool error: a failure that the model reads.
+
 use std::{error::Error as StdError, fmt};
 
 use crate::{
-    Error,
+    error::Error,
     protocol::{CallToolResult, ContentBlock},
-    server::failure::with_causes,
+    session::failure::with_causes,
 };
 
 /// What a tool fails with.
@@ -53,7 +55,7 @@ impl ToolError {
         Self(Box::new(Kind::Result(result)))
     }
 
-    pub(crate) fn into_result(self) -> Result<CallToolResult, Error> {
+    pub(super) fn into_result(self) -> Result<CallToolResult, Error> {
         match *self.0 {
             Kind::Result(result) => Ok(result),
             Kind::Protocol(error) => Err(error),

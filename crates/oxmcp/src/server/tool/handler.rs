@@ -1,14 +1,20 @@
-use std::sync::Arc;
+//! Tool handler: the functions that can be one, reading their arguments, and finishing their results.
+
+use std::{fmt, future::Future, sync::Arc};
 
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
-use super::{IntoToolResult, RegisteredTool, ToolError, output::ToolOutput};
+use super::{IntoToolResult, ToolError, output::ToolOutput};
 use crate::{
-    Result,
-    json::Text,
+    error::{Error, Result},
+    json::{Logged, Text},
+    protocol::{CallToolResult, TextResult},
     schema::{JsonSchema, Schema, refused_property},
-    server::handler::{Handler, HandlerContext, HandlerFuture},
-    session::{Body, BoxFuture, RequestContext},
+    session::{
+        Body, BoxFuture, RequestContext,
+        handler::{Handler, HandlerContext, HandlerFuture},
+    },
 };
 
 /// What a tool takes: a type that can be read from JSON and says how that JSON looks.
@@ -33,163 +39,191 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> ToolInput for T {}
     note = "what handlers share comes before these, and is given by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait ToolArguments: Sized + 'static {
+    /// Whether the handler is given the context of the request.
+    #[doc(hidden)]
+    const TAKES_CONTEXT: bool;
+
     /// The schema of the input.
     #[doc(hidden)]
     fn input_schema() -> Schema;
 
-    /// Whether the handler is given the context of the request.
+    /// Reads and validates the arguments of a call.
     #[doc(hidden)]
-    fn takes_context() -> bool;
-
-    /// Reads the input of a call of `tool`, and holds it against the schema, where there is one.
-    #[doc(hidden)]
-    fn read(
-        context: RequestContext,
-        tool: &str,
-        schema: Option<&Schema>,
-        arguments: &str,
-    ) -> Result<Self, ToolError>;
+    fn read(context: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError>;
 }
 
 impl ToolArguments for () {
+    const TAKES_CONTEXT: bool = false;
+
     fn input_schema() -> Schema {
         Schema::empty_object()
     }
 
-    fn takes_context() -> bool {
-        false
-    }
-
-    fn read(
-        _context: RequestContext,
-        tool: &str,
-        schema: Option<&Schema>,
-        arguments: &str,
-    ) -> Result<Self, ToolError> {
-        check(tool, schema, arguments)
+    fn read(_cx: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
+        schemas.check(json)
     }
 }
 
 impl ToolArguments for (RequestContext,) {
+    const TAKES_CONTEXT: bool = true;
+
     fn input_schema() -> Schema {
         Schema::empty_object()
     }
 
-    fn takes_context() -> bool {
-        true
-    }
-
-    fn read(
-        context: RequestContext,
-        tool: &str,
-        schema: Option<&Schema>,
-        arguments: &str,
-    ) -> Result<Self, ToolError> {
-        check(tool, schema, arguments).map(|()| (context,))
+    fn read(context: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
+        schemas.check(json).map(|()| (context,))
     }
 }
 
 impl<Input: ToolInput> ToolArguments for (Input,) {
+    const TAKES_CONTEXT: bool = false;
+
     fn input_schema() -> Schema {
         Schema::of::<Input>()
     }
 
-    fn takes_context() -> bool {
-        false
-    }
-
-    fn read(
-        _context: RequestContext,
-        tool: &str,
-        schema: Option<&Schema>,
-        arguments: &str,
-    ) -> Result<Self, ToolError> {
-        Ok((read(tool, schema, arguments)?,))
+    fn read(_cx: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
+        Ok((schemas.read(json)?,))
     }
 }
 
 impl<Context: HandlerContext, Input: ToolInput> ToolArguments for (Context, Input) {
+    const TAKES_CONTEXT: bool = true;
+
     fn input_schema() -> Schema {
         Schema::of::<Input>()
     }
 
-    fn takes_context() -> bool {
-        true
-    }
-
-    fn read(
-        context: RequestContext,
-        tool: &str,
-        schema: Option<&Schema>,
-        arguments: &str,
-    ) -> Result<Self, ToolError> {
-        Ok((Context::of(context), read(tool, schema, arguments)?))
+    fn read(context: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
+        Ok((Context::of(context), schemas.read(json)?))
     }
 }
 
-/// Holds the arguments of a call against the schema.
-pub(super) fn check(tool: &str, schema: Option<&Schema>, arguments: &str) -> Result<(), ToolError> {
-    let valid = schema.map_or(Ok(()), |it| it.validate_text(Text::checked(arguments)));
-    valid.map_err(|violations| {
+/// The schemas that the arguments and results of a tool are validated against.
+#[doc(hidden)]
+#[expect(unnameable_types, reason = "only a hidden method mentions it")]
+#[derive(Debug)]
+pub struct ToolSchemas {
+    pub(super) tool: String,
+    /// `None` where the tool is [unvalidated](super::Tool::unvalidated).
+    pub(super) input: Option<Schema>,
+    pub(super) output: Option<Schema>,
+}
+
+impl ToolSchemas {
+    /// Validates the arguments of a call.
+    fn check(&self, arguments: &str) -> Result<(), ToolError> {
+        let input = self.input.as_ref();
+        let valid = input.map_or(Ok(()), |it| it.validate_text(Text::checked(arguments)));
+        valid.map_err(|violations| self.invalid(&violations))
+    }
+
+    /// Validates the arguments of a call, and reads them.
+    fn read<T: DeserializeOwned>(&self, arguments: &str) -> Result<T, ToolError> {
+        let text = Text::checked(arguments);
+        // Mostly one walk does both.
+        if let Some(input) = self.input.as_ref().and_then(|schema| schema.read(text)) {
+            return Ok(input);
+        }
+        self.check(arguments)?;
+        serde_json::from_str(arguments).map_err(|error| {
+            // The position is one in our own copy of the arguments: it would only confuse.
+            let error = error.to_string();
+            let error = error.rsplit_once(" at line ").map_or(&*error, |it| it.0);
+            // They are valid: it is the type that takes less than its schema says.
+            let place = refused_property::<T>(text);
+            let place = place.map_or(String::new(), |place| format!("{place}: "));
+            self.invalid(&format_args!("{place}{error}"))
+        })
+    }
+
+    fn invalid(&self, violations: &dyn fmt::Display) -> ToolError {
+        let tool = &self.tool;
         ToolError::new(format!(
             "The arguments of {tool} are not valid.\n{violations}"
         ))
-    })
-}
-
-fn read<T: DeserializeOwned>(
-    tool: &str,
-    schema: Option<&Schema>,
-    arguments: &str,
-) -> Result<T, ToolError> {
-    // Mostly one walk over them does both.
-    if let Some(input) = schema.and_then(|schema| schema.read(Text::checked(arguments))) {
-        return Ok(input);
     }
-    check(tool, schema, arguments)?;
-    serde_json::from_str(arguments).map_err(|error| {
-        // The position is one in our own copy of the arguments: it would only confuse.
-        let text = error.to_string();
-        let text = text
-            .rsplit_once(" at line ")
-            .map_or(text.as_str(), |(text, _)| text);
-        // The schema has nothing against them: it is the type that does not take what it could.
-        let place = refused_property::<T>(Text::checked(arguments));
-        let place = place.map_or(String::new(), |place| format!("{place}: "));
-        ToolError::new(format!(
-            "The arguments of {tool} are not valid.\n{place}{text}"
-        ))
-    })
-}
 
-/// A call that has begun, or that could not.
-pub(super) type Begun = Result<BoxFuture<Result<Body>>, ToolError>;
+    /// The result of a call, in the form in which it is encoded.
+    ///
+    /// # Errors
+    /// A protocol error of the handler, and a result that does not fit the output schema.
+    pub(super) fn finish(&self, output: Result<ToolOutput, ToolError>) -> Result<Body> {
+        let result = match output {
+            Ok(ToolOutput::Text(text)) if self.output.is_none() => {
+                return Ok(Body::Text(TextResult::new(text)));
+            }
+            Ok(output) => output.into_result(),
+            Err(error) => error.into_result()?,
+        };
+        self.check_output(&result)?;
+        Ok(Body::Tool(result))
+    }
 
-/// What is done with a call before its handler runs and after: what goes in and out is held against the tool's schemas.
-pub(super) struct Finish(pub(super) Arc<RegisteredTool>);
-
-impl Finish {
-    pub(super) fn with(self, output: Result<ToolOutput, ToolError>) -> Result<Body> {
-        self.0.finish(output)
+    /// A result that breaks its own schema is the server's fault: the client learns no more than that.
+    fn check_output(&self, result: &CallToolResult) -> Result<()> {
+        let (Some(output), false) = (&self.output, result.is_error) else {
+            return Ok(());
+        };
+        let tool = &self.tool;
+        let Some(structured) = &result.structured_content else {
+            tracing::error!(tool = %Logged(tool), "the tool has an output schema but returned no structured content");
+            return Err(Error::internal(format!(
+                "tool {tool} returned no structured content"
+            )));
+        };
+        output.validate(structured).map_err(|violations| {
+            tracing::error!(tool = %Logged(tool), violations = %Logged(&violations), "the tool's result does not fit its output schema");
+            Error::internal(format!("tool {tool} returned a result that does not fit its output schema"))
+        })
     }
 }
 
-/// A handler whose type has been forgotten. The arguments are JSON.
-pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, &str, Finish) -> Begun + Send + Sync>;
+/// A handler without its type. It takes the arguments as JSON. What the model did wrong is a result, which it can learn from.
+pub(super) type ErasedHandler = Arc<
+    dyn Fn(RequestContext, Box<str>, Arc<ToolSchemas>) -> BoxFuture<Result<Body>> + Send + Sync,
+>;
 
-/// Forgets the type of a handler.
+/// Erases the type of a handler of typed arguments.
 pub(super) fn erase<Arguments, H>(handler: H) -> ErasedHandler
 where
     Arguments: ToolArguments,
     H: Handler<Arguments>,
     H::Returned: HandlerFuture<Output: IntoToolResult> + Send + 'static,
 {
-    Arc::new(move |context, arguments, finish| {
-        let tool = &finish.0;
-        let arguments = Arguments::read(context, tool.name(), tool.input(), arguments)?;
-        let running = handler.call(arguments).run();
-        Ok(Box::pin(
-            async move { finish.with(running.await.into_output()) },
-        ))
+    let handler = Arc::new(handler);
+    Arc::new(move |context, arguments, schemas| {
+        let handler = Arc::clone(&handler);
+        Box::pin(async move {
+            let read = Arguments::read(context, &schemas, &arguments);
+            match read.map(|arguments| handler.call(arguments).run()) {
+                Ok(running) => schemas.finish(running.await.into_output()),
+                Err(error) => schemas.finish(Err(error)),
+            }
+        })
+    })
+}
+
+/// Erases the type of a handler that takes the arguments as they arrived.
+pub(super) fn erase_dynamic<F, Fut, R>(handler: F) -> ErasedHandler
+where
+    F: Fn(RequestContext, Box<RawValue>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
+    R: IntoToolResult,
+{
+    let handler = Arc::new(handler);
+    Arc::new(move |context, arguments, schemas| {
+        let handler = Arc::clone(&handler);
+        Box::pin(async move {
+            let output = match schemas.check(&arguments) {
+                Ok(()) => {
+                    let arguments = Text::checked(&arguments).to_raw();
+                    handler(context, arguments).await.into_output()
+                }
+                Err(error) => Err(error),
+            };
+            schemas.finish(output)
+        })
     })
 }

@@ -1,16 +1,26 @@
-//! Tools: what a model may call.
+//! Tools: functions that a model may call.
 //! See [tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools).
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `definition.rs` | [`Tool`] |
+//! | `handler.rs` | the functions that can be a handler, their arguments, and the validation of both ends |
+//! | `output.rs` | what a handler may return |
+//! | `error.rs` | what it may fail with |
+//! | `registered.rs` | a tool in a server's registry, which requests call |
+//! | `server.rs` | adding tools to a server and removing them |
 
 mod definition;
 mod error;
 mod handler;
-mod name;
-mod offer;
 mod output;
 mod registered;
+mod server;
 
 pub use definition::Tool;
 pub use error::{IntoToolError, ToolError};
 pub use handler::{ToolArguments, ToolInput};
 pub use output::{IntoToolResult, Structured};
+#[cfg(feature = "http-server")]
+pub(crate) use registered::ExpectedHeaders;
 pub(crate) use registered::RegisteredTool;

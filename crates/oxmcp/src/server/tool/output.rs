@@ -1,3 +1,5 @@
+//! Tool output: what a handler may return, and the result that it becomes.
+
 use std::borrow::Cow;
 
 use serde::Serialize;
@@ -5,7 +7,7 @@ use serde_json::value::to_raw_value;
 
 use super::{IntoToolError, ToolError};
 use crate::{
-    Error,
+    error::Error,
     protocol::{CallToolResult, ContentBlock},
     schema::{JsonSchema, Schema},
 };
@@ -32,12 +34,9 @@ pub trait IntoToolResult {
         None
     }
 
-    /// Whether it can be a question instead of a result.
+    /// Whether it can be a [`Reply`](crate::Reply), which asks instead of giving a result.
     #[doc(hidden)]
-    #[must_use]
-    fn asks_by_hand() -> bool {
-        false
-    }
+    const IS_REPLY: bool = false;
 
     /// The result of the call.
     ///
@@ -45,35 +44,35 @@ pub trait IntoToolResult {
     /// What the tool failed with.
     fn into_tool_result(self) -> Result<CallToolResult, ToolError>;
 
-    /// The same, as it is answered.
+    /// The result of the call, or its text alone.
     #[doc(hidden)]
     fn into_output(self) -> Result<ToolOutput, ToolError>
     where
         Self: Sized,
     {
-        self.into_tool_result().map(ToolOutput::Whole)
+        self.into_tool_result().map(ToolOutput::Result)
     }
 }
 
-/// What a handler has returned. Most return nothing but text, of which no [`CallToolResult`] need be made.
+/// What a handler has returned. Most return text alone, which is written without a [`CallToolResult`].
 #[doc(hidden)]
 #[expect(
     unnameable_types,
-    reason = "nobody but the types of this crate returns anything but the default"
+    reason = "only types of this crate return anything but the default"
 )]
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ToolOutput {
     Text(Cow<'static, str>),
-    Whole(CallToolResult),
+    Result(CallToolResult),
 }
 
 impl ToolOutput {
     /// The result of the call.
-    pub(super) fn into_whole(self) -> CallToolResult {
+    pub(super) fn into_result(self) -> CallToolResult {
         match self {
             Self::Text(text) => CallToolResult::new([ContentBlock::text(text)]),
-            Self::Whole(result) => result,
+            Self::Result(result) => result,
         }
     }
 }
@@ -202,9 +201,7 @@ impl<T: IntoToolResult, E: IntoToolError> IntoToolResult for Result<T, E> {
         T::output_schema()
     }
 
-    fn asks_by_hand() -> bool {
-        T::asks_by_hand()
-    }
+    const IS_REPLY: bool = T::IS_REPLY;
 
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
         self.map_err(IntoToolError::into_tool_error)?

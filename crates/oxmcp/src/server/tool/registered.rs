@@ -1,38 +1,44 @@
-use std::{fmt, sync::Arc};
+//! Registered tool: a tool in a server's registry, which requests call.
+
+use std::sync::Arc;
 
 use super::{
-    Tool, ToolError,
+    Tool,
     definition::of_tool,
-    handler::{ErasedHandler, Finish},
-    output::ToolOutput,
-};
-use crate::{
-    Error, Result,
-    json::{Logged, Text},
-    protocol::{CallToolResult, TextResult, Tool as Definition},
-    schema::Schema,
-    server::{ask::Asks, registry::Visibility},
-    session::{Body, BoxFuture, Pace, RequestContext, Work},
+    handler::{ErasedHandler, ToolSchemas},
 };
 #[cfg(feature = "http-server")]
-use crate::{limits::Limits, protocol::http_headers::ParamHeaders};
+use crate::{error::Error, limits::Limits, protocol::http_headers::ParamHeaders};
+use crate::{
+    error::Result,
+    json::Text,
+    protocol::{Method, Tool as Definition, method},
+    server::registry::{AskMode, Callable, Visibility, impl_feature},
+    session::{Pace, RequestContext, Work},
+};
 
-/// A tool in a server's registry: its schemas are compiled, and nothing about it changes any more.
+/// A tool in a server's registry. It is immutable.
 pub(crate) struct RegisteredTool {
-    pub(crate) definition: Definition,
-    input: Option<Schema>,
-    output: Option<Schema>,
+    definition: Definition,
+    schemas: Arc<ToolSchemas>,
     handler: ErasedHandler,
-    pub(super) visibility: Option<Visibility>,
-    pub(super) asks: Asks,
+    visibility: Option<Visibility>,
+    ask_mode: AskMode,
     /// The arguments that headers repeat, over HTTP.
     #[cfg(feature = "http-server")]
     param_headers: ParamHeaders,
     pace: Arc<Pace>,
 }
 
+impl_feature! {
+    RegisteredTool("tool"): Tool by name,
+    ListTools -> ListToolsResult.tools, with_tools_list_changed
+}
+
 impl RegisteredTool {
-    pub(crate) fn new(tool: Tool) -> Result<Arc<Self>> {
+    /// # Errors
+    /// The first mistake in the definition.
+    pub(super) fn new(tool: Tool) -> Result<Arc<Self>> {
         let Tool {
             mut definition,
             input,
@@ -41,16 +47,16 @@ impl RegisteredTool {
             validated,
             spawned,
             visibility,
-            asks,
-            problem,
+            ask_mode,
+            mistake,
         } = tool;
-        if let Some(problem) = problem {
-            return Err(problem);
+        if let Some(mistake) = mistake {
+            return Err(mistake);
         }
         input
             .ensure_object()
-            .map_err(|error| of_tool(&definition.name, &error.into()))?;
-        // What clients with the usual limits would not keep in mind helps nobody.
+            .map_err(|error| of_tool(&definition.name, &error))?;
+        // Clients with the usual limits would not keep more in mind.
         #[cfg(feature = "http-server")]
         let param_headers = ParamHeaders::of(
             Text::from(input.as_raw()),
@@ -59,96 +65,54 @@ impl RegisteredTool {
         .map_err(|reason| of_tool(&definition.name, &Error::misuse(reason)))?;
         definition.input_schema = input.as_raw().into();
         definition.output_schema = output.as_ref().map(|output| output.as_raw().into());
-        Ok(Arc::new(Self {
-            definition,
+        let schemas = ToolSchemas {
+            tool: definition.name.clone(),
             input: validated.then_some(input),
             output: output.filter(|_| validated),
+        };
+        Ok(Arc::new(Self {
+            definition,
+            schemas: Arc::new(schemas),
             handler,
             visibility,
-            asks,
+            ask_mode,
             #[cfg(feature = "http-server")]
             param_headers,
             pace: Arc::new(if spawned { Pace::slow() } else { Pace::new() }),
         }))
     }
+}
 
-    /// Makes a call. What the model did wrong is a result, which it can learn from.
-    pub(crate) fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {
-        let now = |context| self.begin(context, arguments);
-        let later = |context| -> BoxFuture<Result<Body>> {
-            let tool = Arc::clone(self);
-            let arguments: Box<str> = arguments.get().into();
-            Box::pin(async move { tool.begin(context, Text::checked(&arguments)).await })
-        };
-        Work::paced(&self.pace, context.is_alone(), context, now, later)
+impl Callable for RegisteredTool {
+    const METHOD: &'static str = method::CallTool::NAME;
+
+    fn ask_mode(&self) -> AskMode {
+        self.ask_mode
     }
 
-    fn begin(
-        self: &Arc<Self>,
-        context: RequestContext,
-        arguments: Text<'_>,
-    ) -> BoxFuture<Result<Body>> {
-        let finish = Finish(Arc::clone(self));
-        let begun = (self.handler)(context, arguments.get(), finish);
-        begun.unwrap_or_else(|error| {
-            let failed = self.finish(Err(error));
-            Box::pin(async { failed })
-        })
-    }
-
-    /// The arguments that headers repeat, where there are any.
-    #[cfg(feature = "http-server")]
-    pub(super) fn param_headers(&self) -> Option<&ParamHeaders> {
-        Some(&self.param_headers).filter(|headers| !headers.is_empty())
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.definition.name
-    }
-
-    /// What arguments are held against.
-    pub(super) fn input(&self) -> Option<&Schema> {
-        self.input.as_ref()
-    }
-
-    pub(super) fn finish(&self, output: Result<ToolOutput, ToolError>) -> Result<Body> {
-        let result = match output {
-            Ok(ToolOutput::Text(text)) if self.output.is_none() => {
-                return Ok(Body::Text(TextResult::new(text)));
-            }
-            Ok(output) => output.into_whole(),
-            Err(error) => error.into_result()?,
-        };
-        self.check_output(&result)?;
-        Ok(Body::Tool(result))
-    }
-
-    /// A result that breaks its own schema is the server's fault: the client is told no more than that.
-    fn check_output(&self, result: &CallToolResult) -> Result<()> {
-        let Some(output) = &self.output else {
-            return Ok(());
-        };
-        if result.is_error {
-            return Ok(());
-        }
-        let name = &self.definition.name;
-        let Some(structured) = &result.structured_content else {
-            tracing::error!(tool = %Logged(name), "the tool has an output schema but returned no structured content");
-            return Err(Error::internal(format!(
-                "tool {name} returned no structured content"
-            )));
-        };
-        output.validate(structured).map_err(|violations| {
-            tracing::error!(tool = %Logged(name), violations = %Logged(&violations), "the tool's result does not fit its output schema");
-            Error::internal(format!("tool {name} returned a result that does not fit its output schema"))
-        })
+    fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {
+        let is_alone = context.is_alone();
+        let schemas = Arc::clone(&self.schemas);
+        let future = (self.handler)(context, arguments.get().into(), schemas);
+        Work::paced(&self.pace, is_alone, future, |it| it, |it| it)
     }
 }
 
-impl fmt::Debug for RegisteredTool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RegisteredTool")
-            .field("name", &self.definition.name)
-            .finish_non_exhaustive()
+/// The headers that repeat arguments of a tool's calls.
+#[cfg(feature = "http-server")]
+pub(crate) struct ExpectedHeaders<'a> {
+    pub(crate) headers: &'a ParamHeaders,
+    /// Whether every caller sees the tool.
+    pub(crate) is_for_all: bool,
+}
+
+#[cfg(feature = "http-server")]
+impl RegisteredTool {
+    /// `None` where headers repeat no argument.
+    pub(crate) fn expected_headers(&self) -> Option<ExpectedHeaders<'_>> {
+        (!self.param_headers.is_empty()).then(|| ExpectedHeaders {
+            headers: &self.param_headers,
+            is_for_all: self.visibility.is_none(),
+        })
     }
 }

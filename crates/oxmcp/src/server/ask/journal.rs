@@ -1,0 +1,218 @@
+//! Journal of a handler that asks: its questions, answers and steps. A handler that runs again finds in it what it has learned
+//! and done before.
+
+use std::{
+    any::Any,
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use serde_json::value::RawValue;
+
+use super::sealed_state::{Answer, Digest, Record};
+use crate::{
+    error::{Error, Result},
+    json::Text,
+    protocol::{InputRequest, InputRequests, InputResponses},
+    session::{ContextParts, RequestContext},
+};
+
+/// What a handler has asked, learned and done while it serves one request.
+#[derive(Debug, Default)]
+pub(super) struct Journal(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The way in which questions are put.
+    mode: Mode,
+    /// Answers and steps, those of earlier rounds among them.
+    record: Record,
+    /// The responses that came with this round, by key.
+    responses: InputResponses,
+    /// Whether the client gave back the state, which says which questions the responses answer.
+    has_state: bool,
+    /// The questions of this round, by key: no key may stand for two.
+    asked: Vec<(String, Digest)>,
+    /// The questions that the client is to be asked.
+    open: InputRequests,
+}
+
+/// The way in which the questions of a handler are put.
+#[derive(Debug, Default)]
+pub(super) enum Mode {
+    /// By requests, while the handler waits. Modern clients take none.
+    #[default]
+    LiveSession,
+    /// By answering the request, which was this one.
+    Rounds(RoundRequest),
+    /// By a [`Reply`](crate::Reply) of the handler, which was given this state.
+    Reply(Option<String>),
+}
+
+/// The request that a handler serves, kept until it is known whether the handler asks.
+#[derive(Clone, Debug)]
+pub(crate) struct RoundRequest {
+    pub(super) method: &'static str,
+    /// The name or the URI.
+    pub(super) target: Box<str>,
+    pub(super) arguments: Box<str>,
+}
+
+impl RoundRequest {
+    pub(crate) fn new(method: &'static str, target: &str, arguments: Text<'_>) -> Self {
+        Self {
+            method,
+            target: target.into(),
+            arguments: arguments.get().into(),
+        }
+    }
+}
+
+/// The answer to a question, as far as the journal has it.
+pub(super) enum Lookup {
+    Known(Box<RawValue>),
+    /// It came with this round and has not been checked.
+    Unchecked(Box<RawValue>),
+    Missing,
+}
+
+impl Journal {
+    /// The journal of a context; a new one where there is none.
+    pub(super) fn of(parts: &ContextParts) -> Arc<Self> {
+        let kept = parts
+            .kept
+            .get_or_init(|| Arc::<Self>::default() as Arc<dyn Any + Send + Sync>);
+        // Only journals are kept there.
+        Arc::clone(kept).downcast().unwrap_or_default()
+    }
+
+    /// The journal of a context, where there is one.
+    pub(super) fn find(cx: &RequestContext) -> Option<Arc<Self>> {
+        Arc::clone(cx.parts().kept.get()?).downcast().ok()
+    }
+
+    /// Begins a round: with what the client brought, or with nothing.
+    pub(super) fn begin(&self, mode: Mode, record: Option<Record>, responses: InputResponses) {
+        *self.lock() = State {
+            mode,
+            has_state: record.is_some(),
+            record: record.unwrap_or_default(),
+            responses,
+            ..State::default()
+        };
+    }
+
+    /// Runs `f` with how questions are put.
+    pub(super) fn with_mode<T>(&self, f: impl FnOnce(&Mode) -> T) -> T {
+        f(&self.lock().mode)
+    }
+
+    pub(super) fn responses(&self) -> InputResponses {
+        self.lock().responses.clone()
+    }
+
+    /// Looks up the answer to a question. The question is asked from now on, under this key and no other.
+    ///
+    /// An answer counts only if it was given to this very question: the state that came with it says what was asked. An
+    /// answer that comes without the state counts as well. No client that keeps to the protocol sends one, and one that
+    /// makes up what its user has said can do so with a state, too.
+    ///
+    /// # Errors
+    /// Where the key stands for another question already.
+    pub(super) fn lookup(&self, key: &str, question: &Digest) -> Result<Lookup> {
+        let mut state = self.lock();
+        match find(&state.asked, key) {
+            Some(before) if before != question => {
+                return Err(Error::misuse(format!(
+                    "the key {key:?} stands for two different questions; give each question a key of its own"
+                )));
+            }
+            Some(_) => {}
+            None => state.asked.push((key.to_owned(), question.clone())),
+        }
+        let known = state.record.answers.iter().find(|it| it.key == key);
+        if let Some(answer) = known {
+            if answer.question == *question {
+                return Ok(Lookup::Known(answer.value.clone()));
+            }
+            tracing::debug!(key, "the question has changed; it is asked again");
+            return Ok(Lookup::Missing);
+        }
+        let Some(response) = state.responses.get(key) else {
+            return Ok(Lookup::Missing);
+        };
+        if state.has_state && find(&state.record.open, key) != Some(question) {
+            tracing::debug!(
+                key,
+                "what was answered is not what is asked; it is asked again"
+            );
+            return Ok(Lookup::Missing);
+        }
+        Ok(Lookup::Unchecked(response.get().to_owned()))
+    }
+
+    /// Records an answer.
+    pub(super) fn record_answer(&self, key: &str, question: &Digest, value: &RawValue) {
+        let mut state = self.lock();
+        state.record.answers.retain(|it| it.key != key);
+        state.record.answers.push(Answer {
+            key: key.to_owned(),
+            question: question.clone(),
+            value: value.to_owned(),
+        });
+    }
+
+    /// The client is to be asked a question: the handler is suspended, and only comes to its end.
+    pub(super) fn suspend(&self, key: &str, request: InputRequest) {
+        self.lock().open.insert(key, request);
+    }
+
+    pub(super) fn is_suspended(&self) -> bool {
+        !self.lock().open.is_empty()
+    }
+
+    /// The result of a step that was done before.
+    pub(super) fn step(&self, key: &str) -> Option<Box<RawValue>> {
+        let state = self.lock();
+        let mut steps = state.record.steps.iter();
+        let found = steps.find(|(name, _)| name == key);
+        found.map(|(_, value)| value.clone())
+    }
+
+    /// Records the result of a step.
+    pub(super) fn record_step(&self, key: &str, value: Box<RawValue>) {
+        let mut state = self.lock();
+        state.record.steps.retain(|(name, _)| name != key);
+        state.record.steps.push((key.to_owned(), value));
+    }
+
+    /// The questions of a suspended handler, and the record that is sealed meanwhile. `None` where it is not suspended.
+    pub(super) fn take_suspended(&self) -> Option<(InputRequests, Record, RoundRequest)> {
+        let mut state = self.lock();
+        if state.open.is_empty() {
+            return None;
+        }
+        let Mode::Rounds(request) = &state.mode else {
+            return None;
+        };
+        let request = request.clone();
+        let open = mem::take(&mut state.open);
+        let mut record = mem::take(&mut state.record);
+        record.open = mem::take(&mut state.asked);
+        record.open.retain(|(key, _)| open.get(key).is_some());
+        // What is asked anew has no answer, and what is not asked any more is no longer needed.
+        record
+            .answers
+            .retain(|answer| find(&record.open, &answer.key).is_none());
+        Some((open, record, request))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn find<'a>(questions: &'a [(String, Digest)], key: &str) -> Option<&'a Digest> {
+    let mut questions = questions.iter();
+    questions.find_map(|(name, digest)| (name == key).then_some(digest))
+}

@@ -1,0 +1,190 @@
+//! Questions in an open session (until 2025-11-25): requests to the client, for whose answers the handler waits.
+
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    mem,
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    check,
+    keys::{AskSettings, random},
+};
+use crate::{
+    error::{Error, Result},
+    protocol::{ElicitParams, InputRequest, Method, Payload, Revision, method},
+    server::session::ServerSession,
+    session::{CallOptions, Connection, RequestContext},
+};
+
+/// Asks, and waits for the answer. The question is cancelled with the request that it belongs to.
+pub(super) async fn ask(
+    cx: &RequestContext,
+    settings: &AskSettings,
+    key: &str,
+    request: &InputRequest,
+) -> Result<Box<RawValue>> {
+    let revision = cx.revision();
+    let options = settings.call_options();
+    let connection = &cx.parts().connection;
+    let asked = tokio::select! {
+        biased;
+        answer = send(connection, request.clone(), revision, options) => answer?,
+        () = cx.cancelled() => {
+            let method = request.method();
+            return Err(Error::cancelled(format!("the request that asked {method} was cancelled")));
+        }
+    };
+    let text: &RawValue = serde_json::from_str(&asked).map_err(|error| {
+        check::wrong_answer(Some(key), request.method(), &error.to_string(), revision)
+    })?;
+    check::answer(Some(key), request, text, revision)
+}
+
+/// Makes the request that a question is.
+async fn send(
+    connection: &Arc<Connection>,
+    request: InputRequest,
+    revision: Revision,
+    options: CallOptions,
+) -> Result<Box<str>> {
+    match request {
+        InputRequest::Elicit(mut params) => {
+            identify(&mut params, revision)?;
+            call::<method::Elicit>(connection, params.into(), revision, options).await
+        }
+        InputRequest::CreateMessage(params) => {
+            call::<method::CreateMessage>(connection, params, revision, options).await
+        }
+        InputRequest::ListRoots(params) => {
+            call::<method::ListRoots>(connection, params.into(), revision, options).await
+        }
+        InputRequest::Unknown { method, .. } => Err(Error::misuse(format!(
+            "clients cannot be asked {method}: the protocol has no such question"
+        ))),
+    }
+}
+
+/// Makes a request whose params are fitted to the revision. Their `_meta` becomes the call's.
+async fn call<M: Method>(
+    connection: &Arc<Connection>,
+    mut params: Box<M::Params>,
+    revision: Revision,
+    mut options: CallOptions,
+) -> Result<Box<str>> {
+    params.fit(revision);
+    options.meta = params.metadata().map(mem::take).unwrap_or_default();
+    connection.call(M::NAME, params, options).await
+}
+
+/// Gives a URL elicitation an id where the revision wants one and it has none.
+pub(super) fn identify(params: &mut ElicitParams, revision: Revision) -> Result<()> {
+    if let ElicitParams::Url(url) = params
+        && revision.has_elicitation_ids()
+        && url.elicitation_id.is_none()
+    {
+        let id = random::<16>()?;
+        url.elicitation_id = Some(data_encoding::HEXLOWER.encode(&id));
+    }
+    Ok(())
+}
+
+/// A request to a client that is about to be made. Await it for the result, or first say how it is to be made.
+///
+/// ```
+/// # async fn run(session: oxmcp::ServerSession) -> oxmcp::Result<()> {
+/// let result = session.list_roots().timeout(std::time::Duration::from_secs(5)).await?;
+/// # let _ = result.roots;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// What the client answered as an error, and whatever keeps the answer from coming: see [`Error`]'s questions. Where the
+/// client cannot be asked, nothing is sent: [`Error::is_unsupported`].
+///
+/// # Cancel safety
+/// Dropping the future cancels the request on the wire.
+#[must_use = "a request is made when it is awaited"]
+pub struct SessionCall<M: Method> {
+    session: ServerSession,
+    params: Result<Box<M::Params>>,
+    /// The question that the answer is checked against, where there is one.
+    question: Option<InputRequest>,
+    options: CallOptions,
+}
+
+impl<M: Method> SessionCall<M> {
+    pub(in crate::server) fn new(session: &ServerSession, params: Result<Box<M::Params>>) -> Self {
+        let options = session.role().server().features().ask.call_options();
+        Self {
+            session: session.clone(),
+            params,
+            question: None,
+            options,
+        }
+    }
+
+    /// Sets the question that the answer is checked against.
+    pub(super) fn question(mut self, question: InputRequest) -> Self {
+        self.question = Some(question);
+        self
+    }
+
+    /// How long to wait for the answer. Default: [`Server::ask_timeout`](crate::Server::ask_timeout).
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.options.timeout = timeout;
+        self.options.max_total = timeout;
+        self
+    }
+
+    /// Cancels the request when the token is cancelled.
+    pub fn cancel_with(mut self, token: CancellationToken) -> Self {
+        self.options.cancel = Some(token);
+        self
+    }
+
+    async fn send(self) -> Result<M::Result> {
+        let Self {
+            session,
+            params,
+            question,
+            options,
+        } = self;
+        let params = params?;
+        let revision = session.takes_requests(M::NAME)?.revision;
+        let answer = call::<M>(session.connection(), params, revision, options).await?;
+        let wrong = |error: serde_json::Error| {
+            check::wrong_answer(None, M::NAME, &error.to_string(), revision).with_source(error)
+        };
+        let Some(question) = question else {
+            return serde_json::from_str(&answer).map_err(wrong);
+        };
+        let answer = serde_json::from_str(&answer).map_err(wrong)?;
+        let answer = check::answer(None, &question, answer, revision)?;
+        serde_json::from_str(answer.get()).map_err(wrong)
+    }
+}
+
+impl<M: Method> IntoFuture for SessionCall<M> {
+    type Output = Result<M::Result>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Result<M::Result>> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}
+
+impl<M: Method> fmt::Debug for SessionCall<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionCall")
+            .field("method", &M::NAME)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,283 @@
+//! Rounds of questions (MRTR): serving a request whose handler can ask.
+//!
+//! A modern request is answered with the questions and made again with the answers; then the handler runs from its beginning,
+//! with its journal.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_util::future::try_join_all;
+use tokio::time::sleep;
+
+use super::{
+    check,
+    journal::{Journal, Mode, RoundRequest},
+    keys::random,
+    live_session,
+    sealed_state::{self, Binding, Record},
+};
+use crate::{
+    error::{Error, Result},
+    json::{Logged, Text},
+    protocol::{InputRequiredResult, InputResponse, InputResponses, RequestParams},
+    server::{dispatch::Call, features::Features, registry::AskMode, server::Server},
+    session::{Body, BoxFuture, RequestContext, Work, panics},
+};
+
+/// The rounds of a handler in a legacy session, as clients limit them for modern servers.
+const MAX_ROUNDS: usize = 10;
+/// The pause before a handler runs again that has asked nothing.
+const PAUSE: Duration = Duration::from_millis(250);
+/// The error for a state that does not open, whatever the reason: a reason would help only a forger.
+const REFUSED: &str = "Invalid or expired requestState";
+
+/// Whether a request needs [`serve`]. Most do not, and it costs them nothing.
+pub(crate) fn needs_rounds(call: &Call<'_>, mode: AskMode) -> bool {
+    let modern = || call.cx.revision().is_modern();
+    let comes_back = call.params.request_state.is_some();
+    match mode {
+        AskMode::Reply => true,
+        AskMode::Never => comes_back && modern(),
+        AskMode::Context => {
+            modern() && (comes_back || check::is_any_supported(call.cx.client_capabilities()))
+        }
+    }
+}
+
+/// Serves a request whose handler can ask. `begin` begins the handler; it is called again where a legacy client has
+/// answered what the handler returned.
+///
+/// # Errors
+/// Where what came back with the request is not what was sent.
+pub(crate) fn serve(
+    call: &Call<'_>,
+    request: RoundRequest,
+    mode: AskMode,
+    begin: impl Fn(RequestContext, Text<'_>) -> Work + Send + Sync + 'static,
+) -> Result<Work> {
+    let cx = call.cx.clone();
+    let journal = Journal::of(cx.parts());
+    if !cx.revision().is_modern() {
+        journal.begin(Mode::Reply(None), None, InputResponses::new());
+        return Ok(serve_legacy(cx, request.arguments, begin));
+    }
+    let token = token(call.params)?;
+    let responses = responses(call.params)?;
+    let arguments = request.arguments.clone();
+    if mode == AskMode::Reply {
+        journal.begin(Mode::Reply(token), None, responses);
+        let work = begin(cx.clone(), Text::checked(&arguments));
+        let future = Box::pin(finish_reply(cx, work.future));
+        return Ok(Work { future, ..work });
+    }
+    let record = token.map(|token| open(&cx, call.features, &request, &token));
+    journal.begin(Mode::Rounds(request), record.transpose()?, responses);
+    let work = begin(cx.clone(), Text::checked(&arguments));
+    let future = Box::pin(finish_round(cx, work.future));
+    Ok(Work { future, ..work })
+}
+
+fn token(params: &RequestParams<'_>) -> Result<Option<String>> {
+    let Some(state) = params.request_state.filter(|state| !state.is_null()) else {
+        return Ok(None);
+    };
+    let text = state.as_str();
+    let text = text.ok_or_else(|| Error::invalid_params("`requestState` must be a string"))?;
+    Ok(Some(text.into_owned()))
+}
+
+fn responses(params: &RequestParams<'_>) -> Result<InputResponses> {
+    let Some(responses) = params.input_responses.filter(|it| !it.is_null()) else {
+        return Ok(InputResponses::new());
+    };
+    responses.parse().map_err(|error| {
+        Error::invalid_params(format!(
+            "`inputResponses` must be an object with an answer for each key: {error}"
+        ))
+    })
+}
+
+fn open(
+    cx: &RequestContext,
+    features: &Features,
+    request: &RoundRequest,
+    token: &str,
+) -> Result<Record> {
+    let limit = features.limits.max_request_state;
+    let binding = binding(cx, features, request);
+    let opened = sealed_state::open(token, &binding, &features.ask.keys, now(), limit);
+    opened.map_err(|reason| {
+        tracing::warn!(
+            method = request.method,
+            target = %Logged(&request.target),
+            %reason,
+            "a requestState was refused"
+        );
+        Error::invalid_params(REFUSED)
+    })
+}
+
+fn binding<'a>(
+    cx: &'a RequestContext,
+    features: &'a Features,
+    request: &'a RoundRequest,
+) -> Binding<'a> {
+    Binding {
+        server: &features.info.name,
+        principal: cx.parts().connection.origin().principal.as_deref(),
+        method: request.method,
+        target: &request.target,
+        arguments: &request.arguments,
+    }
+}
+
+/// Seconds since 1970; with a clock before that no state expires.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+/// Runs the handler. If it has asked, the questions are the answer, whatever else it returns.
+async fn finish_round(cx: RequestContext, future: BoxFuture<Result<Body>>) -> Result<Body> {
+    let ended = panics::catch(future).await;
+    let asked = Journal::find(&cx).and_then(|journal| journal.take_suspended());
+    let Some((requests, record, request)) = asked else {
+        return ended.unwrap_or_else(|panic| Err(panic.into_error()));
+    };
+    let token = seal(&cx, &server(&cx)?.features(), &request, record)?;
+    let mut asked = InputRequiredResult::new().with_request_state(token);
+    asked.input_requests = Some(requests);
+    Ok(Body::of(asked))
+}
+
+fn seal(
+    cx: &RequestContext,
+    features: &Features,
+    request: &RoundRequest,
+    mut record: Record,
+) -> Result<String> {
+    let settings = &features.ask;
+    record.expires = sealed_state::expiry(now(), settings.lifetime);
+    sealed_state::seal(
+        &record,
+        &binding(cx, features, request),
+        settings.keys.sealing()?,
+        random()?,
+        features.limits.max_request_state,
+    )
+}
+
+/// Runs a handler that asks by a [`Reply`](crate::Reply).
+async fn finish_reply(cx: RequestContext, future: BoxFuture<Result<Body>>) -> Result<Body> {
+    match reply(future.await)? {
+        Outcome::Done(body) => Ok(body),
+        Outcome::Asked(asked) => {
+            check_asked(&cx, &asked)?;
+            Ok(Body::of(asked))
+        }
+    }
+}
+
+/// The outcome of a handler that asks by a [`Reply`](crate::Reply).
+enum Outcome {
+    Done(Body),
+    Asked(InputRequiredResult),
+}
+
+/// Finds the questions in the error that a [`Reply`](crate::Reply) becomes.
+fn reply(result: Result<Body>) -> Result<Outcome> {
+    let error = match result {
+        Ok(body) => return Ok(Outcome::Done(body)),
+        Err(error) if !error.is_input_required() => return Err(error),
+        Err(error) => error,
+    };
+    let asked = error
+        .data()
+        .map(|asked| serde_json::from_str(asked.get()))
+        .transpose();
+    match asked {
+        Ok(Some(asked)) => Ok(Outcome::Asked(asked)),
+        Ok(None) => Err(error),
+        Err(problem) => Err(Error::misuse(format!(
+            "what the handler asks is no question of the protocol: {problem}"
+        ))),
+    }
+}
+
+/// Refuses questions that the client cannot be asked.
+fn check_asked(cx: &RequestContext, asked: &InputRequiredResult) -> Result<()> {
+    let requests = asked.input_requests.iter().flatten();
+    let mut is_any = false;
+    for (_, request) in requests {
+        is_any = true;
+        check::question(request, cx.client_capabilities(), cx.revision())?;
+    }
+    if !is_any && asked.request_state.is_none() {
+        return Err(Error::misuse(
+            "the handler asks for nothing: an InputRequiredResult has input requests, a request state, or both",
+        ));
+    }
+    Ok(())
+}
+
+/// Serves a handler that asks by a [`Reply`](crate::Reply) in a legacy session, whose client knows no rounds: makes a
+/// request of each question, and runs the handler again with the answers.
+fn serve_legacy(
+    cx: RequestContext,
+    arguments: Box<str>,
+    begin: impl Fn(RequestContext, Text<'_>) -> Work + Send + Sync + 'static,
+) -> Work {
+    let first = begin(cx.clone(), Text::checked(&arguments));
+    let again = {
+        let cx = cx.clone();
+        move || begin(cx.clone(), Text::checked(&arguments)).future
+    };
+    Work {
+        future: Box::pin(run_rounds(cx, first.future, again)),
+        ..first
+    }
+}
+
+async fn run_rounds(
+    cx: RequestContext,
+    mut running: BoxFuture<Result<Body>>,
+    again: impl Fn() -> BoxFuture<Result<Body>> + Send + Sync,
+) -> Result<Body> {
+    for _ in 0..MAX_ROUNDS {
+        let asked = match reply(running.await)? {
+            Outcome::Asked(asked) => asked,
+            Outcome::Done(body) => return Ok(body),
+        };
+        let responses = answers(&cx, &asked).await?;
+        let journal = Journal::of(cx.parts());
+        journal.begin(Mode::Reply(asked.request_state), None, responses);
+        running = again();
+    }
+    match reply(running.await)? {
+        Outcome::Asked(_) => Err(Error::limit(format!(
+            "the handler asked more than {MAX_ROUNDS} times; a client would have given up"
+        ))),
+        Outcome::Done(body) => Ok(body),
+    }
+}
+
+/// Makes a request of each question, all at once.
+async fn answers(cx: &RequestContext, asked: &InputRequiredResult) -> Result<InputResponses> {
+    check_asked(cx, asked)?;
+    let Some(requests) = &asked.input_requests else {
+        sleep(PAUSE).await;
+        return Ok(InputResponses::new());
+    };
+    check::batch(cx)?;
+    let settings = server(cx)?.features().ask.clone();
+    let answers = requests.iter().map(async |(key, request)| {
+        let answer = live_session::ask(cx, &settings, key, request).await?;
+        Ok::<_, Error>((key.to_owned(), InputResponse::from(answer)))
+    });
+    Ok(try_join_all(answers).await?.into_iter().collect())
+}
+
+fn server(cx: &RequestContext) -> Result<Server> {
+    let session = cx.server_session();
+    let session = session.ok_or_else(|| Error::internal("only servers ask"))?;
+    Ok(session.server())
+}

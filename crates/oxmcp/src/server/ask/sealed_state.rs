@@ -1,0 +1,239 @@
+//! Sealed state (`requestState`): the journal of a handler between two rounds, on its way through the client and back.
+//!
+//! Time and nonce are given: nothing here reads a clock or makes randomness.
+//!
+//! A token is, in base64url: the version of the format (1 byte), the id of the key (4), the nonce (24), and the record
+//! as JSON, encrypted with XChaCha20-Poly1305 (with a tag of 16 bytes at its end). What the token is bound to is not in it:
+//! it is authenticated along with it, so that a token opens for nothing else.
+//!
+//! See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
+
+use std::{fmt, time::Duration};
+
+use chacha20poly1305::{
+    Key, KeyInit, XChaCha20Poly1305, XNonce,
+    aead::{Aead, Payload},
+};
+use data_encoding::BASE64URL_NOPAD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
+
+use super::keys::{KeyId, KeyRing, StateKey, sha256};
+use crate::error::{Error, Result};
+
+/// The version of the format.
+pub(super) const FORMAT: u8 = 1;
+pub(super) const TAG: usize = 16;
+/// How many random bytes go into a token.
+pub(super) const NONCE: usize = 24;
+/// Before the ciphertext: the version, the id of the key, the nonce.
+pub(super) const HEADER: usize = 1 + size_of::<KeyId>() + NONCE;
+
+/// The content of a token.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// When it expires, in seconds since 1970.
+    #[serde(rename = "x")]
+    pub(super) expires: u64,
+    /// The answers of earlier rounds.
+    #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) answers: Vec<Answer>,
+    /// The results of steps.
+    #[serde(rename = "s", default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) steps: Vec<(String, Box<RawValue>)>,
+    /// The questions that are open, by their digests.
+    #[serde(rename = "q", default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) open: Vec<(String, Digest)>,
+}
+
+/// An answer, and the question that it answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Answer {
+    #[serde(rename = "k")]
+    pub(super) key: String,
+    #[serde(rename = "q")]
+    pub(super) question: Digest,
+    #[serde(rename = "v")]
+    pub(super) value: Box<RawValue>,
+}
+
+/// A short identity of a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Digest(Box<str>);
+
+impl Digest {
+    pub(super) fn of(question: &impl Serialize) -> serde_json::Result<Self> {
+        let digest = sha256(&[b"oxmcp question", &serde_json::to_vec(question)?]);
+        // 128 bits are enough: only the server itself could look for another question with the same digest.
+        let half = digest.first_chunk::<16>().copied().unwrap_or_default();
+        Ok(Self(BASE64URL_NOPAD.encode(&half).into()))
+    }
+}
+
+/// The request that a token is bound to: presented with any other, it does not open.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Binding<'a> {
+    pub(super) server: &'a str,
+    /// The caller, where the transport knows it.
+    pub(super) principal: Option<&'a str>,
+    pub(super) method: &'a str,
+    /// The name or the URI of what is called, got or read.
+    pub(super) target: &'a str,
+    /// The arguments, as JSON.
+    pub(super) arguments: &'a str,
+}
+
+impl Binding<'_> {
+    /// What is authenticated along with a token. Each part has its length before it, so that no two bindings look alike.
+    fn authenticated(&self, header: &[u8]) -> Vec<u8> {
+        let arguments = canonical(self.arguments);
+        let known = [u8::from(self.principal.is_some())];
+        let parts: [&[u8]; 8] = [
+            b"oxmcp request state",
+            header,
+            self.server.as_bytes(),
+            &known,
+            self.principal.unwrap_or_default().as_bytes(),
+            self.method.as_bytes(),
+            self.target.as_bytes(),
+            arguments.as_bytes(),
+        ];
+        let mut bytes = Vec::new();
+        for part in parts {
+            bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(part);
+        }
+        bytes
+    }
+}
+
+/// The arguments, whatever the order in which their members stand: a client, or what is between, may write them anew.
+fn canonical(arguments: &str) -> String {
+    let value = serde_json::from_str::<Value>(arguments);
+    value.map_or_else(|_| arguments.to_owned(), |value| value.to_string())
+}
+
+/// Why a token does not open. For the log: the peer learns nothing of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    TooLong,
+    /// It was never a token of this format.
+    Malformed,
+    UnknownKey,
+    /// It was changed on the way, or it belongs to another request, caller or server.
+    Forged,
+    Expired,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooLong => "it is longer than the limit",
+            Self::Malformed => "it is no state of this format",
+            Self::UnknownKey => {
+                "it was sealed with a key that this server does not have; servers that share clients must share keys"
+            }
+            Self::Forged => {
+                "it was changed, or it belongs to another request, other arguments, another caller or another server"
+            }
+            Self::Expired => "it has expired",
+        })
+    }
+}
+
+/// Seals a record. `limit` is the longest that a token may be.
+///
+/// # Errors
+/// Where the token would be longer.
+pub(super) fn seal(
+    record: &Record,
+    binding: &Binding<'_>,
+    key: &StateKey,
+    nonce: [u8; NONCE],
+    limit: usize,
+) -> Result<String> {
+    let broken = || Error::internal("the state of the questions cannot be sealed");
+    let plain = serde_json::to_vec(record).map_err(|error| broken().with_source(error))?;
+    let mut token = Vec::with_capacity(HEADER + plain.len() + TAG);
+    token.push(FORMAT);
+    token.extend_from_slice(&key.id());
+    token.extend_from_slice(&nonce);
+    let payload = Payload {
+        msg: &plain,
+        aad: &binding.authenticated(&token),
+    };
+    let sealed = cipher(key).encrypt(&XNonce::from(nonce), payload);
+    token.extend_from_slice(&sealed.map_err(|_| broken())?);
+    let length = BASE64URL_NOPAD.encode_len(token.len());
+    if length > limit {
+        return Err(too_long(record, length, limit));
+    }
+    Ok(BASE64URL_NOPAD.encode(&token))
+}
+
+/// Opens a token, at `now` seconds since 1970.
+///
+/// # Errors
+/// Where it must not be trusted.
+pub(super) fn open(
+    token: &str,
+    binding: &Binding<'_>,
+    keys: &KeyRing,
+    now: u64,
+    limit: usize,
+) -> Result<Record, Refused> {
+    if token.len() > limit {
+        return Err(Refused::TooLong);
+    }
+    let token = BASE64URL_NOPAD
+        .decode(token.as_bytes())
+        .map_err(|_| Refused::Malformed)?;
+    let (header, sealed) = token
+        .split_first_chunk::<HEADER>()
+        .ok_or(Refused::Malformed)?;
+    let [FORMAT, k0, k1, k2, k3, nonce @ ..] = header else {
+        return Err(Refused::Malformed);
+    };
+    if sealed.len() < TAG {
+        return Err(Refused::Malformed);
+    }
+    let key = keys.find([*k0, *k1, *k2, *k3]).ok_or(Refused::UnknownKey)?;
+    let payload = Payload {
+        msg: sealed,
+        aad: &binding.authenticated(header),
+    };
+    let plain = cipher(key).decrypt(&XNonce::from(*nonce), payload);
+    let plain = plain.map_err(|_| Refused::Forged)?;
+    let record: Record = serde_json::from_slice(&plain).map_err(|_| Refused::Malformed)?;
+    if now >= record.expires {
+        return Err(Refused::Expired);
+    }
+    Ok(record)
+}
+
+fn cipher(key: &StateKey) -> XChaCha20Poly1305 {
+    XChaCha20Poly1305::new(&Key::from(*key.secret()))
+}
+
+/// When what is sealed now expires.
+pub(super) fn expiry(now: u64, after: Duration) -> u64 {
+    now.saturating_add(after.as_secs())
+}
+
+fn too_long(record: &Record, length: usize, limit: usize) -> Error {
+    let steps = record.steps.iter().map(|(key, value)| ("step", key, value));
+    let answers = record.answers.iter();
+    let answers = answers.map(|answer| ("answer", &answer.key, &answer.value));
+    let biggest = steps
+        .chain(answers)
+        .max_by_key(|(_, _, value)| value.get().len());
+    let biggest = biggest.map_or_else(String::new, |(kind, key, value)| {
+        let bytes = value.get().len();
+        format!("; the biggest part is the {kind} {key:?}, of {bytes} bytes")
+    });
+    Error::limit(format!(
+        "what this handler remembers while the client is asked would be {length} characters long, and the limit \
+         (Limits::max_request_state) is {limit}{biggest}; remember an id, and keep what it stands for elsewhere"
+    ))
+}

@@ -1,0 +1,265 @@
+//! Tests of sealing and opening states.
+
+use std::time::Duration;
+
+use data_encoding::BASE64URL_NOPAD;
+use proptest::prelude::*;
+use serde_json::value::to_raw_value;
+
+use crate::server::ask::{
+    keys::{KeyRing, StateKey},
+    sealed_state::{
+        Answer, Binding, Digest, FORMAT, HEADER, NONCE, Record, Refused, TAG, expiry, open, seal,
+    },
+};
+
+const LIMIT: usize = 64 << 10;
+
+fn record() -> Record {
+    Record {
+        expires: 1600,
+        answers: vec![Answer {
+            key: "confirm".into(),
+            question: Digest::of(&"Sure?").unwrap(),
+            value: to_raw_value(&serde_json::json!({"action": "accept"})).unwrap(),
+        }],
+        steps: vec![("count".into(), to_raw_value(&5).unwrap())],
+        open: vec![("name".into(), Digest::of(&"Who?").unwrap())],
+    }
+}
+
+fn binding() -> Binding<'static> {
+    Binding {
+        server: "files",
+        principal: Some("ann"),
+        method: "tools/call",
+        target: "delete",
+        arguments: r#"{"a":1,"b":[2]}"#,
+    }
+}
+
+fn key(byte: u8) -> StateKey {
+    StateKey::new([byte; 32])
+}
+
+fn ring(keys: impl IntoIterator<Item = u8>) -> KeyRing {
+    KeyRing::new(keys.into_iter().map(key).collect())
+}
+
+fn sealed() -> String {
+    seal(&record(), &binding(), &key(1), [7; NONCE], LIMIT).unwrap()
+}
+
+fn refused(token: &str, binding: &Binding<'_>, keys: &KeyRing, now: u64) -> Refused {
+    open(token, binding, keys, now, LIMIT).unwrap_err()
+}
+
+#[test]
+fn a_sealed_state_opens() {
+    let opened = open(&sealed(), &binding(), &ring([1]), 1599, LIMIT).unwrap();
+    assert_eq!(
+        serde_json::to_string(&opened).unwrap(),
+        serde_json::to_string(&record()).unwrap()
+    );
+    // Nothing of it can be read on the way.
+    let bytes = BASE64URL_NOPAD.decode(sealed().as_bytes()).unwrap();
+    assert!(!String::from_utf8_lossy(&bytes).contains("confirm"));
+}
+
+/// [`sealed`], as an earlier release with another implementation of the cipher wrote it: tokens outlive an update of the server.
+const SEALED_EARLIER: &str = concat!(
+    "AUZSOX0HBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwfmDvDKh_t-RDrFUniOKLLffsezUTEXRmWbNs7wqLyHDHY4wgjot7az86wMs5cu",
+    "fGmKI5qfFy4PWcYrSkJWlOeBZDxUMfXzW3I4N_-8JkC-TwDiJtI11HHPoKd8bIWT7PQCuuFbCuoPIIe7rayzRqIWuuf_rewxVcNi",
+    "5FLvkTIugiiTRa6NxBTw_PkCYMUpujLhNc49SosRyubeyy0iZ-Q",
+);
+
+#[test]
+fn the_format_of_tokens_stays() {
+    assert_eq!(sealed(), SEALED_EARLIER);
+    let opened = open(SEALED_EARLIER, &binding(), &ring([1]), 0, LIMIT).unwrap();
+    assert_eq!(
+        serde_json::to_string(&opened).unwrap(),
+        serde_json::to_string(&record()).unwrap()
+    );
+}
+
+#[test]
+fn a_state_opens_for_the_request_that_it_was_sealed_for_and_no_other() {
+    let token = sealed();
+    let same = Binding {
+        arguments: r#"{ "b": [2], "a": 1 }"#,
+        ..binding()
+    };
+    assert!(open(&token, &same, &ring([1]), 0, LIMIT).is_ok());
+    let (right, anybody) = (binding(), None);
+    for (what, other) in [
+        (
+            "server",
+            Binding {
+                server: "files2",
+                ..right
+            },
+        ),
+        (
+            "principal",
+            Binding {
+                principal: Some("bob"),
+                ..right
+            },
+        ),
+        (
+            "nobody",
+            Binding {
+                principal: anybody,
+                ..right
+            },
+        ),
+        (
+            "method",
+            Binding {
+                method: "prompts/get",
+                ..right
+            },
+        ),
+        (
+            "target",
+            Binding {
+                target: "deletes",
+                ..right
+            },
+        ),
+        (
+            "arguments",
+            Binding {
+                arguments: r#"{"a":1,"b":[3]}"#,
+                ..right
+            },
+        ),
+        // The same bytes in all, cut at another place.
+        (
+            "cut",
+            Binding {
+                server: "file",
+                principal: Some("sann"),
+                ..right
+            },
+        ),
+    ] {
+        assert_eq!(
+            refused(&token, &other, &ring([1]), 0),
+            Refused::Forged,
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn a_state_expires() {
+    let token = sealed();
+    assert!(open(&token, &binding(), &ring([1]), 1599, LIMIT).is_ok());
+    for now in [1600, u64::MAX] {
+        assert_eq!(
+            refused(&token, &binding(), &ring([1]), now),
+            Refused::Expired
+        );
+    }
+    assert_eq!(expiry(1000, Duration::from_secs(600)), 1600);
+    assert_eq!(expiry(1000, Duration::MAX), u64::MAX);
+}
+
+#[test]
+fn every_key_of_a_ring_opens() {
+    let token = sealed();
+    for keys in [vec![1], vec![1, 2], vec![2, 1], vec![3, 2, 1]] {
+        assert!(open(&token, &binding(), &ring(keys), 0, LIMIT).is_ok());
+    }
+    for keys in [vec![], vec![2], vec![2, 3]] {
+        assert_eq!(
+            refused(&token, &binding(), &ring(keys), 0),
+            Refused::UnknownKey
+        );
+    }
+    // The first one seals.
+    assert_eq!(ring([2, 1]).sealing().unwrap().id(), key(2).id());
+    // A ring without keys makes one, and keeps it.
+    let own = KeyRing::default();
+    assert_eq!(own.sealing().unwrap().id(), own.sealing().unwrap().id());
+    assert_ne!(
+        own.sealing().unwrap().id(),
+        KeyRing::default().sealing().unwrap().id()
+    );
+}
+
+#[test]
+fn a_malformed_token_is_refused() {
+    let short = BASE64URL_NOPAD.encode(&[FORMAT; HEADER + TAG - 1]);
+    let mut other_format = BASE64URL_NOPAD.decode(sealed().as_bytes()).unwrap();
+    other_format[0] = 2;
+    let other_format = BASE64URL_NOPAD.encode(&other_format);
+    for token in ["", "a", "AA==", "état", "e30", &short, &other_format] {
+        assert_eq!(
+            refused(token, &binding(), &ring([1]), 0),
+            Refused::Malformed,
+            "{token}"
+        );
+    }
+    let long = "A".repeat(LIMIT + 1);
+    assert_eq!(refused(&long, &binding(), &ring([1]), 0), Refused::TooLong);
+    let more = format!("{}-TAMPERED", sealed());
+    assert!(open(&more, &binding(), &ring([1]), 0, LIMIT).is_err());
+}
+
+#[test]
+fn a_record_that_is_too_long_names_its_biggest_part() {
+    let mut long = record();
+    let text = to_raw_value(&"x".repeat(LIMIT)).unwrap();
+    long.steps.push(("listing".into(), text));
+    let error = seal(&long, &binding(), &key(1), [7; NONCE], LIMIT).unwrap_err();
+    assert!(error.is_limit());
+    assert!(
+        error
+            .message()
+            .contains(r#"the biggest part is the step "listing", of 65538 bytes"#),
+        "{error}"
+    );
+}
+
+proptest! {
+    #[test]
+    fn a_record_is_the_same_after_sealing_and_opening(
+        steps in proptest::collection::vec(("[a-z]{0,4}", any::<String>()), 0..4),
+        secret in any::<[u8; 32]>(),
+        nonce in any::<[u8; NONCE]>(),
+        arguments in any::<String>(),
+    ) {
+        let steps = steps.into_iter().map(|(k, v)| (k, to_raw_value(&v).unwrap())).collect();
+        let record = Record { expires: 1, steps, ..Record::default() };
+        let binding = Binding { arguments: &arguments, ..binding() };
+        let key = StateKey::new(secret);
+        let token = seal(&record, &binding, &key, nonce, LIMIT).unwrap();
+        let opened = open(&token, &binding, &KeyRing::new(vec![key]), 0, LIMIT).unwrap();
+        prop_assert_eq!(
+            serde_json::to_string(&opened).unwrap(),
+            serde_json::to_string(&record).unwrap()
+        );
+    }
+
+    #[test]
+    fn a_flipped_bit_is_refused(at in any::<prop::sample::Index>(), bit in 0..8_u8) {
+        let mut bytes = BASE64URL_NOPAD.decode(sealed().as_bytes()).unwrap();
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        let token = BASE64URL_NOPAD.encode(&bytes);
+        prop_assert!(open(&token, &binding(), &ring([1]), 0, LIMIT).is_err());
+    }
+
+    #[test]
+    fn a_changed_character_is_refused(at in any::<prop::sample::Index>(), to in "[ -~]") {
+        let token = sealed();
+        let at = at.index(token.len());
+        let mut changed = token.clone();
+        changed.replace_range(at..=at, &to);
+        prop_assume!(changed != token);
+        prop_assert!(open(&changed, &binding(), &ring([1]), 0, LIMIT).is_err());
+    }
+}

@@ -1,0 +1,190 @@
+//! Asking outside of requests: the requests that a server makes of a client in an open session, and the settings.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    SessionCall, StateKey, check, keys::KeyRing, live_session::identify, roots::OnRootsChanged,
+};
+use crate::{
+    error::Result,
+    protocol::{
+        CreateMessageParams, ElicitParams, ElicitationCompleteParams, EmptyParams, InputRequest,
+        Method, Notification, Revision, Root, method,
+    },
+    server::{server::Server, session::ServerSession},
+};
+
+impl Server {
+    /// The keys that seal what handlers remember while the client is asked: the first one seals, and all of them open. To
+    /// change keys, put the new one first, and take the old one out when [`state_lifetime`](Self::state_lifetime) has
+    /// passed.
+    ///
+    /// By default a server makes a secret key of its own. Processes that serve the same clients, such as
+    /// several nodes behind a load balancer, need the same keys, and the same name of the server.
+    /// See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
+    ///
+    /// ```
+    /// use oxmcp::{Server, StateKey};
+    ///
+    /// # fn secret(_name: &str) -> [u8; 32] { [1; 32] }
+    /// let server = Server::new("files", "1.0.0")
+    ///     .state_keys([StateKey::new(secret("this month")), StateKey::new(secret("last month"))]);
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn state_keys(self, keys: impl IntoIterator<Item = StateKey>) -> Self {
+        let keys = Arc::new(KeyRing::new(keys.into_iter().collect()));
+        self.with(|features| features.ask.keys = keys)
+    }
+
+    /// How long people may take between a question and the request that brings the answer (2026-07-28 and later). An
+    /// answer that comes later is refused, and the client begins anew. Default: 10 minutes.
+    #[must_use]
+    pub fn state_lifetime(self, lifetime: Duration) -> Self {
+        self.with(|features| features.ask.lifetime = lifetime)
+    }
+
+    /// How long people may take to answer a question that is a request of the server's own (until 2025-11-25). Default:
+    /// 10 minutes.
+    #[must_use]
+    pub fn ask_timeout(self, timeout: Duration) -> Self {
+        self.with(|features| features.ask.timeout = timeout)
+    }
+
+    /// Sets the handler that is called when the roots of a client have changed (until 2025-11-25; modern clients do not say
+    /// so). Handlers run one after another, and [`ServerSession::roots`] gives the new roots.
+    /// See [root list changes](https://modelcontextprotocol.io/specification/2025-11-25/client/roots#root-list-changes).
+    ///
+    /// ```
+    /// use oxmcp::{Server, ServerSession};
+    ///
+    /// let server = Server::new("files", "1.0.0").on_roots_changed(|session: ServerSession| async move {
+    ///     if let Ok(roots) = session.roots().await {
+    ///         eprintln!("there are {} roots now", roots.len());
+    ///     }
+    /// });
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn on_roots_changed<F, Fut>(self, handler: F) -> Self
+    where
+        F: Fn(ServerSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let handler = OnRootsChanged(Arc::new(move |connection| {
+            ServerSession::run_hook(connection, &handler)
+        }));
+        self.with(|features| features.on_roots_changed = Some(handler))
+    }
+}
+
+impl ServerSession {
+    /// Asks the user, by a form or a URL (2025-06-18 to 2025-11-25). In a handler,
+    /// [`RequestContext::ask`](crate::RequestContext::ask) works in newer revisions as well.
+    /// See [elicitation](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation).
+    pub fn elicit(&self, params: impl Into<ElicitParams>) -> SessionCall<method::Elicit> {
+        let mut params = params.into();
+        let request = InputRequest::Elicit(params.clone());
+        let ready = self
+            .check_question(method::Elicit::NAME, &request)
+            .and_then(|revision| identify(&mut params, revision));
+        SessionCall::new(self, ready.map(|()| Box::new(params))).question(request)
+    }
+
+    /// Asks a model of the client (until 2025-11-25). In a handler,
+    /// [`RequestContext::sample`](crate::RequestContext::sample) works in newer revisions as well.
+    /// See [sampling](https://modelcontextprotocol.io/specification/2025-11-25/client/sampling).
+    pub fn create_message(
+        &self,
+        params: CreateMessageParams,
+    ) -> SessionCall<method::CreateMessage> {
+        let params = Box::new(params);
+        let request = InputRequest::CreateMessage(params.clone());
+        let ready = self.check_question(method::CreateMessage::NAME, &request);
+        SessionCall::new(self, ready.map(|_| params)).question(request)
+    }
+
+    /// Asks for the client's roots (until 2025-11-25). [`roots`](Self::roots) remembers them, and in a handler
+    /// [`RequestContext::roots`](crate::RequestContext::roots) works in newer revisions as well.
+    /// See [roots](https://modelcontextprotocol.io/specification/2025-11-25/client/roots).
+    pub fn list_roots(&self) -> SessionCall<method::ListRoots> {
+        let request = InputRequest::ListRoots(EmptyParams::default());
+        let ready = self.check_question(method::ListRoots::NAME, &request);
+        SessionCall::new(self, ready.map(|_| Box::default())).question(request)
+    }
+
+    /// The client's roots, which are asked for when they are first needed, and again after the client has said that they
+    /// have changed. A client that does not say so is asked each time.
+    ///
+    /// # Errors
+    /// Those of [`list_roots`](Self::list_roots).
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the request on the wire.
+    pub async fn roots(&self) -> Result<Arc<[Root]>> {
+        self.roots_by(async { Ok(self.list_roots().await?.roots) })
+            .await
+    }
+
+    /// The cached roots; where there are none, those that `ask` gets.
+    pub(crate) async fn roots_by(
+        &self,
+        ask: impl Future<Output = Result<Vec<Root>>>,
+    ) -> Result<Arc<[Root]>> {
+        let Some(cache) = self.role().legacy_session().roots() else {
+            return ask.await.map(Into::into);
+        };
+        if let Some(roots) = cache.get() {
+            return Ok(roots);
+        }
+        let as_of = cache.version();
+        let roots: Arc<[Root]> = ask.await?.into();
+        let capabilities = self.client_capabilities();
+        let roots_capability = capabilities.and_then(|it| it.roots.as_ref());
+        if roots_capability.is_some_and(|roots| roots.list_changed) {
+            cache.set(as_of, &roots);
+        }
+        Ok(roots)
+    }
+
+    /// Tells the client that what the user was sent to a URL for is done (2025-11-25 only). `id` is the one that the
+    /// elicitation had. Clients of other revisions do not know the notification and get none.
+    /// See [completion notifications](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation).
+    ///
+    /// # Errors
+    /// Where the session has ended.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    pub async fn notify_elicitation_complete(&self, id: impl Into<String>) -> Result<()> {
+        let revision = self.revision();
+        if !revision.is_some_and(|revision| revision.has_elicitation_ids()) {
+            return Ok(());
+        }
+        let params = ElicitationCompleteParams::new(id);
+        self.connection()
+            .notify(method::ElicitationComplete::NAME, params)
+            .await
+    }
+
+    /// Makes a request of an extension to a client that has opened a session with `initialize` (2025-11-25 and earlier;
+    /// modern clients take no requests).
+    ///
+    /// It fails with [`Error::is_unsupported`](crate::Error::is_unsupported), and nothing is sent, where the client is modern,
+    /// its revision does not have the method, or it does not know the extension.
+    pub fn request<M: Method>(&self, params: M::Params) -> SessionCall<M> {
+        let ready = self.check_extension(
+            method::REQUESTS_TO_CLIENT,
+            M::NAME,
+            "modern clients take no requests",
+        );
+        SessionCall::new(self, ready.map(|()| Box::new(params)))
+    }
+
+    /// Refuses a question that the client cannot be asked. Returns the client's revision.
+    fn check_question(&self, method: &str, request: &InputRequest) -> Result<Revision> {
+        let client = self.takes_requests(method)?;
+        check::question(request, &client.capabilities, client.revision)?;
+        Ok(client.revision)
+    }
+}

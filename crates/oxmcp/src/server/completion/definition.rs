@@ -1,0 +1,163 @@
+//! Completer: the values of an argument while it is typed, by a fixed list or by a function.
+
+use std::{fmt, future::ready, sync::Arc};
+
+use super::{CompleterArguments, Completing, IntoCompletion};
+use crate::{
+    error::Result,
+    protocol::{CompleteResult, Completion},
+    session::{
+        Body, BoxFuture, Pace, RequestContext, Work,
+        handler::{Handler, HandlerFuture},
+    },
+};
+
+/// How an argument is completed while it is typed: by a fixed list, or by a function.
+///
+/// It is rarely named, since whatever takes one takes what it is made of as well.
+/// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
+///
+/// ```
+/// use oxmcp::{Completer, Completing};
+///
+/// // Of a list, the client gets what begins with what was typed.
+/// let colours = Completer::new(["red", "green", "blue"]);
+///
+/// // What a function returns is taken as it is.
+/// let files = Completer::new(|completing: Completing| async move {
+///     vec![format!("{}.txt", completing.value)]
+/// });
+/// # let _ = (colours, files);
+/// ```
+#[derive(Clone)]
+pub struct Completer(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    List(Arc<[String]>),
+    Function(Arc<Function>),
+}
+
+struct Function {
+    run: Box<dyn Fn(RequestContext, Completing) -> BoxFuture<Result<Completion>> + Send + Sync>,
+    pace: Arc<Pace>,
+}
+
+impl Completer {
+    /// A completer made of a list of strings, or of an async function of a [`Completing`].
+    pub fn new<Marker>(completer: impl IntoCompleter<Marker>) -> Self {
+        completer.into_completer()
+    }
+
+    fn of_list(values: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self(Kind::List(values.into_iter().map(Into::into).collect()))
+    }
+
+    fn of_function<Arguments, H>(handler: H) -> Self
+    where
+        Arguments: CompleterArguments,
+        H: Handler<Arguments>,
+        H::Returned: HandlerFuture<Output: IntoCompletion> + Send + 'static,
+    {
+        let run = move |context, completing| -> BoxFuture<Result<Completion>> {
+            let running = handler.call(Arguments::of(context, completing)).run();
+            Box::pin(async move { running.await.into_completion() })
+        };
+        Self(Kind::Function(Arc::new(Function {
+            run: Box::new(run),
+            pace: Arc::new(Pace::new()),
+        })))
+    }
+
+    pub(crate) fn complete(&self, context: RequestContext, completing: Completing) -> Work {
+        let (future, pace): (BoxFuture<Result<Completion>>, _) = match &self.0 {
+            Kind::List(values) => {
+                let completion = completing.matching(values.iter().map(String::as_str));
+                (Box::pin(ready(Ok(completion))), None)
+            }
+            Kind::Function(function) => {
+                let pace = Some(Arc::clone(&function.pace));
+                let function = Arc::clone(function);
+                let future = async move { (function.run)(context, completing).await };
+                (Box::pin(future), pace)
+            }
+        };
+        let future = Box::pin(async { Ok(Body::of(CompleteResult::from(future.await?))) });
+        Work {
+            future,
+            pace,
+            begun: None,
+        }
+    }
+}
+
+impl fmt::Debug for Completer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::List(values) => f.debug_list().entries(values.iter()).finish(),
+            Kind::Function(_) => f.write_str("Completer(..)"),
+        }
+    }
+}
+
+/// What a [`Completer`] can be made of: a list of strings, or an async function of [`Completing`] or of
+/// [`RequestContext`] and [`Completing`]. What the function may return is listed at [`IntoCompletion`].
+///
+/// You do not need to worry about `Marker`: it tells lists from functions.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot complete an argument",
+    label = "neither a list of strings nor an async function of `(Completing)`",
+    note = "give a list, `[\"red\", \"green\"]`, or an `async fn(Completing) -> Vec<String>`",
+    note = "the function is shared by all requests: a closure must be `Fn + Send + Sync + 'static`, so clone what it needs into the future"
+)]
+pub trait IntoCompleter<Marker> {
+    /// Makes the completer.
+    #[doc(hidden)]
+    fn into_completer(self) -> Completer;
+}
+
+impl IntoCompleter<Self> for Completer {
+    fn into_completer(self) -> Completer {
+        self
+    }
+}
+
+impl<S: Into<String>> IntoCompleter<String> for Vec<S> {
+    fn into_completer(self) -> Completer {
+        Completer::of_list(self)
+    }
+}
+
+impl<S: Into<String>, const N: usize> IntoCompleter<String> for [S; N] {
+    fn into_completer(self) -> Completer {
+        Completer::of_list(self)
+    }
+}
+
+impl<S: Into<String> + Clone> IntoCompleter<String> for &[S] {
+    fn into_completer(self) -> Completer {
+        Completer::of_list(self.iter().cloned())
+    }
+}
+
+impl<H, A> IntoCompleter<(A,)> for H
+where
+    (A,): CompleterArguments,
+    H: Handler<(A,)>,
+    H::Returned: HandlerFuture<Output: IntoCompletion> + Send + 'static,
+{
+    fn into_completer(self) -> Completer {
+        Completer::of_function(self)
+    }
+}
+
+impl<H, A, B> IntoCompleter<(A, B)> for H
+where
+    (A, B): CompleterArguments,
+    H: Handler<(A, B)>,
+    H::Returned: HandlerFuture<Output: IntoCompletion> + Send + 'static,
+{
+    fn into_completer(self) -> Completer {
+        Completer::of_function(self)
+    }
+}

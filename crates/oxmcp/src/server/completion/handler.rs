@@ -1,0 +1,143 @@
+//! Completion handler: what is being typed, and the functions that complete it.
+
+use std::cmp::Reverse;
+
+use crate::{
+    protocol::{Completion, OrderedMap},
+    session::{RequestContext, handler::HandlerContext},
+};
+
+/// What is being typed: what a [`Completer`](crate::Completer) goes by.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Completing {
+    /// The name of the argument.
+    pub argument: String,
+    /// What was typed of it, perhaps nothing.
+    pub value: String,
+    /// The arguments that have their values already. Clients that speak 2025-03-26 or earlier tell none.
+    pub arguments: OrderedMap<String>,
+}
+
+impl Completing {
+    /// The value of another argument, where it has one already.
+    ///
+    /// ```
+    /// use oxmcp::Completing;
+    ///
+    /// async fn frameworks(completing: Completing) -> Vec<&'static str> {
+    ///     match completing.settled("language") {
+    ///         Some("python") => vec!["django", "flask"],
+    ///         Some("rust") => vec!["actix", "axum"],
+    ///         _ => vec![],
+    ///     }
+    /// }
+    /// # let _ = oxmcp::Completer::new(frameworks);
+    /// ```
+    #[must_use]
+    pub fn settled(&self, argument: &str) -> Option<&str> {
+        self.arguments.get(argument).map(String::as_str)
+    }
+
+    /// Those of the candidates that begin with what was typed, in upper or lower case. The best come first: what is
+    /// equal, then what begins just so; else they stay in their order.
+    ///
+    /// ```
+    /// use oxmcp::{Completer, Completing};
+    ///
+    /// async fn all_users() -> Vec<String> {
+    ///     // … ask the database …
+    ///     # vec![]
+    /// }
+    ///
+    /// let users = Completer::new(|completing: Completing| async move {
+    ///     completing.matching(all_users().await)
+    /// });
+    /// # let _ = users;
+    /// ```
+    pub fn matching<S: AsRef<str> + Into<String>>(
+        &self,
+        candidates: impl IntoIterator<Item = S>,
+    ) -> Completion {
+        let typed = self.value.to_lowercase();
+        let candidates = candidates.into_iter().filter_map(|candidate| {
+            let text = candidate.as_ref();
+            let fits = text.to_lowercase().starts_with(&typed);
+            let rank = (text == self.value, text.starts_with(&self.value));
+            fits.then_some((Reverse(rank), candidate))
+        });
+        let mut found: Vec<_> = candidates.collect();
+        found.sort_by_key(|(rank, _)| *rank);
+        let total = found.len();
+        let best = found.into_iter().take(Completion::MAX_VALUES);
+        let mut completion = Completion::new(best.map(|(_, candidate)| candidate));
+        completion.total = Some(total as u64);
+        completion.has_more = total > completion.values.len();
+        completion
+    }
+}
+
+/// The arguments of a function that completes: `(Completing,)` or `(RequestContext, Completing)`.
+#[diagnostic::on_unimplemented(
+    message = "a function that completes cannot take `{Self}`",
+    label = "not `(Completing)` or `(RequestContext, Completing)`",
+    note = "it is `async fn(Completing) -> Output` or `async fn(RequestContext, Completing) -> Output`, in this order",
+    note = "what handlers share comes before these, and is given by `oxmcp::with_state(shared, handler)`"
+)]
+pub trait CompleterArguments: Sized + 'static {
+    /// Makes them of what there is.
+    #[doc(hidden)]
+    fn of(context: RequestContext, completing: Completing) -> Self;
+}
+
+impl CompleterArguments for (Completing,) {
+    fn of(_context: RequestContext, completing: Completing) -> Self {
+        (completing,)
+    }
+}
+
+impl<Context: HandlerContext> CompleterArguments for (Context, Completing) {
+    fn of(context: RequestContext, completing: Completing) -> Self {
+        (Context::of(context), completing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matching(value: &str, candidates: &[&str]) -> Completion {
+        let completing = Completing {
+            value: value.to_owned(),
+            ..Completing::default()
+        };
+        completing.matching(candidates.iter().copied())
+    }
+
+    #[test]
+    fn p6_the_best_matches_come_first() {
+        let candidates = ["zebra", "Rust", "rustic", "trust", "rust", "RUSTY"];
+        let found = matching("rust", &candidates);
+        assert_eq!(found.values, ["rust", "rustic", "Rust", "RUSTY"]);
+        assert_eq!((found.total, found.has_more), (Some(4), false));
+        assert_eq!(matching("", &candidates).values, candidates);
+        assert_eq!(matching("ÄR", &["ärger", "Ära"]).values, ["ärger", "Ära"]);
+        assert!(matching("q", &candidates).values.is_empty());
+    }
+
+    #[test]
+    fn p6_at_most_a_hundred_values_are_sent_with_their_total() {
+        let names: Vec<_> = (0..101).map(|index| format!("n{index}")).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let found = matching("n", &names);
+        assert_eq!(
+            (found.values.len(), found.total, found.has_more),
+            (100, Some(101), true)
+        );
+        let found = matching("n", &names[1..]);
+        assert_eq!(
+            (found.values.len(), found.total, found.has_more),
+            (100, Some(100), false)
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! Request on its way to the method that serves it.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    error::{Error, Result},
+    protocol::{HasMeta, Project, RequestParams, encode_result, into_text},
+    server::{
+        dispatch::ServerRole,
+        features::{Features, Registered},
+        session::ServerSession,
+    },
+    session::{Body, RequestContext, Work},
+};
+
+/// A request, and everything that serving it needs.
+pub(in crate::server) struct Call<'a> {
+    pub(in crate::server) role: &'a ServerRole,
+    pub(in crate::server) features: &'a Features,
+    pub(in crate::server) cx: RequestContext,
+    pub(in crate::server) params: &'a RequestParams<'a>,
+}
+
+/// The answer to a request, or the work that leads to it.
+pub(in crate::server) enum Served {
+    Ready(Body),
+    Pending(Work),
+}
+
+impl Served {
+    /// Work whose first poll comes before the next message is taken, since what the client sends next relies on it.
+    pub(in crate::server) fn in_order(
+        work: impl Future<Output = Result<Body>> + Send + 'static,
+    ) -> Self {
+        Self::Pending(Work {
+            future: Box::pin(work),
+            pace: None,
+            begun: None,
+        })
+    }
+}
+
+impl Call<'_> {
+    /// The params as a type.
+    ///
+    /// # Errors
+    /// Where they do not fit.
+    pub(in crate::server) fn read<T: DeserializeOwned>(&self, method: &str) -> Result<T> {
+        self.params.whole.parse().map_err(|error| {
+            Error::invalid_params(format!("the params of {method} do not fit: {error}"))
+        })
+    }
+
+    /// The session that the request came over.
+    ///
+    /// # Errors
+    /// Where there is none, which is a fault of ours.
+    pub(in crate::server) fn session(&self) -> Result<ServerSession> {
+        self.cx
+            .server_session()
+            .ok_or_else(|| Error::internal("the request came over no session"))
+    }
+
+    /// Answers with a result that is there already.
+    pub(in crate::server) fn answer<R>(&self, mut result: R) -> Result<Served>
+    where
+        R: Serialize + Project + HasMeta,
+    {
+        let mut out = Vec::new();
+        let info = Some(&*self.features.info_json);
+        encode_result(&mut out, &mut result, self.cx.revision(), info)?;
+        into_text(out).map(|json| Served::Ready(Body::Json(json)))
+    }
+
+    /// The error that there is no feature of that id. A few ids that there are help more than the bare fact.
+    pub(super) fn unknown<T: Registered>(&self, id: &str) -> Error {
+        /// More would be noise.
+        const MAX_SHOWN: usize = 20;
+        let visible = T::registry(self.features).after(None);
+        let mut visible = visible.filter(|feature| feature.is_visible(&self.cx));
+        let known: Vec<_> = visible.by_ref().take(MAX_SHOWN).map(|it| it.id()).collect();
+        let more = if visible.next().is_some() {
+            ", …"
+        } else {
+            ""
+        };
+        let known = match known.as_slice() {
+            [] => "there are none".to_owned(),
+            known => format!("there are: {}{more}", known.join(", ")),
+        };
+        let shown: String = id.chars().take(128).collect();
+        Error::invalid_params(format!("Unknown {}: {shown} ({known})", T::KIND))
+    }
+}

@@ -1,0 +1,168 @@
+//! Identity of the client behind a message: that of the session that `initialize` opened, or that which a modern request
+//! carries in its `_meta`.
+//!
+//! A second `initialize` is refused here, by [`LegacySession::open`].
+
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
+
+use crate::{
+    error::{Error, Result},
+    protocol::{Era, RequestMeta, Revision},
+    server::{ask::RootsCache, dispatch::RecentCache, features::Negotiated, subscriptions::Topics},
+    session::Peer,
+};
+
+/// The session of a connection that `initialize` opens. A connection of a modern client has none.
+#[derive(Debug, Default)]
+pub(crate) struct LegacySession(OnceLock<Opened>);
+
+#[derive(Debug)]
+struct Opened {
+    negotiated: Arc<Negotiated>,
+    initialized: AtomicBool,
+    roots: RootsCache,
+}
+
+impl LegacySession {
+    /// The client, where it has opened the session.
+    pub(crate) fn client(&self) -> Option<&Arc<Peer>> {
+        self.0.get().map(|opened| &opened.negotiated.peer)
+    }
+
+    /// The client, where it has sent `notifications/initialized` as well.
+    pub(crate) fn initialized_client(&self) -> Option<&Arc<Peer>> {
+        self.initialized().map(|opened| &opened.negotiated.peer)
+    }
+
+    fn initialized(&self) -> Option<&Opened> {
+        let opened = self.0.get();
+        opened.filter(|opened| opened.initialized.load(Ordering::Relaxed))
+    }
+
+    /// The roots of the client.
+    pub(crate) fn roots(&self) -> Option<&RootsCache> {
+        self.0.get().map(|opened| &opened.roots)
+    }
+
+    /// The client of an initialized session, and those of the changed lists that were announced to it.
+    pub(super) fn announced(&self, changed: &Topics) -> Option<(&Arc<Peer>, Topics)> {
+        let negotiated = &self.initialized()?.negotiated;
+        Some((&negotiated.peer, negotiated.list_changes.and(changed)))
+    }
+
+    /// The client has sent `notifications/initialized`. Returns whether it was the first time.
+    pub(super) fn set_initialized(&self) -> bool {
+        let opened = self.0.get();
+        opened.is_some_and(|opened| !opened.initialized.swap(true, Ordering::Relaxed))
+    }
+
+    /// Opens the session.
+    ///
+    /// # Errors
+    /// Where it is open already.
+    pub(in crate::server) fn open(&self, negotiated: Arc<Negotiated>) -> Result<()> {
+        let opened = Opened {
+            negotiated,
+            initialized: AtomicBool::new(false),
+            roots: RootsCache::default(),
+        };
+        self.0.set(opened).map_err(|_| {
+            Error::invalid_request("the session is open already; initialize is sent once")
+        })
+    }
+
+    /// The client that sent a request, whose revision decides how it is served.
+    pub(super) fn identify(
+        &self,
+        clients: &ClientCache,
+        revisions: &[Revision],
+        method: &str,
+        meta: &RequestMeta<'_>,
+    ) -> Result<Arc<Peer>> {
+        if let Era::Modern(revision) = meta.classify(revisions)? {
+            return clients.client(revision, meta);
+        }
+        if let Some(client) = self.client() {
+            return Ok(Arc::clone(client));
+        }
+        if matches!(method, "initialize" | "ping") {
+            return Ok(Arc::new(Peer::stranger()));
+        }
+        Err(Error::invalid_params(format!(
+            "no session is open: send initialize first, or make a modern request, for which {}",
+            RequestMeta::UNREAD.what_is_missing()
+        )))
+    }
+
+    /// The client that sent a notification. One without an identity is of the session, or where there is none of a modern
+    /// client.
+    pub(super) fn identify_sender(
+        &self,
+        clients: &ClientCache,
+        revisions: &[Revision],
+        meta: Option<&RequestMeta<'_>>,
+    ) -> Arc<Peer> {
+        let modern = meta.and_then(|meta| match meta.classify(revisions) {
+            Ok(Era::Modern(revision)) => clients.client(revision, meta).ok(),
+            _ => None,
+        });
+        modern
+            .or_else(|| self.client().cloned())
+            .unwrap_or_else(|| Arc::new(Peer::modern_stranger()))
+    }
+
+    // old names
+    #[cfg(feature = "http-server")]
+    pub(crate) fn legacy(&self) -> Option<&Arc<Peer>> {
+        self.client()
+    }
+
+    #[cfg(feature = "http-server")]
+    pub(crate) fn ready(&self) -> Option<&Arc<Peer>> {
+        self.initialized_client()
+    }
+}
+
+/// The modern clients that made requests lately: each says the same of itself with every request, which need not be parsed
+/// each time.
+#[derive(Debug, Default)]
+pub(crate) struct ClientCache(RecentCache<ClientKey, Arc<Peer>>);
+
+/// The identity of a modern client, as its requests say it.
+#[derive(Debug)]
+struct ClientKey {
+    revision: Revision,
+    info: Box<str>,
+    capabilities: Box<str>,
+}
+
+impl ClientCache {
+    fn client(&self, revision: Revision, meta: &RequestMeta<'_>) -> Result<Arc<Peer>> {
+        let (info, capabilities) = meta.identity();
+        self.0.get_or_try_insert(
+            |known| {
+                *known.info == *info
+                    && *known.capabilities == *capabilities
+                    && known.revision == revision
+            },
+            info.len() + capabilities.len(),
+            || {
+                let (implementation, declared) = meta.client()?;
+                let peer = Peer {
+                    revision,
+                    implementation,
+                    capabilities: declared,
+                };
+                let key = ClientKey {
+                    revision,
+                    info: info.into(),
+                    capabilities: capabilities.into(),
+                };
+                Ok((key, Arc::new(peer)))
+            },
+        )
+    }
+}

@@ -1,0 +1,133 @@
+//! Lookup of the tool, prompt, resource or completer that a request names, as far as the caller sees it.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::{
+    error::{Error, Result},
+    json::Text,
+    protocol::{CompleteParams, CompleteResult, CompletionReference, Method, method},
+    schema::quote_text,
+    server::{
+        ask::{self, RoundRequest},
+        completion::{Completer, Completes, Completing},
+        dispatch::{Call, Served},
+        features::Registered,
+        prompt::RegisteredPrompt,
+        registry::Callable,
+        resource::{RegisteredTemplate, Target},
+    },
+};
+
+/// See [calling tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#calling-tools) and
+/// [getting a prompt](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#getting-a-prompt).
+pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: &Call<'_>) -> Result<Served> {
+    let registry = T::registry(call.features);
+    if !registry.is_declared() {
+        return Err(Error::method_not_found(T::METHOD));
+    }
+    let name = call.params.name.and_then(Text::as_str).ok_or_else(|| {
+        Error::invalid_params(format!(
+            "the params of {} do not fit: \"name\" must be a string",
+            T::METHOD
+        ))
+    })?;
+    let feature = registry.get(&name, &call.cx);
+    let feature = feature.ok_or_else(|| call.unknown::<T>(&name))?;
+    call.role.check_deferred()?;
+    let arguments = call.params.arguments.filter(|it| !it.is_null());
+    let arguments = arguments.unwrap_or(Text::EMPTY);
+    let mode = feature.ask_mode();
+    if !ask::needs_rounds(call, mode) {
+        return Ok(Served::Pending(feature.call(call.cx.clone(), arguments)));
+    }
+    let request = RoundRequest::new(T::METHOD, &name, arguments);
+    let feature = Arc::clone(feature);
+    let begin = move |cx, arguments: Text<'_>| feature.call(cx, arguments);
+    ask::serve(call, request, mode, begin).map(Served::Pending)
+}
+
+/// See [reading resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#reading-resources).
+pub(in crate::server) fn read_resource(call: &Call<'_>) -> Result<Served> {
+    #[derive(Deserialize)]
+    struct Params {
+        uri: String,
+    }
+    let name = method::ReadResource::NAME;
+    let features = call.features;
+    if !features.resources.is_declared() {
+        return Err(Error::method_not_found(name));
+    }
+    let Params { uri } = call.read(name)?;
+    let (reader, captures) = if let Some(resource) = features.resources.get(&uri, &call.cx) {
+        (resource.reader(), Vec::new())
+    } else if features.resources.contains(&uri) {
+        // It is not for this caller, nor is it by way of a template that its URI fits.
+        return Err(Error::resource_not_found(&uri));
+    } else {
+        let found = features.routes.find(&uri, &call.cx);
+        let (template, captures) = found.ok_or_else(|| Error::resource_not_found(&uri))?;
+        (template.reader(), captures)
+    };
+    let target = Target::new(&uri, captures);
+    let mode = reader.ask_mode();
+    if !ask::needs_rounds(call, mode) {
+        return Ok(Served::Pending(reader.call(call.cx.clone(), target)));
+    }
+    let reader = Arc::clone(reader);
+    let request = RoundRequest::new(name, &uri, Text::EMPTY);
+    let begin = move |cx, _: Text<'_>| reader.call(cx, target.clone());
+    ask::serve(call, request, mode, begin).map(Served::Pending)
+}
+
+/// See [requesting completions](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion#requesting-completions).
+pub(in crate::server) fn complete(call: &Call<'_>) -> Result<Served> {
+    let name = method::Complete::NAME;
+    if !call.features.has_completions {
+        return Err(Error::method_not_found(name));
+    }
+    let CompleteParams {
+        reference,
+        argument,
+        context,
+        ..
+    } = call.read(name)?;
+    let completer = match &reference {
+        CompletionReference::Prompt(prompt) => {
+            find_completer::<RegisteredPrompt>(call, &prompt.name, &argument.name)
+        }
+        CompletionReference::Resource(template) => {
+            find_completer::<RegisteredTemplate>(call, &template.uri, &argument.name)
+        }
+        CompletionReference::Unknown(_) => Err(Error::invalid_params(
+            "the \"type\" of \"ref\" must be \"ref/prompt\" or \"ref/resource\"",
+        )),
+    }?;
+    let Some(completer) = completer else {
+        return call.answer(CompleteResult::default());
+    };
+    let arguments = context.and_then(|context| context.arguments);
+    let completing = Completing {
+        argument: argument.name,
+        value: argument.value,
+        arguments: arguments.unwrap_or_default(),
+    };
+    Ok(Served::Pending(
+        completer.complete(call.cx.clone(), completing),
+    ))
+}
+
+/// The completer of an argument of the feature of that id. `None` where the argument has none.
+fn find_completer<T: Registered + Completes>(
+    call: &Call<'_>,
+    id: &str,
+    argument: &str,
+) -> Result<Option<Completer>> {
+    let feature = T::registry(call.features).get(id, &call.cx);
+    let completers = feature.ok_or_else(|| call.unknown::<T>(id))?.completers();
+    let of_feature =
+        |wrong| Error::invalid_params(format!("{} {}: {wrong}", T::KIND, quote_text(id)));
+    completers.check(argument).map_err(of_feature)?;
+    Ok(completers.get(argument).cloned())
+}

@@ -1,0 +1,245 @@
+//! Dispatch of a request: identity of its client, context, middleware, method.
+
+use std::{any::Any, sync::Arc};
+
+use crate::{
+    error::{Error, Result},
+    json::Text,
+    jsonrpc::{ErrorCode, Params, RawNotification},
+    protocol::{Method, Notification, RequestMeta, RequestParams, method},
+    server::{
+        dispatch::{Served, ServerRole, span},
+        features::Features,
+        methods,
+        subscriptions::release,
+    },
+    session::{
+        Arrival, Body, BoxFuture, Connection, ContextParts, Peer, RequestContext, Role, Side, Work,
+        guarded,
+        middleware::{Next, Request, Response},
+        respond_now, serve,
+    },
+};
+
+impl Role for ServerRole {
+    fn side(&self) -> Side {
+        Side::Server
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    /// Identifies the client, whose revision decides how the request is served, and makes the context of the request.
+    fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
+        let Arrival {
+            id,
+            method,
+            params,
+            batch,
+        } = arrival;
+        let features = self.server().features();
+        let params = params.unwrap_or(&RequestParams::UNREAD);
+        let identified = params.check().and_then(|()| {
+            let clients = self.server().clients();
+            let session = self.legacy_session();
+            let client = session.identify(clients, &features.revisions, method, &params.meta)?;
+            Ok((client, params.meta.log_level()?))
+        });
+        let (client, log_level) = match identified {
+            Ok(identified) => identified,
+            Err(error) => {
+                // Only a request that names a revision is refused for it, and its client knows the modern errors.
+                let stranger = match error.code() {
+                    ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => Peer::modern_stranger(),
+                    _ => Peer::stranger(),
+                };
+                let mut context = ContextParts::new(connection, Some(id), Arc::new(stranger));
+                context.batch = batch;
+                return self.refuse(&context, error);
+            }
+        };
+        let mut context = ContextParts::new(connection, Some(id), client);
+        context.batch = batch;
+        context.log_level = log_level;
+        context.progress_token = params.meta.progress_token();
+        context.meta = params.meta.raw().map(Into::into);
+        let context = Arc::new(context);
+        connection.note_wish(&context);
+        self.dispatch(&features, context, method, params);
+    }
+
+    fn notification(
+        &self,
+        connection: &Arc<Connection>,
+        notification: RawNotification<'_, RequestParams<'_>>,
+    ) {
+        let session = self.legacy_session();
+        if notification.method == method::Initialized::NAME && session.set_initialized() {
+            self.server().keep_connection_alive(connection.trunk());
+        }
+        let features = self.server().features();
+        let bytes = notification.bytes();
+        let RawNotification { method, params } = notification;
+        if method == method::RootsListChanged::NAME
+            && let Some(roots) = session.roots()
+        {
+            roots.changed(connection, features.on_roots_changed.as_ref());
+        }
+        let cx = self.notification_context(connection, &features, params.map(|it| &it.meta));
+        let params = params.map(|it| it.whole);
+        let Some(next) = features.incoming.next().cloned() else {
+            let params = params.unwrap_or(Text::EMPTY);
+            if let Some(job) = features.extensions.heard(cx, &method, params) {
+                connection.lane().push(job, bytes);
+            }
+            return;
+        };
+        let request = Request::incoming(cx, &method, params);
+        connection.lane().push(Box::pin(next.pass(request)), bytes);
+    }
+
+    fn has_batches(&self) -> bool {
+        let client = self.legacy_session().client();
+        client.is_some_and(|client| client.revision.has_batches())
+    }
+
+    fn stamp(&self) -> Option<&str> {
+        Some(&self.info_json)
+    }
+
+    fn handle(&self, request: Request) -> BoxFuture<Result<Response>> {
+        let Some(cx) = request.context().cloned() else {
+            return Box::pin(async { Err(Error::misuse("only what came in can be handled")) });
+        };
+        let features = self.server().features();
+        if request.is_notification() {
+            // What it changes was changed when it arrived; only extensions have handlers for it.
+            let params = request.raw_params().map_or(Text::EMPTY, Text::from);
+            let job = features.extensions.heard(cx, request.method(), params);
+            return Box::pin(async move {
+                if let Some(job) = job {
+                    job.await;
+                }
+                Ok(Response::empty())
+            });
+        }
+        let revision = cx.revision();
+        let info = Arc::clone(&self.info_json);
+        let params = request
+            .raw_params()
+            .map(|raw| RequestParams::of(Text::from(raw)));
+        let params = params.unwrap_or_default();
+        let served = params
+            .check()
+            .and_then(|()| methods::serve(self, &features, cx, request.method(), &params));
+        Box::pin(async move {
+            let body = match served? {
+                Served::Ready(body) => body,
+                Served::Pending(work) => work.future.await?,
+            };
+            body.into_json(revision, Some(&info))
+                .map(Response::from_text)
+        })
+    }
+
+    fn outgoing(&self) -> Option<Next> {
+        self.server().features().outgoing.next().cloned()
+    }
+
+    fn closed(&self, connection: &Arc<Connection>) {
+        self.server().remove_connection(connection);
+        release(connection, self.watched.close());
+    }
+}
+
+impl ServerRole {
+    fn dispatch(
+        &self,
+        features: &Features,
+        context: Arc<ContextParts>,
+        method: &str,
+        params: &RequestParams<'_>,
+    ) {
+        let cx = RequestContext::new(Arc::clone(&context));
+        if let Some(next) = features.incoming.next().cloned() {
+            let work = self.through_middleware(next, cx, method, params);
+            let work = span::traced(work, &context, method, params);
+            return serve(context, work);
+        }
+        match guarded(|| methods::serve(self, features, cx, method, params)) {
+            Ok(Served::Ready(body)) => respond_now(&context, Ok(body)),
+            Ok(Served::Pending(work)) => {
+                let work = span::traced(work, &context, method, params);
+                serve(context, work);
+            }
+            Err(error) => self.refuse(&context, error),
+        }
+    }
+
+    /// The work of a request that passes the middleware, at whose end is [`Role::handle`].
+    fn through_middleware(
+        &self,
+        next: Next,
+        cx: RequestContext,
+        method: &str,
+        params: &RequestParams<'_>,
+    ) -> Work {
+        // What a client sends next relies on the session that it opens, or on the level that it sets.
+        let settles = matches!(method, method::Initialize::NAME | method::SetLevel::NAME);
+        let hold = settles.then(|| cx.parts().connection.hold());
+        let request = Request::incoming(cx, method, Some(params.whole));
+        let future = Box::pin(async move {
+            let response = next.run(request).await;
+            drop(hold);
+            response.map(|response| Body::Json(response.into_text()))
+        });
+        Work {
+            future,
+            pace: (!settles).then(|| Arc::clone(self.server().pace())),
+            begun: None,
+        }
+    }
+
+    /// Answers a request whose handler is not called.
+    fn refuse(&self, context: &ContextParts, error: Error) {
+        self.set_refused(&error);
+        respond_now(context, Err(error));
+    }
+
+    fn notification_context(
+        &self,
+        connection: &Arc<Connection>,
+        features: &Features,
+        meta: Option<&RequestMeta<'_>>,
+    ) -> RequestContext {
+        let clients = self.server().clients();
+        let session = self.legacy_session();
+        let client = session.identify_sender(clients, &features.revisions, meta);
+        let mut context = ContextParts::new(connection, None, client);
+        context.meta = meta.and_then(RequestMeta::raw).map(Into::into);
+        RequestContext::new(Arc::new(context))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limits, Server, jsonrpc::RequestId};
+
+    #[tokio::test]
+    async fn requests_that_were_admitted_at_once_do_not_share_an_id() {
+        let peer = ServerRole::new(Server::new("s", "1"));
+        let connection = Connection::new(peer, Limits::default());
+        let id = RequestId::from(1);
+        let context = || {
+            let peer = Arc::new(Peer::stranger());
+            Arc::new(ContextParts::new(&connection, Some(id.clone()), peer))
+        };
+        let in_flight = connection.in_flight();
+        assert!(in_flight.admit(&id, "x").is_ok() && in_flight.admit(&id, "x").is_ok());
+        assert!(in_flight.enter(&id, &context()).is_ok());
+        assert!(in_flight.enter(&id, &context()).is_err());
+        assert!(in_flight.admit(&id, "x").is_err());
+    }
+}

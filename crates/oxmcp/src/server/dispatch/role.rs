@@ -1,0 +1,187 @@
+//! Server at its end of one connection.
+//!
+//! It is what [`Connection::role`] gives on this side; the client is a [`Peer`](crate::session::Peer).
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use crate::{
+    error::{Error, Result},
+    jsonrpc::ErrorCode,
+    limits::Limits,
+    server::{
+        dispatch::LegacySession,
+        logging::LogFilter,
+        server::Server,
+        subscriptions::{DueTopics, Listens, Quota, Topics, WatchedResources},
+    },
+    session::{Connection, Lane},
+};
+
+/// A server at its end of one connection.
+pub(crate) struct ServerRole {
+    server: Server,
+    legacy_session: LegacySession,
+    /// The subscriptions of modern requests.
+    pub(in crate::server) listens: Arc<Listens>,
+    /// Whether the connection is that of one modern request.
+    is_stateless: bool,
+    /// The code with which a request was refused before its handler was called.
+    refused: OnceLock<ErrorCode>,
+    /// See [`check_deferred`](Self::check_deferred).
+    deferred: Option<Error>,
+    log_filter: LogFilter,
+    /// The resources that the session watches.
+    pub(in crate::server) watched: WatchedResources,
+    /// The changes that the session is to be notified of.
+    pub(in crate::server) due: DueTopics,
+    /// How much is watched over the connection.
+    quota: OnceLock<Arc<Quota>>,
+    /// The notifications of extensions to the session, which go out in order.
+    published: OnceLock<Arc<Lane>>,
+    /// The server's name and version as JSON.
+    pub(super) info_json: Arc<str>,
+}
+
+impl ServerRole {
+    pub(crate) fn new(server: Server) -> Arc<Self> {
+        Self::with(server, Arc::default(), false, None)
+    }
+
+    /// For one modern request, which has a connection of its own. Nothing of it stays but its subscription, for as long as
+    /// it is open. `deferred` is the error of the request if its caller sees what it names.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn stateless(server: Server, deferred: Option<Error>) -> Arc<Self> {
+        let listens = Arc::clone(server.listens());
+        Self::with(server, listens, true, deferred)
+    }
+
+    fn with(
+        server: Server,
+        listens: Arc<Listens>,
+        is_stateless: bool,
+        deferred: Option<Error>,
+    ) -> Arc<Self> {
+        let info_json = Arc::clone(&server.features().info_json);
+        Arc::new(Self {
+            server,
+            legacy_session: LegacySession::default(),
+            listens,
+            is_stateless,
+            refused: OnceLock::new(),
+            deferred,
+            log_filter: LogFilter::default(),
+            watched: WatchedResources::default(),
+            due: DueTopics::default(),
+            quota: OnceLock::new(),
+            published: OnceLock::new(),
+            info_json,
+        })
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
+    }
+
+    pub(crate) fn legacy_session(&self) -> &LegacySession {
+        &self.legacy_session
+    }
+
+    /// The bound on the subscriptions of which this one is.
+    pub(in crate::server) fn max_subscriptions(&self, limits: &Limits) -> usize {
+        if self.is_stateless {
+            limits.max_http_streams
+        } else {
+            limits.max_subscriptions
+        }
+    }
+
+    /// The level and the rate of log messages to the client.
+    pub(crate) fn log_filter(&self) -> &LogFilter {
+        &self.log_filter
+    }
+
+    pub(in crate::server) fn quota(&self) -> &Arc<Quota> {
+        self.quota.get_or_init(Arc::default)
+    }
+
+    /// Those of the changed topics that the session is notified of: lists that were announced to it, and resources that it
+    /// watches and sees. None before the session is initialized.
+    pub(in crate::server) fn topics(
+        &self,
+        connection: &Arc<Connection>,
+        changed: &Topics,
+    ) -> Topics {
+        let Some((client, mut topics)) = self.legacy_session.announced(changed) else {
+            return Topics::default();
+        };
+        topics.uris = self.watched.of(changed);
+        self.server.features().retain_visible(&mut topics.uris, || {
+            self.watched.context(connection, client)
+        });
+        topics
+    }
+
+    /// Whether the session or a subscription watches a resource.
+    pub(in crate::server) fn watches(&self, uri: &str) -> bool {
+        self.watched.contains(uri) || self.listens.watch(uri)
+    }
+
+    /// The resources that the session watches.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn subscribed_uris(&self) -> Vec<String> {
+        self.watched.uris()
+    }
+
+    /// The queue of the notifications of extensions to the session.
+    pub(in crate::server) fn published(&self, connection: &Connection) -> &Arc<Lane> {
+        self.published
+            .get_or_init(|| Lane::new(&connection.limits, &connection.runtime))
+    }
+
+    /// The code with which a request was refused before its handler was called.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn refused(&self) -> Option<ErrorCode> {
+        self.refused.get().copied()
+    }
+
+    /// Notes that a request was refused. The first code counts: there is one request where it matters.
+    pub(super) fn set_refused(&self, error: &Error) {
+        let _ = self.refused.set(error.code());
+    }
+
+    /// Refuses a request in which the transport found a fault that the caller may know of only if it sees what the request
+    /// names, which is known here.
+    ///
+    /// # Errors
+    /// The fault.
+    pub(in crate::server) fn check_deferred(&self) -> Result<()> {
+        let Some(fault) = &self.deferred else {
+            return Ok(());
+        };
+        // Set here, since middleware may stand between this and the answer.
+        self.set_refused(fault);
+        Err(fault.copy())
+    }
+
+    // old names
+    #[cfg(feature = "http-server")]
+    pub(crate) fn callers(&self) -> &LegacySession {
+        &self.legacy_session
+    }
+
+    #[cfg(feature = "http-server")]
+    pub(crate) fn log_gate(&self) -> &LogFilter {
+        &self.log_filter
+    }
+}
+
+impl fmt::Debug for ServerRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerRole")
+            .field("legacy_session", &self.legacy_session)
+            .finish_non_exhaustive()
+    }
+}

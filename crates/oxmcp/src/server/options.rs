@@ -1,0 +1,105 @@
+//! Options that tools, prompts, resources and templates have in common, as methods of their definitions.
+
+/// The options of a type that has the fields `definition`, whose id is `$id`, and `visibility`. The docs of `visible_to` follow.
+macro_rules! options {
+    ($type:ident by $id:ident: $noun:literal, $(#[$visible_to:meta])+ visible_to) => {
+        impl $type {
+            /// A name for people to read.
+            #[must_use]
+            pub fn title(mut self, title: impl Into<String>) -> Self {
+                self.definition.title = Some(title.into());
+                self
+            }
+
+            /// Adds an icon.
+            #[must_use]
+            pub fn icon(mut self, icon: crate::protocol::Icon) -> Self {
+                self.definition.icons.push(icon);
+                self
+            }
+
+            #[doc = concat!(
+                "Sets a key of the ", $noun,
+                "'s [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta)."
+            )]
+            #[must_use]
+            pub fn meta(
+                mut self,
+                key: impl Into<String>,
+                value: impl Into<serde_json::Value>,
+            ) -> Self {
+                self.definition.meta.insert(key, value);
+                self
+            }
+
+            $(#[$visible_to])+
+            #[must_use]
+            pub fn visible_to(
+                mut self,
+                sees: impl Fn(&crate::session::RequestContext) -> bool + Send + Sync + 'static,
+            ) -> Self {
+                self.visibility = Some(std::sync::Arc::new(sees));
+                self
+            }
+        }
+
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($type))
+                    .field(stringify!($id), &self.definition.$id)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+/// The options of [`Resource`](super::Resource) and [`ResourceTemplate`](super::ResourceTemplate), which have a `cache` as
+/// well.
+macro_rules! resource_options {
+    ($type:ident by $id:ident: $noun:literal) => {
+        crate::server::options::options! {
+            $type by $id: $noun,
+            /// Decides which callers it is for. To the others it does not exist: it is not in their list, and they can
+            /// neither read it nor be notified of its updates; they may watch it, as they may what does not exist. The function is
+            /// called for each request, and before an update is sent, and must be quick.
+            visible_to
+        }
+
+        impl $type {
+            /// What it holds: what a model decides by.
+            #[must_use]
+            pub fn description(mut self, description: impl Into<String>) -> Self {
+                self.definition.description = Some(description.into());
+                self
+            }
+
+            /// What it is. Contents whose handler does not say get this type.
+            #[must_use]
+            pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+                self.definition.mime_type = Some(mime_type.into());
+                self
+            }
+
+            /// For whom it is, and how much it matters.
+            #[must_use]
+            pub fn annotations(mut self, annotations: crate::protocol::Annotations) -> Self {
+                self.definition.annotations = Some(annotations);
+                self
+            }
+
+            /// Sets the cache hint of what is read: how long it stays fresh, and whether it may be shared. By default it
+            /// is stale at once, and private. A handler that returns a
+            /// [`ReadResourceResult`](crate::protocol::ReadResourceResult) can say so itself, and what it says counts.
+            /// What is [for some callers only](Self::visible_to) is private, whatever the hint says.
+            /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
+            #[must_use]
+            pub fn cache(mut self, hint: crate::protocol::CacheHint) -> Self {
+                self.cache = Some(hint);
+                self
+            }
+        }
+    };
+}
+
+pub(super) use options;
+pub(super) use resource_options;

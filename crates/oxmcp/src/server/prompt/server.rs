@@ -1,0 +1,73 @@
+//! Prompts of a server: adding and removing them.
+
+use super::{Prompt, RegisteredPrompt};
+use crate::{error::Result, protocol::CacheHint, server::server::Server};
+
+impl Server {
+    /// Adds a prompt, in place of one with the same name.
+    ///
+    /// What is wrong with it is reported by [`run`](Self::run) and [`connect`](Self::connect).
+    ///
+    /// ```
+    /// use oxmcp::{Prompt, Server};
+    ///
+    /// let server = Server::new("writer", "1.0.0")
+    ///     .prompt(Prompt::new("haiku", "Write a haiku", || async { "Write a haiku." }));
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn prompt(self, prompt: Prompt) -> Self {
+        self.prompts([prompt])
+    }
+
+    /// Adds prompts, as [`prompt`](Self::prompt) does. With none, `prompts([])` tells clients that there may be prompts
+    /// later.
+    #[must_use]
+    pub fn prompts(self, prompts: impl IntoIterator<Item = Prompt>) -> Self {
+        self.note(self.add_prompts(prompts));
+        self
+    }
+
+    /// Adds prompts to a server that may be serving already, each in place of one with the same name. Connected clients
+    /// are notified that the list has changed.
+    ///
+    /// # Errors
+    /// Where something is wrong with a prompt. Then none of them is added.
+    ///
+    /// ```
+    /// use oxmcp::{Prompt, Server};
+    ///
+    /// let server = Server::new("writer", "1.0.0");
+    /// // … and later, while it serves:
+    /// server.add_prompts([Prompt::new("haiku", "Write a haiku", || async { "Write a haiku." })])?;
+    /// server.remove_prompts(["haiku"]);
+    ///
+    /// #[derive(serde::Deserialize, oxmcp::JsonSchema)]
+    /// struct Poem { lines: Vec<String> }
+    /// let wrong = Prompt::new("poem", "Improve a poem", |poem: Poem| async move { poem.lines.join("\n") });
+    /// let error = server.add_prompts([wrong]).unwrap_err();
+    /// assert!(error.to_string().contains("the field \"lines\" is an array"));
+    /// # Ok::<(), oxmcp::Error>(())
+    /// ```
+    pub fn add_prompts(&self, prompts: impl IntoIterator<Item = Prompt>) -> Result<()> {
+        let prompts = prompts
+            .into_iter()
+            .map(RegisteredPrompt::new)
+            .collect::<Result<Vec<_>>>()?;
+        self.add(prompts);
+        Ok(())
+    }
+
+    /// Removes prompts by name; names that are unknown are ignored. Connected clients are notified if the list has changed.
+    pub fn remove_prompts<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) {
+        self.remove::<RegisteredPrompt>(names);
+    }
+
+    /// Sets the cache hint of the list of prompts: how long it stays fresh, and whether it may be shared. Where some of them are
+    /// [for some callers only](Prompt::visible_to), it is private, whatever the hint says.
+    /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
+    #[must_use]
+    pub fn cache_prompts(self, hint: CacheHint) -> Self {
+        self.with(|features| features.prompts.cache = hint)
+    }
+}

@@ -1,0 +1,209 @@
+//! Definition of a directory that is served as resources.
+
+use std::{
+    fmt,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    directory::{Directory, Found},
+    path::{encoded, file_uri},
+    read::{Files, mime_type, permits},
+};
+use crate::{
+    error::{Error, Result},
+    protocol::CacheHint,
+    server::{
+        registry::AskMode,
+        resource::{Resource, ResourceTemplate},
+    },
+};
+
+/// The default for the longest file that is read: what a model can take at once is far less.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Serves a directory: each file in it is a resource. [`Server::files`] adds it to a server.
+///
+/// The URI of a file is that of the directory (`file:///srv/docs/`), or the [prefix](FileResources::uri_prefix) that stands
+/// for it, with the path of the file behind it, in percent codes where needed. Text is text, and all else bytes; MIME types go by
+/// the names' endings.
+///
+/// Nothing outside the directory can be reached. The directory is opened once, and paths are walked from there, one name after
+/// the other: `..` is no name, symbolic links are not followed, wherever they lead, and only plain files are opened. What is
+/// hidden (its name begins with a dot) is not served, for it is where secrets are kept; see
+/// [`hidden`](FileResources::hidden). A client that has [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots)
+/// can read only what is within them; see [`beyond_roots`](FileResources::beyond_roots).
+///
+/// What is wrong with the directory is reported when the server begins to serve.
+///
+/// ```
+/// use oxmcp::{Server, file_resources};
+///
+/// let server = Server::new("docs", "1.0.0")
+///     .files(file_resources(".").uri_prefix("docs://").listed(1000));
+/// # let _ = server;
+/// ```
+pub fn file_resources(directory: impl AsRef<Path>) -> FileResources {
+    FileResources {
+        path: directory.as_ref().to_owned(),
+        prefix: None,
+        name: "files".to_owned(),
+        max_bytes: MAX_BYTES,
+        listed: 0,
+        hidden: false,
+        beyond_roots: false,
+        cache: None,
+    }
+}
+
+/// A directory that is served; made by [`file_resources`].
+///
+/// It becomes a [`ResourceTemplate`], of which more can be said: `ResourceTemplate::from(files).title("Docs")`.
+#[derive(Clone)]
+#[must_use = "it is to be given to `Server::files`"]
+pub struct FileResources {
+    path: PathBuf,
+    prefix: Option<String>,
+    name: String,
+    max_bytes: u64,
+    pub(in crate::server::resource) listed: usize,
+    hidden: bool,
+    beyond_roots: bool,
+    cache: Option<CacheHint>,
+}
+
+impl FileResources {
+    /// What the URIs begin with, instead of the `file:` URI of the directory: `docs://`, say. Then clients do not learn where
+    /// the directory is.
+    pub fn uri_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = Some(prefix.into());
+        self
+    }
+
+    /// The name of the template, for programs. By default it is `files`.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The longest file that is read, in bytes. Default: 16 MiB.
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
+    /// Lists the files as well, but not more than this, as they are when they are given to the server. By default none is
+    /// listed, and clients learn of the template only. [`list`](Self::list) lists them again later.
+    pub fn listed(mut self, most: usize) -> Self {
+        self.listed = most;
+        self
+    }
+
+    /// Serves what is hidden, too: files and directories whose names begin with a dot.
+    pub fn hidden(mut self) -> Self {
+        self.hidden = true;
+        self
+    }
+
+    /// Serves all clients the same, whatever their roots. For a directory that is the server's own: documentation, say.
+    pub fn beyond_roots(mut self) -> Self {
+        self.beyond_roots = true;
+        self
+    }
+
+    /// Sets the cache hint of what is read: how long it stays fresh, and whether it may be shared.
+    /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
+    pub fn cache(mut self, hint: CacheHint) -> Self {
+        self.cache = Some(hint);
+        self
+    }
+
+    /// The files that there are now, but not more than `most`, in the order of their names. It reads the whole directory, and
+    /// blocks meanwhile.
+    ///
+    /// ```no_run
+    /// # fn refresh(server: &oxmcp::Server) -> oxmcp::Result<()> {
+    /// let files = oxmcp::file_resources("/srv/docs");
+    /// server.add_resources(files.list(1000)?)
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Where the directory cannot be read.
+    pub fn list(&self, most: usize) -> Result<Vec<Resource>> {
+        let (files, prefix) = self.open()?;
+        let found = files.directory.list(most, self.hidden);
+        let found = found.map_err(|error| self.wrong(&error.to_string()))?;
+        let files = Arc::new(files);
+        let resource = |found: Found| {
+            let join = |name: fn(&std::ffi::OsStr) -> String| {
+                let names: Vec<_> = found.names.iter().map(|it| name(it)).collect();
+                names.join("/")
+            };
+            let uri = format!("{prefix}{}", join(encoded));
+            let name = join(|name| name.to_string_lossy().into_owned());
+            let handler = files.listed(&found.names);
+            let mut resource =
+                Resource::assemble(uri, name, handler, AskMode::Context).size(found.size);
+            resource.definition.mime_type = mime_type(&found.names).map(Into::into);
+            resource.cache = self.cache;
+            resource
+        };
+        Ok(found.into_iter().map(resource).collect())
+    }
+
+    /// Opens the directory. Returns what its URIs begin with, too.
+    fn open(&self) -> Result<(Files, String)> {
+        let directory =
+            Directory::open(&self.path).map_err(|error| self.wrong(&error.to_string()))?;
+        let prefix = match &self.prefix {
+            Some(prefix) => prefix.clone(),
+            None => file_uri(directory.path()),
+        };
+        if prefix.contains(['{', '}', '?', '#']) {
+            let problem = format!("the URIs cannot begin with {prefix:?}: leave out {{}}, ? and #");
+            return Err(self.wrong(&problem));
+        }
+        let given = std::path::absolute(&self.path).ok();
+        // A path with a `..` names the directory only where the links before that are followed.
+        let given = given.filter(|path| !path.components().any(|it| it == Component::ParentDir));
+        let given = given.unwrap_or_else(|| directory.path().to_owned());
+        let files = Files {
+            directory,
+            given,
+            max_bytes: self.max_bytes,
+            hidden: self.hidden,
+            beyond_roots: self.beyond_roots,
+            permits: permits(),
+        };
+        Ok((files, prefix))
+    }
+
+    fn wrong(&self, problem: &str) -> Error {
+        let path = self.path.display();
+        Error::misuse(format!("the files of {path} cannot be served: {problem}"))
+    }
+}
+
+impl From<FileResources> for ResourceTemplate {
+    fn from(files: FileResources) -> Self {
+        let (opened, prefix) = match files.open() {
+            Ok(opened) => opened,
+            Err(error) => return Self::refused(String::new(), files.name, error),
+        };
+        let handler = Arc::new(opened).template();
+        Self {
+            cache: files.cache,
+            ..Self::erased(format!("{prefix}{{+path}}"), files.name, handler)
+        }
+    }
+}
+
+impl fmt::Debug for FileResources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileResources")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,111 @@
+//! Directory that is served: reading its files and listing them.
+
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    path::Path,
+};
+
+use super::{
+    entry::{Kind, Refused},
+    path::is_hidden,
+    system,
+};
+
+/// The depth to which a directory is listed.
+const MAX_DEPTH: usize = 64;
+
+/// A directory, and all that is in it. It stays the same one when its path comes to mean another.
+#[derive(Debug)]
+pub(super) struct Directory(system::Root);
+
+/// A file that was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) names: Vec<OsString>,
+    pub(super) size: u64,
+}
+
+impl Directory {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        system::Root::open(path).map(Self)
+    }
+
+    /// Where it was when it was opened, without symbolic links.
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The contents of a file. Blocks.
+    pub(super) fn read(&self, names: &[OsString], max_bytes: u64) -> Result<Vec<u8>, Refused> {
+        let Some((name, parents)) = names.split_last() else {
+            return Err(Refused::NotFound);
+        };
+        let mut directory = self.0.top()?;
+        for parent in parents {
+            directory = directory.enter(parent)?;
+        }
+        match directory.kind(name)? {
+            Kind::File { .. } => directory.read(name, max_bytes),
+            Kind::Directory => Err(Refused::NoFile("it is a directory")),
+            Kind::Other => Err(Refused::NoFile("it is no plain file")),
+        }
+    }
+
+    /// The files in it, in the order of their names. Blocks.
+    pub(super) fn list(&self, most: usize, hidden: bool) -> io::Result<Vec<Found>> {
+        let mut list = List {
+            found: Vec::new(),
+            most,
+            hidden,
+        };
+        list.walk(&self.0.top()?, &mut Vec::new())?;
+        Ok(list.found)
+    }
+}
+
+struct List {
+    found: Vec<Found>,
+    most: usize,
+    hidden: bool,
+}
+
+impl List {
+    fn walk(&mut self, directory: &system::Level<'_>, path: &mut Vec<OsString>) -> io::Result<()> {
+        let mut names = directory.names()?;
+        names.sort();
+        for name in names {
+            if self.found.len() >= self.most {
+                return Ok(());
+            }
+            if self.hidden || !is_hidden(std::slice::from_ref(&name)) {
+                self.visit(directory, path, &name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What has gone meanwhile, or cannot be looked into, is left out.
+    fn visit(
+        &mut self,
+        directory: &system::Level<'_>,
+        path: &mut Vec<OsString>,
+        name: &OsStr,
+    ) -> io::Result<()> {
+        path.push(name.to_owned());
+        match directory.kind(name) {
+            Ok(Kind::File { size }) => self.found.push(Found {
+                names: path.clone(),
+                size,
+            }),
+            Ok(Kind::Directory) if path.len() < MAX_DEPTH => {
+                if let Ok(inner) = directory.enter(name) {
+                    self.walk(&inner, path)?;
+                }
+            }
+            _ => {}
+        }
+        path.pop();
+        Ok(())
+    }
+}

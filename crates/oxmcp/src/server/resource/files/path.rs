@@ -1,0 +1,142 @@
+//! Paths of files in URIs.
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+};
+
+use crate::codec::uri::{decode, encode, is_reserved, is_unreserved};
+
+/// The longest path that is taken.
+const MAX_NAMES: usize = 256;
+
+/// The bytes of a name. Elsewhere than on unix, names that are no text have none that could be sent.
+#[cfg(unix)]
+fn bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
+    use std::os::unix::ffi::OsStrExt;
+    name.as_bytes().into()
+}
+
+#[cfg(not(unix))]
+fn bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
+    name.to_string_lossy().into_owned().into_bytes().into()
+}
+
+#[cfg(unix)]
+fn name(bytes: Vec<u8>) -> Option<OsString> {
+    use std::os::unix::ffi::OsStringExt;
+    Some(OsString::from_vec(bytes))
+}
+
+#[cfg(not(unix))]
+fn name(bytes: Vec<u8>) -> Option<OsString> {
+    String::from_utf8(bytes).ok().map(Into::into)
+}
+
+/// A name as it stands in a URI.
+pub(super) fn encoded(name: &OsStr) -> String {
+    let mut out = String::new();
+    // What other programs leave as it is in paths, too: clients make such URIs themselves.
+    let is_plain = |byte: u8| is_reserved(byte) && !b"/?#[]".contains(&byte);
+    encode(&mut out, &bytes(name), |byte| {
+        is_unreserved(byte) || is_plain(byte)
+    });
+    out
+}
+
+/// The URI of a directory, which all URIs of what is in it begin with.
+pub(super) fn file_uri(directory: &Path) -> String {
+    let mut uri = "file://".to_owned();
+    for component in directory.components() {
+        match component {
+            std::path::Component::Normal(name) => {
+                uri.push('/');
+                uri.push_str(&encoded(name));
+            }
+            std::path::Component::Prefix(prefix) => {
+                let prefix = prefix.as_os_str().to_string_lossy();
+                uri.push('/');
+                uri.push_str(prefix.trim_start_matches(r"\\?\"));
+            }
+            _ => {}
+        }
+    }
+    uri.push('/');
+    uri
+}
+
+/// The names that a path in a URI consists of. `None` where it is none that could stay below where it begins: where a
+/// name is empty, `.` or `..`, or holds what parts names.
+pub(super) fn names(path: &str) -> Option<Vec<OsString>> {
+    let parts = path.split('/');
+    if parts.clone().count() > MAX_NAMES {
+        return None;
+    }
+    parts.map(|part| single(decode(part)?)).collect()
+}
+
+fn single(bytes: Vec<u8>) -> Option<OsString> {
+    if bytes.contains(&b'/') || bytes.contains(&0) {
+        return None;
+    }
+    let name = name(bytes)?;
+    let mut components = Path::new(&name).components();
+    let only = components.next();
+    let is_single = matches!(only, Some(std::path::Component::Normal(it)) if it == name);
+    (is_single && components.next().is_none()).then_some(name)
+}
+
+/// Whether something is hidden, by its own name or that of what it is in.
+pub(super) fn is_hidden(names: &[OsString]) -> bool {
+    names.iter().any(|name| bytes(name).first() == Some(&b'.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_path_stays_below_its_directory() {
+        for path in ["a", "a/b.txt", "%61", "...", "a..b", "a%3Fb"] {
+            assert!(names(path).is_some(), "{path}");
+        }
+        for path in [
+            "",
+            "/a",
+            "a/",
+            "a//b",
+            ".",
+            "..",
+            "a/../b",
+            "%2e%2e/a",
+            ".%2E",
+            "a/%2e",
+            "%2Fetc",
+            "a%2f..%2fb",
+            "a%00b",
+            "a%",
+        ] {
+            assert_eq!(names(path), None, "{path}");
+        }
+        assert_eq!(names(&"a/".repeat(10_000)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_the_same_after_encoding_and_decoding(parts in prop::collection::vec("[^/\\x00]{1,10}", 1..5)) {
+            prop_assume!(parts.iter().all(|part| part != "." && part != ".."));
+            let path: Vec<_> = parts.iter().map(|part| encoded(OsStr::new(part))).collect();
+            let expected: Vec<_> = parts.iter().map(OsString::from).collect();
+            prop_assert_eq!(names(&path.join("/")), Some(expected));
+        }
+
+        #[test]
+        fn any_path_stays_below_its_directory(path: String) {
+            for name in names(&path).into_iter().flatten() {
+                prop_assert!(name != ".." && name != "." && !name.to_string_lossy().contains('/'));
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Reading a file as a resource: its contents, its MIME type, and how many are read at once.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::spawn_blocking,
+};
+
+use super::{
+    directory::Directory,
+    entry::Refused,
+    path::{is_hidden, names},
+    roots,
+};
+use crate::{
+    codec::uri_template::Captured,
+    error::{Error, Result},
+    protocol::{ReadResourceResult, ResourceBody, ResourceContents},
+    server::resource::handler::{ErasedHandler, Target, no_such},
+    session::RequestContext,
+};
+
+/// The files that are read, or written into their answers, at once: disks are not quicker with more, and each may fill as
+/// much memory as it is long.
+const MAX_CONCURRENT: usize = 16;
+
+/// A directory, and what of it is served.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) directory: Directory,
+    /// The path that the author gave. Clients may know the directory by this one.
+    pub(super) given: PathBuf,
+    pub(super) max_bytes: u64,
+    pub(super) hidden: bool,
+    pub(super) beyond_roots: bool,
+    pub(super) permits: Arc<Semaphore>,
+}
+
+/// As many permits as files may be read at once.
+pub(super) fn permits() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(MAX_CONCURRENT))
+}
+
+impl Files {
+    /// Reads what the variable of the template stands for.
+    pub(super) fn template(self: Arc<Self>) -> ErasedHandler {
+        Arc::new(move |context, target| {
+            let path = match target.captures.first() {
+                // Not decoded yet: a name need not be text.
+                Some((_, Captured::One(path))) => names(path),
+                _ => None,
+            };
+            let names = path.ok_or_else(|| Error::resource_not_found(&target.uri))?;
+            let files = Arc::clone(&self);
+            Ok(Box::pin(async move {
+                files.read(context, &target, names).await
+            }))
+        })
+    }
+
+    /// Reads a file that was found.
+    pub(super) fn listed(self: &Arc<Self>, names: &[OsString]) -> ErasedHandler {
+        let (files, names) = (Arc::clone(self), names.to_vec());
+        Arc::new(move |context, target| {
+            let (files, names) = (Arc::clone(&files), names.clone());
+            Ok(Box::pin(async move {
+                files.read(context, &target, names).await
+            }))
+        })
+    }
+
+    async fn read(
+        self: Arc<Self>,
+        cx: RequestContext,
+        target: &Target,
+        names: Vec<OsString>,
+    ) -> Result<ReadResourceResult> {
+        let uri = &*target.uri;
+        if !self.hidden && is_hidden(&names) {
+            return Err(Error::resource_not_found(uri));
+        }
+        if !self.beyond_roots
+            && let Some(roots) = roots::of(&cx).await?
+            && !roots::hold(&roots, &self.paths(&names))
+        {
+            return Err(no_such(uri, "it is not within the client's roots"));
+        }
+        let mime_type = mime_type(&names);
+        let max_bytes = self.max_bytes;
+        let permit = self.permit(&cx).await?;
+        // The blocking task holds the permit, since it goes on where the request is cancelled: otherwise a client that cancels
+        // each request could have any number of files read.
+        let read = spawn_blocking(move || (self.directory.read(&names, max_bytes), permit));
+        let read = read.await;
+        let (read, permit) =
+            read.map_err(|error| Error::internal("the file could not be read").with_source(error))?;
+        let bytes = read.map_err(|refused| match refused {
+            Refused::NotFound => Error::resource_not_found(uri),
+            Refused::NoFile(what) => no_such(uri, what),
+            Refused::TooLong => Error::internal(format!(
+                "the file is longer than {max_bytes} bytes, the limit"
+            )),
+            Refused::Io(error) => {
+                Error::internal(format!("the file cannot be read: {error}")).with_source(error)
+            }
+        })?;
+        // What was read takes its memory until it has been written into the answer.
+        let _ = target.held.set(permit);
+        Ok(contents(uri, bytes, mime_type).into())
+    }
+
+    /// Waits until a file may be read: until there is a permit, and room for the answer. A client that reads no answers takes
+    /// no permits from others.
+    async fn permit(&self, cx: &RequestContext) -> Result<OwnedSemaphorePermit> {
+        let outbox = &cx.parts().connection.outbox;
+        loop {
+            outbox.ready().await;
+            let permit = Arc::clone(&self.permits).acquire_owned().await;
+            if outbox.has_room() {
+                return permit
+                    .map_err(|error| Error::internal("no file can be read").with_source(error));
+            }
+        }
+    }
+
+    /// The paths by which a client may know a file.
+    fn paths(&self, names: &[OsString]) -> [PathBuf; 2] {
+        [self.directory.path(), &self.given].map(|directory| {
+            let mut path = directory.to_owned();
+            path.extend(names);
+            path
+        })
+    }
+}
+
+/// What a file holds: text, where it is any.
+fn contents(uri: &str, bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceContents {
+    let text = if bytes.contains(&0) {
+        Err(bytes)
+    } else {
+        String::from_utf8(bytes).map_err(|error| error.into_bytes())
+    };
+    let (body, otherwise) = match text {
+        Ok(text) => (ResourceBody::Text(text), "text/plain"),
+        Err(bytes) => (ResourceBody::Blob(bytes.into()), "application/octet-stream"),
+    };
+    ResourceContents::new(uri, body).with_mime_type(mime_type.unwrap_or(otherwise))
+}
+
+/// MIME types of files, by the ends of their names: those that models and people are commonly given.
+const TYPES: &[(&str, &str)] = &[
+    ("bmp", "image/bmp"),
+    ("c", "text/x-c"),
+    ("cpp", "text/x-c++"),
+    ("cs", "text/x-csharp"),
+    ("css", "text/css"),
+    ("csv", "text/csv"),
+    ("gif", "image/gif"),
+    ("go", "text/x-go"),
+    ("gz", "application/gzip"),
+    ("h", "text/x-c"),
+    ("htm", "text/html"),
+    ("html", "text/html"),
+    ("java", "text/x-java"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("js", "text/javascript"),
+    ("json", "application/json"),
+    ("jsonl", "application/jsonl"),
+    ("kt", "text/x-kotlin"),
+    ("log", "text/plain"),
+    ("md", "text/markdown"),
+    ("mjs", "text/javascript"),
+    ("mp3", "audio/mpeg"),
+    ("mp4", "video/mp4"),
+    ("ogg", "audio/ogg"),
+    ("pdf", "application/pdf"),
+    ("php", "text/x-php"),
+    ("png", "image/png"),
+    ("py", "text/x-python"),
+    ("rb", "text/x-ruby"),
+    ("rs", "text/x-rust"),
+    ("sh", "text/x-shellscript"),
+    ("sql", "application/sql"),
+    ("svg", "image/svg+xml"),
+    ("swift", "text/x-swift"),
+    ("tar", "application/x-tar"),
+    ("toml", "application/toml"),
+    ("ts", "text/x-typescript"),
+    ("tsv", "text/tab-separated-values"),
+    ("tsx", "text/x-typescript"),
+    ("txt", "text/plain"),
+    ("wasm", "application/wasm"),
+    ("wav", "audio/wav"),
+    ("webm", "video/webm"),
+    ("webp", "image/webp"),
+    ("xml", "application/xml"),
+    ("yaml", "application/yaml"),
+    ("yml", "application/yaml"),
+    ("zip", "application/zip"),
+];
+
+/// The MIME type of a file, by its name.
+pub(super) fn mime_type(names: &[OsString]) -> Option<&'static str> {
+    let ending = Path::new(names.last()?).extension()?.to_str()?;
+    let ending = ending.to_ascii_lowercase();
+    let at = TYPES.binary_search_by(|(known, _)| (*known).cmp(&ending));
+    TYPES.get(at.ok()?).map(|(_, mime_type)| *mime_type)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ending_of_a_name_decides_its_mime_type() {
+        assert!(TYPES.is_sorted());
+        let of = |name: &str| mime_type(&[name.into()]);
+        assert_eq!(of("a.TXT"), Some("text/plain"));
+        assert_eq!(of("a.tar.gz"), Some("application/gzip"));
+        assert_eq!(of("txt"), None);
+        assert_eq!(of("a.unknown"), None);
+    }
+}

@@ -1,0 +1,116 @@
+//! File access by descriptors of directories: a path is never looked up as a whole, so that nothing that
+//! happens to the directories meanwhile can lead out of them.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::{self, Read},
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, Stat};
+
+use super::entry::{Kind, Refused};
+
+/// The directory that is served.
+#[derive(Debug)]
+pub(super) struct Root {
+    descriptor: OwnedFd,
+    path: PathBuf,
+}
+
+/// A directory on the way to a file.
+#[derive(Debug)]
+pub(super) enum Level<'a> {
+    Top(BorrowedFd<'a>),
+    Below(OwnedFd),
+}
+
+impl Root {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let path = path.canonicalize()?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let descriptor = fs::open(&path, flags, Mode::empty())?;
+        Ok(Self { descriptor, path })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn top(&self) -> io::Result<Level<'_>> {
+        Ok(Level::Top(self.descriptor.as_fd()))
+    }
+}
+
+impl Level<'_> {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Top(descriptor) => *descriptor,
+            Self::Below(descriptor) => descriptor.as_fd(),
+        }
+    }
+
+    /// The directory of that name in this one.
+    pub(super) fn enter(&self, name: &OsStr) -> io::Result<Level<'static>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let below = fs::openat(self.descriptor(), name, flags, Mode::empty())?;
+        Ok(Level::Below(below))
+    }
+
+    /// What there is under that name, itself.
+    pub(super) fn kind(&self, name: &OsStr) -> io::Result<Kind> {
+        let stat = fs::statat(self.descriptor(), name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(kind(&stat))
+    }
+
+    /// The names of all that is in it.
+    pub(super) fn names(&self) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(self.descriptor())? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                names.push(OsStr::from_bytes(name).to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// The contents of the file of that name.
+    pub(super) fn read(&self, name: &OsStr, max_bytes: u64) -> Result<Vec<u8>, Refused> {
+        // Something else may have taken the place of the file just now: opening it must neither wait nor follow.
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file =
+            fs::openat(self.descriptor(), name, flags, Mode::empty()).map_err(io::Error::from)?;
+        let stat = fs::fstat(&file).map_err(io::Error::from)?;
+        match kind(&stat) {
+            Kind::File { size } if size <= max_bytes => {}
+            Kind::File { .. } => return Err(Refused::TooLong),
+            _ => return Err(Refused::NotFound),
+        }
+        let mut bytes = Vec::new();
+        // It may grow while it is read.
+        let mut file = File::from(file).take(max_bytes.saturating_add(1));
+        file.read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > max_bytes {
+            return Err(Refused::TooLong);
+        }
+        Ok(bytes)
+    }
+}
+
+fn kind(stat: &Stat) -> Kind {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Kind::File {
+            size: u64::try_from(stat.st_size).unwrap_or_default(),
+        },
+        FileType::Directory => Kind::Directory,
+        _ => Kind::Other,
+    }
+}

@@ -1,0 +1,207 @@
+//! Method `subscriptions/listen`: a request that stays open, and brings notifications until one side ends it.
+//! See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
+
+use std::{convert::Infallible, mem, sync::Arc};
+
+use tokio::select;
+
+use super::{
+    changes::notify,
+    listens::{Due, Listen, Registration},
+    quota::Reserved,
+    subscribe::leave_connection_task,
+    watched::{EndedWatch, ResourceSubscriptions, release},
+};
+use crate::{
+    error::{Error, Result},
+    json::Logged,
+    jsonrpc::RequestId,
+    protocol::{
+        AcknowledgedParams, ListenParams, ListenResult, Meta, Method, Notification,
+        SubscriptionFilter, encode_result, into_text,
+        method::{self, SubscriptionsAcknowledged},
+    },
+    server::{
+        dispatch::{Call, Served},
+        session::ServerSession,
+    },
+    session::{Body, Connection, RequestContext},
+};
+
+/// The filter of a request, and the hook that has to agree to it.
+struct Requested {
+    filter: SubscriptionFilter,
+    subscriptions: Option<ResourceSubscriptions>,
+}
+
+/// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
+pub(in crate::server) fn listen(call: &Call<'_>) -> Result<Served> {
+    let params: ListenParams = call.read(method::Listen::NAME)?;
+    let features = call.features;
+    let mut filter = params.notifications;
+    let of_extensions = mem::take(&mut filter.other);
+    filter = filter.narrowed(&features.capabilities());
+    filter.other = features.extensions.granted(&call.cx, of_extensions)?;
+    let requested = Box::new(Requested {
+        filter,
+        subscriptions: features.subscriptions.clone(),
+    });
+    // Its first poll registers the subscription and acknowledges it.
+    Ok(Served::in_order(serve(call.cx.clone(), requested)))
+}
+
+/// Serves a subscription until the client cancels it, which nothing answers, or the session ends, which the result says.
+///
+/// There may be thousands of which nothing is due: what only the beginning needs, or what is sent, is in boxes.
+async fn serve(cx: RequestContext, requested: Box<Requested>) -> Result<Body> {
+    let connection = &cx.parts().connection;
+    let Some(id) = cx.request_id().filter(|_| cx.parts().batch.is_none()) else {
+        return Err(Error::invalid_request(
+            "a batch is answered as a whole, for which it would wait as long as the subscription lasts; send \
+             subscriptions/listen by itself",
+        ));
+    };
+    let (filter, registration, _watches) = Box::pin(register(&cx, requested)).await?;
+    select! {
+        biased;
+        () = cx.cancelled() => return Err(Error::cancelled("the client cancelled the subscription")),
+        Err(error) = stream(&cx, &registration.listen, filter, id) => return Err(error),
+        () = connection.in_flight().drained() => {}
+    }
+    let mut out = Vec::new();
+    let meta = Meta::of_subscription(id);
+    let info = connection.role().stamp();
+    encode_result(&mut out, &mut ListenResult { meta }, cx.revision(), info)?;
+    into_text(out).map(Body::Json)
+}
+
+/// Registers a subscription, of what the hook has agreed to.
+async fn register(
+    cx: &RequestContext,
+    requested: Box<Requested>,
+) -> Result<(Box<SubscriptionFilter>, Registration<'_>, Watches)> {
+    let Requested {
+        mut filter,
+        subscriptions,
+    } = *requested;
+    let connection = &cx.parts().connection;
+    let session = cx
+        .server_session()
+        .ok_or_else(|| Error::internal("the request came over no session"))?;
+    let role = session.role();
+    let limit = role.max_subscriptions(&connection.limits);
+    role.server().changes().connected();
+    let watches = Watches::begin(cx, session.clone(), subscriptions, &mut filter).await?;
+    let topics = filter.clone().into();
+    let listens = &role.listens;
+    let registration = listens.register(connection, cx.revision(), topics, limit)?;
+    Ok((Box::new(filter), registration, watches))
+}
+
+/// Acknowledges the filter, then sends what becomes due.
+async fn stream(
+    cx: &RequestContext,
+    listen: &Listen,
+    filter: Box<SubscriptionFilter>,
+    id: &RequestId,
+) -> Result<Infallible> {
+    Box::pin(acknowledge(&cx.parts().connection, filter, id)).await?;
+    loop {
+        let due = listen.next().await;
+        Box::pin(send(cx, due, id)).await?;
+    }
+}
+
+async fn acknowledge(
+    connection: &Arc<Connection>,
+    filter: Box<SubscriptionFilter>,
+    id: &RequestId,
+) -> Result<()> {
+    let mut acknowledged = AcknowledgedParams::new(*filter);
+    acknowledged.meta = Meta::of_subscription(id);
+    connection
+        .notify(SubscriptionsAcknowledged::NAME, acknowledged)
+        .await
+}
+
+async fn send(cx: &RequestContext, mut due: Box<Due>, id: &RequestId) -> Result<()> {
+    let connection = &cx.parts().connection;
+    if let Some(session) = cx.server_session() {
+        let features = session.role().server().features();
+        features.retain_visible(&mut due.changed.uris, || Some(cx.clone()));
+    }
+    let meta = Meta::of_subscription(id);
+    notify(connection, &due.changed, &meta).await;
+    for event in due.events {
+        let members = meta.as_object().cloned().unwrap_or_default();
+        event.send(connection, members).await;
+    }
+    if due.overflown {
+        return Err(Error::internal(format!(
+            "the subscription is read too slowly: more than {} notifications waited; subscribe again, and look at \
+             what has changed",
+            connection.limits.max_queued_events
+        )));
+    }
+    Ok(())
+}
+
+/// The resources that a subscription watches, for as long as this lives.
+struct Watches {
+    session: ServerSession,
+    agreed: Vec<EndedWatch>,
+    _reserved: Reserved,
+}
+
+impl Watches {
+    /// Leaves out of the filter the resources that the hook does not agree to, or is not called for.
+    ///
+    /// # Errors
+    /// Where the quota is used up.
+    async fn begin(
+        cx: &RequestContext,
+        session: ServerSession,
+        subscriptions: Option<ResourceSubscriptions>,
+        filter: &mut SubscriptionFilter,
+    ) -> Result<Self> {
+        let limits = &session.connection().limits;
+        let reserved = session.role().quota().reserve_filter(filter, cx, limits)?;
+        let mut watches = Self {
+            _reserved: reserved,
+            session,
+            agreed: Vec::new(),
+        };
+        let Some(hooks) = subscriptions.and_then(|subscriptions| subscriptions.hooks) else {
+            return Ok(watches);
+        };
+        let mut wanted = mem::take(&mut filter.resource_subscriptions);
+        // Each is matched with the templates, so the quota comes first.
+        {
+            let features = watches.session.role().server().features();
+            wanted.retain(|uri| features.calls_subscribe_hook(uri, cx));
+        }
+        if !wanted.is_empty() {
+            leave_connection_task().await;
+        }
+        for uri in wanted {
+            match (hooks.subscribe)(cx.clone(), uri.clone()).await {
+                Ok(()) => {
+                    watches
+                        .agreed
+                        .push((Arc::clone(&hooks), uri.as_str().into()));
+                    filter.resource_subscriptions.push(uri);
+                }
+                Err(error) => {
+                    tracing::debug!(error = %Logged(&error), uri, "a resource is not watched");
+                }
+            }
+        }
+        Ok(watches)
+    }
+}
+
+impl Drop for Watches {
+    fn drop(&mut self) {
+        release(self.session.connection(), mem::take(&mut self.agreed));
+    }
+}

@@ -1,0 +1,181 @@
+//! Registry of open subscriptions (`subscriptions/listen`), and what is due for each.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::Topics;
+use crate::{
+    error::{Error, Result},
+    extension::{Publisher, say},
+    json::Logged,
+    protocol::{JsonObject, Revision},
+    session::{Connection, IdleWait},
+};
+
+/// The subscriptions that are open on one connection, or where each has a connection of its own, on all of these. Each is
+/// served by a task of its own.
+#[derive(Debug, Default)]
+pub(crate) struct Listens(Mutex<Vec<Arc<Listen>>>);
+
+#[derive(Debug)]
+pub(super) struct Listen {
+    revision: Revision,
+    topics: Topics,
+    /// What is to be sent. Mostly that is nothing.
+    due: Mutex<Option<Box<Due>>>,
+    is_due: Notify,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Due {
+    /// It cannot grow beyond the topics, however slowly the client reads.
+    pub(super) changed: Topics,
+    /// What extensions have published, no more than the limit.
+    pub(super) events: VecDeque<Event>,
+    /// Whether there was more than that.
+    pub(super) overflown: bool,
+}
+
+/// A notification of an extension.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    name: &'static str,
+    params: Arc<JsonObject>,
+}
+
+impl Event {
+    pub(super) fn new(name: &'static str, params: JsonObject) -> Self {
+        let params = Arc::new(params);
+        Self { name, params }
+    }
+
+    /// Sends it, with this in its `_meta`.
+    pub(super) async fn send(&self, connection: &Arc<Connection>, meta: JsonObject) {
+        log_unsent(say(connection, self.name, JsonObject::clone(&self.params), meta).await);
+    }
+}
+
+impl Listens {
+    /// Adds changes to the subscriptions to them.
+    pub(super) fn add(&self, changed: &Topics) {
+        for listen in &*self.lock() {
+            let due = listen.topics.and(changed);
+            if !due.is_empty() {
+                listen.lock_due().get_or_insert_default().changed.merge(due);
+                listen.is_due.notify_one();
+            }
+        }
+    }
+
+    /// Whether a subscription watches a resource.
+    pub(crate) fn watch(&self, uri: &str) -> bool {
+        let listens = self.lock();
+        listens
+            .iter()
+            .any(|listen| listen.topics.uris.contains(uri))
+    }
+
+    /// Adds a notification of an extension to the subscriptions to `value` under its `key`.
+    pub(super) fn publish(
+        &self,
+        limit: usize,
+        (key, value): (&str, &Value),
+        event: &Event,
+        publisher: &Publisher<'_>,
+    ) {
+        for listen in &*self.lock() {
+            if !listen.topics.lists.has_other(key, value)
+                || !publisher.has(event.name, listen.revision)
+            {
+                continue;
+            }
+            let mut slot = listen.lock_due();
+            let due = slot.get_or_insert_default();
+            if due.events.len() < limit {
+                due.events.push_back(event.clone());
+            } else {
+                due.overflown = true;
+            }
+            drop(slot);
+            listen.is_due.notify_one();
+        }
+    }
+
+    /// Registers a subscription; from now on it misses no change.
+    ///
+    /// # Errors
+    /// Where there are too many.
+    pub(super) fn register<'a>(
+        self: &Arc<Self>,
+        connection: &'a Connection,
+        revision: Revision,
+        topics: Topics,
+        limit: usize,
+    ) -> Result<Registration<'a>> {
+        let mut listens = self.lock();
+        if listens.len() >= limit {
+            return Err(Error::internal(format!(
+                "too many subscriptions: the limit is {limit}; cancel one that is open, or ask for more in one of them"
+            )));
+        }
+        let listen = Arc::new(Listen {
+            revision,
+            topics,
+            due: Mutex::default(),
+            is_due: Notify::new(),
+        });
+        listens.push(Arc::clone(&listen));
+        Ok(Registration {
+            listens: Arc::clone(self),
+            listen,
+            _idle: connection.in_flight().wait_idly(),
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Listen>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listen {
+    /// Waits until something is due, and takes it.
+    pub(super) async fn next(&self) -> Box<Due> {
+        self.is_due.notified().await;
+        self.lock_due().take().unwrap_or_default()
+    }
+
+    fn lock_due(&self) -> MutexGuard<'_, Option<Box<Due>>> {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An open subscription; it ends when this is dropped.
+pub(super) struct Registration<'a> {
+    listens: Arc<Listens>,
+    pub(super) listen: Arc<Listen>,
+    _idle: IdleWait<'a>,
+}
+
+impl Drop for Registration<'_> {
+    fn drop(&mut self) {
+        self.listens
+            .lock()
+            .retain(|listen| !Arc::ptr_eq(listen, &self.listen));
+    }
+}
+
+/// A notification that cannot be sent is no fault of the change: the session ends.
+pub(super) fn log_unsent(sent: Result<()>) {
+    if let Err(error) = sent {
+        tracing::debug!(error = %Logged(&error), "a client was not notified of a change");
+    }
+}

@@ -1,0 +1,31 @@
+//! Subscriptions: notifying clients of list changes, resource updates and what extensions publish.
+//! See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions), and for
+//! clients until 2025-11-25 [those of then](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `server.rs` | the methods of `Server`: allowing subscriptions, resource updates, publishing |
+//! | `changes.rs` | notifying all clients of a change, coalesced |
+//! | `topics.rs` | sets of what has changed, or of what a client has subscribed to |
+//! | `listen.rs` | `subscriptions/listen`, a request that stays open |
+//! | `listens.rs` | the registry of these, and what is due for each |
+//! | `subscribe.rs` | `resources/subscribe` and `resources/unsubscribe` |
+//! | `watched.rs` | the resources that a session watches, and the hooks |
+//! | `quota.rs` | how much a client may watch over one connection |
+
+mod changes;
+mod listen;
+mod listens;
+mod quota;
+mod server;
+mod subscribe;
+mod topics;
+mod watched;
+
+pub(super) use listen::listen;
+pub(crate) use listens::Listens;
+pub(super) use quota::Quota;
+pub(super) use subscribe::{subscribe, unsubscribe};
+pub(crate) use topics::{Changes, DueTopics, Topics};
+pub(super) use watched::release;
+pub(crate) use watched::{ResourceSubscriptions, WatchedResources};

@@ -1,0 +1,183 @@
+//! Subscriptions of a server: allowing them, resource updates, and what extensions publish.
+
+use std::{future::Future, sync::Arc};
+
+use serde_json::Value;
+
+use super::{
+    Topics,
+    listens::Event,
+    watched::{Hooks, ResourceSubscriptions},
+};
+use crate::{
+    error::{Error, Result},
+    extension::members,
+    protocol::{JsonObject, Notification},
+    server::{server::Server, session::ServerSession},
+    session::RequestContext,
+};
+
+impl Server {
+    /// Lets clients watch resources: those that do are notified by [`resource_updated`](Self::resource_updated).
+    ///
+    /// Any URI can be watched, also one that cannot be read yet. Where resources or templates are
+    /// [for some callers only](crate::Resource::visible_to), the others are not notified of their updates.
+    /// A watch ends with the session at the latest.
+    /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#subscriptions).
+    #[must_use]
+    pub fn subscriptions(self) -> Self {
+        self.allow_subscriptions(ResourceSubscriptions::default())
+    }
+
+    /// Lets clients watch resources, as [`subscriptions`](Self::subscriptions) does, and says what is to be done when one
+    /// begins and when it ends to watch one: begin to watch a file, say, and end it again.
+    ///
+    /// `subscribe` may fail: then the client does not watch the resource. For clients until 2025-11-25 its error is the
+    /// answer; for others the acknowledgement says what was agreed to. Each time that it succeeds is followed by one call of
+    /// `unsubscribe`, when the client has had enough or the session has ended. A client that subscribes twice to the same
+    /// resource by `resources/subscribe` counts once; each `subscriptions/listen` counts by itself.
+    ///
+    /// Where resources or templates are [for some callers only](crate::Resource::visible_to), `subscribe` is asked about what
+    /// the caller can read, and nothing else can be watched: so what is hidden looks like what does not exist.
+    ///
+    /// ```
+    /// use oxmcp::{RequestContext, Resource, Server, ServerSession};
+    ///
+    /// let server = Server::new("files", "1.0.0")
+    ///     .resource(Resource::text("app://status", "status", "fine"))
+    ///     .on_subscribe(
+    ///         |_cx: RequestContext, uri: String| async move {
+    ///             // … begin to watch what the URI stands for …
+    ///             println!("somebody watches {uri}");
+    ///             Ok(())
+    ///         },
+    ///         |_session: ServerSession, uri: String| async move {
+    ///             println!("one less watches {uri}");
+    ///         },
+    ///     );
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn on_subscribe<S, SF, U, UF>(self, subscribe: S, unsubscribe: U) -> Self
+    where
+        S: Fn(RequestContext, String) -> SF + Send + Sync + 'static,
+        SF: Future<Output = Result<()>> + Send + 'static,
+        U: Fn(ServerSession, String) -> UF + Send + Sync + 'static,
+        UF: Future<Output = ()> + Send + 'static,
+    {
+        let hooks = Hooks {
+            subscribe: Box::new(move |context, uri| Box::pin(subscribe(context, uri))),
+            unsubscribe: Box::new(move |connection, uri| {
+                ServerSession::run_hook(connection, |session| unsubscribe(session, uri))
+            }),
+        };
+        let hooks = Some(Arc::new(hooks));
+        self.allow_subscriptions(ResourceSubscriptions { hooks })
+    }
+
+    fn allow_subscriptions(self, subscriptions: ResourceSubscriptions) -> Self {
+        self.with(|features| {
+            features.subscriptions = Some(subscriptions);
+            features.resources.declare();
+        })
+    }
+
+    /// Notifies the clients that watch a resource that it was updated, whatever their revision: the sessions that subscribed
+    /// to this very URI, and the open subscriptions that name it.
+    ///
+    /// Updates within 10 ms are sent once for each URI, and to a client that reads slowly as often as it can take.
+    /// May be called from any thread, as often as you like. Without [`subscriptions`](Self::subscriptions) it does
+    /// nothing.
+    ///
+    /// ```
+    /// use oxmcp::{Client, Resource, Server, protocol::SubscriptionFilter, testing};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> oxmcp::Result<()> {
+    /// let server = Server::new("app", "1.0.0")
+    ///     .resource(Resource::text("app://status", "status", "fine"))
+    ///     .subscriptions();
+    /// let session = testing::connect(&server).await?;
+    /// let filter = SubscriptionFilter::default().with_resource_subscription("app://status");
+    /// let mut subscription = session.listen(filter).await?;
+    ///
+    /// server.resource_updated("app://status");
+    /// assert!(subscription.next().await.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn resource_updated(&self, uri: impl AsRef<str>) {
+        let uri = uri.as_ref();
+        // Only what is watched is collected, so that it has the bounds of what is watched.
+        let watched =
+            self.listens().watch(uri) || self.sessions().any(|session| session.role().watches(uri));
+        if watched {
+            self.changed(Topics::of_resource(uri));
+        }
+    }
+
+    /// Sends a notification of an extension to all subscribed clients: modern clients that have subscribed to `value` under
+    /// the extension's `key`, and legacy clients that have declared the extension, since they cannot subscribe.
+    ///
+    /// A subscription is notified of a value that its filter has under the key, by itself or in a list; `true` is all of
+    /// them. What is published for one client reaches it in order. It may be called from any thread. A subscription that does
+    /// not read is ended, with an error, when more than
+    /// [`Limits::max_queued_events`](crate::Limits::max_queued_events) wait.
+    ///
+    /// ```
+    /// use oxmcp::{Extension, Server, protocol::{Notification, NotificationParams}};
+    ///
+    /// struct Entered;
+    /// impl Notification for Entered {
+    ///     const NAME: &'static str = "notifications/com.example/rooms/entered";
+    ///     type Params = NotificationParams;
+    /// }
+    ///
+    /// # fn main() -> oxmcp::Result<()> {
+    /// let rooms = Extension::new("com.example/rooms").listen_key("com.example/rooms");
+    /// let server = Server::new("house", "1.0.0").extension(rooms);
+    /// server.publish::<Entered>("com.example/rooms", "kitchen", NotificationParams::default())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Where no extension of the server has the key, or the params are no JSON object.
+    pub fn publish<N: Notification>(
+        &self,
+        key: &str,
+        value: impl Into<Value>,
+        params: N::Params,
+    ) -> Result<()> {
+        let features = self.features();
+        let Some(publisher) = features.extensions.publisher(key) else {
+            return Err(Error::misuse(format!(
+                "no extension of this server has the key {key:?}: say so with Extension::listen_key"
+            )));
+        };
+        let params = members::<N>(params)?;
+        let (value, name) = (value.into(), N::NAME);
+        let event = Event::new(name, params);
+        let limit = features.limits.max_queued_events;
+        self.listens()
+            .publish(limit, (key, &value), &event, &publisher);
+        for session in self.sessions() {
+            let role = session.role();
+            let event = event.clone();
+            let limit = session.connection().limits.max_queued_events;
+            role.listens
+                .publish(limit, (key, &value), &event, &publisher);
+            if let Some(client) = role.legacy_session().initialized_client()
+                && publisher.tells(name, client.revision, &client.capabilities)
+            {
+                let connection = Arc::clone(session.connection());
+                let queue = Arc::clone(role.published(&connection));
+                let job = Box::pin(async move {
+                    event.send(&connection, JsonObject::new()).await;
+                });
+                // It costs the peer nothing: all sessions share the event.
+                queue.push(job, 0);
+            }
+        }
+        Ok(())
+    }
+}

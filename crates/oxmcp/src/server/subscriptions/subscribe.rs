@@ -1,0 +1,81 @@
+//! Methods `resources/subscribe` and `resources/unsubscribe`, by which a session watches resources.
+
+use std::sync::Arc;
+
+use tokio::task::yield_now;
+
+use super::watched::{Hooks, ResourceSubscriptions, release};
+use crate::{
+    error::{Error, Result},
+    protocol::{EmptyResult, Method, SubscribeParams, method},
+    server::{
+        dispatch::{Call, Served},
+        session::ServerSession,
+    },
+    session::{Body, RequestContext},
+};
+
+/// See [subscriptions](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
+pub(in crate::server) fn subscribe(call: &Call<'_>) -> Result<Served> {
+    let name = method::Subscribe::NAME;
+    let Some(ResourceSubscriptions { hooks }) = call.features.subscriptions.clone() else {
+        return Err(Error::method_not_found(name));
+    };
+    let params: SubscribeParams = call.read(name)?;
+    if hooks.is_some() && !call.features.calls_subscribe_hook(&params.uri, &call.cx) {
+        return Err(Error::resource_not_found(&params.uri));
+    }
+    let session = call.session()?;
+    let work = begin(call.cx.clone(), session, hooks, params.uri.into());
+    Ok(Served::in_order(work))
+}
+
+async fn begin(
+    cx: RequestContext,
+    session: ServerSession,
+    hooks: Option<Arc<Hooks>>,
+    uri: Arc<str>,
+) -> Result<Body> {
+    let role = session.role();
+    let _turn = role.watched.turn().await;
+    let limits = &session.connection().limits;
+    let origin = cx.parts().connection.origin();
+    let reserve = || role.quota().reserve([uri.len()], limits);
+    match (role.watched.begin(&uri, origin, reserve)?, hooks) {
+        (Some(watch), Some(hooks)) => {
+            leave_connection_task().await;
+            (hooks.subscribe)(cx, uri.to_string()).await?;
+            if let Some(ended) = watch.agreed(hooks) {
+                release(session.connection(), vec![ended]);
+            }
+        }
+        (Some(watch), None) => watch.keep(),
+        (None, _) => {}
+    }
+    Ok(Body::of(EmptyResult::default()))
+}
+
+/// As [`subscribe`].
+pub(in crate::server) fn unsubscribe(call: &Call<'_>) -> Result<Served> {
+    let name = method::Unsubscribe::NAME;
+    if call.features.subscriptions.is_none() {
+        return Err(Error::method_not_found(name));
+    }
+    let params: SubscribeParams = call.read(name)?;
+    Ok(Served::in_order(end(call.session()?, params.uri)))
+}
+
+async fn end(session: ServerSession, uri: String) -> Result<Body> {
+    let watched = &session.role().watched;
+    let _turn = watched.turn().await;
+    if let Some(hooks) = watched.end(&uri) {
+        leave_connection_task().await;
+        (hooks.unsubscribe)(session.connection(), uri).await;
+    }
+    Ok(Body::of(EmptyResult::default()))
+}
+
+/// Goes on in a task of its own: what follows is a user's code, and may take its time.
+pub(super) async fn leave_connection_task() {
+    yield_now().await;
+}

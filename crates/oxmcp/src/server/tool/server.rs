@@ -1,0 +1,93 @@
+//! Tools of a server: adding and removing them.
+
+use super::{RegisteredTool, Tool};
+use crate::{error::Result, protocol::CacheHint, server::server::Server};
+
+impl Server {
+    /// Adds a tool, in place of one with the same name.
+    ///
+    /// What is wrong with it is reported by [`run`](Self::run) and [`connect`](Self::connect).
+    #[must_use]
+    pub fn tool(self, tool: Tool) -> Self {
+        self.tools([tool])
+    }
+
+    /// Adds tools, as [`tool`](Self::tool) does. With none, `tools([])` tells clients that there may be tools later.
+    #[must_use]
+    pub fn tools(self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.note(self.add_tools(tools));
+        self
+    }
+
+    /// Adds tools to a server that may be serving already, each in place of one with the same name. Connected clients
+    /// are notified that the list has changed.
+    ///
+    /// # Errors
+    /// Where a tool's name or schema is not allowed. Then none of them is added.
+    ///
+    /// ```
+    /// use oxmcp::{Server, Tool};
+    ///
+    /// let server = Server::new("clock", "1.0.0");
+    /// // … and later, while it serves:
+    /// server.add_tools([Tool::new("now", "Tell the time", || async { "ten past two" })])?;
+    /// server.remove_tools(["now"]);
+    ///
+    /// let error = server.add_tools([Tool::new("right now", "Tell the time", || async { "" })]);
+    /// assert!(error.unwrap_err().to_string().contains("' ' is not allowed"));
+    /// # Ok::<(), oxmcp::Error>(())
+    /// ```
+    pub fn add_tools(&self, tools: impl IntoIterator<Item = Tool>) -> Result<()> {
+        let tools = tools
+            .into_iter()
+            .map(RegisteredTool::new)
+            .collect::<Result<Vec<_>>>()?;
+        self.add(tools);
+        Ok(())
+    }
+
+    /// Removes tools by name; names that are unknown are ignored. Connected clients are notified if the list has changed.
+    pub fn remove_tools<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) {
+        self.remove::<RegisteredTool>(names);
+    }
+
+    /// Sets the cache hint of the list of tools: how long it stays fresh, and whether it may be shared. Where some of them are
+    /// [for some callers only](Tool::visible_to), it is private, whatever the hint says.
+    /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
+    #[must_use]
+    pub fn cache_tools(self, hint: CacheHint) -> Self {
+        self.with(|features| features.tools.cache = hint)
+    }
+}
+
+#[cfg(feature = "http-server")]
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(schema: serde_json::Value) -> Tool {
+        Tool::dynamic("move", "Move it", schema, |_, _| async { Ok("moved") })
+    }
+
+    #[test]
+    fn headers_of_arguments_are_found_out_when_a_tool_is_added() {
+        let annotated = |name: &str| {
+            let region = json!({"type": "string", "x-mcp-header": name});
+            json!({"type": "object", "properties": {"region": region}})
+        };
+        let server = Server::new("mover", "1.0.0");
+        server.add_tools([tool(annotated("Region"))]).unwrap();
+        assert!(server.features().param_headers("move").is_some());
+        assert!(server.features().param_headers("stay").is_none());
+        let error = server.add_tools([tool(annotated("Re gion"))]).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.contains("\"move\"") && message.contains("/properties/region"),
+            "{message}"
+        );
+        server.add_tools([tool(json!({"type": "object"}))]).unwrap();
+        assert!(server.features().param_headers("move").is_none());
+    }
+}
