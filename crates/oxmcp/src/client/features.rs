@@ -3,13 +3,13 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
-    Limits, Revision,
-    client::{answer::Answerer, hooks::Hooks},
+    client::handlers::{arguments::Answerer, notifications::Hooks},
     extension::Extensions,
+    limits::Limits,
     protocol::{
         ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitFormParams,
         ElicitResult, ElicitUrlParams, ElicitationCapability, Implementation, JsonObject,
-        LoggingLevel, Root, RootsCapability, SamplingCapability, SubscriptionFilter,
+        LoggingLevel, Revision, Root, RootsCapability, SamplingCapability, SubscriptionFilter,
     },
     session::middleware::Stack,
 };
@@ -27,16 +27,16 @@ pub(crate) struct Features {
     pub(crate) timeout: Duration,
     pub(crate) probe_timeout: Duration,
     pub(crate) keep_alive: Option<Duration>,
-    pub(super) on_elicit: Option<Answerer<ElicitFormParams, ElicitResult>>,
-    pub(super) on_elicit_url: Option<Answerer<ElicitUrlParams, ElicitResult>>,
-    pub(super) on_sample: Option<Answerer<CreateMessageParams, CreateMessageResult>>,
+    pub(crate) on_elicit: Option<Answerer<ElicitFormParams, ElicitResult>>,
+    pub(crate) on_elicit_url: Option<Answerer<ElicitUrlParams, ElicitResult>>,
+    pub(crate) on_sample: Option<Answerer<CreateMessageParams, CreateMessageResult>>,
     /// What the model can do, where there is one.
-    pub(super) sampling: SamplingCapability,
+    pub(crate) sampling: SamplingCapability,
     /// `None` where servers are not told of roots.
-    pub(super) roots: Option<Vec<Root>>,
+    pub(crate) roots: Option<Vec<Root>>,
     pub(crate) extensions: Extensions,
-    pub(super) hooks: Hooks,
-    pub(super) log_level: Option<LoggingLevel>,
+    pub(crate) hooks: Hooks,
+    pub(crate) log_level: Option<LoggingLevel>,
     pub(crate) incoming: Stack,
     pub(crate) outgoing: Stack,
 }

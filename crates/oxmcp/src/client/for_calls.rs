@@ -9,14 +9,14 @@ use crate::client::features::Features;
 
 /// What every call asks of the features. It is written by whoever changes them, one after the other.
 #[derive(Debug)]
-pub(super) struct ForCalls {
+pub(crate) struct ForCalls {
     /// In nanoseconds.
     timeout: AtomicU64,
     has_outgoing: AtomicBool,
 }
 
 impl ForCalls {
-    pub(super) fn new(features: &Features) -> Self {
+    pub(crate) fn new(features: &Features) -> Self {
         let new = Self {
             timeout: AtomicU64::new(0),
             has_outgoing: AtomicBool::new(false),
@@ -26,7 +26,7 @@ impl ForCalls {
     }
 
     /// The features are these from now on.
-    pub(super) fn note(&self, features: &Features) {
+    pub(crate) fn note(&self, features: &Features) {
         let timeout = u64::try_from(features.timeout.as_nanos()).unwrap_or(u64::MAX);
         self.timeout.store(timeout, Ordering::Relaxed);
         let has_outgoing = features.outgoing.next().is_some();
@@ -34,12 +34,12 @@ impl ForCalls {
     }
 
     /// How long a call waits that is not told otherwise.
-    pub(super) fn timeout(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         Duration::from_nanos(self.timeout.load(Ordering::Relaxed))
     }
 
     /// Whether there is middleware for what is sent. Once there is, there always will be.
-    pub(super) fn has_outgoing(&self) -> bool {
+    pub(crate) fn has_outgoing(&self) -> bool {
         self.has_outgoing.load(Ordering::Acquire)
     }
 }

@@ -8,23 +8,23 @@
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    Error, Result, Revision,
     client::{
-        answer::{fill_form, visit_url},
         features::Features,
+        handlers::elicitation::{fill_form, visit_url},
     },
     codec::uri::check_page,
+    error::{Error, Result},
     json::Text,
     protocol::{
         ClientCapabilities, CreateMessageParams, ElicitParams, EmptyResult, ListRootsResult,
-        Method, Project, check_tool_results,
+        Method, Project, Revision, check_tool_results,
         method::{self, CreateMessage, Elicit, ListRoots, Ping},
     },
     session::{Body, BoxFuture, RequestContext},
 };
 
 /// How far serving a request has come.
-pub(super) enum Served {
+pub(crate) enum Served {
     Now(Body),
     /// A user's handler is to run, and takes its time.
     Later(BoxFuture<Result<Body>>),
@@ -32,7 +32,7 @@ pub(super) enum Served {
 
 impl Served {
     /// Serves it to the end.
-    pub(super) async fn body(self) -> Result<Body> {
+    pub(crate) async fn body(self) -> Result<Body> {
         match self {
             Self::Now(body) => Ok(body),
             Self::Later(future) => future.await,
@@ -59,7 +59,7 @@ const METHODS: &[(&str, Handler)] = &[
 ];
 
 /// Answers what a server asks: by a request, or within the result of one.
-pub(super) fn serve(
+pub(crate) fn serve(
     features: &Features,
     cx: RequestContext,
     name: &str,
@@ -81,7 +81,7 @@ pub(super) fn serve(
 ///
 /// # Errors
 /// Says what the client did not declare.
-pub(super) fn check(
+pub(crate) fn check(
     declared: &ClientCapabilities,
     revision: Revision,
     name: &str,

@@ -6,22 +6,19 @@ use std::{
 };
 
 use crate::{
-    Revision,
     client::{
-        Client, ClientSession,
-        cache::{Change, Seat},
-        listener::Listeners,
-        logs::RequestLevel,
-        mirrored::Mirrored,
-        session::WeakSession,
-        updates::Updates,
-        visits::Visits,
+        cache::{key::Change, shared::Seat},
+        client::Client,
+        handlers::url_elicitations::Visits,
+        requests::{header_mirroring::Mirrored, log_level::RequestLevel},
+        session::{ClientSession, WeakSession},
+        subscriptions::{desired::Updates, listener::Listeners},
     },
     json::Text,
     jsonrpc::RequestId,
     protocol::{
-        ClientCapabilities, Implementation, Meta, Project, ServerCapabilities, SubscriptionFilter,
-        method,
+        ClientCapabilities, Implementation, Meta, Project, Revision, ServerCapabilities,
+        SubscriptionFilter, method,
     },
     session::{BoxFuture, Connection, ContextParts, Pace, Peer},
     transport::Mirror,
@@ -62,7 +59,7 @@ pub(crate) struct Negotiated {
 }
 
 impl ClientPeer {
-    pub(super) fn new(client: Client, seat: Seat, mirror: Option<Mirror>) -> Arc<Self> {
+    pub(crate) fn new(client: Client, seat: Seat, mirror: Option<Mirror>) -> Arc<Self> {
         Arc::new(Self {
             seat,
             mirrored: Mirrored::new(mirror),
@@ -81,40 +78,40 @@ impl ClientPeer {
         &self.client
     }
 
-    pub(super) fn listeners(&self) -> &Arc<Listeners> {
+    pub(crate) fn listeners(&self) -> &Arc<Listeners> {
         &self.listeners
     }
 
     /// From which level on modern requests want to hear of the log.
-    pub(super) fn request_level(&self) -> &RequestLevel {
+    pub(crate) fn request_level(&self) -> &RequestLevel {
         &self.request_level
     }
 
-    pub(super) fn session(&self) -> Option<&WeakSession> {
+    pub(crate) fn session(&self) -> Option<&WeakSession> {
         self.session.get()
     }
 
-    pub(super) fn updates(&self) -> &Updates {
+    pub(crate) fn updates(&self) -> &Updates {
         &self.updates
     }
 
-    pub(super) fn seat(&self) -> &Seat {
+    pub(crate) fn seat(&self) -> &Seat {
         &self.seat
     }
 
-    pub(super) fn mirrored(&self) -> &Mirrored {
+    pub(crate) fn mirrored(&self) -> &Mirrored {
         &self.mirrored
     }
 
     /// Looks at a result before it is handed out. Legacy servers know nothing of headers.
-    pub(super) fn screen<T: 'static>(&self, result: &mut T) {
+    pub(crate) fn screen<T: 'static>(&self, result: &mut T) {
         if self.revision().is_modern() {
             self.mirrored.screen(result);
         }
     }
 
     /// What every request says: answers depend on it.
-    pub(super) fn terms(&self) -> Arc<str> {
+    pub(crate) fn terms(&self) -> Arc<str> {
         let envelope = self.negotiated().and_then(|it| it.envelope.clone());
         envelope.unwrap_or_else(|| self.revision().as_str().into())
     }
@@ -155,16 +152,16 @@ impl ClientPeer {
     }
 
     /// How quick the middleware is.
-    pub(super) fn pace(&self) -> &Arc<Pace> {
+    pub(crate) fn pace(&self) -> &Arc<Pace> {
         &self.pace
     }
 
-    pub(super) fn visits(&self) -> &Visits {
+    pub(crate) fn visits(&self) -> &Visits {
         &self.visits
     }
 
     /// The user's handler for a notification.
-    pub(super) fn hook(&self, method: &str, params: Option<Text<'_>>) -> Option<BoxFuture<()>> {
+    pub(crate) fn hook(&self, method: &str, params: Option<Text<'_>>) -> Option<BoxFuture<()>> {
         if !method::is_in(method::NOTIFICATIONS_TO_CLIENT, method, self.revision()) {
             return None;
         }
@@ -181,24 +178,24 @@ impl ClientPeer {
     }
 
     /// Forgets answers that may be others now, since for a while nobody heard what passes a filter.
-    pub(super) fn missed(&self, filter: &SubscriptionFilter) {
+    pub(crate) fn missed(&self, filter: &SubscriptionFilter) {
         for change in Change::unheard(filter) {
             self.forget(&change);
         }
     }
 
     /// Forgets answers that are others now.
-    pub(super) fn forget(&self, change: &Change) {
+    pub(crate) fn forget(&self, change: &Change) {
         self.client.response_cache().change(&self.seat, change);
     }
 
-    pub(super) fn revision(&self) -> Revision {
+    pub(crate) fn revision(&self) -> Revision {
         self.negotiated()
             .map_or(Revision::LATEST_LEGACY, |negotiated| negotiated.revision)
     }
 
     /// The context of what the server sent, or asked within an answer.
-    pub(super) fn context(
+    pub(crate) fn context(
         &self,
         connection: &Arc<Connection>,
         id: Option<RequestId>,

@@ -7,14 +7,14 @@ use std::{
 };
 
 use crate::{
-    Error, Result, Revision,
     client::{
-        Client,
+        client::Client,
         peer::{ClientPeer, Negotiated},
     },
+    error::{Error, Result},
     protocol::{
-        ClientCapabilities, Implementation, Notification, ProgressParams, ServerCapabilities,
-        method,
+        ClientCapabilities, Implementation, Notification, ProgressParams, Revision,
+        ServerCapabilities, method,
     },
     session::{Connection, Outcome, RequestContext},
 };
@@ -78,11 +78,11 @@ impl ClientSession {
     }
 
     /// What the server was told that this client can do.
-    pub(super) fn declared(&self) -> &ClientCapabilities {
+    pub(crate) fn declared(&self) -> &ClientCapabilities {
         &self.negotiated().declared
     }
 
-    pub(super) fn peer(&self) -> &Arc<ClientPeer> {
+    pub(crate) fn peer(&self) -> &Arc<ClientPeer> {
         &self.handle.peer
     }
 

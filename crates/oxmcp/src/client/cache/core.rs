@@ -2,17 +2,19 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{
-    CacheOptions,
-    flights::{Flights, Ticket},
-    question::{Ask, Change, Owner, Place, Server},
-    store::Store,
+use crate::{
+    client::cache::{
+        key::{Ask, Change, Owner, Place, Server},
+        options::CacheOptions,
+        single_flight::{Flights, Ticket},
+        store::Store,
+    },
+    protocol::Freshness,
 };
-use crate::protocol::Freshness;
 
 /// The state of a cache. Times are those since it was made.
 #[derive(Debug)]
-pub(super) struct Core<F> {
+pub(crate) struct Core<F> {
     store: Store,
     flights: Flights<F>,
 }
@@ -27,34 +29,34 @@ impl<F> Default for Core<F> {
 }
 
 impl<F: Clone + Default> Core<F> {
-    pub(super) fn configure(&mut self, options: CacheOptions) {
+    pub(crate) fn configure(&mut self, options: CacheOptions) {
         self.store.configure(options);
     }
 
-    pub(super) fn fresh(&mut self, ask: &Ask, now: Duration) -> Option<Arc<str>> {
+    pub(crate) fn fresh(&mut self, ask: &Ask, now: Duration) -> Option<Arc<str>> {
         self.store.fresh(ask, now)
     }
 
-    pub(super) fn stale(&mut self, ask: &Ask, now: Duration) -> Option<Arc<str>> {
+    pub(crate) fn stale(&mut self, ask: &Ask, now: Duration) -> Option<Arc<str>> {
         self.store.stale(ask, now)
     }
 
-    pub(super) fn enter(&mut self, ask: &Arc<Ask>, joins: bool) -> (Ticket, F) {
+    pub(crate) fn enter(&mut self, ask: &Arc<Ask>, joins: bool) -> (Ticket, F) {
         self.flights.enter(ask, joins)
     }
 
-    pub(super) fn leave(&mut self, ticket: Ticket) {
+    pub(crate) fn leave(&mut self, ticket: Ticket) {
         self.flights.leave(ticket);
     }
 
     /// There will be no answer.
-    pub(super) fn fail(&mut self, ticket: Ticket) {
+    pub(crate) fn fail(&mut self, ticket: Ticket) {
         self.flights.settle(ticket);
     }
 
     /// Takes the answer of a flight, and keeps it if nothing speaks against it. Returns it where it stays fresh for a
     /// while, for those who wait for it, too.
-    pub(super) fn answer(
+    pub(crate) fn answer(
         &mut self,
         ticket: Ticket,
         freshness: Freshness,
@@ -68,7 +70,7 @@ impl<F: Clone + Default> Core<F> {
     }
 
     /// A server says, in one of its sessions, that something has changed. Whoever asked the server has to ask again.
-    pub(super) fn change(&mut self, server: &Server, change: &Change) {
+    pub(crate) fn change(&mut self, server: &Server, change: &Change) {
         self.flights
             .outdate_where(|ask| ask.place.server == *server && change.concerns(&ask.question));
         self.store
@@ -76,7 +78,7 @@ impl<F: Clone + Default> Core<F> {
     }
 
     /// A server no longer knows where a page begins: the pages that say so are of an old list.
-    pub(super) fn forget_pages(&mut self, ask: &Ask) {
+    pub(crate) fn forget_pages(&mut self, ask: &Ask) {
         let kind = ask.question.kind;
         self.flights.outdate_where(|other| {
             other.place.server == ask.place.server && other.question.kind == kind
@@ -86,7 +88,7 @@ impl<F: Clone + Default> Core<F> {
     }
 
     /// Forgets what nobody can ask for any more: what is for a session alone that is over.
-    pub(super) fn forget(&mut self, place: &Place) {
+    pub(crate) fn forget(&mut self, place: &Place) {
         self.store.remove_where(|key| {
             key.owner == Owner::Session(place.session)
                 || key.server == Server::OfSession(place.session)
@@ -94,18 +96,18 @@ impl<F: Clone + Default> Core<F> {
     }
 
     /// Forgets everything.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.flights.outdate_where(|_| true);
         self.store.remove_where(|_| true);
     }
 
     #[cfg(test)]
-    pub(super) fn totals(&self) -> (usize, usize) {
+    pub(crate) fn totals(&self) -> (usize, usize) {
         self.store.totals()
     }
 
     #[cfg(test)]
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.flights.is_empty()
     }
 }

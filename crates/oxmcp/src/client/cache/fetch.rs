@@ -8,21 +8,23 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    CacheMode, Kind,
-    question::{Ask, Question},
-    shared::Waiting,
-};
 use crate::{
-    Error, ErrorCode, Result,
     client::{
-        Call,
-        call::Draft,
-        decode::read_text,
-        ready::{Begun, Params, Ready},
-        rounds::Asks,
+        cache::{
+            key::{Ask, Kind, Question},
+            options::CacheMode,
+            shared::Waiting,
+        },
+        requests::{
+            call::{Call, Draft},
+            exchange::{Begun, Params, Ready},
+            multi_round_trip::Asks,
+            results::read_text,
+        },
     },
+    error::{Error, Result},
     json::Logged,
+    jsonrpc::ErrorCode,
     protocol::{Method, Payload, method::Cacheable},
     session::after,
 };
@@ -52,7 +54,7 @@ impl<M: Cacheable> Call<M> {
 }
 
 impl<M: Method> Call<M> {
-    pub(in crate::client) fn in_mode(mut self, mode: CacheMode) -> Self {
+    pub(crate) fn in_mode(mut self, mode: CacheMode) -> Self {
         if let Params::Typed(_, of_call) = &mut self.draft().ready.params {
             *of_call = mode;
         }
@@ -60,7 +62,7 @@ impl<M: Method> Call<M> {
     }
 
     /// Makes the call, unless there is an answer already.
-    pub(in crate::client) async fn cached(mut self, kind: Kind) -> Result<M::Result> {
+    pub(crate) async fn cached(mut self, kind: Kind) -> Result<M::Result> {
         let (mode, ask) = match self.question(kind)? {
             Some((CacheMode::Bypass, _)) | None => return self.send().await,
             Some(asked) => asked,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::client::Client;
+use crate::client::client::Client;
 
 /// How much of the answers of servers a [`Client`] keeps, and for how long.
 ///

@@ -4,14 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use proptest::prelude::*;
 
-use super::{
-    CacheOptions, Change, Kind,
-    core::Core,
-    flights::Ticket,
-    question::{Ask, Place, Server},
-    tests::{SECOND, ask, fresh_for, place, tools},
+use crate::{
+    client::cache::{
+        core::Core,
+        key::{Ask, Change, Kind, Place, Server},
+        options::CacheOptions,
+        single_flight::Ticket,
+        tests::{SECOND, ask, fresh_for, place, tools},
+    },
+    protocol::{CacheScope, Freshness},
 };
-use crate::protocol::{CacheScope, Freshness};
 
 /// Something that happens to a cache. Numbers are taken modulo how many there are.
 #[derive(Clone, Copy, Debug)]

@@ -11,21 +11,24 @@ use std::{
 
 use tokio::{sync::OnceCell, time::Instant};
 
-use super::{
-    CacheOptions, Change, Kind,
-    core::Core,
-    flights::Ticket,
-    question::{Ask, Place, Question, Server},
+use crate::{
+    client::cache::{
+        core::Core,
+        key::{Ask, Change, Kind, Place, Question, Server},
+        options::CacheOptions,
+        single_flight::Ticket,
+    },
+    json::Text,
+    protocol::peek_freshness,
 };
-use crate::{json::Text, protocol::peek_freshness};
 
 /// What those share who ask the same at once: the answer, if it stays fresh for a while. Where the one who asks gives up,
 /// the next takes over.
-pub(super) type Shared = Arc<OnceCell<Option<Arc<str>>>>;
+pub(crate) type Shared = Arc<OnceCell<Option<Arc<str>>>>;
 
 /// The cache of a client.
 #[derive(Default)]
-pub(in crate::client) struct Cache {
+pub(crate) struct Cache {
     core: Mutex<Core<Shared>>,
     off: AtomicBool,
     /// When it was first used: all times count from then.
@@ -34,26 +37,22 @@ pub(in crate::client) struct Cache {
 }
 
 impl Cache {
-    pub(in crate::client) fn configure(&self, options: CacheOptions) {
+    pub(crate) fn configure(&self, options: CacheOptions) {
         self.lock().configure(options);
         self.off.store(false, Ordering::Relaxed);
     }
 
-    pub(in crate::client) fn switch_off(&self) {
+    pub(crate) fn switch_off(&self) {
         self.off.store(true, Ordering::Relaxed);
         self.lock().clear();
     }
 
-    pub(super) fn is_off(&self) -> bool {
+    pub(crate) fn is_off(&self) -> bool {
         self.off.load(Ordering::Relaxed)
     }
 
     /// A seat for a new session.
-    pub(in crate::client) fn seat(
-        &self,
-        server: Option<String>,
-        authorization: Option<String>,
-    ) -> Seat {
+    pub(crate) fn seat(&self, server: Option<String>, authorization: Option<String>) -> Seat {
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
         let server = server.map(|server| Server::Known(server.into()));
         Seat {
@@ -67,31 +66,31 @@ impl Cache {
     }
 
     /// What a server says has changed is not used again, and neither is what is on its way already.
-    pub(in crate::client) fn change(&self, seat: &Seat, change: &Change) {
+    pub(crate) fn change(&self, seat: &Seat, change: &Change) {
         self.lock().change(&seat.place.server, change);
     }
 
     /// Forgets what is for a session alone that is over.
-    pub(in crate::client) fn forget(&self, seat: &Seat) {
+    pub(crate) fn forget(&self, seat: &Seat) {
         self.lock().forget(&seat.place);
     }
 
-    pub(super) fn fresh(&self, ask: &Ask) -> Option<Arc<str>> {
+    pub(crate) fn fresh(&self, ask: &Ask) -> Option<Arc<str>> {
         let now = self.now();
         self.lock().fresh(ask, now)
     }
 
-    pub(super) fn stale(&self, ask: &Ask) -> Option<Arc<str>> {
+    pub(crate) fn stale(&self, ask: &Ask) -> Option<Arc<str>> {
         let now = self.now();
         self.lock().stale(ask, now)
     }
 
-    pub(super) fn forget_pages(&self, ask: &Ask) {
+    pub(crate) fn forget_pages(&self, ask: &Ask) {
         self.lock().forget_pages(ask);
     }
 
     /// Enters a caller.
-    pub(super) fn enter<'a>(&'a self, ask: &'a Arc<Ask>, joins: bool) -> Waiting<'a> {
+    pub(crate) fn enter<'a>(&'a self, ask: &'a Arc<Ask>, joins: bool) -> Waiting<'a> {
         let (ticket, shared) = self.lock().enter(ask, joins);
         Waiting {
             cache: self,
@@ -118,28 +117,28 @@ impl fmt::Debug for Cache {
 }
 
 /// A caller that waits for an answer. Dropped, it waits no longer.
-pub(super) struct Waiting<'a> {
+pub(crate) struct Waiting<'a> {
     cache: &'a Cache,
     ask: &'a Arc<Ask>,
     ticket: Ticket,
-    pub(super) shared: Shared,
+    pub(crate) shared: Shared,
 }
 
 impl Waiting<'_> {
     /// Hands in the answer. Returns it where it stays fresh for a while.
-    pub(super) fn answer(&self, text: &str) -> Option<Arc<str>> {
+    pub(crate) fn answer(&self, text: &str) -> Option<Arc<str>> {
         let freshness = peek_freshness(Text::checked(text));
         let now = self.cache.now();
         self.cache.lock().answer(self.ticket, freshness, text, now)
     }
 
     /// Asks once more, alone.
-    pub(super) fn again(&self) -> Self {
+    pub(crate) fn again(&self) -> Self {
         self.cache.enter(self.ask, false)
     }
 
     /// Says that there will be no answer.
-    pub(super) fn fail(&self) {
+    pub(crate) fn fail(&self) {
         self.cache.lock().fail(self.ticket);
     }
 }
@@ -152,14 +151,14 @@ impl Drop for Waiting<'_> {
 
 /// What the cache knows of a session.
 #[derive(Debug)]
-pub(in crate::client) struct Seat {
+pub(crate) struct Seat {
     place: Place,
     /// The kinds of questions of which the last answer did not stay fresh, a bit each.
     unkept: AtomicU8,
 }
 
 impl Seat {
-    pub(super) fn ask(&self, question: Question) -> Arc<Ask> {
+    pub(crate) fn ask(&self, question: Question) -> Arc<Ask> {
         Arc::new(Ask {
             place: self.place.clone(),
             question: Arc::new(question),
@@ -168,12 +167,12 @@ impl Seat {
 
     /// Whether it is worth waiting for who asks the same. An answer that does not stay fresh is for nobody else, and who
     /// had waited for it would only have lost time.
-    pub(super) fn joins(&self, kind: Kind) -> bool {
+    pub(crate) fn joins(&self, kind: Kind) -> bool {
         self.unkept.load(Ordering::Relaxed) & bit(kind) == 0
     }
 
     /// Notes whether an answer stays fresh.
-    pub(super) fn note(&self, kind: Kind, lasts: bool) {
+    pub(crate) fn note(&self, kind: Kind, lasts: bool) {
         if lasts {
             self.unkept.fetch_and(!bit(kind), Ordering::Relaxed);
         } else {

@@ -6,15 +6,17 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    CacheOptions,
-    question::{Ask, Key},
+use crate::{
+    client::cache::{
+        key::{Ask, Key},
+        options::CacheOptions,
+    },
+    protocol::{CacheScope, Freshness},
 };
-use crate::protocol::{CacheScope, Freshness};
 
 /// The answers that are kept, and in which order they were used.
 #[derive(Debug, Default)]
-pub(super) struct Store {
+pub(crate) struct Store {
     options: CacheOptions,
     entries: HashMap<Arc<Key>, Entry>,
     /// The one that was used longest ago comes first.
@@ -35,18 +37,18 @@ struct Entry {
 }
 
 impl Store {
-    pub(super) fn configure(&mut self, options: CacheOptions) {
+    pub(crate) fn configure(&mut self, options: CacheOptions) {
         self.options = options;
         self.make_room(0);
     }
 
     /// The answer to a question, while it is fresh.
-    pub(super) fn fresh(&mut self, ask: &Ask, now: Duration) -> Option<Arc<str>> {
+    pub(crate) fn fresh(&mut self, ask: &Ask, now: Duration) -> Option<Arc<str>> {
         self.find(ask, |entry| now < entry.stale_at, now)
     }
 
     /// The answer to a question that is good enough where there is no better one.
-    pub(super) fn stale(&mut self, ask: &Ask, now: Duration) -> Option<Arc<str>> {
+    pub(crate) fn stale(&mut self, ask: &Ask, now: Duration) -> Option<Arc<str>> {
         self.find(ask, |entry| now < entry.useless_at, now)
     }
 
@@ -82,13 +84,13 @@ impl Store {
     }
 
     /// Whether an answer stays fresh for a while.
-    pub(super) fn lasts(&self, freshness: Freshness) -> bool {
+    pub(crate) fn lasts(&self, freshness: Freshness) -> bool {
         !self.ttl(freshness).is_zero()
     }
 
     /// Takes an answer in the place of all earlier ones to the same question. Returns it where it stays fresh for a
     /// while, whether or not there is room for it.
-    pub(super) fn put(
+    pub(crate) fn put(
         &mut self,
         ask: &Ask,
         freshness: Freshness,
@@ -139,7 +141,7 @@ impl Store {
         }
     }
 
-    pub(super) fn remove_where(&mut self, is_wrong: impl Fn(&Key) -> bool) {
+    pub(crate) fn remove_where(&mut self, is_wrong: impl Fn(&Key) -> bool) {
         let wrong = self.entries.keys().filter(|key| is_wrong(key));
         for key in wrong.cloned().collect::<Vec<_>>() {
             self.remove(&key);
@@ -147,7 +149,7 @@ impl Store {
     }
 
     #[cfg(test)]
-    pub(super) fn totals(&self) -> (usize, usize) {
+    pub(crate) fn totals(&self) -> (usize, usize) {
         assert_eq!(self.entries.len(), self.order.len());
         let bytes: usize = self.entries.values().map(|entry| entry.size).sum();
         assert_eq!(bytes, self.bytes);

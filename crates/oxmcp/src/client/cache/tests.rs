@@ -2,16 +2,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{
-    CacheOptions, Change, Kind,
-    core::Core,
-    question::{Ask, Place, Question, Server},
+use crate::{
+    client::cache::{
+        core::Core,
+        key::{Ask, Change, Kind, Place, Question, Server},
+        options::CacheOptions,
+    },
+    protocol::{CacheScope, Freshness},
 };
-use crate::protocol::{CacheScope, Freshness};
 
-pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-pub(super) fn place(server: Option<&str>, session: u64, authorization: Option<&str>) -> Place {
+pub(crate) fn place(server: Option<&str>, session: u64, authorization: Option<&str>) -> Place {
     let known = server.map(|server| Server::Known(server.into()));
     Place {
         server: known.unwrap_or(Server::OfSession(session)),
@@ -20,7 +22,7 @@ pub(super) fn place(server: Option<&str>, session: u64, authorization: Option<&s
     }
 }
 
-pub(super) fn ask(place: &Place, kind: Kind, params: &str) -> Arc<Ask> {
+pub(crate) fn ask(place: &Place, kind: Kind, params: &str) -> Arc<Ask> {
     let question = Question::new(kind, params.into(), "".into()).unwrap();
     Arc::new(Ask {
         place: place.clone(),
@@ -28,11 +30,11 @@ pub(super) fn ask(place: &Place, kind: Kind, params: &str) -> Arc<Ask> {
     })
 }
 
-pub(super) fn tools(place: &Place) -> Arc<Ask> {
+pub(crate) fn tools(place: &Place) -> Arc<Ask> {
     ask(place, Kind::Tools, "{}")
 }
 
-pub(super) fn fresh_for(seconds: u64, scope: CacheScope) -> Freshness {
+pub(crate) fn fresh_for(seconds: u64, scope: CacheScope) -> Freshness {
     Freshness {
         ttl: Some(SECOND * u32::try_from(seconds).unwrap()),
         scope,

@@ -1,0 +1,149 @@
+//! Watching a resource, in every revision.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures_core::Stream;
+use futures_util::StreamExt;
+
+use crate::{
+    client::{
+        session::ClientSession,
+        subscriptions::{
+            events::{SubscriptionEnd, SubscriptionEvent},
+            listen_request::begin,
+            listener::Listener,
+            sync::follow,
+        },
+    },
+    error::{Error, Result},
+    protocol::ResourceUpdatedParams,
+};
+
+/// A resource that is watched: a [`Stream`] of its changes. Made by
+/// [`ClientSession::watch_resource`](crate::ClientSession::watch_resource).
+///
+/// A change that names a part of the resource is one of it, too. What has been said and not been taken yet is said once
+/// only, and beyond [`Limits::max_queued_notifications`](crate::Limits::max_queued_notifications) the oldest is dropped,
+/// with a warning in the log. Where the server was not heard for a while, so that something may have been missed, that
+/// counts as a change.
+///
+/// It ends with the session, and where the server does not tell of the resource any more. When the last that watches a
+/// resource is dropped, the server is told.
+#[must_use = "dropping it ends the watch"]
+pub struct ResourceWatch {
+    uri: String,
+    listener: Arc<Listener>,
+    /// It keeps its session open.
+    session: ClientSession,
+}
+
+impl ClientSession {
+    /// Hears of the changes of a resource, in every revision. Returns once the server has agreed to tell: from then on
+    /// nothing is missed. Any number may watch, the same resource too: legacy servers are asked once for each resource,
+    /// and with a modern one the session has one subscription for all that are watched and for the handlers of changes.
+    ///
+    /// ```
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let mut watch = session.watch_resource("file:///todo.md").await?;
+    /// while let Some(update) = watch.next().await {
+    ///     let now = session.read_resource(update.uri).await?;
+    ///     println!("{:?}", now.contents);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#subscriptions).
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] where the server does not tell of changes of resources, or not of this one; where it
+    /// refuses; and where the session ends.
+    ///
+    /// # Cancel safety
+    /// Dropping the future takes it back.
+    pub async fn watch_resource(&self, uri: impl Into<String>) -> Result<ResourceWatch> {
+        let resources = self.server_capabilities().resources.as_ref();
+        if !resources.is_some_and(|it| it.subscribe) {
+            return Err(Error::unsupported(
+                "the server does not tell of changes of resources (it does not declare \
+                 `resources.subscribe`); nothing was sent",
+            ));
+        }
+        let watch = ResourceWatch {
+            uri: uri.into(),
+            listener: Listener::new(false, &self.connection().limits),
+            session: self.clone(),
+        };
+        let peer = self.peer();
+        if peer.updates().join(&watch.uri, &watch.listener) {
+            begin(follow(Arc::clone(self.connection()), Arc::clone(peer)));
+        }
+        watch.listener.acknowledged().await?;
+        Ok(watch)
+    }
+}
+
+impl ResourceWatch {
+    /// The resource that is watched.
+    #[must_use]
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// The next change. `None` when the watch has ended and nothing is left.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: no change is lost.
+    pub async fn next(&mut self) -> Option<ResourceUpdatedParams> {
+        StreamExt::next(self).await
+    }
+
+    /// How the watch ended. `None` while it goes on.
+    #[must_use]
+    pub fn end(&self) -> Option<SubscriptionEnd> {
+        self.listener.end()
+    }
+}
+
+impl Stream for ResourceWatch {
+    type Item = ResourceUpdatedParams;
+
+    fn poll_next(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<ResourceUpdatedParams>> {
+        loop {
+            match self.listener.poll_event(cx) {
+                Poll::Ready(Some(SubscriptionEvent::ResourceUpdated(update))) => {
+                    return Poll::Ready(Some(update));
+                }
+                // Nothing else is ever said to who watches a resource.
+                Poll::Ready(Some(_)) => {}
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl Drop for ResourceWatch {
+    fn drop(&mut self) {
+        self.session
+            .peer()
+            .updates()
+            .leave(&self.uri, &self.listener);
+    }
+}
+
+impl fmt::Debug for ResourceWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceWatch")
+            .field("uri", &self.uri)
+            .field("end", &self.end())
+            .finish_non_exhaustive()
+    }
+}
