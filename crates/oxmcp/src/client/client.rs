@@ -1,28 +1,28 @@
+//! The handle of a client: its builder, and what all its sessions share.
+
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::AtomicBool},
     time::Duration,
 };
 
 use arc_swap::{ArcSwap, Guard};
+use tokio::runtime::Handle;
 
 use crate::{
     client::{
-        cache::shared::Cache,
-        connect::{known_servers::Verdicts, negotiate},
+        cache::{options::CacheOptions, response_cache::Cache},
+        connect::known_servers::KnownServers,
         features::{Features, LONGEST_WAIT},
-        for_calls::ForCalls,
-        handlers::roots::RootChanges,
-        session::{ClientSession, WeakSession},
     },
     error::{Error, Result},
+    extension::Extension,
     limits::Limits,
     protocol::{Icon, Implementation, Revision},
-    session::{Connection, middleware::MiddlewareLayer},
-    transport::Transport,
+    session::{Connection, Side, middleware::MiddlewareLayer},
 };
 
-/// An MCP client: who it is, what it can do for servers, and which ones it is connected to.
+/// An MCP client: its name and settings, its handlers, and its sessions.
 ///
 /// It is a cheap handle: clones are the same client. It talks to any number of servers at once, and finds out by itself
 /// which revision each of them speaks.
@@ -44,12 +44,14 @@ pub struct Client(Arc<Core>);
 
 struct Core {
     features: ArcSwap<Features>,
-    for_calls: ForCalls,
-    /// Taken while a new state of the features is made. It holds the first thing that was wrong with them.
+    /// The first thing that is wrong with the features; locked while they are changed.
     problem: Mutex<Option<Error>>,
-    root_changes: Arc<RootChanges>,
-    sessions: Mutex<Vec<WeakSession>>,
-    verdicts: Verdicts,
+    /// Whether a task is about to tell servers that the roots have changed.
+    root_change_pending: AtomicBool,
+    /// The runtime of the newest connection: roots may be changed from any thread.
+    runtime: Mutex<Option<Handle>>,
+    connections: Mutex<Vec<Weak<Connection>>>,
+    known_servers: KnownServers,
     cache: Cache,
 }
 
@@ -59,12 +61,12 @@ impl Client {
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         let features = Features::new(Implementation::new(name, version));
         Self(Arc::new(Core {
-            for_calls: ForCalls::new(&features),
             features: ArcSwap::from_pointee(features),
             problem: Mutex::default(),
-            root_changes: Arc::default(),
-            sessions: Mutex::default(),
-            verdicts: Verdicts::default(),
+            root_change_pending: AtomicBool::new(false),
+            runtime: Mutex::default(),
+            connections: Mutex::default(),
+            known_servers: KnownServers::default(),
             cache: Cache::default(),
         }))
     }
@@ -161,68 +163,40 @@ impl Client {
         self
     }
 
-    /// Connects to a server and agrees with it on a revision. Must be called within a tokio runtime.
-    ///
-    /// # Errors
-    /// Where the server cannot be reached or started, does not answer, or speaks no revision that this client may
-    /// speak. The error says what the server said, on its standard error too.
-    ///
-    /// # Cancel safety
-    /// When the future is dropped, the connection is closed in the background.
-    pub async fn connect(&self, transport: impl Transport) -> Result<ClientSession> {
-        let revisions = self.features().revisions.clone();
-        negotiate::connect(self, transport, revisions).await
+    /// Adds an extension: the client declares it to servers, and takes its notifications; from legacy servers its requests,
+    /// too. What is wrong with it is reported when the client connects. See [`extension`](crate::extension).
+    #[must_use]
+    pub fn extension(self, extension: Extension) -> Self {
+        let mut added = Ok(());
+        self.change(|features| added = features.extensions.add(extension, Side::Client));
+        if let Err(problem) = added {
+            self.report(problem);
+        }
+        self
     }
 
-    /// Like [`connect`](Self::connect), but in a revision of this choice.
-    pub(crate) async fn connect_in(
-        &self,
-        transport: impl Transport,
-        revision: Revision,
-    ) -> Result<ClientSession> {
-        negotiate::connect(self, transport, vec![revision]).await
+    /// How much of the answers of servers is kept, and for how long: what differs from the default.
+    #[must_use]
+    pub fn cache(self, options: CacheOptions) -> Self {
+        self.response_cache().configure(options);
+        self
     }
 
-    /// The sessions that are open now.
-    pub fn sessions(&self) -> impl Iterator<Item = ClientSession> + use<> {
-        let open: Vec<_> = self.lock_sessions().clone();
-        open.into_iter().filter_map(|session| session.upgrade())
+    /// Keeps nothing: every call is made.
+    #[must_use]
+    pub fn no_cache(self) -> Self {
+        self.response_cache().switch_off();
+        self
     }
 
     pub(crate) fn features(&self) -> Guard<Arc<Features>> {
         self.0.features.load()
     }
 
-    /// What every call asks of the features.
-    pub(crate) fn for_calls(&self) -> &ForCalls {
-        &self.0.for_calls
-    }
-
-    /// What is known of the servers that this client was connected to.
-    pub(crate) fn verdicts(&self) -> &Verdicts {
-        &self.0.verdicts
-    }
-
-    /// What was answered to this client.
-    pub(crate) fn response_cache(&self) -> &Cache {
-        &self.0.cache
-    }
-
-    pub(crate) fn remember(&self, session: &ClientSession) {
-        self.lock_sessions().push(session.downgrade());
-    }
-
-    /// Forgets the session of a connection that has ended, and all others that are gone.
-    pub(crate) fn forget(&self, ended: &Arc<Connection>) {
-        self.lock_sessions()
-            .retain(|session| !session.is_over(ended));
-    }
-
     pub(crate) fn change(&self, change: impl FnOnce(&mut Features)) {
-        let _one_at_a_time = self.lock_problem();
+        let _one_at_a_time = lock(&self.0.problem);
         let mut features = Features::clone(&self.0.features.load());
         change(&mut features);
-        self.0.for_calls.note(&features);
         self.0.features.store(Arc::new(features));
     }
 
@@ -231,34 +205,48 @@ impl Client {
     /// # Errors
     /// Says what is wrong with what the client was given.
     pub(crate) fn check(&self) -> Result<()> {
-        match &*self.lock_problem() {
+        match &*lock(&self.0.problem) {
             Some(problem) => Err(Error::misuse(problem.message().to_owned())),
             None => Ok(()),
         }
     }
 
-    /// Notes what is wrong with what a builder was given: who connects is told.
+    /// Keeps what is wrong with a builder's argument, for [`check`](Self::check) to return.
     pub(crate) fn report(&self, problem: Error) {
-        self.lock_problem().get_or_insert(problem);
+        lock(&self.0.problem).get_or_insert(problem);
     }
 
-    fn lock_problem(&self) -> MutexGuard<'_, Option<Error>> {
-        self.0
-            .problem
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn known_servers(&self) -> &KnownServers {
+        &self.0.known_servers
     }
 
-    pub(crate) fn root_changes(&self) -> &Arc<RootChanges> {
-        &self.0.root_changes
+    pub(crate) fn response_cache(&self) -> &Cache {
+        &self.0.cache
     }
 
-    fn lock_sessions(&self) -> MutexGuard<'_, Vec<WeakSession>> {
-        self.0
-            .sessions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn root_change_pending(&self) -> &AtomicBool {
+        &self.0.root_change_pending
     }
+
+    /// Keeps the current runtime as the newest.
+    pub(crate) fn note_runtime(&self) {
+        *lock(&self.0.runtime) = Handle::try_current().ok();
+    }
+
+    /// The current runtime, or the newest that the client has connected within.
+    pub(crate) fn runtime(&self) -> Option<Handle> {
+        let current = Handle::try_current().ok();
+        current.or_else(|| lock(&self.0.runtime).clone())
+    }
+
+    /// The connections whose sessions were opened, and that have not ended.
+    pub(crate) fn connections(&self) -> MutexGuard<'_, Vec<Weak<Connection>>> {
+        lock(&self.0.connections)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Client {

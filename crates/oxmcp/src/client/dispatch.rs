@@ -1,13 +1,12 @@
-//! What a client does with what its connection brings.
+//! Dispatch of a server's requests and notifications to the client's handlers.
 
-use std::{any::Any, sync::Arc};
+use std::{
+    any::Any,
+    sync::{Arc, Weak},
+};
 
 use crate::{
-    client::{
-        cache::key::Change,
-        methods::{self, Served},
-        peer::ClientPeer,
-    },
+    client::{cache::key::Invalidation, methods, session::SessionState},
     error::{Error, Result},
     json::Text,
     jsonrpc::{Params, RawNotification, RequestId},
@@ -23,22 +22,24 @@ use crate::{
     },
 };
 
-impl ClientPeer {
-    /// What is to be done for a notification: by a handler of the user, or of an extension.
-    fn heard(
+impl SessionState {
+    /// The run of the handler for a notification: the user's, or that of an extension.
+    fn handler_of(
         &self,
         cx: impl FnOnce() -> RequestContext,
+        connection: &Arc<Connection>,
         method: &str,
         params: Option<Text<'_>>,
     ) -> Option<BoxFuture<()>> {
-        let job = self.hook(method, params);
-        job.or_else(|| {
-            let features = self.client().features();
+        let run = self.notification_handler(connection, method, params);
+        run.or_else(|| {
+            let features = self.client.features();
             let params = params.unwrap_or(Text::EMPTY);
             features.extensions.heard(cx(), method, params)
         })
     }
 
+    /// Begins to serve a request: through the middleware, or by the handler of its method.
     fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
         let Arrival {
             id,
@@ -57,43 +58,40 @@ impl ClientPeer {
             return respond_now(&context, Err(error));
         }
         let cx = RequestContext::new(Arc::clone(&context));
-        let features = self.client().features();
+        let features = self.client.features();
         let asks = matches!(method, Elicit::NAME | CreateMessage::NAME);
         let asking = asks.then(|| Asking::begin(connection));
-        if let Some(next) = features.incoming.next().cloned() {
-            let request = Request::incoming(cx, method, Some(params.whole));
-            let future = Box::pin(async move {
-                let _asking = asking;
-                let response = next.run(request).await;
-                response.map(|response| Body::Json(response.into_text()))
-            });
-            let work = Work {
-                future,
-                pace: Some(Arc::clone(self.pace())),
-                begun: None,
-            };
-            return serve(context, work);
-        }
-        match guarded(|| methods::serve(&features, cx, method, params.whole)) {
-            Ok(Served::Now(body)) => respond_now(&context, Ok(body)),
-            Ok(Served::Later(future)) => {
-                let work = Work {
-                    future: Box::pin(async move {
-                        let _asking = asking;
-                        future.await
-                    }),
-                    // Who asks a person or a model is not quick.
-                    pace: Some(Arc::new(Pace::slow())),
-                    begun: None,
+        let (future, pace): (BoxFuture<Result<Body>>, _) = match features.incoming.next().cloned() {
+            Some(next) => {
+                let request = Request::incoming(cx, method, Some(params.whole));
+                let future = async move {
+                    let response = next.run(request).await?;
+                    Ok(Body::Json(response.into_text()))
                 };
-                serve(context, work);
+                (Box::pin(future), Some(Arc::clone(&self.pace)))
             }
-            Err(error) => respond_now(&context, Err(error)),
-        }
+            None => match guarded(|| methods::serve(&features, cx, method, params.whole)) {
+                // A handler that asks a person or a model is slow, and may block.
+                Ok(future) if methods::has_handler(method) => {
+                    (future, Some(Arc::new(Pace::slow())))
+                }
+                Ok(future) => (future, None),
+                Err(error) => return respond_now(&context, Err(error)),
+            },
+        };
+        let work = Work {
+            future: Box::pin(async move {
+                let _asking = asking;
+                future.await
+            }),
+            pace,
+            begun: None,
+        };
+        serve(context, work);
     }
 }
 
-impl Role for ClientPeer {
+impl Role for SessionState {
     fn side(&self) -> Side {
         Side::Client
     }
@@ -121,21 +119,22 @@ impl Role for ClientPeer {
         let bytes = notification.bytes();
         let RawNotification { method, params } = notification;
         let params = params.map(|params| params.whole);
-        let change = Change::read(&method, params);
+        let change = Invalidation::read(&method, params);
         if let Some(change) = &change {
             self.forget(change);
         }
-        // What was missed is forgotten before anybody hears that something was.
+        // The cache forgets before any handler or subscriber hears of a gap.
         let resumed = |filter: &SubscriptionFilter| self.missed(filter);
         let for_handlers =
-            !self.revision().is_modern() || self.listeners().take(&method, params, resumed);
-        if let (true, Some(Change::Resource(update))) = (for_handlers, &change) {
-            self.updates().updated(update);
+            !self.revision().is_modern() || self.listeners.deliver(&method, params, resumed);
+        if let (true, Some(Invalidation::Resource(update))) = (for_handlers, &change) {
+            self.desired.push_update(update);
         }
-        let features = self.client().features();
+        let features = self.client.features();
         let cx = || RequestContext::new(Arc::new(self.context(connection, None)));
         let Some(next) = features.incoming.next().cloned() else {
-            if for_handlers && let Some(handler) = self.heard(cx, &method, params) {
+            if for_handlers && let Some(handler) = self.handler_of(cx, connection, &method, params)
+            {
                 connection.lane().push(handler, bytes);
             }
             return;
@@ -146,7 +145,7 @@ impl Role for ClientPeer {
     }
 
     fn ended(&self, connection: &Arc<Connection>, id: &RequestId) -> bool {
-        self.listeners().end(connection, id)
+        self.listeners.end(connection, id)
     }
 
     fn has_batches(&self) -> bool {
@@ -157,10 +156,12 @@ impl Role for ClientPeer {
         if request.is_notification() {
             let params = request.raw_params().map(Text::from);
             let for_handlers =
-                !self.revision().is_modern() || self.listeners().is_for_handlers(params);
+                !self.revision().is_modern() || self.listeners.is_for_handlers(params);
             let handler = request.context().filter(|_| for_handlers);
-            let handler =
-                handler.and_then(|cx| self.heard(|| cx.clone(), request.method(), params));
+            let handler = handler.and_then(|cx| {
+                let connection = &cx.parts().connection;
+                self.handler_of(|| cx.clone(), connection, request.method(), params)
+            });
             return Box::pin(async move {
                 if let Some(handler) = handler {
                     handler.await;
@@ -173,19 +174,15 @@ impl Role for ClientPeer {
         };
         let revision = cx.revision();
         let params = request.raw_params().map_or(Text::EMPTY, Text::from);
-        let served = methods::serve(&self.client().features(), cx, request.method(), params);
+        let served = methods::serve(&self.client.features(), cx, request.method(), params);
         Box::pin(async move {
-            let body = served?.body().await?;
+            let body = served?.await?;
             body.into_json(revision, None).map(Response::from_text)
         })
     }
 
     fn outgoing(&self) -> Option<Next> {
-        let client = self.client();
-        if !client.for_calls().has_outgoing() {
-            return None;
-        }
-        client.features().outgoing.next().cloned()
+        self.client.features().outgoing.next().cloned()
     }
 
     fn envelope(&self) -> Option<&str> {
@@ -193,6 +190,8 @@ impl Role for ClientPeer {
     }
 
     fn closed(&self, connection: &Arc<Connection>) {
-        self.client().forget(connection);
+        let is_open =
+            |it: &Weak<Connection>| it.strong_count() > 0 && it.as_ptr() != Arc::as_ptr(connection);
+        self.client.connections().retain(is_open);
     }
 }

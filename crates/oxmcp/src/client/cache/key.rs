@@ -1,4 +1,4 @@
-//! What is asked, of whom, and what makes an answer wrong.
+//! The keys of the cache: what an answer depends on, and what invalidates it.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::{
     },
 };
 
-/// A kind of question whose answers can be kept.
+/// A kind of request whose answers can be cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum ResponseKind {
     Discover,
     Tools,
     Prompts,
@@ -26,20 +26,20 @@ pub(crate) enum Kind {
     Read,
 }
 
-impl Kind {
-    /// The kind of a method. Asked at compile time, so that calls of all other methods pay nothing.
+impl ResponseKind {
+    /// The kind of a method. Computed at compile time, so that calls of other methods cost nothing.
     pub(crate) const fn of(method: &str) -> Option<Self> {
-        const KINDS: [(&str, Kind); 6] = [
-            (Discover::NAME, Kind::Discover),
-            (ListTools::NAME, Kind::Tools),
-            (ListPrompts::NAME, Kind::Prompts),
-            (ListResources::NAME, Kind::Resources),
-            (ListResourceTemplates::NAME, Kind::Templates),
-            (ReadResource::NAME, Kind::Read),
+        const KINDS: [(&str, ResponseKind); 6] = [
+            (Discover::NAME, ResponseKind::Discover),
+            (ListTools::NAME, ResponseKind::Tools),
+            (ListPrompts::NAME, ResponseKind::Prompts),
+            (ListResources::NAME, ResponseKind::Resources),
+            (ListResourceTemplates::NAME, ResponseKind::Templates),
+            (ReadResource::NAME, ResponseKind::Read),
         ];
         let mut rest: &[(&str, Self)] = &KINDS;
         while let [(name, kind), others @ ..] = rest {
-            if same(name.as_bytes(), method.as_bytes()) {
+            if is_equal(name.as_bytes(), method.as_bytes()) {
                 return Some(*kind);
             }
             rest = others;
@@ -48,8 +48,8 @@ impl Kind {
     }
 }
 
-/// Whether two texts are the same, for the compiler to find out.
-const fn same(mut a: &[u8], mut b: &[u8]) -> bool {
+/// Whether two texts are equal: `==` is not `const`.
+const fn is_equal(mut a: &[u8], mut b: &[u8]) -> bool {
     while let ([x, more_a @ ..], [y, more_b @ ..]) = (a, b) {
         if *x != *y {
             return false;
@@ -64,22 +64,21 @@ const fn same(mut a: &[u8], mut b: &[u8]) -> bool {
 pub(crate) enum Server {
     /// By the identity of its transport.
     Known(Arc<str>),
-    /// Not at all: it is the one of this session.
+    /// Without an identity: the server of this session.
     OfSession(u64),
 }
 
-/// Who asks whom.
+/// The part of the cache that a session uses: whose answers, for whom.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct Partition {
     pub(crate) server: Server,
     pub(crate) session: u64,
-    /// On whose behalf it is asked, where that is known.
+    /// The identity of the session's credentials, where it has any.
     pub(crate) authorization: Option<Arc<str>>,
 }
 
-impl Place {
-    /// Who may have an answer of this scope that is given here. Where it is not known on whose behalf it was asked, a
-    /// private one is for the session alone.
+impl Partition {
+    /// The owner of an answer of this scope. A private answer without credentials is for the session alone.
     pub(crate) fn owner(&self, scope: CacheScope) -> Owner {
         match (scope, &self.authorization) {
             (CacheScope::Public, _) => Owner::Everybody,
@@ -89,7 +88,7 @@ impl Place {
     }
 }
 
-/// Who may have an answer.
+/// The requesters that may have an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     Everybody,
@@ -97,21 +96,21 @@ pub(crate) enum Owner {
     Session(u64),
 }
 
-/// A question: all that an answer depends on, but for who asks whom.
+/// A request: all that an answer depends on, but for the partition.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Question {
-    pub(crate) kind: Kind,
+pub(crate) struct CacheRequest {
+    pub(crate) kind: ResponseKind,
     /// The params.
     pub(crate) params: Box<str>,
-    /// What every request of the session says: the revision, the client, and what it can do.
-    pub(crate) terms: Arc<str>,
+    /// The envelope of the session's requests: the revision, the client, and its capabilities.
+    pub(crate) envelope: Arc<str>,
     /// The resource that is read.
     pub(crate) uri: Option<Box<str>>,
 }
 
-impl Question {
-    /// The question that some params ask. `None` where the answer depends on more than them, and must not be kept.
-    pub(crate) fn new(kind: Kind, params: String, terms: Arc<str>) -> Option<Self> {
+impl CacheRequest {
+    /// The request with these params. `None` where the answer depends on more, and must not be cached.
+    pub(crate) fn new(kind: ResponseKind, params: String, envelope: Arc<str>) -> Option<Self> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Read {
@@ -119,7 +118,7 @@ impl Question {
             input_responses: Option<IgnoredAny>,
             request_state: Option<IgnoredAny>,
         }
-        let uri = if kind == Kind::Read {
+        let uri = if kind == ResponseKind::Read {
             let read: Read = serde_json::from_str(&params).ok()?;
             if read.input_responses.is_some() || read.request_state.is_some() {
                 return None;
@@ -131,14 +130,14 @@ impl Question {
         Some(Self {
             kind,
             params: params.into(),
-            terms,
+            envelope,
             uri,
         })
     }
 
     /// Whether it asks for a page after the first.
     pub(crate) fn has_cursor(&self) -> bool {
-        self.kind != Kind::Read && self.params.contains(r#""cursor":"#)
+        self.kind != ResponseKind::Read && self.params.contains(r#""cursor":"#)
     }
 
     fn size(&self) -> usize {
@@ -146,46 +145,46 @@ impl Question {
     }
 }
 
-/// A question and who asks it of whom.
+/// A request in a partition.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Ask {
-    pub(crate) place: Place,
-    pub(crate) question: Arc<Question>,
+pub(crate) struct CacheLookup {
+    pub(crate) partition: Partition,
+    pub(crate) request: Arc<CacheRequest>,
 }
 
-/// What an answer is found by.
+/// The key of a stored answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
+pub(crate) struct CacheKey {
     pub(crate) server: Server,
     pub(crate) owner: Owner,
-    pub(crate) question: Arc<Question>,
+    pub(crate) request: Arc<CacheRequest>,
 }
 
-impl Key {
-    pub(crate) fn new(ask: &Ask, scope: CacheScope) -> Self {
+impl CacheKey {
+    pub(crate) fn new(lookup: &CacheLookup, scope: CacheScope) -> Self {
         Self {
-            server: ask.place.server.clone(),
-            owner: ask.place.owner(scope),
-            question: Arc::clone(&ask.question),
+            server: lookup.partition.server.clone(),
+            owner: lookup.partition.owner(scope),
+            request: Arc::clone(&lookup.request),
         }
     }
 
     pub(crate) fn size(&self) -> usize {
-        size_of::<Self>() + self.question.size()
+        size_of::<Self>() + self.request.size()
     }
 }
 
-/// Something that makes answers wrong.
+/// A change at a server that invalidates answers.
 #[derive(Clone, Debug)]
-pub(crate) enum Change {
+pub(crate) enum Invalidation {
     Tools,
     Prompts,
     Resources,
     Resource(ResourceUpdatedParams),
 }
 
-impl Change {
-    /// What a notification says has changed.
+impl Invalidation {
+    /// The change that a notification tells of.
     pub(crate) fn read(method: &str, params: Option<Text<'_>>) -> Option<Self> {
         match method {
             ToolListChanged::NAME => Some(Self::Tools),
@@ -196,8 +195,8 @@ impl Change {
         }
     }
 
-    /// What may have changed while nobody heard what passes a filter.
-    pub(crate) fn unheard(filter: &SubscriptionFilter) -> impl Iterator<Item = Self> {
+    /// The changes that may have been missed, of those that pass a filter.
+    pub(crate) fn missed(filter: &SubscriptionFilter) -> impl Iterator<Item = Self> {
         let lists = [
             (filter.tools_list_changed, Self::Tools),
             (filter.prompts_list_changed, Self::Prompts),
@@ -213,15 +212,15 @@ impl Change {
         Self::Resource(ResourceUpdatedParams::new(uri))
     }
 
-    /// Whether the answer to a question may be another one now.
-    pub(crate) fn concerns(&self, question: &Question) -> bool {
-        match (self, question.kind) {
-            (Self::Tools, Kind::Tools)
-            | (Self::Prompts, Kind::Prompts)
-            | (Self::Resources, Kind::Resources | Kind::Templates) => true,
-            (Self::Resource(changed), Kind::Read) => {
+    /// Whether it invalidates the answer to a request.
+    pub(crate) fn affects(&self, request: &CacheRequest) -> bool {
+        match (self, request.kind) {
+            (Self::Tools, ResponseKind::Tools)
+            | (Self::Prompts, ResponseKind::Prompts)
+            | (Self::Resources, ResponseKind::Resources | ResponseKind::Templates) => true,
+            (Self::Resource(changed), ResponseKind::Read) => {
                 // A resource may be a part of another, and either may be the one that is named.
-                let (read, changed) = (question.uri.as_deref(), &changed.uri);
+                let (read, changed) = (request.uri.as_deref(), &changed.uri);
                 read.is_some_and(|read| covers(read, changed) || covers(changed, read))
             }
             _ => false,
@@ -234,9 +233,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_specification_lists_is_kept() {
-        assert_eq!(Kind::of("tools/list"), Some(Kind::Tools));
-        assert_eq!(Kind::of("resources/read"), Some(Kind::Read));
+    fn only_methods_of_the_specification_are_cached() {
+        assert_eq!(ResponseKind::of("tools/list"), Some(ResponseKind::Tools));
+        assert_eq!(ResponseKind::of("resources/read"), Some(ResponseKind::Read));
         for other in [
             "tools/call",
             "tools/lis",
@@ -245,30 +244,30 @@ mod tests {
             "ping",
             "",
         ] {
-            assert_eq!(Kind::of(other), None, "{other}");
+            assert_eq!(ResponseKind::of(other), None, "{other}");
         }
     }
 
     #[test]
-    fn answers_to_retries_are_never_kept() {
-        let ask = |params: &str| Question::new(Kind::Read, params.into(), "".into());
+    fn answers_to_retries_are_never_cached() {
+        let ask = |params: &str| CacheRequest::new(ResponseKind::Read, params.into(), "".into());
         assert!(ask(r#"{"uri":"a"}"#).is_some());
         assert!(ask(r#"{"uri":"a","inputResponses":{}}"#).is_none());
         assert!(ask(r#"{"uri":"a","requestState":"s"}"#).is_none());
     }
 
     #[test]
-    fn a_change_concerns_its_list_and_its_resource() {
+    fn a_change_affects_its_list_and_its_resource() {
         let read = |uri: &str| {
             let params = format!(r#"{{"uri":"{uri}"}}"#);
-            Question::new(Kind::Read, params, "".into()).unwrap()
+            CacheRequest::new(ResponseKind::Read, params, "".into()).unwrap()
         };
-        let list = |kind| Question::new(kind, "{}".into(), "".into()).unwrap();
-        assert!(Change::Tools.concerns(&list(Kind::Tools)));
-        assert!(!Change::Tools.concerns(&list(Kind::Prompts)));
-        assert!(Change::Resources.concerns(&list(Kind::Templates)));
-        assert!(!Change::Resources.concerns(&read("file:///a")));
-        let changed = Change::resource("file:///dir/a");
+        let list = |kind| CacheRequest::new(kind, "{}".into(), "".into()).unwrap();
+        assert!(Invalidation::Tools.affects(&list(ResponseKind::Tools)));
+        assert!(!Invalidation::Tools.affects(&list(ResponseKind::Prompts)));
+        assert!(Invalidation::Resources.affects(&list(ResponseKind::Templates)));
+        assert!(!Invalidation::Resources.affects(&read("file:///a")));
+        let changed = Invalidation::resource("file:///dir/a");
         for (uri, concerned) in [
             ("file:///dir/a", true),
             ("file:///dir", true),
@@ -276,7 +275,7 @@ mod tests {
             ("file:///dir/ab", false),
             ("file:///other", false),
         ] {
-            assert_eq!(changed.concerns(&read(uri)), concerned, "{uri}");
+            assert_eq!(changed.affects(&read(uri)), concerned, "{uri}");
         }
     }
 }

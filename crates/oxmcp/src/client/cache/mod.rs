@@ -1,15 +1,22 @@
-//! What a client keeps of a server's answers, and for how long.
+//! The answers of servers that a client keeps, for as long as servers declare them fresh.
 //!
-//! Deciding is kept apart from doing: `core`, `store` and `single_flight` are told the time and know nothing of connections;
-//! `shared` puts them behind a lock and a clock, and `fetch` makes the calls.
+//! What decides is told the time and makes no calls: `store.rs`, `single_flight.rs`, and the state in `response_cache.rs`.
+//!
+//! | | |
+//! |-|-|
+//! | `options.rs` | the bounds of a cache, and how a call uses it |
+//! | `key.rs` | what an answer is found by, and what invalidates it |
+//! | `store.rs` | the answers, evicted by use |
+//! | `single_flight.rs` | equal requests that are made at once |
+//! | `response_cache.rs` | the cache that all sessions of a client share |
+//! | `fetch.rs` | calls through the cache |
 
-mod core;
 mod fetch;
 pub(super) mod key;
 pub(super) mod options;
 #[cfg(test)]
 mod properties;
-pub(super) mod shared;
+pub(super) mod response_cache;
 mod single_flight;
 mod store;
 #[cfg(test)]

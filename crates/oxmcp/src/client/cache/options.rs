@@ -1,10 +1,8 @@
-//! How much is kept, and how a call uses it.
+//! The bounds of a client's cache, and the ways in which a call uses it.
 
 use std::time::Duration;
 
-use crate::client::client::Client;
-
-/// How much of the answers of servers a [`Client`] keeps, and for how long.
+/// How much of the answers of servers a [`Client`](crate::Client) keeps, and for how long.
 ///
 /// A server says of its lists, of the resources that it lets read and of what it is how long they stay fresh, and who may
 /// share them. Within that time the same question is answered without asking it again, unless the server says before
@@ -68,20 +66,4 @@ pub enum CacheMode {
     Refresh,
     /// The server is asked, and what is kept stays as it is.
     Bypass,
-}
-
-impl Client {
-    /// How much of the answers of servers is kept, and for how long: what differs from the default.
-    #[must_use]
-    pub fn cache(self, options: CacheOptions) -> Self {
-        self.response_cache().configure(options);
-        self
-    }
-
-    /// Keeps nothing: every call is made.
-    #[must_use]
-    pub fn no_cache(self) -> Self {
-        self.response_cache().switch_off();
-        self
-    }
 }

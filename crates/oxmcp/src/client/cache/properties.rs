@@ -1,4 +1,4 @@
-//! What the core of the cache promises, whatever happens in whatever order.
+//! What the cache of the cache promises, whatever happens in whatever order.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,9 +6,9 @@ use proptest::prelude::*;
 
 use crate::{
     client::cache::{
-        core::Core,
-        key::{Ask, Change, Kind, Place, Server},
+        key::{CacheLookup, Invalidation, Partition, ResponseKind, Server},
         options::CacheOptions,
+        response_cache::CacheState,
         single_flight::Ticket,
         tests::{SECOND, ask, fresh_for, place, tools},
     },
@@ -61,13 +61,13 @@ fn step() -> impl Strategy<Value = Step> {
 /// A flight, and when it began.
 struct Flying {
     ticket: Ticket,
-    ask: Arc<Ask>,
+    ask: Arc<CacheLookup>,
     begun: usize,
 }
 
 /// An answer: its text is its number.
 struct Given {
-    ask: Arc<Ask>,
+    ask: Arc<CacheLookup>,
     freshness: Freshness,
     at: Duration,
     begun: usize,
@@ -76,11 +76,11 @@ struct Given {
 const LONGEST: Duration = Duration::from_secs(15);
 
 struct World {
-    core: Core<()>,
+    cache: CacheState,
     now: Duration,
     /// How much has happened.
     steps: usize,
-    places: Vec<Place>,
+    places: Vec<Partition>,
     flying: Vec<Flying>,
     given: Vec<Given>,
     /// When which server said last that its tools have changed.
@@ -89,8 +89,8 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let mut core = Core::default();
-        core.configure(CacheOptions {
+        let mut cache = CacheState::default();
+        cache.store.configure(CacheOptions {
             max_entries: 4,
             max_ttl: LONGEST,
             ..CacheOptions::default()
@@ -104,7 +104,7 @@ impl World {
             place(None, 6, None),
         ];
         Self {
-            core,
+            cache,
             now: SECOND,
             steps: 0,
             places,
@@ -114,12 +114,12 @@ impl World {
         }
     }
 
-    fn ask(&self, place: usize, page: usize) -> Arc<Ask> {
+    fn ask(&self, place: usize, page: usize) -> Arc<CacheLookup> {
         let place = &self.places[place % self.places.len()];
         match page % 3 {
             0 => tools(place),
-            1 => ask(place, Kind::Tools, r#"{"cursor":"2"}"#),
-            _ => ask(place, Kind::Prompts, "{}"),
+            1 => ask(place, ResponseKind::Tools, r#"{"cursor":"2"}"#),
+            _ => ask(place, ResponseKind::Prompts, "{}"),
         }
     }
 
@@ -128,7 +128,7 @@ impl World {
         match step {
             Step::Begin { place, page, joins } => {
                 let ask = self.ask(place, page);
-                let (ticket, ()) = self.core.enter(&ask, joins);
+                let (ticket, _) = self.cache.flights.enter(&ask, joins);
                 // Who joins waits for what began earlier.
                 let joined = self.flying.iter().find(|it| it.ticket == ticket);
                 let begun = joined.map_or(self.steps, |it| it.begun);
@@ -149,8 +149,8 @@ impl World {
                 let freshness = fresh_for(ttl, scope);
                 let text = self.given.len().to_string();
                 let at = self.now;
-                self.core.answer(ticket, freshness, &text, at);
-                self.core.leave(ticket);
+                self.cache.complete(ticket, freshness, &text, at);
+                self.cache.flights.leave(ticket);
                 self.given.push(Given {
                     ask,
                     freshness,
@@ -160,16 +160,16 @@ impl World {
             }
             Step::GiveUp { flight } if !self.flying.is_empty() => {
                 let gone = self.flying.swap_remove(flight % self.flying.len());
-                self.core.leave(gone.ticket);
+                self.cache.flights.leave(gone.ticket);
             }
             Step::Change { place, tools } => {
                 let server = self.places[place % self.places.len()].server.clone();
                 let change = if tools {
-                    Change::Tools
+                    Invalidation::Tools
                 } else {
-                    Change::Resources
+                    Invalidation::Resources
                 };
-                self.core.change(&server, &change);
+                self.cache.invalidate(&server, &change);
                 if tools {
                     self.changed.push((server, self.steps));
                 }
@@ -177,20 +177,20 @@ impl World {
             Step::Wait { seconds } => self.now += Duration::from_secs(seconds),
             Step::Look { place, page } => {
                 let ask = self.ask(place, page);
-                if let Some(text) = self.core.fresh(&ask, self.now) {
+                if let Some(text) = self.cache.store.fresh(&ask, self.now) {
                     let given = &self.given[text.parse::<usize>().unwrap()];
                     self.is_right(&ask, given);
                 }
             }
             Step::Answer { .. } | Step::GiveUp { .. } => {}
         }
-        assert!(self.core.totals().0 <= 4);
+        assert!(self.cache.totals().0 <= 4);
     }
 
     /// Whether an answer may be given to a question now.
-    fn is_right(&self, ask: &Ask, given: &Given) {
-        let (here, there) = (&ask.place, &given.ask.place);
-        assert_eq!(ask.question, given.ask.question);
+    fn is_right(&self, ask: &CacheLookup, given: &Given) {
+        let (here, there) = (&ask.partition, &given.lookup.partition);
+        assert_eq!(ask.request, given.lookup.request);
         assert_eq!(here.server, there.server);
         let ttl = given.freshness.ttl.unwrap().min(LONGEST);
         assert!(self.now < given.at + ttl, "it is too old");
@@ -199,7 +199,7 @@ impl World {
             let shared = here.authorization.is_some() && here.authorization == there.authorization;
             assert!(same || shared, "it is somebody else's");
         }
-        if ask.question.kind == Kind::Tools {
+        if ask.request.kind == ResponseKind::Tools {
             let outdated =
                 |(server, at): &(Server, usize)| *server == here.server && *at > given.begun;
             assert!(!self.changed.iter().any(outdated), "it has changed since");
@@ -217,8 +217,8 @@ proptest! {
             world.happens(step);
         }
         for flying in std::mem::take(&mut world.flying) {
-            world.core.leave(flying.ticket);
+            world.cache.flights.leave(flying.ticket);
         }
-        prop_assert!(world.core.is_idle());
+        prop_assert!(world.cache.is_idle());
     }
 }

@@ -1,48 +1,48 @@
-//! The questions that are being asked.
+//! Coalescing of equal requests that are made at once: one is sent, and the others wait for its answer.
 
 use std::{collections::HashMap, sync::Arc};
 
-use crate::client::cache::key::Ask;
+use tokio::sync::OnceCell;
 
-/// What a caller leaves a question by.
+use crate::client::cache::key::CacheLookup;
+
+/// The answer that equal calls share, if it stays fresh for a while. Where the call that makes the request gives up, the next
+/// takes over.
+pub(crate) type SharedAnswer = Arc<OnceCell<Option<Arc<str>>>>;
+
+/// The number of a flight, for its callers.
 pub(crate) type Ticket = u64;
 
-/// The questions that are being asked. `F` is what those who ask the same at once share.
-#[derive(Debug)]
-pub(crate) struct Flights<F> {
-    open: HashMap<Ticket, Flight<F>>,
-    /// The newest flight of each question.
-    newest: HashMap<Arc<Ask>, Ticket>,
+/// The cacheable requests that are in flight.
+#[derive(Debug, Default)]
+pub(crate) struct SingleFlight {
+    open: HashMap<Ticket, Flight>,
+    /// The newest flight of each request.
+    newest: HashMap<Arc<CacheLookup>, Ticket>,
     last: Ticket,
 }
 
 #[derive(Debug)]
-struct Flight<F> {
-    ask: Arc<Ask>,
-    shared: F,
-    /// How many wait for it.
+struct Flight {
+    lookup: Arc<CacheLookup>,
+    shared: SharedAnswer,
+    /// The number of calls that wait for it.
     callers: usize,
-    /// Whether others may wait for it, too.
+    /// Whether other calls may wait for it, too.
     joinable: bool,
-    /// Whether its answer may be kept: nothing has said since it began that the answer is another one now.
-    keeps: bool,
+    /// Whether its answer may be stored: no change has invalidated it since it began.
+    storable: bool,
 }
 
-impl<F> Default for Flights<F> {
-    fn default() -> Self {
-        Self {
-            open: HashMap::new(),
-            newest: HashMap::new(),
-            last: 0,
-        }
-    }
-}
-
-impl<F: Clone + Default> Flights<F> {
-    /// Enters a caller. With `joins` it waits with those who ask the same, if there are any; otherwise it asks by
-    /// itself, and what older flights bring is no longer kept.
-    pub(crate) fn enter(&mut self, ask: &Arc<Ask>, joins: bool) -> (Ticket, F) {
-        let newest = self.newest.get(ask).copied();
+impl SingleFlight {
+    /// Adds a caller. With `joins` it waits for an equal flight, if there is one; otherwise it makes the request itself, and
+    /// answers of older flights are no longer stored.
+    pub(crate) fn enter(
+        &mut self,
+        lookup: &Arc<CacheLookup>,
+        joins: bool,
+    ) -> (Ticket, SharedAnswer) {
+        let newest = self.newest.get(lookup).copied();
         if let Some(ticket) = newest
             && let Some(flight) = self.open.get_mut(&ticket)
         {
@@ -50,34 +50,34 @@ impl<F: Clone + Default> Flights<F> {
                 flight.callers += 1;
                 return (ticket, flight.shared.clone());
             }
-            flight.keeps = false;
+            flight.storable = false;
         }
         self.last += 1;
-        let shared = F::default();
+        let shared = SharedAnswer::default();
         let flight = Flight {
-            ask: Arc::clone(ask),
+            lookup: Arc::clone(lookup),
             shared: shared.clone(),
             callers: 1,
             joinable: joins,
-            keeps: true,
+            storable: true,
         };
         self.open.insert(self.last, flight);
-        self.newest.insert(Arc::clone(ask), self.last);
+        self.newest.insert(Arc::clone(lookup), self.last);
         (self.last, shared)
     }
 
-    /// The answer is there, or there will be none: nobody joins any more. Returns the question, if the answer may be
-    /// kept.
-    pub(crate) fn settle(&mut self, ticket: Ticket) -> Option<Arc<Ask>> {
+    /// Ends a flight with its answer, or without one: no caller joins it any more. Returns the request, if the answer may be
+    /// stored.
+    pub(crate) fn settle(&mut self, ticket: Ticket) -> Option<Arc<CacheLookup>> {
         let flight = self.open.get_mut(&ticket)?;
-        let ask = Arc::clone(&flight.ask);
-        let keeps = flight.keeps;
-        flight.keeps = false;
-        self.forget_newest(ticket, &ask);
-        keeps.then_some(ask)
+        let lookup = Arc::clone(&flight.lookup);
+        let storable = flight.storable;
+        flight.storable = false;
+        self.forget_newest(ticket, &lookup);
+        storable.then_some(lookup)
     }
 
-    /// A caller waits no longer.
+    /// Removes a caller.
     pub(crate) fn leave(&mut self, ticket: Ticket) {
         let Some(flight) = self.open.get_mut(&ticket) else {
             return;
@@ -86,25 +86,25 @@ impl<F: Clone + Default> Flights<F> {
         if flight.callers == 0
             && let Some(flight) = self.open.remove(&ticket)
         {
-            self.forget_newest(ticket, &flight.ask);
+            self.forget_newest(ticket, &flight.lookup);
         }
     }
 
-    /// What these flights bring is not kept, and nobody who asks from now on waits for it.
-    pub(crate) fn outdate_where(&mut self, is_wrong: impl Fn(&Ask) -> bool) {
+    /// Invalidates flights: their answers are not stored, and no further caller joins them.
+    pub(crate) fn invalidate_where(&mut self, is_wrong: impl Fn(&CacheLookup) -> bool) {
         let open = &mut self.open;
-        self.newest.retain(|ask, ticket| {
-            let wrong = is_wrong(ask);
+        self.newest.retain(|lookup, ticket| {
+            let wrong = is_wrong(lookup);
             if let Some(flight) = open.get_mut(ticket).filter(|_| wrong) {
-                flight.keeps = false;
+                flight.storable = false;
             }
             !wrong
         });
     }
 
-    fn forget_newest(&mut self, ticket: Ticket, ask: &Ask) {
-        if self.newest.get(ask) == Some(&ticket) {
-            self.newest.remove(ask);
+    fn forget_newest(&mut self, ticket: Ticket, lookup: &CacheLookup) {
+        if self.newest.get(lookup) == Some(&ticket) {
+            self.newest.remove(lookup);
         }
     }
 

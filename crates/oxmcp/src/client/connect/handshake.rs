@@ -1,14 +1,12 @@
-//! What a client asks a server in order to open a session.
+//! The requests that open a session: `server/discover` and `initialize`.
 
 use std::sync::Arc;
 
 use crate::{
     client::{
         client::Client,
-        connect::opening::newest,
-        peer::{ClientPeer, Negotiated},
         requests::results::decode,
-        session::ClientSession,
+        session::{ClientSession, Negotiated, SessionState},
     },
     error::{Error, Result},
     protocol::{
@@ -21,28 +19,27 @@ use crate::{
     transport::Transport,
 };
 
-/// What the answer to `server/discover` says.
-pub(crate) enum Found {
-    /// The server is modern.
+/// The era of a server, by its answer to `server/discover`.
+pub(crate) enum Discovery {
     Modern(Box<Negotiated>),
-    /// It is legacy, which it said in an error, or by the revisions that it listed.
+    /// Said by an error, or by the revisions that the server listed.
     Legacy(Option<Error>),
 }
 
 /// A connection whose session is not open yet. Dropped, it is closed in the background.
-pub(crate) struct Attempt<'a> {
+pub(crate) struct Handshake<'a> {
     pub(crate) client: &'a Client,
     pub(crate) connection: Arc<Connection>,
-    pub(crate) peer: Arc<ClientPeer>,
-    /// What is handed out in the end; whoever drops it closes it.
+    pub(crate) state: Arc<SessionState>,
+    /// The handle that is handed out in the end; dropping it closes the connection.
     pub(crate) session: ClientSession,
-    /// What may be spoken.
+    /// The revisions that may be spoken.
     pub(crate) revisions: &'a [Revision],
-    /// Whether silence is a failure, and says nothing of what the server speaks.
+    /// Whether silence is a failure of the transport, and says nothing of the server's era.
     pub(crate) answers_each: bool,
 }
 
-impl<'a> Attempt<'a> {
+impl<'a> Handshake<'a> {
     pub(crate) async fn begin(
         client: &'a Client,
         transport: &mut impl Transport,
@@ -51,32 +48,32 @@ impl<'a> Attempt<'a> {
         let limits = client.features().limits.clone();
         let (read, write) = transport.connect(&limits).await?;
         let cache = client.response_cache();
-        let seat = cache.seat(transport.identity(), transport.authorization());
+        let cache = cache.for_session(transport.identity(), transport.authorization());
         let mirror = transport.mirror();
         if let Some(mirror) = &mirror {
             let extensions = &client.features().extensions;
             mirror.begin(limits.max_mirrored_bytes, extensions.headers());
         }
-        let peer = ClientPeer::new(client.clone(), seat, mirror);
-        let connection = Connection::new(Arc::clone(&peer) as _, limits);
+        let state = SessionState::new(client.clone(), cache, mirror);
+        let connection = Connection::new(Arc::clone(&state) as _, limits);
         tokio::spawn(drive(Arc::clone(&connection), read, write));
-        let session = ClientSession::new(Arc::clone(&connection), Arc::clone(&peer));
+        let session = ClientSession::new(Arc::clone(&connection), Arc::clone(&state));
         Ok(Self {
             client,
             connection,
-            peer,
+            state,
             session,
             revisions,
             answers_each: transport.answers_each(),
         })
     }
 
-    /// Asks `server/discover`, and once more where the server names a revision to ask in, and no more than that.
-    pub(crate) async fn discover(&self, first: Revision) -> Result<Found> {
+    /// Sends `server/discover`, and once more where the server names another revision to send it in.
+    pub(crate) async fn discover(&self, first: Revision) -> Result<Discovery> {
         let mut asked = first;
         let mut again = true;
         loop {
-            let (meta, _) = self.peer.envelope(asked);
+            let (meta, _) = self.state.envelope(asked);
             let result = self.call::<Discover>(EmptyParams::default(), meta).await;
             let verdict = match &result {
                 Ok(found) => on_discovered(&found.supported_versions, self.revisions),
@@ -84,13 +81,13 @@ impl<'a> Attempt<'a> {
             };
             match (verdict, result) {
                 (Verdict::Modern(revision), Ok(found)) => {
-                    return Ok(Found::Modern(Box::new(self.modern(revision, found))));
+                    return Ok(Discovery::Modern(Box::new(self.modern(revision, found))));
                 }
                 (Verdict::AskAgain(revision), _) if again => {
                     asked = revision;
                     again = false;
                 }
-                (Verdict::Legacy, result) => return Ok(Found::Legacy(result.err())),
+                (Verdict::Legacy, result) => return Ok(Discovery::Legacy(result.err())),
                 (_, Err(error)) => return Err(error),
                 (_, Ok(found)) => {
                     return Err(self.nothing_in_common(&found.supported_versions.join(", ")));
@@ -100,7 +97,7 @@ impl<'a> Attempt<'a> {
     }
 
     fn modern(&self, revision: Revision, found: DiscoverResult) -> Negotiated {
-        let (meta, declared) = self.peer.envelope(revision);
+        let (meta, declared) = self.state.envelope(revision);
         let envelope = serde_json::to_string(&meta).expect("metadata is always JSON");
         let members = envelope
             .trim_start_matches('{')
@@ -116,7 +113,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Opens a legacy session, in the second try with a revision that the server has named while it refused the first.
+    /// Opens a legacy session; once more, where the server has refused the first revision and named another.
     pub(crate) async fn initialize(&self) -> Result<Negotiated> {
         let Some(asked) = newest(self.revisions, false) else {
             return Err(self.nothing_in_common("no modern revision"));
@@ -128,8 +125,8 @@ impl<'a> Attempt<'a> {
         match on_refused(&error, asked, self.revisions) {
             // A modern server that was too slow for the probe.
             Some(modern) if modern.is_modern() => match self.discover(modern).await? {
-                Found::Modern(negotiated) => Ok(*negotiated),
-                Found::Legacy(_) => Err(error),
+                Discovery::Modern(negotiated) => Ok(*negotiated),
+                Discovery::Legacy(_) => Err(error),
             },
             Some(legacy) => self.initialize_in(legacy).await,
             None => Err(error),
@@ -168,13 +165,11 @@ impl<'a> Attempt<'a> {
             meta,
             ..CallOptions::default()
         };
-        decode(
-            M::NAME,
-            &self.connection.call(M::NAME, params, options).await?,
-        )
+        let result = self.connection.call(M::NAME, params, options).await?;
+        decode(M::NAME, &result)
     }
 
-    /// A modern revision is all that may be spoken, and the server does not know the question.
+    /// The error where only modern revisions may be spoken, and the server is legacy.
     pub(crate) fn not_modern(&self, answer: Option<Error>) -> Error {
         let error = self.nothing_in_common("no modern revision");
         match answer {
@@ -197,4 +192,12 @@ impl<'a> Attempt<'a> {
             ours.join(", ")
         ))
     }
+}
+
+/// The newest revision of an era.
+pub(crate) fn newest(revisions: &[Revision], modern: bool) -> Option<Revision> {
+    let revisions = revisions.iter().copied();
+    revisions
+        .filter(|revision| revision.is_modern() == modern)
+        .max()
 }

@@ -1,4 +1,4 @@
-//! What a client remembers of servers, so that it need not find it out again.
+//! The eras of the servers that a client has connected to, so that they need not be discovered again.
 
 use std::{
     collections::VecDeque,
@@ -7,10 +7,10 @@ use std::{
 
 use crate::protocol::Revision;
 
-/// More servers than that are hardly talked to by one client. The one that was asked for longest ago gives way.
-const KEPT: usize = 256;
+/// More servers than one client is likely to have. The least recently used is evicted.
+const MAX_SERVERS: usize = 256;
 
-/// Which rules a server was found to speak by.
+/// The rules by which a server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Era {
     /// It did not know `server/discover`: the next session begins with `initialize`.
@@ -19,27 +19,37 @@ pub(crate) enum Era {
     Modern(Revision),
 }
 
-/// The verdicts on servers, by their transport's identity.
-#[derive(Debug, Default)]
-pub(crate) struct Verdicts(Mutex<VecDeque<(String, Era)>>);
+impl Era {
+    pub(crate) fn of(revision: Revision) -> Self {
+        if revision.is_modern() {
+            Self::Modern(revision)
+        } else {
+            Self::Legacy
+        }
+    }
+}
 
-impl Verdicts {
+/// The eras of servers, by the identities of their transports.
+#[derive(Debug, Default)]
+pub(crate) struct KnownServers(Mutex<VecDeque<(String, Era)>>);
+
+impl KnownServers {
     pub(crate) fn get(&self, server: &str) -> Option<Era> {
-        let mut kept = self.lock();
-        let index = kept.iter().position(|(name, _)| name == server)?;
-        let found = kept.remove(index)?;
+        let mut known = self.lock();
+        let index = known.iter().position(|(name, _)| name == server)?;
+        let found = known.remove(index)?;
         let era = found.1;
-        kept.push_back(found);
+        known.push_back(found);
         Some(era)
     }
 
     pub(crate) fn remember(&self, server: String, era: Era) {
-        let mut kept = self.lock();
-        kept.retain(|(name, _)| *name != server);
-        if kept.len() >= KEPT {
-            kept.pop_front();
+        let mut known = self.lock();
+        known.retain(|(name, _)| *name != server);
+        if known.len() >= MAX_SERVERS {
+            known.pop_front();
         }
-        kept.push_back((server, era));
+        known.push_back((server, era));
     }
 
     pub(crate) fn forget(&self, server: &str) {
@@ -56,26 +66,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn w14_the_newest_verdict_counts() {
-        let verdicts = Verdicts::default();
-        assert_eq!(verdicts.get("a"), None);
-        verdicts.remember("a".into(), Era::Legacy);
-        verdicts.remember("a".into(), Era::Modern(Revision::LATEST));
-        assert_eq!(verdicts.get("a"), Some(Era::Modern(Revision::LATEST)));
-        verdicts.forget("a");
-        assert_eq!(verdicts.get("a"), None);
+    fn w14_the_newest_era_counts() {
+        let servers = KnownServers::default();
+        assert_eq!(servers.get("a"), None);
+        servers.remember("a".into(), Era::Legacy);
+        servers.remember("a".into(), Era::Modern(Revision::LATEST));
+        assert_eq!(servers.get("a"), Some(Era::Modern(Revision::LATEST)));
+        servers.forget("a");
+        assert_eq!(servers.get("a"), None);
     }
 
     #[test]
-    fn w14_verdicts_are_bounded_and_the_ones_in_use_stay() {
-        let verdicts = Verdicts::default();
-        for index in 0..KEPT {
-            verdicts.remember(index.to_string(), Era::Legacy);
+    fn w14_known_servers_are_bounded_and_the_ones_in_use_stay() {
+        let servers = KnownServers::default();
+        for index in 0..MAX_SERVERS {
+            servers.remember(index.to_string(), Era::Legacy);
         }
-        assert_eq!(verdicts.get("0"), Some(Era::Legacy));
-        verdicts.remember("one more".into(), Era::Legacy);
-        assert_eq!(verdicts.get("0"), Some(Era::Legacy));
-        assert_eq!(verdicts.get("1"), None);
-        assert_eq!(verdicts.lock().len(), KEPT);
+        assert_eq!(servers.get("0"), Some(Era::Legacy));
+        servers.remember("one more".into(), Era::Legacy);
+        assert_eq!(servers.get("0"), Some(Era::Legacy));
+        assert_eq!(servers.get("1"), None);
+        assert_eq!(servers.lock().len(), MAX_SERVERS);
     }
 }

@@ -1,23 +1,19 @@
-//! Opening a session: finding out what the server speaks, and agreeing on it.
+//! The opening of a session: the first request, the fallback to another, and the revision that is agreed on.
 
 use std::sync::Arc;
 
 use futures_util::{FutureExt, future::FusedFuture};
-use tokio::{
-    pin, select,
-    time::{sleep, timeout},
-};
+use tokio::{pin, select, time::timeout};
 
 use crate::{
     client::{
         client::Client,
         connect::{
-            handshake::{Attempt, Found},
-            opening::{Opening, era, newest},
+            handshake::{Discovery, Handshake, newest},
+            known_servers::Era,
         },
-        peer::Negotiated,
-        session::ClientSession,
-        subscriptions::{listen_request::begin, sync::follow},
+        session::{ClientSession, Negotiated},
+        subscriptions::{listen_request::spawn_polled, sync::sync_subscriptions},
     },
     error::{Error, Result},
     jsonrpc::ErrorCode,
@@ -26,14 +22,73 @@ use crate::{
     transport::Transport,
 };
 
-/// Connects, and tries once more where the server went away at a question that it did not know: some do.
-pub(crate) async fn connect(
+impl Client {
+    /// Connects to a server and agrees with it on a revision. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// Where the server cannot be reached or started, does not answer, or speaks no revision that this client may
+    /// speak. The error says what the server said, on its standard error too.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the connection is closed in the background.
+    pub async fn connect(&self, transport: impl Transport) -> Result<ClientSession> {
+        let revisions = self.features().revisions.clone();
+        connect(self, transport, revisions).await
+    }
+
+    /// Like [`connect`](Self::connect), but in a revision of this choice.
+    pub(crate) async fn connect_in(
+        &self,
+        transport: impl Transport,
+        revision: Revision,
+    ) -> Result<ClientSession> {
+        connect(self, transport, vec![revision]).await
+    }
+}
+
+/// The request that opens a session.
+#[derive(Clone, Copy, Debug)]
+enum FirstRequest {
+    /// `server/discover`, in this revision.
+    Discover(Revision),
+    Initialize,
+    /// `initialize`, which the server has answered before.
+    InitializeAgain,
+}
+
+impl FirstRequest {
+    /// The request to begin with, by what is known of the server.
+    fn choose(client: &Client, server: Option<&str>, revisions: &[Revision]) -> Self {
+        let Some(modern) = newest(revisions, true) else {
+            return Self::Initialize;
+        };
+        match server.and_then(|server| client.known_servers().get(server)) {
+            Some(Era::Legacy) => Self::InitializeAgain,
+            Some(Era::Modern(revision)) if revisions.contains(&revision) => {
+                Self::Discover(revision)
+            }
+            _ => Self::Discover(modern),
+        }
+    }
+
+    /// The request to fall back to, with a server that went away at this one.
+    fn fallback(self, revisions: &[Revision]) -> Option<Self> {
+        match self {
+            Self::Discover(_) => newest(revisions, false).map(|_| Self::Initialize),
+            Self::InitializeAgain => newest(revisions, true).map(Self::Discover),
+            Self::Initialize => None,
+        }
+    }
+}
+
+/// Connects, and once more where the server went away at a request that it did not know: some do.
+async fn connect(
     client: &Client,
     mut transport: impl Transport,
     revisions: Vec<Revision>,
 ) -> Result<ClientSession> {
     client.check()?;
-    client.root_changes().connected();
+    client.note_runtime();
     if revisions.is_empty() {
         return Err(Error::misuse(
             "a client needs at least one revision that it may speak",
@@ -42,44 +97,45 @@ pub(crate) async fn connect(
     let server = transport
         .identity()
         .filter(|_| newest(&revisions, true).is_some() && newest(&revisions, false).is_some());
-    let mut opening = Opening::choose(client, server.as_deref(), &revisions);
+    let mut first = FirstRequest::choose(client, server.as_deref(), &revisions);
     let mut failed = None;
     loop {
-        let attempt = match Attempt::begin(client, &mut transport, &revisions).await {
-            Ok(attempt) => attempt,
-            // Where it cannot be done again, the first error is the one that says what happened.
+        let handshake = match Handshake::begin(client, &mut transport, &revisions).await {
+            Ok(handshake) => handshake,
+            // Where the transport cannot connect again, the first error is the one that says what happened.
             Err(error) => return Err(failed.unwrap_or(error)),
         };
-        let error = match attempt.open(opening).await {
+        let error = match handshake.open(first).await {
             Ok(session) => {
                 if let Some(server) = server {
-                    client.verdicts().remember(server, era(session.revision()));
+                    let era = Era::of(session.revision());
+                    client.known_servers().remember(server, era);
                 }
                 return Ok(session);
             }
             Err(error) => error,
         };
-        attempt.give_up().await;
+        handshake.close().await;
         let answers_each = transport.answers_each();
         // A failure that says nothing of the server leaves what is known of it as it is.
         let says_something = !answers_each || is_answer(&error);
         if let Some(server) = server.as_ref().filter(|_| says_something) {
-            client.verdicts().forget(server);
+            client.known_servers().forget(server);
         }
-        let Some(other) = opening
-            .instead(&revisions)
+        let Some(fallback) = first
+            .fallback(&revisions)
             .filter(|_| failed.is_none() && error.is_closed() && !answers_each)
         else {
-            return Err(explained(error, &transport));
+            return Err(explain(error, &transport));
         };
-        opening = other;
+        first = fallback;
         failed = Some(error);
     }
 }
 
-/// Says what may be behind an error that the user could not guess it from. A server that says nothing is best explained by
-/// what else it does.
-fn explained(error: Error, transport: &impl Transport) -> Error {
+/// Adds the likely cause to an error that does not show it: the transport's diagnosis of a silent server, or a proxy that
+/// drops headers.
+fn explain(error: Error, transport: &impl Transport) -> Error {
     let says = error.message();
     if error.is_timeout() {
         return match transport.diagnosis() {
@@ -101,14 +157,14 @@ fn explained(error: Error, transport: &impl Transport) -> Error {
     error.saying(said)
 }
 
-impl Attempt<'_> {
-    async fn open(&self, opening: Opening) -> Result<ClientSession> {
-        let negotiated = match opening {
-            Opening::Initialize => self.initialize().await?,
-            Opening::Probe(modern) => self.negotiate(modern).await?,
-            Opening::InitializeAgain => {
+impl Handshake<'_> {
+    async fn open(&self, first: FirstRequest) -> Result<ClientSession> {
+        let negotiated = match first {
+            FirstRequest::Initialize => self.initialize().await?,
+            FirstRequest::Discover(modern) => self.negotiate(modern).await?,
+            FirstRequest::InitializeAgain => {
                 match (self.initialize().await, newest(self.revisions, true)) {
-                    // The server has changed since: it is found out anew.
+                    // The server has changed since it was remembered.
                     (Err(error), Some(modern)) if is_answer(&error) => {
                         self.negotiate(modern).await?
                     }
@@ -116,68 +172,45 @@ impl Attempt<'_> {
                 }
             }
         };
-        self.succeed(negotiated).await
+        self.finish(negotiated).await
     }
 
-    /// Asks the server what it speaks. Where silence may be the answer of an old one, see [`listen_out`](Self::listen_out).
+    /// Discovers the era of the server, and opens a session of it.
     async fn negotiate(&self, modern: Revision) -> Result<Negotiated> {
-        let legacy = newest(self.revisions, false).is_some();
-        let found = if legacy && !self.answers_each {
-            return self.listen_out(modern).await;
-        } else {
-            self.discover(modern)
-                .await
-                .map_err(|error| self.unanswered(error))?
-        };
-        match found {
-            Found::Modern(negotiated) => Ok(*negotiated),
-            Found::Legacy(_) if legacy => self.initialize().await,
-            Found::Legacy(why) => Err(self.not_modern(why)),
+        let legacy = newest(self.revisions, false);
+        if legacy.is_some() && !self.answers_each {
+            return self.discover_or_initialize(modern).await;
+        }
+        let discovery = self.discover(modern).await;
+        match discovery.map_err(|error| explain_silence(error, legacy))? {
+            Discovery::Modern(negotiated) => Ok(*negotiated),
+            Discovery::Legacy(_) if legacy.is_some() => self.initialize().await,
+            Discovery::Legacy(why) => Err(self.not_modern(why)),
         }
     }
 
-    /// Says what can be done where silence says nothing.
-    fn unanswered(&self, error: Error) -> Error {
-        let Some(legacy) = newest(self.revisions, false).filter(|_| error.is_timeout()) else {
-            return error;
-        };
-        let said = format!(
-            "{}\nis it an old server, which ignores what it does not know? Then say which revision to speak, as with \
-             `Client::revisions([Revision::{legacy:?}])`",
-            error.message()
-        );
-        error.saying(said)
-    }
-
-    /// Asks the server what it speaks. One that stays silent is asked to `initialize` as well, and the first answer that
-    /// opens a session counts: it may only be slow to start.
-    async fn listen_out(&self, modern: Revision) -> Result<Negotiated> {
-        let probe = self.discover(modern).fuse();
-        pin!(probe);
-        let patience = self.client.features().probe_timeout;
-        let answered = select! {
-            biased;
-            discovered = &mut probe => Some(discovered),
-            () = sleep(patience) => None,
-        };
-        if let Some(discovered) = answered {
-            return match discovered? {
-                Found::Modern(negotiated) => Ok(*negotiated),
-                Found::Legacy(_) => self.initialize().await,
+    /// Discovers the era of a server that may stay silent, as old servers do. It is asked to `initialize` as well after the
+    /// probe time-out, and the first answer that opens a session counts: the server may only be slow to start.
+    async fn discover_or_initialize(&self, modern: Revision) -> Result<Negotiated> {
+        let discover = self.discover(modern).fuse();
+        pin!(discover);
+        let probe_timeout = self.client.features().probe_timeout;
+        if let Ok(discovery) = timeout(probe_timeout, &mut discover).await {
+            return match discovery? {
+                Discovery::Modern(negotiated) => Ok(*negotiated),
+                Discovery::Legacy(_) => self.initialize().await,
             };
         }
-        let opening = self.initialize();
-        pin!(opening);
         let opened = select! {
             biased;
-            Ok(Found::Modern(negotiated)) = &mut probe => return Ok(*negotiated),
-            opened = &mut opening => opened,
+            Ok(Discovery::Modern(negotiated)) = &mut discover => return Ok(*negotiated),
+            opened = self.initialize() => opened,
         };
         match opened {
-            // One that refuses `initialize` may be modern and slow: its answer to the probe is still on its way.
-            Err(error) if error.is_protocol() && !probe.is_terminated() => {
-                match timeout(patience, probe).await {
-                    Ok(Ok(Found::Modern(negotiated))) => Ok(*negotiated),
+            // A server that refuses `initialize` may be modern and slow: its answer to `server/discover` may still come.
+            Err(error) if error.is_protocol() && !discover.is_terminated() => {
+                match timeout(probe_timeout, discover).await {
+                    Ok(Ok(Discovery::Modern(negotiated))) => Ok(*negotiated),
                     _ => Err(error),
                 }
             }
@@ -185,12 +218,11 @@ impl Attempt<'_> {
         }
     }
 
-    /// Hands the session out. All is in place before a legacy server is told that it may begin to talk.
-    async fn succeed(&self, negotiated: Negotiated) -> Result<ClientSession> {
+    /// Hands out the session. All is in place before a legacy server is told that it may begin to send.
+    async fn finish(&self, negotiated: Negotiated) -> Result<ClientSession> {
         let revision = negotiated.revision;
         tracing::debug!(%revision, "connected");
-        self.peer.agree(negotiated);
-        self.peer.open(&self.session);
+        self.state.open(negotiated, &self.session);
         if revision.is_modern() {
             self.subscribe();
         } else {
@@ -201,30 +233,48 @@ impl Attempt<'_> {
                 tokio::spawn(keep_alive(Arc::clone(&self.connection), interval));
             }
         }
-        self.session.begin_logging();
-        self.client.remember(&self.session);
+        self.session.request_logs();
+        self.client
+            .connections()
+            .push(Arc::downgrade(&self.connection));
         Ok(self.session.clone())
     }
 
-    /// Where a server says what changes to who asks only, it is asked for what the client has handlers for.
+    /// Subscribes to the changes that the client has handlers for, with a modern server that tells of them.
     fn subscribe(&self) {
-        let wanted = self.client.features().wanted();
+        let features = self.client.features().clone();
         let declared = self.session.server_capabilities();
-        let mut wanted = wanted.narrowed(declared);
-        let extensions = declared.extensions.as_ref();
-        wanted.other = self.client.features().extensions.wanted(extensions);
-        if !wanted.is_empty() && self.session.has_method(Listen::NAME).is_ok() {
-            let updates = self.peer.updates();
-            updates.want_lists(wanted);
-            if updates.must_begin() {
-                begin(follow(Arc::clone(&self.connection), Arc::clone(&self.peer)));
+        let mut filter = features.handled_list_changes().narrowed(declared);
+        filter.other = features.extensions.wanted(declared.extensions.as_ref());
+        if !filter.is_empty() && self.session.has_method(Listen::NAME).is_ok() {
+            let desired = &self.state.desired;
+            desired.set_lists(filter);
+            if desired.start_sync() {
+                let (connection, state) = (&self.connection, &self.state);
+                spawn_polled(sync_subscriptions(
+                    Arc::clone(connection),
+                    Arc::clone(state),
+                ));
             }
         }
     }
 
     /// Closes the connection and waits until nothing is left of it.
-    async fn give_up(self) {
+    async fn close(self) {
         // Why it failed is known already.
         let _ = self.session.close().await;
     }
+}
+
+/// Adds what the user can do to the time-out of a transport on which silence says nothing of the era.
+fn explain_silence(error: Error, legacy: Option<Revision>) -> Error {
+    let Some(legacy) = legacy.filter(|_| error.is_timeout()) else {
+        return error;
+    };
+    let said = format!(
+        "{}\nis it an old server, which ignores what it does not know? Then say which revision to speak, as with \
+         `Client::revisions([Revision::{legacy:?}])`",
+        error.message()
+    );
+    error.saying(said)
 }

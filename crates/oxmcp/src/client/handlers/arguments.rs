@@ -1,3 +1,5 @@
+//! The arguments of the handlers that answer a server, and the erasure of their types.
+
 use std::sync::Arc;
 
 use crate::{
@@ -15,7 +17,7 @@ use crate::{
     note = "the arguments of a closure need their types: `|asked: {Params}| async move {{ … }}`"
 )]
 pub trait AnswerArguments<Params>: Sized + 'static {
-    /// Makes them of what there is.
+    /// The arguments for a request's params.
     #[doc(hidden)]
     fn of(params: Params, context: RequestContext) -> Self;
 }
@@ -45,15 +47,15 @@ macro_rules! arguments {
 
 arguments!(ElicitFormParams ElicitUrlParams CreateMessageParams);
 
-/// A handler whose type has been forgotten.
-pub(crate) type Answerer<Params, Answer> =
+/// A handler of a server's request, with its type erased.
+pub(crate) type ErasedHandler<Params, Answer> =
     Arc<dyn Fn(Params, RequestContext) -> BoxFuture<Result<Answer>> + Send + Sync>;
 
-/// Forgets the type of a handler. `finish` makes the answer of what it returns.
+/// Erases the type of a handler. `finish` turns its output into the result.
 pub(crate) fn erase<Arguments, Params, Answer, H>(
     handler: H,
     finish: fn(<H::Returned as HandlerFuture>::Output) -> Result<Answer>,
-) -> Answerer<Params, Answer>
+) -> ErasedHandler<Params, Answer>
 where
     Arguments: AnswerArguments<Params>,
     Params: Send + 'static,
@@ -64,7 +66,7 @@ where
     let handler = Arc::new(handler);
     Arc::new(move |params, context| {
         let handler = Arc::clone(&handler);
-        // Called where its panic is caught.
+        // The user's code is called when the future is polled, where panics are caught.
         Box::pin(async move {
             let running = handler.call(Arguments::of(params, context)).run();
             finish(running.await)

@@ -1,11 +1,11 @@
-//! Asking the user.
+//! Elicitation: the user's answers to forms, and visits of URLs.
 
 use serde::Serialize;
 
 use crate::{
     client::{
         client::Client,
-        handlers::arguments::{AnswerArguments, Answerer, erase},
+        handlers::arguments::{AnswerArguments, ErasedHandler, erase},
     },
     error::{Error, Result},
     json::Logged,
@@ -166,9 +166,9 @@ impl Client {
     }
 }
 
-/// Has the user fill in a form.
+/// Runs the handler of forms, and completes and checks what it returns.
 pub(crate) async fn fill_form(
-    handler: Answerer<ElicitFormParams, ElicitResult>,
+    handler: ErasedHandler<ElicitFormParams, ElicitResult>,
     form: ElicitFormParams,
     cx: RequestContext,
 ) -> Result<ElicitResult> {
@@ -187,14 +187,14 @@ pub(crate) async fn fill_form(
     Ok(answer)
 }
 
-/// Sends the user to a URL.
+/// Runs the handler of URLs.
 pub(crate) async fn visit_url(
-    handler: Answerer<ElicitUrlParams, ElicitResult>,
+    handler: ErasedHandler<ElicitUrlParams, ElicitResult>,
     url: ElicitUrlParams,
     cx: RequestContext,
 ) -> Result<ElicitResult> {
     let mut answer = handler(url, cx).await?;
-    // There is no form that it could fill in.
+    // URL mode has no content.
     answer.content = None;
     Ok(answer)
 }

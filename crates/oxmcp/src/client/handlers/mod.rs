@@ -1,4 +1,11 @@
-//! The user's handlers of what servers ask and say.
+//! The user's handlers, which answer what servers ask and hear what they say.
+//!
+//! | | |
+//! |-|-|
+//! | `arguments.rs` | the arguments of handlers that answer, and the erasure of their types |
+//! | `elicitation.rs`, `sampling.rs`, `roots.rs` | one file for each kind of request |
+//! | `url_elicitations.rs` | the URLs that the user was sent to, until the server says that it is complete |
+//! | `notifications.rs` | list changes, updates of resources, logs, completed elicitations |
 
 pub(super) mod arguments;
 pub(super) mod elicitation;

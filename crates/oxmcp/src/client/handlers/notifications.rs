@@ -1,9 +1,17 @@
-//! What users want to do when a server says something.
+//! The handlers of notifications, and how a notification reaches its handler.
 
-use std::{future::Future, sync::Arc};
+use std::{
+    future::Future,
+    sync::{Arc, Weak},
+};
 
 use crate::{
-    client::{client::Client, handlers::url_elicitations::Visits, session::ClientSession},
+    client::{
+        client::Client,
+        features::{NotificationHandler, NotificationHandlers},
+        handlers::url_elicitations::UrlElicitations,
+        session::ClientSession,
+    },
     json::{Logged, Text},
     protocol::{
         LoggingMessageParams, Notification,
@@ -12,79 +20,43 @@ use crate::{
             ResourceUpdated, ToolListChanged,
         },
     },
-    session::BoxFuture,
+    session::{BoxFuture, Connection},
 };
 
-/// A handler of what a server says.
-type Hook<Said> = Arc<dyn Fn(Said, ClientSession) -> BoxFuture<()> + Send + Sync>;
-
-/// A handler that knows what was said, and is still to be run.
-pub(crate) type Job = Box<dyn FnOnce(ClientSession) -> BoxFuture<()> + Send>;
-
-/// The handlers of notifications.
-#[derive(Clone, Default)]
-pub(crate) struct Hooks {
-    pub(crate) tools_changed: Option<Hook<()>>,
-    pub(crate) prompts_changed: Option<Hook<()>>,
-    pub(crate) resources_changed: Option<Hook<()>>,
-    resource_updated: Option<Hook<String>>,
-    log: Option<Hook<LoggingMessageParams>>,
-    elicitation_complete: Option<Hook<String>>,
-}
-
-/// A notification, and how its handler is found. The visits that are open are there for the one that ends them.
-type Row = (
-    &'static str,
-    fn(&Hooks, Option<Text<'_>>, &Visits) -> Option<Job>,
-);
-
-/// One row a notification.
-const NOTIFICATIONS: &[Row] = &[
-    (LoggingMessage::NAME, |hooks, params, _| {
-        job(&hooks.log, || read::<LoggingMessage>(params))
-    }),
-    (ResourceUpdated::NAME, |hooks, params, _| {
-        job(&hooks.resource_updated, || {
-            Some(read::<ResourceUpdated>(params)?.uri)
-        })
-    }),
-    (ToolListChanged::NAME, |hooks, _, _| {
-        job(&hooks.tools_changed, || Some(()))
-    }),
-    (PromptListChanged::NAME, |hooks, _, _| {
-        job(&hooks.prompts_changed, || Some(()))
-    }),
-    (ResourceListChanged::NAME, |hooks, _, _| {
-        job(&hooks.resources_changed, || Some(()))
-    }),
-    (ElicitationComplete::NAME, |hooks, params, visits| {
-        job(&hooks.elicitation_complete, || {
-            let id = read::<ElicitationComplete>(params)?.elicitation_id;
-            visits.complete(&id).then_some(id)
-        })
-    }),
-];
-
-impl Hooks {
-    /// What is to be done when a server says this. Nothing, where there is no handler for it.
-    pub(crate) fn job(
+impl NotificationHandlers {
+    /// The run of the handler for a notification. `None` where there is no handler, or the params cannot be read.
+    pub(crate) fn begin(
         &self,
+        connection: &Arc<Connection>,
         method: &str,
         params: Option<Text<'_>>,
-        visits: &Visits,
-    ) -> Option<Job> {
-        let (_, row) = NOTIFICATIONS.iter().find(|(name, _)| *name == method)?;
-        row(self, params, visits)
+        elicitations: &UrlElicitations,
+    ) -> Option<BoxFuture<()>> {
+        let connection = Arc::downgrade(connection);
+        match method {
+            LoggingMessage::NAME => run(&self.log, connection, || read::<LoggingMessage>(params)),
+            ResourceUpdated::NAME => run(&self.resource_updated, connection, || {
+                Some(read::<ResourceUpdated>(params)?.uri)
+            }),
+            ToolListChanged::NAME => run(&self.tools_changed, connection, || Some(())),
+            PromptListChanged::NAME => run(&self.prompts_changed, connection, || Some(())),
+            ResourceListChanged::NAME => run(&self.resources_changed, connection, || Some(())),
+            ElicitationComplete::NAME => run(&self.elicitation_complete, connection, || {
+                let id = read::<ElicitationComplete>(params)?.elicitation_id;
+                elicitations.complete(&id).then_some(id)
+            }),
+            _ => None,
+        }
     }
 }
 
-fn job<Said: Send + 'static>(
-    hook: &Option<Hook<Said>>,
-    said: impl FnOnce() -> Option<Said>,
-) -> Option<Job> {
-    let hook = Arc::clone(hook.as_ref()?);
-    let said = said()?;
-    Some(Box::new(move |session| hook(said, session)))
+fn run<T>(
+    handler: &Option<NotificationHandler<T>>,
+    connection: Weak<Connection>,
+    params: impl FnOnce() -> Option<T>,
+) -> Option<BoxFuture<()>> {
+    let handler = handler.as_ref()?;
+    Some(handler(params()?, connection))
 }
 
 fn read<N: Notification>(params: Option<Text<'_>>) -> Option<N::Params> {
@@ -97,17 +69,23 @@ fn read<N: Notification>(params: Option<Text<'_>>) -> Option<N::Params> {
     }
 }
 
-fn erase<Said, F, Fut>(handler: F) -> Hook<Said>
+fn erase<T, F, Fut>(handler: F) -> NotificationHandler<T>
 where
-    Said: Send + 'static,
-    F: Fn(Said, ClientSession) -> Fut + Send + Sync + 'static,
+    T: Send + 'static,
+    F: Fn(T, ClientSession) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
 {
     let handler = Arc::new(handler);
-    Arc::new(move |said, session| {
+    Arc::new(move |params, connection| {
         let handler = Arc::clone(&handler);
-        // Called where the handlers run: a panic must not reach whoever queues it.
-        Box::pin(async move { handler(said, session).await })
+        // The user's code runs on the notification queue, which catches its panics, and only while the session has a handle.
+        Box::pin(async move {
+            let connection = connection.upgrade();
+            let session = connection.and_then(|connection| ClientSession::of(&connection));
+            if let Some(session) = session {
+                handler(params, session).await;
+            }
+        })
     })
 }
 
@@ -137,8 +115,8 @@ impl Client {
         F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let hook = erase(move |(), session| handler(session));
-        self.change(|features| features.hooks.tools_changed = Some(hook));
+        let handler = erase(move |(), session| handler(session));
+        self.change(|features| features.notifications.tools_changed = Some(handler));
         self
     }
 
@@ -150,8 +128,8 @@ impl Client {
         F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let hook = erase(move |(), session| handler(session));
-        self.change(|features| features.hooks.prompts_changed = Some(hook));
+        let handler = erase(move |(), session| handler(session));
+        self.change(|features| features.notifications.prompts_changed = Some(handler));
         self
     }
 
@@ -163,8 +141,8 @@ impl Client {
         F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let hook = erase(move |(), session| handler(session));
-        self.change(|features| features.hooks.resources_changed = Some(hook));
+        let handler = erase(move |(), session| handler(session));
+        self.change(|features| features.notifications.resources_changed = Some(handler));
         self
     }
 
@@ -189,8 +167,8 @@ impl Client {
         F: Fn(String, ClientSession) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let hook = erase(handler);
-        self.change(|features| features.hooks.resource_updated = Some(hook));
+        let handler = erase(handler);
+        self.change(|features| features.notifications.resource_updated = Some(handler));
         self
     }
 
@@ -214,8 +192,8 @@ impl Client {
         F: Fn(LoggingMessageParams, ClientSession) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let hook = erase(handler);
-        self.change(|features| features.hooks.log = Some(hook));
+        let handler = erase(handler);
+        self.change(|features| features.notifications.log = Some(handler));
         self
     }
 
@@ -230,8 +208,8 @@ impl Client {
         F: Fn(String, ClientSession) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let hook = erase(handler);
-        self.change(|features| features.hooks.elicitation_complete = Some(hook));
+        let handler = erase(handler);
+        self.change(|features| features.notifications.elicitation_complete = Some(handler));
         self
     }
 }

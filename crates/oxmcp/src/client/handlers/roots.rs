@@ -1,14 +1,8 @@
-//! Telling servers where they may look, and when that changes.
+//! The roots of a client, and the notices of their changes.
 
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
-use tokio::{runtime::Handle, time::sleep};
+use tokio::time::sleep;
 
 use crate::{
     client::{client::Client, session::ClientSession},
@@ -20,7 +14,7 @@ use crate::{
     },
 };
 
-/// Changes that come this soon after the first are told together with it.
+/// The time after a change within which further changes are told together with it.
 const COALESCED: Duration = Duration::from_millis(10);
 
 impl Client {
@@ -106,72 +100,51 @@ impl Client {
         }
     }
 
+    /// Tells the servers of the change, together with those that follow within [`COALESCED`].
     fn roots_changed(&self) {
-        self.root_changes().changed(self);
-    }
-}
-
-impl ClientSession {
-    /// Whether the server is told when the roots change.
-    fn tells_roots(&self) -> bool {
-        let declared = self.declared().roots.as_ref();
-        let table = method::NOTIFICATIONS_TO_SERVER;
-        declared.is_some_and(|roots| roots.list_changed)
-            && method::is_in(table, RootsListChanged::NAME, self.revision())
-    }
-}
-
-/// Whether servers are about to be told that the roots have changed.
-#[derive(Debug, Default)]
-pub(crate) struct RootChanges {
-    pending: AtomicBool,
-    /// Where the newest connection runs: roots may be changed from any thread.
-    runtime: Mutex<Option<Handle>>,
-}
-
-impl RootChanges {
-    /// The client has connected within the current runtime.
-    pub(crate) fn connected(&self) {
-        *self.runtime.lock().unwrap_or_else(PoisonError::into_inner) = Handle::try_current().ok();
-    }
-
-    fn changed(self: &Arc<Self>, client: &Client) {
-        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(runtime) = Handle::try_current().ok().or_else(|| runtime.clone()) else {
+        let Some(runtime) = self.runtime() else {
             return;
         };
-        if client.sessions().next().is_none() || self.pending.swap(true, Ordering::AcqRel) {
+        let is_pending = || self.root_change_pending().swap(true, Ordering::AcqRel);
+        if self.sessions().next().is_none() || is_pending() {
             return;
         }
-        let pending = Pending(Arc::clone(self));
-        let client = client.clone();
+        let pending = PendingNotice(self.clone());
+        let client = self.clone();
         runtime.spawn(async move {
             sleep(COALESCED).await;
             drop(pending);
-            tell(&client);
+            notify_servers(&client);
         });
     }
 }
 
-/// Somebody is about to tell the servers. Dropped, also with a runtime that ends before they were told, it lets others
-/// do it: what changes from here on is told again.
-struct Pending(Arc<RootChanges>);
+/// A task that is about to tell the servers. Dropped, also with a runtime that ends before they were told, it lets the next
+/// change begin another.
+struct PendingNotice(Client);
 
-impl Drop for Pending {
+impl Drop for PendingNotice {
     fn drop(&mut self) {
-        self.0.pending.store(false, Ordering::Release);
+        self.0.root_change_pending().store(false, Ordering::Release);
     }
 }
 
-/// Tells each server in a task of its own: one that reads slowly must not hold up the others.
-fn tell(client: &Client) {
-    for session in client.sessions().filter(ClientSession::tells_roots) {
+/// Tells each server in a task of its own: a server that reads slowly must not hold up the others.
+fn notify_servers(client: &Client) {
+    for session in client.sessions().filter(expects_root_changes) {
         tokio::spawn(async move {
             let params = NotificationParams::default();
-            let told = session.connection().notify(RootsListChanged::NAME, params);
-            if let Err(error) = told.await {
+            let sent = session.connection().notify(RootsListChanged::NAME, params);
+            if let Err(error) = sent.await {
                 tracing::debug!(error = %Logged(&error), "a server was not told that the roots have changed");
             }
         });
     }
+}
+
+fn expects_root_changes(session: &ClientSession) -> bool {
+    let declared = session.declared().roots.as_ref();
+    let table = method::NOTIFICATIONS_TO_SERVER;
+    declared.is_some_and(|roots| roots.list_changed)
+        && method::is_in(table, RootsListChanged::NAME, session.revision())
 }

@@ -1,4 +1,4 @@
-//! Asking the model.
+//! Sampling: the answers of the client's model.
 
 use crate::{
     client::{

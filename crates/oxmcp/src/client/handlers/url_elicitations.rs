@@ -1,4 +1,4 @@
-//! The pages that a server has sent the user to, and of which it may say later that the user is done there.
+//! The URL elicitations of a session that are not complete yet.
 
 use std::{
     collections::VecDeque,
@@ -7,34 +7,34 @@ use std::{
 
 use crate::{error::Error, jsonrpc::ErrorCode, protocol::UrlElicitationRequiredData};
 
-/// So many are remembered; beyond it the oldest is forgotten. Nobody visits as many at once.
-const MOST: usize = 1024;
+/// The number of ids that are kept; beyond it the oldest is evicted. No user visits as many URLs at once.
+const MAX_OPEN: usize = 1024;
 
-/// Longer ids, in bytes, are not remembered: nothing is said of their visits later. Servers make them of a UUID or the like.
-const LONGEST: usize = 1024;
+/// The longest id that is kept, in bytes. Servers use a UUID or the like; the completion of longer ids is ignored.
+const MAX_ID_BYTES: usize = 1024;
 
-/// The ids of visits that are not complete yet.
+/// The ids of the elicitations, of which a server may say later that the user is done there.
 #[derive(Debug, Default)]
-pub(crate) struct Visits(Mutex<VecDeque<String>>);
+pub(crate) struct UrlElicitations(Mutex<VecDeque<String>>);
 
-impl Visits {
-    /// The server sends the user to a page.
-    pub(crate) fn begin(&self, id: &str) {
-        if id.len() > LONGEST {
+impl UrlElicitations {
+    /// Adds the elicitation of a request.
+    pub(crate) fn insert(&self, id: &str) {
+        if id.len() > MAX_ID_BYTES {
             return;
         }
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if open.iter().any(|known| known == id) {
             return;
         }
-        if open.len() >= MOST {
+        if open.len() >= MAX_OPEN {
             open.pop_front();
         }
         open.push_back(id.to_owned());
     }
 
-    /// The same where the server has refused a call until the user was there.
-    pub(crate) fn begin_all(&self, error: &Error) {
+    /// Adds those of an error by which the server has refused a call until the user was there.
+    pub(crate) fn insert_required(&self, error: &Error) {
         if error.code() != ErrorCode::URL_ELICITATION_REQUIRED {
             return;
         }
@@ -44,13 +44,13 @@ impl Visits {
                 .iter()
                 .filter_map(|it| it.elicitation_id.as_ref())
             {
-                self.begin(id);
+                self.insert(id);
             }
         }
     }
 
-    /// The server says that a visit is complete. Returns whether there was one; of others, says the specification, nothing
-    /// must come.
+    /// Removes an elicitation that the server says is complete. Returns whether there was one: the specification has others
+    /// ignored.
     pub(crate) fn complete(&self, id: &str) -> bool {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = open.iter().position(|known| known == id);
@@ -63,15 +63,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_remembered_of_visits_is_bounded() {
-        let visits = Visits::default();
-        for index in 0..=MOST {
-            visits.begin(&index.to_string());
-            visits.begin(&"n".repeat(LONGEST + 1 + index));
+    fn the_open_elicitations_are_bounded() {
+        let elicitations = UrlElicitations::default();
+        for index in 0..=MAX_OPEN {
+            elicitations.insert(&index.to_string());
+            elicitations.insert(&"n".repeat(MAX_ID_BYTES + 1 + index));
         }
-        assert!(!visits.complete("0") && visits.complete("1") && !visits.complete("1"));
-        let open = visits.0.lock().unwrap();
-        assert_eq!(open.len(), MOST - 1);
-        assert!(open.iter().all(|id| id.len() <= LONGEST));
+        assert!(
+            !elicitations.complete("0")
+                && elicitations.complete("1")
+                && !elicitations.complete("1")
+        );
+        let open = elicitations.0.lock().unwrap();
+        assert_eq!(open.len(), MAX_OPEN - 1);
+        assert!(open.iter().all(|id| id.len() <= MAX_ID_BYTES));
     }
 }

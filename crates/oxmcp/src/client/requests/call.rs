@@ -1,3 +1,5 @@
+//! The builder of a call, which is also its future.
+
 use std::{
     fmt,
     future::{Future, IntoFuture},
@@ -6,24 +8,23 @@ use std::{
     time::Duration,
 };
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     client::{
-        cache::key::Kind,
+        cache::key::ResponseKind,
         features::LONGEST_WAIT,
         requests::{
-            exchange::{Begun, Given, Params, Ready, check_type},
-            manual_rounds::{CallOutcome, Earlier},
-            results::{decode, read},
-            sending::Sending,
+            call_request::{CallRequest, Params, RoundInput},
+            results::{read, structured},
         },
         session::ClientSession,
     },
     error::{Error, Result},
-    protocol::{Method, Payload, ProgressParams, ResultType, method},
-    session::{CallOptions, GoingOn},
+    protocol::{Method, Payload, ProgressParams, method::CallTool},
+    session::CallOptions,
 };
 
 /// A call that is about to be made. Await it for the result, or first say how it is to be made.
@@ -58,59 +59,27 @@ use crate::{
 /// Dropping the future cancels the call: the server is told with `notifications/cancelled`, and its handler stops.
 #[must_use = "a call is made when it is awaited"]
 pub struct Call<M: Method> {
-    /// It is awaited where it is.
-    sending: Box<Sending<M>>,
-}
-
-/// What is known of a call before it is made.
-pub(crate) struct Draft<P> {
-    /// What is made of it, once everything [fits the session](Self::prepare).
-    pub(crate) ready: Ready<P>,
-    /// Why it cannot be made.
-    pub(crate) problem: Option<Error>,
-    /// What an earlier call that went on by hand has brought.
-    pub(crate) earlier: Option<Box<Earlier>>,
+    pub(crate) session: ClientSession,
+    /// The params, or why the call cannot be made.
+    pub(crate) params: Result<Params<M::Params>>,
+    pub(crate) options: CallOptions,
+    /// The caller's answers to what the server asked for in an earlier round.
+    pub(crate) round_input: Option<Box<RoundInput>>,
 }
 
 impl<M: Method> Call<M> {
-    /// The kind of answers that are kept which the method gives.
-    const KEPT: Option<Kind> = Kind::of(M::NAME);
-
     pub(crate) fn new(session: &ClientSession, params: Result<Params<M::Params>>) -> Self {
-        let (params, problem) = match params {
-            Ok(params) => (params, None),
-            Err(problem) => (Params::NONE, Some(problem)),
-        };
-        let ready = Ready {
+        Self {
             session: session.clone(),
             params,
-            options: CallOptions::within(session.default_timeout()),
-        };
-        let draft = Draft {
-            ready,
-            problem,
-            earlier: None,
-        };
-        Self {
-            sending: Box::new(Sending::new(draft)),
+            options: CallOptions::within(session.client().features().timeout),
+            round_input: None,
         }
-    }
-
-    pub(crate) fn session(&self) -> &ClientSession {
-        &self.sending.draft.ready.session
-    }
-
-    pub(crate) fn draft(&mut self) -> &mut Draft<M::Params> {
-        &mut self.sending.draft
-    }
-
-    fn options(&mut self) -> &mut CallOptions {
-        &mut self.draft().ready.options
     }
 
     /// How long to wait for the answer. Progress, where it was asked for, starts the clock anew.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        let options = self.options();
+        let options = &mut self.options;
         options.timeout = timeout.min(LONGEST_WAIT);
         options.max_total = options.max_total.max(options.timeout);
         self
@@ -119,14 +88,14 @@ impl<M: Method> Call<M> {
     /// How long to wait altogether, however much progress is reported. Default: 10 minutes, or the timeout if that is
     /// longer.
     pub fn max_total(mut self, max_total: Duration) -> Self {
-        self.options().max_total = max_total.min(LONGEST_WAIT);
+        self.options.max_total = max_total.min(LONGEST_WAIT);
         self
     }
 
     /// Asks for progress, and is told of it, in order and before the answer.
     /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
     pub fn on_progress(mut self, handler: impl FnMut(ProgressParams) + Send + 'static) -> Self {
-        self.options().on_progress = Some(Box::new(handler));
+        self.options.on_progress = Some(Box::new(handler));
         self
     }
 
@@ -143,90 +112,58 @@ impl<M: Method> Call<M> {
     /// # }
     /// ```
     pub fn cancel_with(mut self, token: CancellationToken) -> Self {
-        self.options().cancel = Some(token);
+        self.options.cancel = Some(token);
         self
     }
 
     /// Sets a key of the request's [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.options().meta.insert(key, value);
+        self.options.meta.insert(key, value);
         self
     }
 
-    /// Makes the call, whatever was answered before.
-    pub(crate) fn send(self) -> Pin<Box<Sending<M>>> {
-        Box::into_pin(self.sending)
+    /// Makes the call, whatever is cached.
+    pub(crate) async fn send(self) -> Result<M::Result> {
+        let mut request = self.prepare()?;
+        let result = request.complete().await?;
+        read::<M>(&request.session, result)
     }
 
-    /// Makes the call once, and returns what is needed to go on where the server asks for something first.
-    pub(crate) async fn begin(self) -> Result<Begun<M::Params>> {
-        let mut ready = self.ready()?;
-        Ok(match ready.begin::<M>().await? {
-            Given::Complete(result) => Begun::Complete(result.json),
-            Given::Extended(result) => Begun::Extended(result),
-            Given::Asks(asks) => Begun::Asks(Box::new(ready), asks),
-        })
-    }
-
-    /// Makes the call once.
-    pub(crate) async fn send_once(self) -> Result<CallOutcome<M::Result>> {
-        let mut ready = self.ready()?;
-        let result = ready.exchange::<M>().await?;
-        if !ready.session.revision().is_modern() {
-            return read::<M>(&ready.session, result).map(CallOutcome::Complete);
-        }
-        match result.result_type() {
-            ResultType::Complete => read::<M>(&ready.session, result).map(CallOutcome::Complete),
-            ResultType::InputRequired => {
-                // What the session waits for if it is being closed goes no further here.
-                drop(GoingOn::new(ready.session.connection()));
-                decode(M::NAME, &result.json).map(CallOutcome::InputRequired)
-            }
-            ResultType::Other => {
-                check_type::<M>(&ready.session, &result.json)?;
-                read::<M>(&ready.session, result).map(CallOutcome::Complete)
-            }
-        }
-    }
-
-    /// The call, once everything fits the session.
-    fn ready(mut self) -> Result<Ready<M::Params>> {
-        let draft = self.draft();
-        draft.prepare::<M>()?;
-        Ok(draft.ready.take())
-    }
-}
-
-impl<P: Payload> Draft<P> {
-    /// Makes everything fit the session.
-    pub(crate) fn prepare<M: Method<Params = P>>(&mut self) -> Result<()> {
-        if let Some(problem) = self.problem.take() {
-            return Err(problem);
-        }
-        let Ready {
+    /// Fits everything to the session.
+    pub(crate) fn prepare(self) -> Result<CallRequest> {
+        let Self {
             session,
             params,
-            options,
-        } = &mut self.ready;
-        let revision = session.revision();
+            mut options,
+            round_input,
+        } = self;
+        let params = params?;
         session.has_method(M::NAME)?;
-        if let Params::Typed(params, _) = params {
-            if let Some(own) = params.metadata() {
-                options.meta.merge(mem::take(own));
+        let revision = session.revision();
+        let mut params = match params {
+            Params::Typed(mut params, _) => {
+                if let Some(own) = params.metadata() {
+                    options.meta.merge(mem::take(own));
+                }
+                params.fit(revision);
+                serde_json::to_vec(&params).map_err(|error| {
+                    Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
+                })?
             }
-            params.fit(revision);
-        }
-        let is_own = || method::find(method::REQUESTS_TO_SERVER, M::NAME).is_some();
-        if matches!(params, Params::Typed(..)) && !is_own() {
-            // A user's code must not run under the outbox's lock: it may well log.
-            *params = Params::Written(params.to_json()?.into_owned());
-        }
-        if let Some(earlier) = self.earlier.take() {
-            *params = Params::Written(earlier.add_to(&params.to_json()?, revision)?);
+            Params::Written(params) => params,
+        };
+        if let Some(input) = round_input {
+            params = input.add_to(&params, revision)?;
         }
         options.check_meta(revision.is_modern())?;
-        session.want_log(&mut options.meta);
-        Ok(())
+        session.add_log_level(&mut options.meta);
+        Ok(CallRequest {
+            session,
+            method: M::NAME,
+            result_types: M::RESULT_TYPES,
+            params,
+            options,
+        })
     }
 }
 
@@ -235,10 +172,28 @@ impl<M: Method> IntoFuture for Call<M> {
     type IntoFuture = Pin<Box<dyn Future<Output = Result<M::Result>> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        match Self::KEPT {
+        match const { ResponseKind::of(M::NAME) } {
             Some(kind) => Box::pin(self.cached(kind)),
-            None => self.send(),
+            None => Box::pin(self.send()),
         }
+    }
+}
+
+impl Call<CallTool> {
+    /// Makes the call, and reads the structured content of the result as `T`.
+    ///
+    /// A server that speaks a revision without structured content says the same as text, which is read instead: as
+    /// JSON, or for a type that a string can stand for as it is.
+    ///
+    /// # Errors
+    /// Besides those of the call: [`Error::is_tool_error`], with the tool's own words, where the tool failed; and where
+    /// the result is not a `T`.
+    ///
+    /// # Cancel safety
+    /// As for the call itself.
+    pub async fn structured<T: DeserializeOwned>(self) -> Result<T> {
+        let wraps = !self.session.revision().is_modern();
+        structured(&self.send().await?, wraps)
     }
 }
 

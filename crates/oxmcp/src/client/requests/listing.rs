@@ -1,3 +1,5 @@
+//! Lists of a server, read page after page.
+
 use std::{
     collections::HashSet,
     fmt,

@@ -1,8 +1,8 @@
-//! What a client wants to hear of a server's log.
+//! The log level that a client asks servers for: once of a legacy server, with each request of a modern one.
 
 use std::{
     future::IntoFuture,
-    sync::atomic::{AtomicU8, Ordering},
+    sync::{MutexGuard, PoisonError},
 };
 
 use futures_util::FutureExt;
@@ -13,33 +13,6 @@ use crate::{
     json::Logged,
     protocol::{LoggingLevel, Meta, Method, method::SetLevel},
 };
-
-/// The least severe level that the requests of a session want to hear of, where each says so by itself.
-#[derive(Debug, Default)]
-pub(crate) struct RequestLevel(AtomicU8);
-
-/// All levels, at the place after their number: nothing is said by 0.
-const LEVELS: [LoggingLevel; 8] = [
-    LoggingLevel::Debug,
-    LoggingLevel::Info,
-    LoggingLevel::Notice,
-    LoggingLevel::Warning,
-    LoggingLevel::Error,
-    LoggingLevel::Critical,
-    LoggingLevel::Alert,
-    LoggingLevel::Emergency,
-];
-
-impl RequestLevel {
-    pub(crate) fn get(&self) -> Option<LoggingLevel> {
-        let number = self.0.load(Ordering::Relaxed).checked_sub(1)?;
-        LEVELS.get(usize::from(number)).copied()
-    }
-
-    fn set(&self, level: LoggingLevel) {
-        self.0.store(level as u8 + 1, Ordering::Relaxed);
-    }
-}
 
 impl Client {
     /// Asks the servers that are connected to from now on for what they log, from this level on;
@@ -68,27 +41,34 @@ impl ClientSession {
         if self.has_method(SetLevel::NAME).is_ok() {
             return self.set_level(level).await.map(drop);
         }
-        self.peer().request_level().set(level);
+        *self.request_log_level() = Some(level);
         Ok(())
     }
 
-    /// Has a request say what the session wants to hear of, unless it says so itself.
-    pub(crate) fn want_log(&self, meta: &mut Meta) {
-        if let Some(level) = self.peer().request_level().get()
+    /// Adds the session's level to the metadata of a modern request, unless it has one of its own.
+    pub(crate) fn add_log_level(&self, meta: &mut Meta) {
+        let level = *self.request_log_level();
+        if let Some(level) = level
             && meta.get(Meta::LOG_LEVEL).is_none()
         {
             meta.insert(Meta::LOG_LEVEL, level.as_str());
         }
     }
 
-    /// Asks for what the client wants to hear of, before anything else is asked: a legacy server that does not log is
-    /// not asked, and nobody waits for its answer.
-    pub(crate) fn begin_logging(&self) {
+    fn request_log_level(&self) -> MutexGuard<'_, Option<LoggingLevel>> {
+        let level = self.state().request_log_level.lock();
+        level.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for the client's level, before anything else is sent. A legacy server that does not log is not asked, and its
+    /// answer is not waited for.
+    pub(crate) fn request_logs(&self) {
         let Some(level) = self.client().features().log_level else {
             return;
         };
         if self.has_method(SetLevel::NAME).is_err() {
-            return self.peer().request_level().set(level);
+            *self.request_log_level() = Some(level);
+            return;
         }
         if self.server_capabilities().logging.is_none() {
             return;
@@ -109,7 +89,7 @@ impl<M: Method> Call<M> {
     /// Asks a modern server for what it logs while it serves this call, from this level on, whatever the session wants to
     /// hear. In legacy revisions the level is the session's: this changes nothing there.
     pub fn log_level(self, level: LoggingLevel) -> Self {
-        if self.session().has_method(SetLevel::NAME).is_ok() {
+        if self.session.has_method(SetLevel::NAME).is_ok() {
             return self;
         }
         self.meta(Meta::LOG_LEVEL, level.as_str())

@@ -1,18 +1,16 @@
-//! Calls that go on by hand.
-
-use serde_json::value::to_raw_value;
+//! Calls of a single round, whose input the caller gives.
 
 use crate::{
-    client::requests::call::Call,
-    error::{Error, Result},
-    json::Text,
-    protocol::{
-        InputRequiredResult, InputResponse, InputResponses, Revision, method::MultiRoundTrip,
-        with_answers,
+    client::requests::{
+        call::Call,
+        call_request::CallAnswer,
+        results::{decode, read},
     },
+    error::Result,
+    protocol::{InputRequiredResult, InputResponse, method::MultiRoundTrip},
 };
 
-/// What a call gives that goes on by hand; see [`Call::manual`].
+/// The outcome of a call of a single round; see [`Call::manual`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum CallOutcome<R> {
@@ -20,13 +18,6 @@ pub enum CallOutcome<R> {
     Complete(R),
     /// None yet: the server asks for input.
     InputRequired(InputRequiredResult),
-}
-
-/// What an earlier call has brought.
-#[derive(Debug, Default)]
-pub(crate) struct Earlier {
-    answers: Option<InputResponses>,
-    state: Option<String>,
 }
 
 impl<M: MultiRoundTrip> Call<M> {
@@ -74,7 +65,14 @@ impl<M: MultiRoundTrip> Call<M> {
     /// # Cancel safety
     /// As for the call itself.
     pub async fn manual(self) -> Result<CallOutcome<M::Result>> {
-        self.send_once().await
+        let mut request = self.prepare()?;
+        let result = match request.send().await? {
+            CallAnswer::Complete(result) | CallAnswer::Extended(result) => result,
+            CallAnswer::InputRequired(input) => {
+                return decode(M::NAME, &input.result).map(CallOutcome::InputRequired);
+            }
+        };
+        read::<M>(&request.session, result).map(CallOutcome::Complete)
     }
 
     /// Gives answers to what the server asked when the call was made before, by the keys of what was asked.
@@ -82,12 +80,8 @@ impl<M: MultiRoundTrip> Call<M> {
         mut self,
         answers: impl IntoIterator<Item = (K, InputResponse)>,
     ) -> Self {
-        let all = self
-            .draft()
-            .earlier
-            .get_or_insert_default()
-            .answers
-            .get_or_insert_default();
+        let input = self.round_input.get_or_insert_default();
+        let all = input.answers.get_or_insert_default();
         for (key, answer) in answers {
             all.insert(key, answer);
         }
@@ -96,26 +90,7 @@ impl<M: MultiRoundTrip> Call<M> {
 
     /// Gives back the state that the server gave when the call was made before.
     pub fn request_state(mut self, state: impl Into<String>) -> Self {
-        self.draft().earlier.get_or_insert_default().state = Some(state.into());
+        self.round_input.get_or_insert_default().state = Some(state.into());
         self
-    }
-}
-
-impl Earlier {
-    /// The params of a call that goes on.
-    pub(crate) fn add_to(&self, params: &[u8], revision: Revision) -> Result<Vec<u8>> {
-        if !revision.has_input_responses() {
-            return Err(Error::unsupported(format!(
-                "the server speaks revision {revision}, in which calls do not go on; nothing was sent"
-            )));
-        }
-        let text = str::from_utf8(params).map_err(|_| Error::misuse("the params are no text"))?;
-        let add = || {
-            let state = self.state.as_ref().map(to_raw_value).transpose()?;
-            with_answers(Text::checked(text), self.answers.as_ref(), state.as_deref())
-        };
-        add().map_err(|error: serde_json::Error| {
-            Error::misuse(format!("the answers cannot be JSON: {error}")).with_source(error)
-        })
     }
 }

@@ -1,12 +1,8 @@
-//! Answering what modern servers ask within the result of a request, and making the request again.
+//! Rounds of input: the client's answers to what a modern server asks for within a result, and the request made again.
 //!
 //! See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
 
-use std::{
-    future::{Future, pending},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::try_join_all};
 use serde_json::value::RawValue;
@@ -17,92 +13,49 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    client::{methods, session::ClientSession},
+    client::{
+        methods,
+        requests::call_request::{CallRequest, PendingInput, cancellation, cancelled},
+        session::ClientSession,
+    },
     error::{Error, Result},
     json::Text,
     jsonrpc::RequestId,
     protocol::{
-        Asked, AskedInput, InputResponse, InputResponses, Meta, OrderedMap, RequestParams,
-        ResultType, peek_result_type, with_answers,
+        Asked, AskedInput, InputResponse, InputResponses, OrderedMap, RequestParams, ResultType,
+        method, with_answers,
     },
-    session::{
-        Body, BoxFuture, CallOptions, Connection, GoingOn, OnProgress, RequestContext, after,
-        attend, middleware::Request, shared_progress,
-    },
+    session::{Body, BoxFuture, CallResult, RequestContext, after, attend, middleware::Request},
 };
 
-/// How long to wait before a request is made again that nothing was asked for, at first and at last.
+/// The first and the longest pause before a request is made again that nothing was asked for.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
 
-/// A result in which the server asks for something.
-pub(crate) struct Asks {
-    result: Box<str>,
-    _going_on: GoingOn,
-}
-
-impl Asks {
-    pub(crate) fn new(connection: &Arc<Connection>, result: Box<str>) -> Self {
-        let _going_on = GoingOn::new(connection);
-        Self { result, _going_on }
-    }
-}
-
-/// What is needed to make a request again.
-pub(crate) struct Again {
-    method: &'static str,
-    start: Instant,
-    timeout: Duration,
-    max_total: Duration,
-    on_progress: Option<Arc<Mutex<OnProgress>>>,
-    cancel: Option<CancellationToken>,
-    meta: Meta,
-}
-
-impl Again {
-    /// Takes it from the options of the first request.
-    pub(crate) fn after(method: &'static str, options: CallOptions) -> Self {
-        Self {
-            method,
-            start: options.start.unwrap_or_else(Instant::now),
-            timeout: options.timeout,
-            max_total: options.max_total,
-            on_progress: options.on_progress.map(|it| Arc::new(Mutex::new(it))),
-            cancel: options.cancel,
-            meta: options.meta,
-        }
-    }
-
-    fn options(&self) -> CallOptions {
-        let left = self.max_total.saturating_sub(self.start.elapsed());
-        CallOptions {
-            timeout: self.timeout.min(left),
-            max_total: left,
-            on_progress: self.on_progress.clone().map(shared_progress),
-            cancel: self.cancel.clone(),
-            meta: self.meta.clone(),
-            goes_on: true,
-            ..CallOptions::default()
-        }
-    }
-
-    /// Answers what the server asks and makes the request again, until the server asks no more. A session that is being
+impl CallRequest {
+    /// Answers what the server asks for and makes the request again, until the result is complete. A session that is being
     /// closed waits for that, as it does for any call.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the request on the wire, and the handlers that are running.
-    pub(crate) async fn until_complete(
-        self,
-        session: &ClientSession,
-        params: &[u8],
-        asks: Asks,
-    ) -> Result<Box<str>> {
+    pub(crate) async fn answer_rounds(&mut self, input: PendingInput) -> Result<CallResult> {
         let method = self.method;
-        let Asks {
-            mut result,
-            _going_on,
-        } = asks;
-        let limit = session.connection().limits.max_rounds;
-        let params = str::from_utf8(params).map_err(|_| Error::misuse("the params are no text"))?;
+        if !method::is_in(method::MULTI_ROUND_TRIP, method, self.session.revision()) {
+            return Err(Error::decode(format!(
+                "{method}: the server asks for input, which it must not do here"
+            )));
+        }
+        let PendingInput { mut result, _guard } = input;
+        let start = self.options.start.unwrap_or_else(Instant::now);
+        let (timeout, max_total) = (self.options.timeout, self.options.max_total);
+        let rounds = Rounds {
+            session: self.session.clone(),
+            method,
+            cancel: self.options.cancel.clone(),
+            max_total,
+            deadline: after(start, max_total),
+        };
+        self.options.goes_on = true;
+        let limit = self.session.connection().limits.max_rounds;
         let mut pause = PAUSES.0;
         for _ in 0..limit {
             let asked = Asked::read(&result).map_err(|wrong| {
@@ -110,67 +63,69 @@ impl Again {
             })?;
             let state = asked.request_state;
             let answers = match asked.inputs() {
-                Some(inputs) => Some(self.bounded(session, self.answers(session, inputs)).await?),
+                Some(inputs) => {
+                    let answers = rounds.answer_all(inputs);
+                    Some(rounds.bounded(answers).await?)
+                }
                 None => {
-                    self.bounded(session, sleep(pause).map(Ok)).await?;
+                    rounds.bounded(sleep(pause).map(Ok)).await?;
                     pause = (pause * 2).min(PAUSES.1);
                     None
                 }
             };
+            let params = str::from_utf8(&self.params);
+            let params = params.map_err(|_| Error::misuse("the params are no text"))?;
             let params = with_answers(Text::checked(params), answers.as_ref(), state);
             let params = params.map_err(|error| {
                 Error::misuse(format!("{method}: the answers cannot be JSON: {error}"))
             })?;
-            let connection = session.connection();
-            result = connection
-                .call_written(method, &params, &mut self.options())
-                .await?
-                .json;
-            match peek_result_type(Text::checked(&result)) {
-                // An extension may have added the type: who reads the result knows.
-                ResultType::Complete | ResultType::Other => return Ok(result),
-                ResultType::InputRequired => {}
+            let left = max_total.saturating_sub(start.elapsed());
+            let options = &mut self.options;
+            (options.start, options.max_total, options.timeout) = (None, left, timeout.min(left));
+            let connection = self.session.connection();
+            let answer = connection.call_written(method, &params, options).await?;
+            if answer.result_type() != ResultType::InputRequired {
+                self.check_type(&answer.json)?;
+                return Ok(answer);
             }
+            result = answer.json;
         }
         Err(Error::limit(format!(
             "{method}: the server still asks for input after {limit} rounds, which is the limit \
              (Limits::max_rounds)"
         )))
     }
+}
 
-    /// Runs what is done between two requests: it ends with the call, and when the server can be asked nothing more.
-    async fn bounded<T>(
-        &self,
-        session: &ClientSession,
-        work: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
-        let method = self.method;
-        let cancelled = async {
-            match &self.cancel {
-                Some(token) => token.cancelled().await,
-                None => pending().await,
-            }
-        };
-        let ended = session.connection().calls().over();
+/// What the rounds of a call share.
+struct Rounds {
+    session: ClientSession,
+    method: &'static str,
+    cancel: Option<CancellationToken>,
+    max_total: Duration,
+    deadline: Instant,
+}
+
+impl Rounds {
+    /// Runs the work between two requests: it ends with the call, and with the session.
+    async fn bounded<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let (method, max_total) = (self.method, self.max_total);
+        let ended = self.session.connection().calls().over();
         select! {
             biased;
-            () = cancelled => Err(Error::cancelled(format!("the call of {method} was cancelled"))),
+            () = cancelled(self.cancel.as_ref()) => Err(cancellation(method)),
             () = ended => Err(Error::closed(format!("the session ended before {method} was answered"))),
             done = work => done,
-            () = sleep_until(after(self.start, self.max_total)) => Err(Error::timeout(format!(
-                "{method} was not done within {:?}, with all that the server asked; it was given up \
-                 (set a longer max_total on the call where it may take longer)",
-                self.max_total
+            () = sleep_until(self.deadline) => Err(Error::timeout(format!(
+                "{method} was not done within {max_total:?}, with all that the server asked; it was given up \
+                 (set a longer max_total on the call where it may take longer)"
             ))),
         }
     }
 
-    /// Answers all that is asked, at once. The first failure ends it.
-    async fn answers(
-        &self,
-        session: &ClientSession,
-        inputs: OrderedMap<AskedInput<'_>>,
-    ) -> Result<InputResponses> {
+    /// Answers the inputs of a round, all at once. The first failure ends it.
+    async fn answer_all(&self, inputs: OrderedMap<AskedInput<'_>>) -> Result<InputResponses> {
+        let session = &self.session;
         let limit = session.connection().limits.max_in_flight;
         if inputs.len() > limit {
             return Err(Error::limit(format!(
@@ -180,7 +135,7 @@ impl Again {
             )));
         }
         for (key, input) in &inputs {
-            self.check(session, key, input)?;
+            self.check_input(key, input)?;
         }
         let answers = inputs.iter().map(|(key, input)| async move {
             Ok::<_, Error>((key, answer(session, key, input).await?))
@@ -188,12 +143,12 @@ impl Again {
         Ok(try_join_all(answers).await?.into_iter().collect())
     }
 
-    /// Whether the server may ask this.
-    fn check(&self, session: &ClientSession, key: &str, input: &AskedInput<'_>) -> Result<()> {
-        let (declared, revision) = (session.declared(), session.revision());
+    /// Whether the server may ask for this input.
+    fn check_input(&self, key: &str, input: &AskedInput<'_>) -> Result<()> {
+        let (declared, revision) = (self.session.declared(), self.session.revision());
         let checked = methods::check(declared, revision, &input.method, text(input.params));
         checked.map_err(|error| {
-            let (method, wrong, key) = (self.method, error.message(), shown(key));
+            let (method, wrong, key) = (self.method, error.message(), shorten(key));
             Error::unsupported(format!(
                 "{method}: the server asks under the key {key:?} for input that this client did not \
                  declare it can give: {wrong}"
@@ -202,14 +157,8 @@ impl Again {
     }
 }
 
-pub(crate) fn unknown_type(method: &str) -> Error {
-    Error::decode(format!(
-        "{method}: the server sent a result of a type that this client does not know"
-    ))
-}
-
-/// A key can be of any length.
-fn shown(key: &str) -> String {
+/// A key for an error message: keys can be of any length.
+fn shorten(key: &str) -> String {
     key.chars().take(64).collect()
 }
 
@@ -217,7 +166,7 @@ fn text(params: Option<&RawValue>) -> Text<'_> {
     params.map_or(Text::EMPTY, Text::from)
 }
 
-/// Answers one thing, as if it were a request of the server with the key for its id.
+/// Answers one input, as if it were a request of the server with the key for its id.
 async fn answer(
     session: &ClientSession,
     key: &str,
@@ -225,7 +174,7 @@ async fn answer(
 ) -> Result<InputResponse> {
     let params = text(input.params);
     let id = RequestId::String(key.into());
-    let mut context = session.peer().context(session.connection(), Some(id));
+    let mut context = session.state().context(session.connection(), Some(id));
     context.meta = RequestParams::of(params).meta.raw().map(Into::into);
     let context = Arc::new(context);
     let cx = RequestContext::new(Arc::clone(&context));
@@ -238,15 +187,12 @@ async fn answer(
                 Ok(Body::Json(response.into_text()))
             })
         }
-        None => {
-            let served = methods::serve(&features, cx, &input.method, params).map_err(|error| {
-                let (wrong, key) = (error.message(), shown(key));
-                Error::decode(format!(
-                    "the server asks wrongly under the key {key:?}: {wrong}"
-                ))
-            })?;
-            Box::pin(served.body())
-        }
+        None => methods::serve(&features, cx, &input.method, params).map_err(|error| {
+            let (wrong, key) = (error.message(), shorten(key));
+            Error::decode(format!(
+                "the server asks wrongly under the key {key:?}: {wrong}"
+            ))
+        })?,
     };
     let revision = session.revision();
     let body = attend(context, future).await?;

@@ -1,11 +1,11 @@
-//! What a client asks of servers: a method for every request of the specification.
+//! The requests of the specification: a method of the session for each.
 
 use serde::Serialize;
 
 use crate::{
     client::{
         cache::options::CacheMode,
-        requests::{call::Call, exchange::Params, listing::Listing},
+        requests::{call::Call, call_request::Params, listing::Listing},
         session::ClientSession,
         subscriptions::subscription::Listen,
     },

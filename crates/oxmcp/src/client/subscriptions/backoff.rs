@@ -1,13 +1,13 @@
-//! How long to wait before something is tried again.
+//! The pauses between the requests of a subscription that fails.
 
 use std::{collections::hash_map::RandomState, hash::BuildHasher, time::Duration};
 
 /// The first pause, at most.
 const FIRST: Duration = Duration::from_millis(500);
-/// The longest pause, at most. What went well for as long as that begins anew with the first.
+/// The longest pause, at most. A subscription that was open for as long begins again with the first.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Pauses that grow twofold, each cut short by chance, so that not all who wait come back at once.
+/// Exponential back-off with jitter.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     next: Duration,
@@ -18,21 +18,21 @@ impl Backoff {
         Self { next: FIRST }
     }
 
-    /// The next pause, after something that went well for a while.
-    pub(crate) fn after(&mut self, well: Duration) -> Duration {
-        if well >= LONGEST {
+    /// The next pause, after a subscription that was open for a while.
+    pub(crate) fn after(&mut self, open: Duration) -> Duration {
+        if open >= LONGEST {
             self.next = FIRST;
         }
         // The keys of each new state are random.
         self.pause(RandomState::new().hash_one(FIRST))
     }
 
-    /// The next pause: from a half to the whole of what it may be.
-    fn pause(&mut self, chance: u64) -> Duration {
+    /// The next pause: from a half to the whole of its bound.
+    fn pause(&mut self, random: u64) -> Duration {
         let most = self.next;
         self.next = (most * 2).min(LONGEST);
         let half = most / 2;
-        let share = u32::try_from(chance % 1024).unwrap_or_default();
+        let share = u32::try_from(random % 1024).unwrap_or_default();
         half + half / 1024 * share
     }
 }

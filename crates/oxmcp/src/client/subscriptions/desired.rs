@@ -1,5 +1,4 @@
-//! What a session hears of for all who do not subscribe by themselves: handlers of changes, and those who watch a
-//! resource.
+//! The changes that a session wants to hear of: for handlers of list changes, and for watched resources.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -17,42 +16,41 @@ use crate::{
     protocol::{ResourceUpdatedParams, SubscriptionFilter, covers},
 };
 
-/// Who wants to hear of what. Whoever changes it calls the attention of the task that asks the server.
+/// The wanted changes. The task in `sync.rs`, which asks the server for them, is notified when they change.
 #[derive(Debug, Default)]
-pub(crate) struct Updates {
+pub(crate) struct DesiredSubscriptions {
     state: Mutex<State>,
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// What there are handlers for.
+    /// The list changes that there are handlers for.
     lists: SubscriptionFilter,
     watched: BTreeMap<String, Watched>,
-    /// Whether there is a task that asks the server.
-    running: bool,
-    /// Whether nothing is heard of any more.
-    over: bool,
+    /// Whether the sync task was started.
+    syncing: bool,
+    /// Whether the session has ended.
+    ended: bool,
 }
 
 #[derive(Debug, Default)]
 struct Watched {
     watchers: Vec<Arc<Listener>>,
-    /// Whether the server tells of it.
-    heard: bool,
+    /// Whether the server has agreed to tell of it.
+    subscribed: bool,
 }
 
-impl Updates {
-    /// Handlers want to hear of these lists.
-    pub(crate) fn want_lists(&self, lists: SubscriptionFilter) {
+impl DesiredSubscriptions {
+    pub(crate) fn set_lists(&self, lists: SubscriptionFilter) {
         self.lock().lists = lists;
         self.changed.notify_one();
     }
 
-    /// Adds who wants to hear of a resource. Returns whether a task must be begun that asks the server for it.
-    pub(crate) fn join(&self, uri: &str, watcher: &Arc<Listener>) -> bool {
+    /// Adds a watcher of a resource. Returns whether the sync task must be started.
+    pub(crate) fn add_watcher(&self, uri: &str, watcher: &Arc<Listener>) -> bool {
         let mut state = self.lock();
-        if state.over {
+        if state.ended {
             drop(state);
             watcher.finish(
                 SubscriptionEnd::Local,
@@ -62,17 +60,17 @@ impl Updates {
         }
         let watched = state.watched.entry(uri.to_owned()).or_default();
         watched.watchers.push(Arc::clone(watcher));
-        let heard = watched.heard;
+        let subscribed = watched.subscribed;
         drop(state);
-        if heard {
+        if subscribed {
             watcher.acknowledge(only(uri));
         }
         self.changed.notify_one();
-        self.must_begin()
+        self.start_sync()
     }
 
-    /// Takes away who wanted to hear of a resource.
-    pub(crate) fn leave(&self, uri: &str, watcher: &Arc<Listener>) {
+    /// Removes a watcher of a resource.
+    pub(crate) fn remove_watcher(&self, uri: &str, watcher: &Arc<Listener>) {
         let mut state = self.lock();
         if let Some(watched) = state.watched.get_mut(uri) {
             watched.watchers.retain(|it| !Arc::ptr_eq(it, watcher));
@@ -83,31 +81,31 @@ impl Updates {
         }
     }
 
-    /// Whether a task must be begun that asks the server. It is said once.
-    pub(crate) fn must_begin(&self) -> bool {
+    /// Whether the sync task must be started. Returns `true` once.
+    pub(crate) fn start_sync(&self) -> bool {
         let mut state = self.lock();
-        let begins = !state.running && !state.over;
-        state.running |= begins;
+        let begins = !state.syncing && !state.ended;
+        state.syncing |= begins;
         begins
     }
 
-    /// Waits until somebody wants something else. Cancel safe.
+    /// Waits until something else is wanted. Cancel safe.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// All that anybody wants to hear of.
-    pub(crate) fn wanted(&self) -> SubscriptionFilter {
+    /// The filter of all that is wanted.
+    pub(crate) fn filter(&self) -> SubscriptionFilter {
         let state = self.lock();
-        let mut wanted = state.lists.clone();
-        wanted.resource_subscriptions = state.watched.keys().cloned().collect();
-        wanted
+        let mut filter = state.lists.clone();
+        filter.resource_subscriptions = state.watched.keys().cloned().collect();
+        filter
     }
 
-    /// The server tells of these resources, of those that were asked for.
-    pub(crate) fn heard(&self, asked: &[String], told: &HashSet<&String>) {
+    /// Acknowledges those of the resources that the server has agreed to, and refuses the others.
+    pub(crate) fn settle(&self, asked: &[String], agreed: &HashSet<&String>) {
         for uri in asked {
-            if told.contains(uri) {
+            if agreed.contains(uri) {
                 self.acknowledge(uri);
             } else {
                 self.refuse(uri, &|| {
@@ -119,11 +117,11 @@ impl Updates {
         }
     }
 
-    /// The server tells of these resources, as it was asked to before. Who has watched one may have left, and another come
-    /// at once: then the server is asked nothing, and nobody else would tell the new one.
-    pub(crate) fn still_heard<'a>(&self, uris: impl IntoIterator<Item = &'a String>) {
+    /// Acknowledges new watchers of resources that are subscribed to already. The last watcher of a resource may have left
+    /// and another come before the task has run: then the server is not asked again.
+    pub(crate) fn acknowledge_new<'a>(&self, uris: impl IntoIterator<Item = &'a String>) {
         for uri in uris {
-            let is_new = |watched: &Watched| !watched.heard;
+            let is_new = |watched: &Watched| !watched.subscribed;
             let is_new = self.lock().watched.get(uri).is_some_and(is_new);
             if is_new {
                 self.acknowledge(uri);
@@ -131,13 +129,13 @@ impl Updates {
         }
     }
 
-    /// The server tells of a resource.
+    /// Tells the watchers of a resource that the server has agreed.
     pub(crate) fn acknowledge(&self, uri: &str) {
         let mut state = self.lock();
         let Some(watched) = state.watched.get_mut(uri) else {
             return;
         };
-        watched.heard = true;
+        watched.subscribed = true;
         let watchers = watched.watchers.clone();
         drop(state);
         for watcher in watchers {
@@ -145,7 +143,7 @@ impl Updates {
         }
     }
 
-    /// The server does not tell of a resource.
+    /// Ends the watchers of a resource that the server has refused.
     pub(crate) fn refuse(&self, uri: &str, error: &dyn Fn() -> Error) {
         let watched = self.lock().watched.remove(uri);
         for watcher in watched.map(|it| it.watchers).unwrap_or_default() {
@@ -153,7 +151,7 @@ impl Updates {
         }
     }
 
-    /// The server does not tell of what was never heard of before.
+    /// Ends the watchers that were never acknowledged.
     pub(crate) fn refuse_new(&self, error: &dyn Fn() -> Error) {
         let mut refused = Vec::new();
         self.lock().watched.retain(|_, watched| {
@@ -167,15 +165,15 @@ impl Updates {
         }
     }
 
-    /// Nothing is heard of for a while.
-    pub(crate) fn interrupted(&self) {
+    /// Marks all resources as not subscribed to.
+    pub(crate) fn interrupt(&self) {
         for watched in self.lock().watched.values_mut() {
-            watched.heard = false;
+            watched.subscribed = false;
         }
     }
 
-    /// A resource has changed, or may have.
-    pub(crate) fn updated(&self, update: &ResourceUpdatedParams) {
+    /// Tells the watchers of a resource that it may have changed.
+    pub(crate) fn push_update(&self, update: &ResourceUpdatedParams) {
         let state = self.lock();
         if state.watched.is_empty() {
             return;
@@ -191,10 +189,10 @@ impl Updates {
         }
     }
 
-    /// Nothing is heard of any more.
+    /// Ends all watchers.
     pub(crate) fn finish(&self, end: SubscriptionEnd) {
         let mut state = self.lock();
-        state.over = true;
+        state.ended = true;
         let watched = std::mem::take(&mut state.watched);
         drop(state);
         for watcher in watched.into_values().flat_map(|it| it.watchers) {

@@ -1,4 +1,4 @@
-//! The events of a subscription that wait to be taken.
+//! The events of a subscription, and the queue in which they wait for its reader.
 
 use std::{collections::hash_map::RandomState, hash::BuildHasher};
 
@@ -12,7 +12,7 @@ use crate::{
     session::Bounded,
 };
 
-/// What a server says within a [`Subscription`](crate::Subscription).
+/// An event of a [`Subscription`](crate::Subscription).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SubscriptionEvent {
@@ -27,7 +27,7 @@ pub enum SubscriptionEvent {
     /// The subscription had been interrupted, and is open again, for this much. Whatever passes the filter may have
     /// changed meanwhile.
     Resumed(SubscriptionFilter),
-    /// What this version of the crate does not know.
+    /// A notification that this version of the crate does not know.
     #[non_exhaustive]
     Other {
         /// The name of the notification.
@@ -38,7 +38,7 @@ pub enum SubscriptionEvent {
 }
 
 impl SubscriptionEvent {
-    /// What a notification says. One that cannot be read is kept as it is.
+    /// The event of a notification. One that cannot be read is kept as it is.
     pub(crate) fn read(method: &str, params: Option<Text<'_>>) -> Self {
         let updated = || params.and_then(|params| params.parse().ok());
         let other = || Self::Other {
@@ -67,38 +67,38 @@ pub enum SubscriptionEnd {
     Local,
 }
 
-/// Events in the order in which they came, each once.
+/// Events in the order of arrival, without duplicates.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    waiting: Bounded<Waiting>,
-    keys: RandomState,
+    waiting: Bounded<QueuedEvent>,
+    hasher: RandomState,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct QueuedEvent {
     event: SubscriptionEvent,
-    /// Equal events have equal ones, so that few are compared in full: what comes from a peer may be made to be alike.
-    key: u64,
+    /// A keyed hash, so that few events are compared in full: a peer may send events that differ only at their ends.
+    hash: u64,
 }
 
 impl EventQueue {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             waiting: Bounded::new(limits),
-            keys: RandomState::new(),
+            hasher: RandomState::new(),
         }
     }
 
-    /// Keeps an event; where there is no room the oldest gives way. `false` where what is waiting already says the same.
+    /// Adds an event; where there is no room the oldest is dropped. Returns `false` where an equal one is queued already.
     pub(crate) fn push(&mut self, event: SubscriptionEvent) -> bool {
         let text = text(&event);
-        let (bytes, key) = (text.len(), self.keys.hash_one(&text));
-        let is_known = |it: &Waiting| it.key == key && it.event == event;
+        let (bytes, hash) = (text.len(), self.hasher.hash_one(&text));
+        let is_known = |it: &QueuedEvent| it.hash == hash && it.event == event;
         if self.waiting.iter().any(is_known) {
             return false;
         }
         let lost = "a subscription is not read; its oldest event is dropped";
-        self.waiting.push(Waiting { event, key }, bytes, lost);
+        self.waiting.push(QueuedEvent { event, hash }, bytes, lost);
         true
     }
 
@@ -107,7 +107,7 @@ impl EventQueue {
     }
 }
 
-/// What an event says. What it cannot be written of, which is nothing that was ever read, says nothing.
+/// The text of an event, to be hashed and counted. An event that was read from JSON can always be written.
 fn text(event: &SubscriptionEvent) -> Vec<u8> {
     match event {
         SubscriptionEvent::ToolsListChanged => b"tools".to_vec(),
@@ -142,28 +142,28 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_in_number_and_in_bytes() {
+    fn queued_events_are_bounded_in_number_and_in_bytes() {
         let mut events = queue(3, 1000);
         for uri in ["a", "b", "a", "c", "d"] {
             events.push(updated(uri));
         }
         assert_eq!(events.waiting.len(), 3);
         assert_eq!(events.pop(), Some(updated("b")));
-        // Two of these have no room beside each other.
+        // There is room for one of these.
         for letter in ["x", "y"] {
             assert!(events.push(updated(&letter.repeat(700))));
         }
         assert_eq!(events.pop(), Some(updated(&"y".repeat(700))));
         assert_eq!((events.pop(), events.waiting.bytes()), (None, 0));
-        // What is longer than all room waits alone.
+        // An event that is longer than the bound is queued alone.
         assert!(events.push(SubscriptionEvent::ToolsListChanged));
         assert!(events.push(updated(&"z".repeat(2000))));
         assert!(events.pop().is_some() && events.pop().is_none());
     }
 
-    /// That each that comes is compared with all that wait would be seen: they differ at their ends.
+    /// A comparison of each event with all that are queued would take minutes here: they differ only at their ends.
     #[test]
-    fn events_that_are_alike_cost_no_more_than_others() {
+    fn similar_events_cost_no_more_than_others() {
         let mut events = queue(1 << 13, usize::MAX);
         let long = "x".repeat(1 << 14);
         let other = |index: usize| SubscriptionEvent::Other {

@@ -1,4 +1,4 @@
-//! A request for a subscription, from its first message to its last.
+//! One `subscriptions/listen` request, from its first message to its last.
 
 use std::{
     future::{Future, pending},
@@ -24,41 +24,41 @@ use crate::{
     session::{CallOptions, Connection},
 };
 
-/// A request for a subscription that is being made. However that ends, its notifications are no longer taken.
-struct Open {
+/// The entry of a request's listener. Dropped, notifications are no longer delivered to it.
+struct Registration {
     listeners: Arc<Listeners>,
     listener: Arc<Listener>,
 }
 
-impl Drop for Open {
+impl Drop for Registration {
     fn drop(&mut self) {
-        self.listeners.leave(&self.listener);
+        self.listeners.remove(&self.listener);
     }
 }
 
-/// Ends a listener with what makes requests for it. However that ends, and be it by a panic, nobody waits for ever.
-pub(crate) struct Finish(pub(super) Arc<Listener>);
+/// Ends a listener together with the task that makes its requests, also where that panics.
+pub(crate) struct FinishGuard(pub(super) Arc<Listener>);
 
-impl Finish {
-    pub(crate) fn with(self, over: Over) {
-        self.0.finish(over.end, over.error);
+impl FinishGuard {
+    pub(crate) fn with(self, outcome: ListenOutcome) {
+        self.0.finish(outcome.end, outcome.error);
     }
 }
 
-impl Drop for Finish {
+impl Drop for FinishGuard {
     fn drop(&mut self) {
         self.0.finish(SubscriptionEnd::Local, None);
     }
 }
 
-/// How a request for a subscription ended.
-pub(crate) struct Over {
+/// The end of a request.
+pub(crate) struct ListenOutcome {
     pub(crate) end: SubscriptionEnd,
     pub(crate) error: Option<Error>,
 }
 
-impl Over {
-    pub(crate) fn by_this_side() -> Self {
+impl ListenOutcome {
+    pub(crate) fn local() -> Self {
         let error = Error::cancelled("the subscription was ended by this side");
         Self {
             end: SubscriptionEnd::Local,
@@ -67,28 +67,28 @@ impl Over {
     }
 }
 
-/// Who asks for a subscription.
-pub(crate) struct Asking {
+/// What the requests of a subscription share.
+pub(crate) struct ListenRequest {
     pub(crate) connection: Arc<Connection>,
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) listener: Arc<Listener>,
     pub(crate) stop: CancellationToken,
-    /// How long the server may take to acknowledge it.
-    pub(crate) patience: Duration,
+    /// The time in which the server must acknowledge a request.
+    pub(crate) timeout: Duration,
 }
 
-impl Asking {
-    /// Makes the request of a subscription, and waits until it ends: by its answer, by `stop`, with the session, or because the
-    /// server does not acknowledge it in time. Dropped, it cancels the request on the wire.
-    pub(crate) async fn request(&self, filter: SubscriptionFilter) -> Over {
+impl ListenRequest {
+    /// Makes a request, and waits until it ends: by its answer, by `stop`, with the session, or because the server does not
+    /// acknowledge it in time. Dropped, it cancels the request on the wire.
+    pub(crate) async fn run(&self, filter: SubscriptionFilter) -> ListenOutcome {
         let Self {
             connection,
             listeners,
             listener,
             stop,
-            patience,
+            timeout,
         } = self;
-        let _open = Open {
+        let _registration = Registration {
             listeners: Arc::clone(listeners),
             listener: Arc::clone(listener),
         };
@@ -98,17 +98,17 @@ impl Asking {
             max_total: LONGEST_WAIT,
             on_begin: Some(Box::new(move |id| {
                 let (listeners, listener) = begun;
-                listeners.enter(id, listener);
+                listeners.insert(id, listener);
             })),
             ..CallOptions::default()
         };
         let answer = select! {
             biased;
             answer = connection.call(Listen::NAME, ListenParams::new(filter), options) => answer,
-            () = stop.cancelled() => return Over::by_this_side(),
-            () = connection.closing() => return Over::by_this_side(),
-            () = unacknowledged(listener, *patience) => Err(Error::timeout(format!(
-                "the server did not acknowledge a subscription within {patience:?}; it was cancelled"
+            () = stop.cancelled() => return ListenOutcome::local(),
+            () = connection.closing() => return ListenOutcome::local(),
+            () = unacknowledged(listener, *timeout) => Err(Error::timeout(format!(
+                "the server did not acknowledge a subscription within {timeout:?}; it was cancelled"
             ))),
         };
         let (end, error) = match answer {
@@ -116,22 +116,22 @@ impl Asking {
             Err(error) if !connection.is_closing() => (SubscriptionEnd::Remote, Some(error)),
             Err(error) => (SubscriptionEnd::Local, Some(error)),
         };
-        Over { end, error }
+        ListenOutcome { end, error }
     }
 }
 
-/// Waits until it is too late for the server to acknowledge what it was asked for last.
-async fn unacknowledged(listener: &Listener, patience: Duration) {
+/// Waits until the time to acknowledge a request has passed.
+async fn unacknowledged(listener: &Listener, timeout: Duration) {
     select! {
         biased;
         () = listener.opened() => pending().await,
-        () = sleep(patience) => {}
+        () = sleep(timeout) => {}
     }
 }
 
-/// Whether asking for a subscription once more, after this, can help. It cannot where the server does not know how, or
-/// where the session is gone.
-pub(crate) fn may_help(error: &Error) -> bool {
+/// Whether a new request can succeed after this error. It cannot where the server does not serve it, or the session has
+/// ended.
+pub(crate) fn is_retryable(error: &Error) -> bool {
     const FINAL: [ErrorCode; 3] = [
         ErrorCode::METHOD_NOT_FOUND,
         ErrorCode::INVALID_PARAMS,
@@ -141,9 +141,9 @@ pub(crate) fn may_help(error: &Error) -> bool {
     !refused && !error.is_closed() && !error.is_unsupported()
 }
 
-/// Runs a task that makes a request first: it is sent before this returns, if there is room, so that whatever is asked
-/// next is answered later than it.
-pub(crate) fn begin(task: impl Future<Output = ()> + Send + 'static) {
+/// Spawns a task that begins with a request, after its first poll: the request is sent before this returns, if there is room,
+/// and so before any later one.
+pub(crate) fn spawn_polled(task: impl Future<Output = ()> + Send + 'static) {
     let mut task = Box::pin(task);
     if task.as_mut().now_or_never().is_none() {
         tokio::spawn(task);

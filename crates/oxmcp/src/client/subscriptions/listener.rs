@@ -1,4 +1,4 @@
-//! The state of a subscription, which the reader fills, the task of its request ends, and its handle looks at.
+//! The state of a subscription: filled by the connection, ended by the task of its request, read by its handle.
 
 use std::{
     collections::HashMap,
@@ -27,11 +27,10 @@ use crate::{
 pub(crate) struct Listeners(Mutex<HashMap<i64, Arc<Listener>>>);
 
 impl Listeners {
-    /// Takes a modern server's notification. Returns whether it is for the client's handlers, as one that names no
-    /// subscription is. One for a subscription that is read by hand goes there at once, whatever middleware does with
-    /// it: it must not come later than the end. `resumed` is told, before anybody else, what is heard of again that was
-    /// not heard of for a while.
-    pub(crate) fn take(
+    /// Delivers a modern server's notification to its subscription. Returns whether it is for the client's handlers, as one
+    /// without a subscription is. An event for a [`Subscription`](crate::Subscription) is delivered before any middleware
+    /// runs: it must not come later than the end. `resumed` is called first where the notification ends a gap.
+    pub(crate) fn deliver(
         &self,
         method: &str,
         params: Option<Text<'_>>,
@@ -44,7 +43,7 @@ impl Listeners {
             tracing::debug!(id = %Logged(&id), method, "a notification of no open subscription was ignored");
             return false;
         };
-        listener.take(method, params, resumed);
+        listener.deliver(method, params, resumed);
         listener.for_handlers
     }
 
@@ -63,11 +62,11 @@ impl Listeners {
         })
     }
 
-    pub(crate) fn enter(&self, id: i64, listener: Arc<Listener>) {
+    pub(crate) fn insert(&self, id: i64, listener: Arc<Listener>) {
         self.lock().insert(id, listener);
     }
 
-    pub(crate) fn leave(&self, listener: &Arc<Listener>) {
+    pub(crate) fn remove(&self, listener: &Arc<Listener>) {
         self.lock().retain(|_, other| !Arc::ptr_eq(other, listener));
     }
 
@@ -88,23 +87,23 @@ fn subscription_id(params: Option<Text<'_>>) -> Option<RequestId> {
 /// One subscription.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    /// Whether what it brings goes to the client's handlers, and not to a handle.
+    /// Whether events go to the client's handlers, and not to a `Subscription`.
     for_handlers: bool,
     state: Mutex<State>,
-    /// It was acknowledged, or has ended.
+    /// Notified when the subscription is acknowledged, and when it ends.
     changed: Notify,
 }
 
 #[derive(Debug)]
 struct State {
-    /// What the server agreed to when it was asked last.
+    /// The filter that the server has agreed to last.
     acknowledged: Option<SubscriptionFilter>,
     /// Whether the last request was acknowledged.
     open: bool,
     /// Whether something may have been missed before the next acknowledgement.
     gap: bool,
     events: EventQueue,
-    /// Who waits for an event.
+    /// The task that waits for an event.
     reader: Option<Waker>,
     end: Option<SubscriptionEnd>,
     /// Why it ended, where it was not acknowledged.
@@ -129,20 +128,20 @@ impl Listener {
         })
     }
 
-    fn take(
+    fn deliver(
         &self,
         method: &str,
         params: Option<Text<'_>>,
         resumed: impl FnOnce(&SubscriptionFilter),
     ) {
         if method == SubscriptionsAcknowledged::NAME {
-            self.take_acknowledgement(params, resumed);
+            self.deliver_acknowledgement(params, resumed);
         } else if !self.for_handlers {
             self.push(SubscriptionEvent::read(method, params));
         }
     }
 
-    fn take_acknowledgement(
+    fn deliver_acknowledgement(
         &self,
         params: Option<Text<'_>>,
         resumed: impl FnOnce(&SubscriptionFilter),
@@ -152,7 +151,6 @@ impl Listener {
         if filter.is_none() {
             tracing::warn!("the server acknowledged a subscription without saying to what");
         }
-        // Who reads by hand can look at it; handlers are simply not called for what is missing.
         tracing::debug!("the server acknowledged a subscription");
         let filter = filter.unwrap_or_default();
         let gap = self.lock().gap;
@@ -162,7 +160,7 @@ impl Listener {
         self.acknowledge(filter);
     }
 
-    /// The server agrees to a filter. What it says of the same request later does not count.
+    /// Takes the filter that the server agrees to. Only the first acknowledgement of a request counts.
     pub(crate) fn acknowledge(&self, filter: SubscriptionFilter) {
         let mut state = self.lock();
         if state.open {
@@ -178,7 +176,7 @@ impl Listener {
         self.changed.notify_waiters();
     }
 
-    /// The request has ended, and another one will follow. Returns what the server had agreed to, if it had.
+    /// Notes that the request has ended, and another will follow. Returns the filter that the server had agreed to.
     pub(crate) fn interrupt(&self) -> Option<SubscriptionFilter> {
         let mut state = self.lock();
         state.gap |= state.open;
@@ -186,12 +184,12 @@ impl Listener {
         state.acknowledged.clone().filter(|_| was_open)
     }
 
-    /// Whether the server has ever agreed.
+    /// Whether the server has ever agreed to a filter.
     pub(crate) fn was_acknowledged(&self) -> bool {
         self.lock().acknowledged.is_some()
     }
 
-    /// Keeps an event. What is waiting to be taken already says the same.
+    /// Queues an event, unless an equal one is queued already.
     pub(crate) fn push(&self, event: SubscriptionEvent) {
         let mut state = self.lock();
         if !state.events.push(event) {
@@ -221,10 +219,10 @@ impl Listener {
         }
     }
 
-    /// Waits for what the server has agreed to, or the error that it has refused with.
+    /// Waits for the filter that the server agrees to, or the error that it refuses with.
     pub(crate) async fn acknowledged(&self) -> Result<SubscriptionFilter> {
         loop {
-            // It hears of all that happens from here on, so what is checked next cannot change unheard.
+            // Registered before the check, so that no change is missed.
             let changed = self.changed.notified();
             if let Some(outcome) = self.outcome() {
                 return outcome;
@@ -274,7 +272,7 @@ impl Listener {
     }
 }
 
-/// Wakes who waits for an event, without the lock.
+/// Wakes the reader, after the lock is released.
 fn wake(mut state: MutexGuard<'_, State>) {
     let reader = state.reader.take();
     drop(state);

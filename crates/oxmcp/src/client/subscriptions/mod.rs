@@ -1,4 +1,12 @@
-//! Subscriptions to what servers say has changed.
+//! Subscriptions: a session is told of changes by a `subscriptions/listen` of the user, or by those that it keeps for handlers
+//! and watched resources.
+//!
+//! | | |
+//! |-|-|
+//! | `subscription.rs`, `resource_watch.rs` | the handles that users read |
+//! | `events.rs`, `listener.rs` | their events, and the state of a subscription |
+//! | `listen_request.rs`, `backoff.rs` | one request, and the pauses between requests |
+//! | `desired.rs`, `sync.rs` | the changes that handlers and watchers want, and the task that subscribes to them |
 
 mod backoff;
 pub(super) mod desired;

@@ -1,4 +1,4 @@
-//! Watching a resource, in every revision.
+//! [`ResourceWatch`], the changes of a resource in every revision.
 
 use std::{
     fmt,
@@ -15,9 +15,9 @@ use crate::{
         session::ClientSession,
         subscriptions::{
             events::{SubscriptionEnd, SubscriptionEvent},
-            listen_request::begin,
+            listen_request::spawn_polled,
             listener::Listener,
-            sync::follow,
+            sync::sync_subscriptions,
         },
     },
     error::{Error, Result},
@@ -38,7 +38,7 @@ use crate::{
 pub struct ResourceWatch {
     uri: String,
     listener: Arc<Listener>,
-    /// It keeps its session open.
+    /// Keeps the session open.
     session: ClientSession,
 }
 
@@ -78,9 +78,12 @@ impl ClientSession {
             listener: Listener::new(false, &self.connection().limits),
             session: self.clone(),
         };
-        let peer = self.peer();
-        if peer.updates().join(&watch.uri, &watch.listener) {
-            begin(follow(Arc::clone(self.connection()), Arc::clone(peer)));
+        let (connection, state) = (self.connection(), self.state());
+        if state.desired.add_watcher(&watch.uri, &watch.listener) {
+            spawn_polled(sync_subscriptions(
+                Arc::clone(connection),
+                Arc::clone(state),
+            ));
         }
         watch.listener.acknowledged().await?;
         Ok(watch)
@@ -132,10 +135,8 @@ impl Stream for ResourceWatch {
 
 impl Drop for ResourceWatch {
     fn drop(&mut self) {
-        self.session
-            .peer()
-            .updates()
-            .leave(&self.uri, &self.listener);
+        let desired = &self.session.state().desired;
+        desired.remove_watcher(&self.uri, &self.listener);
     }
 }
 

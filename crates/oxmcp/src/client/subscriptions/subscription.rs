@@ -1,4 +1,4 @@
-//! A client's end of `subscriptions/listen`.
+//! [`Subscription`], the handle of a `subscriptions/listen` that the user reads, and the task that renews it.
 
 use std::{
     fmt,
@@ -23,7 +23,9 @@ use crate::{
         subscriptions::{
             backoff::Backoff,
             events::{SubscriptionEnd, SubscriptionEvent},
-            listen_request::{Asking, Finish, Over, begin, may_help},
+            listen_request::{
+                FinishGuard, ListenOutcome, ListenRequest, is_retryable, spawn_polled,
+            },
             listener::Listener,
         },
     },
@@ -119,7 +121,7 @@ pub struct Subscription {
     filter: SubscriptionFilter,
     stop: CancellationToken,
     _stop: DropGuard,
-    /// It keeps its session open.
+    /// Keeps the session open.
     _session: ClientSession,
 }
 
@@ -135,14 +137,14 @@ impl Subscription {
         let listener = Listener::new(false, &connection.limits);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
-        let asking = Asking {
+        let request = ListenRequest {
             connection: Arc::clone(connection),
-            listeners: Arc::clone(session.peer().listeners()),
+            listeners: Arc::clone(&session.state().listeners),
             listener: Arc::clone(&listener),
             stop: stop.clone(),
-            patience: session.peer().client().features().timeout,
+            timeout: session.client().features().timeout,
         };
-        begin(keep(asking, filter, once));
+        spawn_polled(renew(request, filter, once));
         Ok(Self {
             filter: listener.acknowledged().await?,
             listener,
@@ -207,45 +209,49 @@ impl Stream for Subscription {
     }
 }
 
-/// Asks for a subscription, and again whenever it ends and that may help, unless that is wanted `once`.
-async fn keep(asking: Asking, filter: SubscriptionFilter, once: bool) {
-    let Asking {
+/// Makes the request of a subscription, and again whenever it ends and can be resumed, unless it is for `once`.
+async fn renew(request: ListenRequest, filter: SubscriptionFilter, once: bool) {
+    let ListenRequest {
         connection,
         listener,
         stop,
         ..
-    } = &asking;
-    let finish = Finish(Arc::clone(listener));
+    } = &request;
+    let finish = FinishGuard(Arc::clone(listener));
     let mut backoff = Backoff::new();
     loop {
         let start = Instant::now();
-        let over = asking.request(filter.clone()).await;
+        let outcome = request.run(filter.clone()).await;
         let agreed = listener.interrupt();
-        if once || !may_resume(listener, &over, agreed.as_ref()) {
-            return finish.with(over);
+        if once || !is_resumable(listener, &outcome, agreed.as_ref()) {
+            return finish.with(outcome);
         }
         let pause = backoff.after(start.elapsed());
-        let error = over.error.as_ref().map(|error| display(Logged(error)));
-        tracing::debug!(?pause, end = ?over.end, error, "a subscription is interrupted");
+        let error = outcome.error.as_ref().map(|error| display(Logged(error)));
+        tracing::debug!(?pause, end = ?outcome.end, error, "a subscription is interrupted");
         let ended = select! {
             biased;
-            () = stop.cancelled() => Over::by_this_side(),
-            () = connection.closing() => Over::by_this_side(),
-            _ = connection.ended() => over,
+            () = stop.cancelled() => ListenOutcome::local(),
+            () = connection.closing() => ListenOutcome::local(),
+            _ = connection.ended() => outcome,
             () = sleep(pause) => continue,
         };
         return finish.with(ended);
     }
 }
 
-/// Whether asking for a subscription again can bring it back.
-fn may_resume(listener: &Listener, over: &Over, agreed: Option<&SubscriptionFilter>) -> bool {
-    if over.end == SubscriptionEnd::Local || !listener.was_acknowledged() {
+/// Whether request for a subscription again can bring it back.
+fn is_resumable(
+    listener: &Listener,
+    outcome: &ListenOutcome,
+    agreed: Option<&SubscriptionFilter>,
+) -> bool {
+    if outcome.end == SubscriptionEnd::Local || !listener.was_acknowledged() {
         return false;
     }
     // A server that agrees to nothing has nothing to say.
     let silent = agreed.is_some_and(SubscriptionFilter::is_empty);
-    !silent && over.error.as_ref().is_none_or(may_help)
+    !silent && outcome.error.as_ref().is_none_or(is_retryable)
 }
 
 impl fmt::Debug for Subscription {

@@ -1,4 +1,4 @@
-//! The task of a session that asks the server for all that its handlers and watchers want to hear of.
+//! The task of a session that keeps the server subscribed to what is wanted: the desired subscriptions.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -17,12 +17,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     client::{
-        peer::ClientPeer,
+        session::SessionState,
         subscriptions::{
             backoff::Backoff,
-            desired::Updates,
+            desired::DesiredSubscriptions,
             events::SubscriptionEnd,
-            listen_request::{Asking, Finish, begin, may_help},
+            listen_request::{FinishGuard, ListenRequest, is_retryable, spawn_polled},
             listener::Listener,
         },
     },
@@ -35,62 +35,48 @@ use crate::{
     session::{CallOptions, Connection},
 };
 
-/// How long a subscription goes on after another has taken its place: what the server was about to say on it is still
-/// heard.
+/// The time for which a subscription stays open after another has replaced it, for what the server was about to send on it.
 const OVERLAP: Duration = Duration::from_millis(100);
 
-/// Asks the server for what is wanted, until the session ends.
-pub(crate) async fn follow(connection: Arc<Connection>, peer: Arc<ClientPeer>) {
-    let _over = Over {
-        connection: Arc::clone(&connection),
-        peer: Arc::clone(&peer),
-    };
-    let follower = Follower {
-        connection: Arc::clone(&connection),
-        peer: Arc::clone(&peer),
-    };
-    let modern = peer.negotiated().is_some_and(|it| it.revision.is_modern());
-    let following = async {
+/// Keeps the server subscribed to what is wanted, until the session ends.
+pub(crate) async fn sync_subscriptions(connection: Arc<Connection>, state: Arc<SessionState>) {
+    let modern = state.revision().is_modern();
+    let sync = SubscriptionSync { connection, state };
+    let syncing = async {
         if modern {
-            follower.listen().await;
+            sync.listen().await;
         } else {
-            follower.subscribe().await;
+            sync.subscribe().await;
         }
     };
     select! {
         biased;
-        () = following => {}
-        () = connection.closing() => {}
-        _ = connection.ended() => {}
+        () = syncing => {}
+        () = sync.connection.closing() => {}
+        _ = sync.connection.ended() => {}
     }
 }
 
-/// Tells those who watch when the session is over.
-struct Over {
+/// The task. Dropped, it ends all watches.
+struct SubscriptionSync {
     connection: Arc<Connection>,
-    peer: Arc<ClientPeer>,
+    state: Arc<SessionState>,
 }
 
-impl Drop for Over {
+impl Drop for SubscriptionSync {
     fn drop(&mut self) {
         let end = if self.connection.is_closing() {
             SubscriptionEnd::Local
         } else {
             SubscriptionEnd::Remote
         };
-        self.peer.updates().finish(end);
+        self.state.desired.finish(end);
     }
 }
 
-struct Follower {
-    connection: Arc<Connection>,
-    peer: Arc<ClientPeer>,
-}
-
-/// A subscription that is open. Dropped, it is ended.
-struct Stream {
-    /// What was wanted when it was opened, without the resources that the server does not tell of: who wanted those has
-    /// been told so.
+/// An open `subscriptions/listen`. Dropped, it is ended.
+struct OpenListen {
+    /// The filter that was asked for, without the resources that the server has refused.
     asked: SubscriptionFilter,
     agreed: SubscriptionFilter,
     listener: Arc<Listener>,
@@ -98,21 +84,21 @@ struct Stream {
     _stop: DropGuard,
 }
 
-impl Follower {
-    fn updates(&self) -> &Updates {
-        self.peer.updates()
+impl SubscriptionSync {
+    fn desired(&self) -> &DesiredSubscriptions {
+        &self.state.desired
     }
 
     /// Keeps one subscription open for all that is wanted (2026-07-28 and later).
     async fn listen(&self) {
         let mut backoff = Backoff::new();
-        let mut current: Option<Stream> = None;
-        // Whether something may have been missed that is wanted.
+        let mut current: Option<OpenListen> = None;
+        // Whether changes may have been missed.
         let mut gap = false;
         loop {
             let told = current.as_ref().map(|it| &it.asked.resource_subscriptions);
-            self.updates().still_heard(told.into_iter().flatten());
-            let wanted = self.updates().wanted();
+            self.desired().acknowledge_new(told.into_iter().flatten());
+            let wanted = self.desired().filter();
             if wanted.is_empty() {
                 current = None;
                 gap = false;
@@ -126,7 +112,7 @@ impl Follower {
                         if mem::take(&mut gap) {
                             self.resumed(&agreed);
                         }
-                        linger(old);
+                        close_later(old);
                     }
                     Err(error) => {
                         self.refused(&error, current.as_ref(), &mut backoff).await;
@@ -138,32 +124,32 @@ impl Follower {
                 biased;
                 () = ended(current.as_ref()) => {
                     gap = true;
-                    self.updates().interrupted();
+                    self.desired().interrupt();
                     let Some(ended) = current.take() else {
                         continue;
                     };
                     if ended.agreed.is_empty() {
                         // A server that agrees to nothing has nothing to say.
-                        self.updates().want_lists(SubscriptionFilter::default());
+                        self.desired().set_lists(SubscriptionFilter::default());
                     } else {
                         let pause = backoff.after(ended.since.elapsed());
                         tracing::debug!(?pause, "what the server says is interrupted");
                         self.pause(pause).await;
                     }
                 }
-                () = self.updates().changed() => {}
+                () = self.desired().changed() => {}
             }
         }
     }
 
     /// Opens a subscription, and waits until the server agrees.
-    async fn open(&self, asked: SubscriptionFilter) -> Result<Stream, Error> {
+    async fn open(&self, asked: SubscriptionFilter) -> Result<OpenListen, Error> {
         let listener = Listener::new(true, &self.connection.limits);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
-        begin(listen_once(
+        spawn_polled(listen_once(
             Arc::clone(&self.connection),
-            Arc::clone(&self.peer),
+            Arc::clone(&self.state),
             Arc::clone(&listener),
             asked.clone(),
             stop,
@@ -172,8 +158,8 @@ impl Follower {
         let uris: HashSet<&String> = agreed.resource_subscriptions.iter().collect();
         let mut kept = asked.clone();
         kept.resource_subscriptions.retain(|uri| uris.contains(uri));
-        self.updates().heard(&asked.resource_subscriptions, &uris);
-        Ok(Stream {
+        self.desired().settle(&asked.resource_subscriptions, &uris);
+        Ok(OpenListen {
             agreed,
             asked: kept,
             listener,
@@ -182,37 +168,40 @@ impl Follower {
         })
     }
 
-    /// Tells everybody, after a gap, that all that is heard of again may have changed.
+    /// Tells caches, handlers and watchers, after a gap, that all that is subscribed to again may have changed.
     fn resumed(&self, agreed: &SubscriptionFilter) {
-        self.peer.missed(agreed);
+        self.state.missed(agreed);
         let lists = [
             (agreed.tools_list_changed, ToolListChanged::NAME),
             (agreed.prompts_list_changed, PromptListChanged::NAME),
             (agreed.resources_list_changed, ResourceListChanged::NAME),
         ];
         for (_, name) in lists.into_iter().filter(|(heard, _)| *heard) {
-            if let Some(job) = self.peer.hook(name, None) {
-                self.connection.lane().push(job, 0);
+            if let Some(run) = self
+                .state
+                .notification_handler(&self.connection, name, None)
+            {
+                self.connection.lane().push(run, 0);
             }
         }
         for uri in &agreed.resource_subscriptions {
-            self.updates().updated(&ResourceUpdatedParams::new(uri));
+            self.desired().push_update(&ResourceUpdatedParams::new(uri));
         }
     }
 
-    /// After a refusal whoever wanted more than before goes without it, and where asking again cannot help all do. What
-    /// is still wanted then is asked for after a pause.
-    async fn refused(&self, error: &Error, current: Option<&Stream>, backoff: &mut Backoff) {
-        let updates = self.updates();
-        updates.refuse_new(&|| error.copy());
-        if current.is_none() && !may_help(error) {
+    /// Ends the watchers that were waiting for a refused request; all watchers, where no other can succeed. The rest is asked
+    /// for again after a pause.
+    async fn refused(&self, error: &Error, current: Option<&OpenListen>, backoff: &mut Backoff) {
+        let desired = self.desired();
+        desired.refuse_new(&|| error.copy());
+        if current.is_none() && !is_retryable(error) {
             tracing::warn!(error = %Logged(&error), "the server does not say what changes; handlers of changes are not called");
-            updates.want_lists(SubscriptionFilter::default());
-            for uri in updates.wanted().resource_subscriptions {
-                updates.refuse(&uri, &|| error.copy());
+            desired.set_lists(SubscriptionFilter::default());
+            for uri in desired.filter().resource_subscriptions {
+                desired.refuse(&uri, &|| error.copy());
             }
         }
-        let wanted = updates.wanted();
+        let wanted = desired.filter();
         if !wanted.is_empty() && current.is_none_or(|it| it.asked != wanted) {
             let pause = backoff.after(Duration::ZERO);
             tracing::warn!(error = %Logged(&error), ?pause, "the server does not say what changes; it is asked again");
@@ -220,11 +209,11 @@ impl Follower {
         }
     }
 
-    /// Waits before the server is asked again, unless somebody wants something else.
+    /// Waits before the server is asked again, unless something else is wanted.
     async fn pause(&self, pause: Duration) {
         select! {
             biased;
-            () = self.updates().changed() => {}
+            () = self.desired().changed() => {}
             () = sleep(pause) => {}
         }
     }
@@ -233,13 +222,13 @@ impl Follower {
     async fn subscribe(&self) {
         let mut held: BTreeSet<String> = BTreeSet::new();
         loop {
-            self.updates().still_heard(&held);
-            let wanted = self.updates().wanted().resource_subscriptions;
+            self.desired().acknowledge_new(&held);
+            let wanted = self.desired().filter().resource_subscriptions;
             let wanted: BTreeSet<_> = wanted.into_iter().collect();
             let more: Vec<_> = wanted.difference(&held).cloned().collect();
             let less: Vec<_> = held.difference(&wanted).cloned().collect();
             if more.is_empty() && less.is_empty() {
-                self.updates().changed().await;
+                self.desired().changed().await;
                 continue;
             }
             let dropped = join_all(less.iter().map(|uri| self.ask::<Unsubscribe>(uri)));
@@ -253,17 +242,17 @@ impl Follower {
             for (uri, result) in more.iter().zip(asked.await) {
                 match result {
                     Ok(_) => {
-                        self.updates().acknowledge(uri);
+                        self.desired().acknowledge(uri);
                         held.insert(uri.clone());
                     }
-                    Err(error) => self.updates().refuse(uri, &|| error.copy()),
+                    Err(error) => self.desired().refuse(uri, &|| error.copy()),
                 }
             }
         }
     }
 
     async fn ask<M: Method<Params = SubscribeParams>>(&self, uri: &str) -> Result<Box<str>, Error> {
-        let timeout = self.peer.client().features().timeout;
+        let timeout = self.state.client.features().timeout;
         let options = CallOptions {
             timeout,
             max_total: timeout,
@@ -275,28 +264,27 @@ impl Follower {
     }
 }
 
-/// Makes one request for a subscription, and says how it ended.
+/// Makes one request, and ends the listener with it.
 async fn listen_once(
     connection: Arc<Connection>,
-    peer: Arc<ClientPeer>,
+    state: Arc<SessionState>,
     listener: Arc<Listener>,
     asked: SubscriptionFilter,
     stop: CancellationToken,
 ) {
-    let finish = Finish(Arc::clone(&listener));
-    let asking = Asking {
+    let finish = FinishGuard(Arc::clone(&listener));
+    let request = ListenRequest {
         connection,
-        listeners: Arc::clone(peer.listeners()),
+        listeners: Arc::clone(&state.listeners),
         listener,
         stop,
-        patience: peer.client().features().timeout,
+        timeout: state.client.features().timeout,
     };
-    let over = asking.request(asked).await;
-    finish.with(over);
+    finish.with(request.run(asked).await);
 }
 
-/// Lets a subscription go on for a while whose place another has taken.
-fn linger(old: Option<Stream>) {
+/// Closes a subscription that another has replaced, after [`OVERLAP`].
+fn close_later(old: Option<OpenListen>) {
     if let Some(old) = old {
         tokio::spawn(async move {
             sleep(OVERLAP).await;
@@ -305,8 +293,8 @@ fn linger(old: Option<Stream>) {
     }
 }
 
-/// Waits until a subscription ends that is open.
-async fn ended(stream: Option<&Stream>) {
+/// Waits until the open subscription ends.
+async fn ended(stream: Option<&OpenListen>) {
     match stream {
         Some(stream) => {
             stream.listener.ended().await;
