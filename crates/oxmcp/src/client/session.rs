@@ -14,7 +14,7 @@ use crate::{
         subscriptions::{desired::DesiredSubscriptions, listener::Listeners},
     },
     error::{Error, Result},
-    extension::{members, say},
+    extension::{notification_params, send_notification},
     json::Text,
     jsonrpc::RequestId,
     protocol::{
@@ -155,12 +155,13 @@ impl ClientSession {
     /// # Cancel safety
     /// Cancel safe: dropped while it waits for room, nothing has been sent.
     pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
-        let params = members::<N>(params)?;
+        let params = notification_params::<N>(params)?;
         self.may_send(&[], N::NAME)?;
         let envelope = self.connection().role().envelope();
         let envelope = envelope.map(|members| format!("{{{members}}}"));
         let meta: Option<JsonObject> = envelope.and_then(|it| serde_json::from_str(&it).ok());
-        say(self.connection(), N::NAME, params, meta.unwrap_or_default()).await
+        let meta = meta.unwrap_or_default();
+        send_notification(self.connection(), N::NAME, params, meta).await
     }
 
     /// Whether the revision that is spoken has a method, by itself or by an extension that the server knows.

@@ -1,15 +1,16 @@
+//! [`Extension`], the builder of what one side does for an extension.
+
 use std::{fmt, ops::RangeBounds, sync::Arc};
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    arguments::{ExtensionArguments, IntoAnswer},
-    rows::{Header, Heard, ListenKey, Name, Served},
-};
 use crate::{
-    Revision,
-    protocol::{JsonObject, Meta, Method, Notification},
+    extension::handlers::{
+        ExtensionArguments, FilterKey, IntoAnswer, MirroredHeader, ServedMethod,
+        ServedNotification, VersionedName,
+    },
+    protocol::{JsonObject, Meta, Method, Notification, Revision},
     session::{Handler, HandlerFuture, RequestContext},
 };
 
@@ -23,14 +24,14 @@ pub struct Extension {
     pub(super) id: Arc<str>,
     pub(super) settings: JsonObject,
     pub(super) requires_client: bool,
-    pub(super) served: Vec<Served>,
-    pub(super) heard: Vec<Heard>,
-    /// What this side sends: requests and notifications.
-    pub(super) sent: Vec<Name>,
-    pub(super) listen_keys: Vec<ListenKey>,
+    pub(super) methods: Vec<ServedMethod>,
+    pub(super) notifications: Vec<ServedNotification>,
+    /// The requests and notifications that this side sends.
+    pub(super) sent: Vec<VersionedName>,
+    pub(super) listen_keys: Vec<FilterKey>,
     pub(super) result_types: Vec<String>,
     pub(super) meta_keys: Vec<String>,
-    pub(super) headers: Vec<Header>,
+    pub(super) headers: Vec<MirroredHeader>,
     /// The first thing that is wrong with it.
     pub(super) problem: Option<String>,
 }
@@ -51,8 +52,8 @@ impl Extension {
             id,
             settings: JsonObject::new(),
             requires_client: false,
-            served: Vec::new(),
-            heard: Vec::new(),
+            methods: Vec::new(),
+            notifications: Vec::new(),
             sent: Vec::new(),
             listen_keys: Vec::new(),
             result_types: Vec::new(),
@@ -68,7 +69,7 @@ impl Extension {
     pub fn settings(mut self, settings: impl Serialize) -> Self {
         match serde_json::to_value(settings) {
             Ok(Value::Object(settings)) => self.settings = settings,
-            _ => self.note("its settings must be a JSON object".into()),
+            _ => self.report("its settings must be a JSON object".into()),
         }
         self
     }
@@ -112,8 +113,8 @@ impl Extension {
         Arguments: ExtensionArguments<M::Params>,
     {
         let revisions = self.revisions(M::NAME, &revisions);
-        self.served
-            .push(Served::new::<M, Arguments, _>(revisions, handler));
+        self.methods
+            .push(ServedMethod::new::<M, Arguments, _>(revisions, handler));
         self
     }
 
@@ -130,8 +131,10 @@ impl Extension {
         Arguments: ExtensionArguments<N::Params>,
     {
         let revisions = self.revisions(N::NAME, &revisions);
-        self.heard
-            .push(Heard::new::<N, Arguments, _>(revisions, handler));
+        self.notifications
+            .push(ServedNotification::new::<N, Arguments, _>(
+                revisions, handler,
+            ));
         self
     }
 
@@ -141,7 +144,7 @@ impl Extension {
     #[must_use]
     pub fn calls<M: Method>(mut self, revisions: impl RangeBounds<Revision>) -> Self {
         let revisions = self.revisions(M::NAME, &revisions);
-        self.sent.push(Name {
+        self.sent.push(VersionedName {
             name: M::NAME,
             revisions,
         });
@@ -152,7 +155,7 @@ impl Extension {
     #[must_use]
     pub fn notifies<N: Notification>(mut self, revisions: impl RangeBounds<Revision>) -> Self {
         let revisions = self.revisions(N::NAME, &revisions);
-        self.sent.push(Name {
+        self.sent.push(VersionedName {
             name: N::NAME,
             revisions,
         });
@@ -188,7 +191,7 @@ impl Extension {
         key: impl Into<String>,
         grant: impl Fn(&RequestContext, Value) -> Option<Value> + Send + Sync + 'static,
     ) -> Self {
-        self.listen_keys.push(ListenKey {
+        self.listen_keys.push(FilterKey {
             key: key.into(),
             grant: Arc::new(grant),
         });
@@ -202,7 +205,7 @@ impl Extension {
     pub fn result_type(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
         if matches!(&*name, "complete" | "input_required") {
-            self.note(format!("the result type {name:?} is the protocol's own"));
+            self.report(format!("the result type {name:?} is the protocol's own"));
         }
         self.result_types.push(name);
         self
@@ -218,7 +221,7 @@ impl Extension {
         if !Meta::is_valid_key(&key)
             || Meta::is_reserved_key(&key) && !Meta::is_reserved_key(&self.id)
         {
-            self.note(format!(
+            self.report(format!(
                 "{key:?} cannot be its key of _meta: it needs its vendor's prefix, as in \"com.example/zone\""
             ));
         }
@@ -241,14 +244,14 @@ impl Extension {
         let is_token =
             |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if !name.starts_with("mcp-") || !name.bytes().all(is_token) {
-            self.note(format!(
+            self.report(format!(
                 "the header {header:?} must begin with \"Mcp-\" and have no spaces in its name"
             ));
         }
         if TAKEN.contains(&&*name) {
-            self.note(format!("the header {header:?} belongs to the protocol"));
+            self.report(format!("the header {header:?} belongs to the protocol"));
         }
-        self.headers.push(Header {
+        self.headers.push(MirroredHeader {
             method: M::NAME,
             member: member.into(),
             header,
@@ -276,18 +279,18 @@ impl Extension {
     fn revisions(&mut self, name: &str, range: &impl RangeBounds<Revision>) -> Vec<Revision> {
         let revisions = Revision::within(range);
         if revisions.is_empty() {
-            self.note(format!("{name} is in no revision"));
+            self.report(format!("{name} is in no revision"));
         }
         revisions
     }
 
-    /// Notes what is wrong, for whoever connects. The first thing counts.
-    fn note(&mut self, problem: String) {
+    /// Keeps a problem, which is reported when a server or client connects. The first counts.
+    fn report(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
     }
 }
 
-/// Whether it follows the rules for keys of `_meta`, with a prefix and a name.
+/// Whether an identifier follows the rules for keys of `_meta`, with a prefix and a name.
 fn is_id(id: &str) -> bool {
     Meta::is_valid_key(id) && id.split_once('/').is_some_and(|(_, name)| !name.is_empty())
 }

@@ -38,13 +38,12 @@
 //!
 //! See [extensions](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation).
 
-mod arguments;
 mod definition;
-mod messages;
+mod handlers;
 mod registry;
-mod rows;
 
-pub use arguments::{ExtensionArguments, IntoAnswer};
 pub use definition::Extension;
-pub(crate) use messages::{members, say};
-pub(crate) use registry::{Extensions, Publisher};
+pub use handlers::{ExtensionArguments, IntoAnswer};
+pub(crate) use registry::{Extensions, Publisher, notification_params, send_notification};
+// old names
+pub(crate) use registry::{notification_params as members, send_notification as say};

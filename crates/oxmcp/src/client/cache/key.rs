@@ -27,36 +27,18 @@ pub(crate) enum ResponseKind {
 }
 
 impl ResponseKind {
-    /// The kind of a method. Computed at compile time, so that calls of other methods cost nothing.
-    pub(crate) const fn of(method: &str) -> Option<Self> {
-        const KINDS: [(&str, ResponseKind); 6] = [
-            (Discover::NAME, ResponseKind::Discover),
-            (ListTools::NAME, ResponseKind::Tools),
-            (ListPrompts::NAME, ResponseKind::Prompts),
-            (ListResources::NAME, ResponseKind::Resources),
-            (ListResourceTemplates::NAME, ResponseKind::Templates),
-            (ReadResource::NAME, ResponseKind::Read),
-        ];
-        let mut rest: &[(&str, Self)] = &KINDS;
-        while let [(name, kind), others @ ..] = rest {
-            if is_equal(name.as_bytes(), method.as_bytes()) {
-                return Some(*kind);
-            }
-            rest = others;
-        }
-        None
+    /// The kind of a method. `None` where its answers are never cached.
+    pub(crate) fn of(method: &str) -> Option<Self> {
+        Some(match method {
+            Discover::NAME => Self::Discover,
+            ListTools::NAME => Self::Tools,
+            ListPrompts::NAME => Self::Prompts,
+            ListResources::NAME => Self::Resources,
+            ListResourceTemplates::NAME => Self::Templates,
+            ReadResource::NAME => Self::Read,
+            _ => return None,
+        })
     }
-}
-
-/// Whether two texts are equal: `==` is not `const`.
-const fn is_equal(mut a: &[u8], mut b: &[u8]) -> bool {
-    while let ([x, more_a @ ..], [y, more_b @ ..]) = (a, b) {
-        if *x != *y {
-            return false;
-        }
-        (a, b) = (more_a, more_b);
-    }
-    a.is_empty() && b.is_empty()
 }
 
 /// A server, as far as it can be told from others.

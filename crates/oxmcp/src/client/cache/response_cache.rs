@@ -1,7 +1,6 @@
 //! The cache of a client, which all its sessions share.
 
 use std::{
-    fmt,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
@@ -107,12 +106,6 @@ impl Cache {
 
     fn lock(&self) -> MutexGuard<'_, CacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for Cache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cache").finish_non_exhaustive()
     }
 }
 

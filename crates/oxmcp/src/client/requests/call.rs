@@ -172,7 +172,7 @@ impl<M: Method> IntoFuture for Call<M> {
     type IntoFuture = Pin<Box<dyn Future<Output = Result<M::Result>> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        match const { ResponseKind::of(M::NAME) } {
+        match ResponseKind::of(M::NAME) {
             Some(kind) => Box::pin(self.cached(kind)),
             None => Box::pin(self.send()),
         }

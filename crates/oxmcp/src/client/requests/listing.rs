@@ -14,7 +14,7 @@ use futures_util::{StreamExt, stream};
 use crate::{
     client::{cache::options::CacheMode, session::ClientSession},
     error::{Error, Result},
-    protocol::{Cursor, Method, PaginatedParams, ServerCapabilities},
+    protocol::{Cursor, Method, PaginatedParams},
 };
 
 /// All entries of a list, page after page: a [`Stream`] that asks for the next page when the last one is used up.
@@ -42,7 +42,7 @@ use crate::{
 #[must_use = "a list is read by asking it for entries"]
 pub struct Listing<T> {
     entries: Pin<Box<dyn Stream<Item = Result<T>> + Send>>,
-    /// How pages that are kept are used, where it was said.
+    /// The use of cached pages, where it was chosen.
     mode: Arc<OnceLock<CacheMode>>,
 }
 
@@ -50,16 +50,16 @@ pub struct Listing<T> {
 type Page<T> = (Vec<T>, Option<Cursor>);
 
 impl<T: Send + 'static> Listing<T> {
-    /// Lists by a method. `declared` says whether a server serves it at all, and `page` takes a result apart.
+    /// Lists by a method. `declared` says whether the server serves it at all, and `page` takes a result apart.
     ///
     /// [Clients use what was declared and nothing else](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#operation).
     pub(crate) fn new<M: Method<Params = PaginatedParams>>(
-        session: ClientSession,
-        declared: fn(&ServerCapabilities) -> bool,
+        session: &ClientSession,
+        declared: bool,
         page: fn(M::Result) -> Page<T>,
     ) -> Self {
-        let asked = declared(session.server_capabilities());
-        let first = asked.then(|| (Ok(None), Seen::default()));
+        let session = session.clone();
+        let first = declared.then(|| (Ok(None), SeenCursors::default()));
         let mode = Arc::new(OnceLock::new());
         let chosen = Arc::clone(&mode);
         let pages = stream::try_unfold(first, move |state| {
@@ -70,7 +70,7 @@ impl<T: Send + 'static> Listing<T> {
                     return Ok(None);
                 };
                 let params = PaginatedParams {
-                    // What is wrong with a cursor is said after the page that it came with.
+                    // A wrong cursor is an error after the entries of the page that it came with.
                     cursor: cursor?,
                     ..PaginatedParams::default()
                 };
@@ -102,7 +102,7 @@ impl<T: Send + 'static> Listing<T> {
     /// # }
     /// ```
     pub fn cache(self, mode: CacheMode) -> Self {
-        // What was said first counts.
+        // The first choice counts.
         let _ = self.mode.set(mode);
         self
     }
@@ -136,9 +136,9 @@ impl<T: Send + 'static> Listing<T> {
 
 /// The cursors that the server has given.
 #[derive(Default)]
-struct Seen(HashSet<Cursor>);
+struct SeenCursors(HashSet<Cursor>);
 
-impl Seen {
+impl SeenCursors {
     fn check(&mut self, method: &str, next: Cursor, limit: usize) -> Result<Cursor> {
         // The page that this cursor came with is one more than there are cursors before it.
         if self.0.len() + 1 >= limit {

@@ -14,8 +14,8 @@ use crate::{
     protocol::{
         CompleteParams, CompletionReference, DiscoverResult, EmptyParams, GetPromptParams,
         LoggingLevel, Method, OrderedMap, PaginatedParams, Prompt, ReadResourceParams, Resource,
-        ResourceTemplate, ServerCapabilities, SetLevelParams, SubscribeParams, SubscriptionFilter,
-        Task, TaskParams, Tool, method,
+        ResourceTemplate, SetLevelParams, SubscribeParams, SubscriptionFilter, Task, TaskParams,
+        Tool, method,
     },
 };
 
@@ -56,10 +56,8 @@ impl ClientSession {
 
     /// All tools: none where the server has not declared the capability `tools`.
     pub fn tools(&self) -> Listing<Tool> {
-        let declared = |server: &ServerCapabilities| server.tools.is_some();
-        Listing::new::<method::ListTools>(self.clone(), declared, |page| {
-            (page.tools, page.next_cursor)
-        })
+        let declared = self.server_capabilities().tools.is_some();
+        Listing::new::<method::ListTools>(self, declared, |page| (page.tools, page.next_cursor))
     }
 
     /// Gets a prompt. `arguments` are pairs of strings, or `()` where it takes nothing.
@@ -90,10 +88,8 @@ impl ClientSession {
 
     /// All prompts: none where the server has not declared the capability `prompts`.
     pub fn prompts(&self) -> Listing<Prompt> {
-        let declared = |server: &ServerCapabilities| server.prompts.is_some();
-        Listing::new::<method::ListPrompts>(self.clone(), declared, |page| {
-            (page.prompts, page.next_cursor)
-        })
+        let declared = self.server_capabilities().prompts.is_some();
+        Listing::new::<method::ListPrompts>(self, declared, |page| (page.prompts, page.next_cursor))
     }
 
     /// Reads a resource.
@@ -109,8 +105,8 @@ impl ClientSession {
 
     /// All resources: none where the server has not declared the capability `resources`.
     pub fn resources(&self) -> Listing<Resource> {
-        let declared = |server: &ServerCapabilities| server.resources.is_some();
-        Listing::new::<method::ListResources>(self.clone(), declared, |page| {
+        let declared = self.server_capabilities().resources.is_some();
+        Listing::new::<method::ListResources>(self, declared, |page| {
             (page.resources, page.next_cursor)
         })
     }
@@ -125,8 +121,8 @@ impl ClientSession {
 
     /// All resource templates: none where the server has not declared the capability `resources`.
     pub fn resource_templates(&self) -> Listing<ResourceTemplate> {
-        let declared = |server: &ServerCapabilities| server.resources.is_some();
-        Listing::new::<method::ListResourceTemplates>(self.clone(), declared, |page| {
+        let declared = self.server_capabilities().resources.is_some();
+        Listing::new::<method::ListResourceTemplates>(self, declared, |page| {
             (page.resource_templates, page.next_cursor)
         })
     }
@@ -226,11 +222,7 @@ impl ClientSession {
     /// All tasks (2025-11-25 only).
     pub fn tasks(&self) -> Listing<Task> {
         // A server may have tasks that it does not list: an empty list would say that it has none.
-        Listing::new::<method::ListTasks>(
-            self.clone(),
-            |_| true,
-            |page| (page.tasks, page.next_cursor),
-        )
+        Listing::new::<method::ListTasks>(self, true, |page| (page.tasks, page.next_cursor))
     }
 
     /// Asks a modern server what it is (2026-07-28 and later).

@@ -210,37 +210,12 @@ impl Listener {
 
     /// Waits until the last request is acknowledged.
     pub(crate) async fn opened(&self) {
-        loop {
-            let changed = self.changed.notified();
-            if self.lock().open {
-                return;
-            }
-            changed.await;
-        }
+        self.wait_for(|state| state.open.then_some(())).await;
     }
 
     /// Waits for the filter that the server agrees to, or the error that it refuses with.
     pub(crate) async fn acknowledged(&self) -> Result<SubscriptionFilter> {
-        loop {
-            // Registered before the check, so that no change is missed.
-            let changed = self.changed.notified();
-            if let Some(outcome) = self.outcome() {
-                return outcome;
-            }
-            changed.await;
-        }
-    }
-
-    fn outcome(&self) -> Option<Result<SubscriptionFilter>> {
-        let mut state = self.lock();
-        if let Some(filter) = &state.acknowledged {
-            return Some(Ok(filter.clone()));
-        }
-        state.end?;
-        let error = state.error.take();
-        Some(Err(error.unwrap_or_else(|| {
-            Error::decode("the subscription ended before the server acknowledged it")
-        })))
+        self.wait_for(State::outcome).await
     }
 
     pub(crate) fn end(&self) -> Option<SubscriptionEnd> {
@@ -248,10 +223,15 @@ impl Listener {
     }
 
     pub(crate) async fn ended(&self) -> SubscriptionEnd {
+        self.wait_for(|state| state.end).await
+    }
+
+    async fn wait_for<T>(&self, check: impl Fn(&mut State) -> Option<T>) -> T {
         loop {
+            // Registered before the check, so that no change is missed.
             let changed = self.changed.notified();
-            if let Some(end) = self.end() {
-                return end;
+            if let Some(value) = check(&mut self.lock()) {
+                return value;
             }
             changed.await;
         }
@@ -269,6 +249,18 @@ impl Listener {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn outcome(&mut self) -> Option<Result<SubscriptionFilter>> {
+        if let Some(filter) = &self.acknowledged {
+            return Some(Ok(filter.clone()));
+        }
+        self.end?;
+        Some(Err(self.error.take().unwrap_or_else(|| {
+            Error::decode("the subscription ended before the server acknowledged it")
+        })))
     }
 }
 

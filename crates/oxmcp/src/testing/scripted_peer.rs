@@ -1,9 +1,13 @@
+//! [`ScriptedPeer`], a peer that follows a script.
+
 use std::fmt;
 
 use serde_json::{Value, json};
 
 use crate::{
-    Error, Limits, Result, Revision,
+    error::{Error, Result},
+    limits::Limits,
+    protocol::Revision,
     transport::{
         Frame, InMemory, LineReader, LineWriter, Messages, ReadHalf, Transport, WriteHalf,
         in_memory,
