@@ -15,8 +15,7 @@ use crate::{
         method::{CreateMessage, Elicit},
     },
     session::{
-        Arrival, Asking, Body, BoxFuture, Connection, Pace, RequestContext, Role, Side, Work,
-        guarded,
+        Arrival, Asking, BoxFuture, Connection, Pace, RequestContext, Role, Side, Work, guarded,
         middleware::{Next, Request, Response},
         respond_now, serve,
     },
@@ -39,7 +38,7 @@ impl SessionState {
         })
     }
 
-    /// Begins to serve a request: through the middleware, or by the handler of its method.
+    /// Begins to answer a request, on the connection's task where that is quick.
     fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
         let Arrival {
             id,
@@ -61,23 +60,15 @@ impl SessionState {
         let features = self.client.features();
         let asks = matches!(method, Elicit::NAME | CreateMessage::NAME);
         let asking = asks.then(|| Asking::begin(connection));
-        let (future, pace): (BoxFuture<Result<Body>>, _) = match features.incoming.next().cloned() {
-            Some(next) => {
-                let request = Request::incoming(cx, method, Some(params.whole));
-                let future = async move {
-                    let response = next.run(request).await?;
-                    Ok(Body::Json(response.into_text()))
-                };
-                (Box::pin(future), Some(Arc::clone(&self.pace)))
-            }
-            None => match guarded(|| methods::serve(&features, cx, method, params.whole)) {
-                // A handler that asks a person or a model is slow, and may block.
-                Ok(future) if methods::has_handler(method) => {
-                    (future, Some(Arc::new(Pace::slow())))
-                }
-                Ok(future) => (future, None),
-                Err(error) => return respond_now(&context, Err(error)),
-            },
+        let future = match guarded(|| methods::begin(&features, cx, method, params.whole)) {
+            Ok(future) => future,
+            Err(error) => return respond_now(&context, Err(error)),
+        };
+        let pace = if features.incoming.next().is_some() {
+            Some(Arc::clone(&self.pace))
+        } else {
+            // A handler that asks a person or a model is slow, and may block.
+            methods::has_handler(method).then(|| Arc::new(Pace::slow()))
         };
         let work = Work {
             future: Box::pin(async move {

@@ -10,10 +10,7 @@ use std::future::ready;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    client::{
-        features::Features,
-        handlers::elicitation::{fill_form, visit_url},
-    },
+    client::{features::Features, handlers::elicitation::fill_form},
     codec::uri::check_page,
     error::{Error, Result},
     json::Text,
@@ -22,7 +19,7 @@ use crate::{
         Method, Project, Revision, check_tool_results,
         method::{self, CreateMessage, Elicit, ListRoots, Ping},
     },
-    session::{Body, BoxFuture, RequestContext},
+    session::{Body, BoxFuture, RequestContext, middleware::Request},
 };
 
 /// The body of an answer, as it is being made.
@@ -51,7 +48,24 @@ pub(crate) fn has_handler(name: &str) -> bool {
     !matches!(name, Ping::NAME | ListRoots::NAME)
 }
 
-/// Begins to serve a request.
+/// Begins to answer a request, through the incoming middleware where there is any.
+pub(crate) fn begin(
+    features: &Features,
+    cx: RequestContext,
+    name: &str,
+    params: Text<'_>,
+) -> Result<BodyFuture> {
+    let Some(next) = features.incoming.next().cloned() else {
+        return serve(features, cx, name, params);
+    };
+    let request = Request::incoming(cx, name, Some(params));
+    Ok(Box::pin(async move {
+        let response = next.run(request).await?;
+        Ok(Body::Json(response.into_text()))
+    }))
+}
+
+/// Begins to serve a request, by the row of its method or by an extension.
 pub(crate) fn serve(
     features: &Features,
     cx: RequestContext,
@@ -172,8 +186,13 @@ fn elicit(request: ServerRequest<'_>) -> Result<BodyFuture> {
             if let (Some(session), Some(id)) = (cx.client_session(), &url.elicitation_id) {
                 session.state().url_elicitations.insert(id);
             }
-            let answer = visit_url(handler.clone(), url, cx);
-            Box::pin(async move { write(answer.await?, revision) })
+            let answer = handler(url, cx);
+            Box::pin(async move {
+                let mut answer = answer.await?;
+                // URL mode has no content.
+                answer.content = None;
+                write(answer, revision)
+            })
         }
         _ => {
             return Err(Error::invalid_params(

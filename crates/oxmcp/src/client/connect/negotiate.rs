@@ -136,24 +136,23 @@ async fn connect(
 /// Adds the likely cause to an error that does not show it: the transport's diagnosis of a silent server, or a proxy that
 /// drops headers.
 fn explain(error: Error, transport: &impl Transport) -> Error {
-    let says = error.message();
-    if error.is_timeout() {
-        return match transport.diagnosis() {
-            Some(known) => {
-                let said = format!("{says}\n{known}");
-                error.saying(said)
-            }
-            None => error,
-        };
-    }
+    const PROXY: &str = "the server is modern, and misses headers that were sent: is there a proxy that drops or changes those that \
+         begin with Mcp-?";
     let mismatch = error.is_protocol() && error.code() == ErrorCode::HEADER_MISMATCH;
-    if !mismatch || !transport.answers_each() {
-        return error;
+    let cause = if error.is_timeout() {
+        transport.diagnosis()
+    } else {
+        (mismatch && transport.answers_each()).then(|| PROXY.to_owned())
+    };
+    match cause {
+        Some(cause) => with_line(error, &cause),
+        None => error,
     }
-    let said = format!(
-        "{says}\nthe server is modern, and misses headers that were sent: is there a proxy that drops or changes those that \
-         begin with Mcp-?"
-    );
+}
+
+/// Adds a line to the message of an error.
+fn with_line(error: Error, line: &str) -> Error {
+    let said = format!("{}\n{line}", error.message());
     error.saying(said)
 }
 
@@ -271,10 +270,9 @@ fn explain_silence(error: Error, legacy: Option<Revision>) -> Error {
     let Some(legacy) = legacy.filter(|_| error.is_timeout()) else {
         return error;
     };
-    let said = format!(
-        "{}\nis it an old server, which ignores what it does not know? Then say which revision to speak, as with \
-         `Client::revisions([Revision::{legacy:?}])`",
-        error.message()
+    let advice = format!(
+        "is it an old server, which ignores what it does not know? Then say which revision to speak, as with \
+         `Client::revisions([Revision::{legacy:?}])`"
     );
-    error.saying(said)
+    with_line(error, &advice)
 }

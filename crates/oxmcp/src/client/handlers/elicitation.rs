@@ -174,27 +174,13 @@ pub(crate) async fn fill_form(
 ) -> Result<ElicitResult> {
     let schema = form.requested_schema.clone();
     let mut answer = handler(form, cx).await?;
-    answer.content = match (answer.action, answer.content) {
-        (ElicitAction::Accept, content) => {
-            let content = complete(&schema, content.as_deref()).map_err(|wrong| {
-                tracing::warn!(wrong = %Logged(&wrong), "the answer to an elicitation does not fit its form");
-                Error::internal(format!("the answer does not fit the form: {wrong}"))
-            })?;
-            Some(content)
-        }
-        _ => None,
-    };
-    Ok(answer)
-}
-
-/// Runs the handler of URLs.
-pub(crate) async fn visit_url(
-    handler: ErasedHandler<ElicitUrlParams, ElicitResult>,
-    url: ElicitUrlParams,
-    cx: RequestContext,
-) -> Result<ElicitResult> {
-    let mut answer = handler(url, cx).await?;
-    // URL mode has no content.
-    answer.content = None;
+    let content = answer.content.take();
+    if answer.action == ElicitAction::Accept {
+        let content = complete(&schema, content.as_deref()).map_err(|wrong| {
+            tracing::warn!(wrong = %Logged(&wrong), "the answer to an elicitation does not fit its form");
+            Error::internal(format!("the answer does not fit the form: {wrong}"))
+        })?;
+        answer.content = Some(content);
+    }
     Ok(answer)
 }

@@ -72,7 +72,7 @@ impl<M: Method> Call<M> {
         Self {
             session: session.clone(),
             params,
-            options: CallOptions::within(session.client().features().timeout),
+            options: CallOptions::within(session.state().client.features().timeout),
             round_input: None,
         }
     }

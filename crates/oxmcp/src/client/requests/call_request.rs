@@ -85,13 +85,11 @@ impl CallRequest {
 
     /// Makes the request; that of a tool once more, where the server found that its headers do not fit.
     async fn exchange(&mut self) -> Result<CallResult> {
-        let state = self.session.state();
-        let listings = state.headers.listings();
-        match self.exchange_once().await {
-            Err(error)
-                if self.method == CallTool::NAME
-                    && self.session.state().headers.is_mismatch(&error) =>
-            {
+        let listings = self.session.state().headers.listings();
+        let answer = self.exchange_once().await;
+        let headers = &self.session.state().headers;
+        match answer {
+            Err(error) if self.method == CallTool::NAME && headers.is_mismatch(&error) => {
                 Box::pin(self.retry_with_headers(error, listings)).await
             }
             answer => answer,
@@ -102,7 +100,8 @@ impl CallRequest {
         let options = &mut self.options;
         options.start = Some(Instant::now());
         let connection = self.session.connection();
-        let answer = Box::pin(connection.call_written(self.method, &self.params, options)).await;
+        let call = connection.call_written(self.method, &self.params, options);
+        let answer = call.await;
         if let Err(error) = &answer {
             let state = self.session.state();
             // A client that cannot send its user to a URL never hears of the end of such an elicitation.

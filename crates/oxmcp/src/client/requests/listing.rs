@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_core::Stream;
-use futures_util::{StreamExt, stream};
+use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::{
     client::{cache::options::CacheMode, session::ClientSession},
@@ -80,12 +80,9 @@ impl<T: Send + 'static> Listing<T> {
                 Ok::<_, Error>(Some((entries, next)))
             }
         });
-        let entries = pages.flat_map(|page| match page {
-            Ok(entries) => stream::iter(entries.into_iter().map(Ok).collect::<Vec<_>>()),
-            Err(error) => stream::iter(vec![Err(error)]),
-        });
+        let entries = pages.map_ok(|entries| stream::iter(entries.into_iter().map(Ok)));
         Self {
-            entries: Box::pin(entries),
+            entries: Box::pin(entries.try_flatten()),
             mode,
         }
     }

@@ -25,7 +25,7 @@ use crate::{
         Asked, AskedInput, InputResponse, InputResponses, OrderedMap, RequestParams, ResultType,
         method, with_answers,
     },
-    session::{Body, BoxFuture, CallResult, RequestContext, after, attend, middleware::Request},
+    session::{CallResult, RequestContext, after, attend},
 };
 
 /// The first and the longest pause before a request is made again that nothing was asked for.
@@ -179,21 +179,12 @@ async fn answer(
     let context = Arc::new(context);
     let cx = RequestContext::new(Arc::clone(&context));
     let features = session.client().features().clone();
-    let future: BoxFuture<Result<Body>> = match features.incoming.next().cloned() {
-        Some(next) => {
-            let request = Request::incoming(cx, &input.method, Some(params));
-            Box::pin(async move {
-                let response = next.run(request).await?;
-                Ok(Body::Json(response.into_text()))
-            })
-        }
-        None => methods::serve(&features, cx, &input.method, params).map_err(|error| {
-            let (wrong, key) = (error.message(), shorten(key));
-            Error::decode(format!(
-                "the server asks wrongly under the key {key:?}: {wrong}"
-            ))
-        })?,
-    };
+    let future = methods::begin(&features, cx, &input.method, params).map_err(|error| {
+        let (wrong, key) = (error.message(), shorten(key));
+        Error::decode(format!(
+            "the server asks wrongly under the key {key:?}: {wrong}"
+        ))
+    })?;
     let revision = session.revision();
     let body = attend(context, future).await?;
     let json = body.into_json(revision, None)?;

@@ -248,16 +248,12 @@ impl ClientSession {
     /// As for a [`Call`].
     pub async fn ping(&self) -> Result<()> {
         if self.has_method(method::Ping::NAME).is_ok() {
-            self.request::<method::Ping>(EmptyParams::default())
-                .await
-                .map(drop)
-        } else {
-            // What the server has said earlier is no sign of life.
-            self.request::<method::Discover>(EmptyParams::default())
-                .cache(CacheMode::Bypass)
-                .await
-                .map(drop)
+            let call = self.request::<method::Ping>(EmptyParams::default());
+            return call.await.map(drop);
         }
+        // A cached answer is no sign of life.
+        let call = self.request::<method::Discover>(EmptyParams::default());
+        call.cache(CacheMode::Bypass).await.map(drop)
     }
 }
 

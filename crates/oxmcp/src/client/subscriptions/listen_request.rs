@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     client::{
         features::LONGEST_WAIT,
+        session::SessionState,
         subscriptions::{
             events::SubscriptionEnd,
             listener::{Listener, Listeners},
@@ -78,6 +79,21 @@ pub(crate) struct ListenRequest {
 }
 
 impl ListenRequest {
+    pub(crate) fn new(
+        connection: &Arc<Connection>,
+        state: &SessionState,
+        listener: &Arc<Listener>,
+        stop: &CancellationToken,
+    ) -> Self {
+        Self {
+            connection: Arc::clone(connection),
+            listeners: Arc::clone(&state.listeners),
+            listener: Arc::clone(listener),
+            stop: stop.clone(),
+            timeout: state.client.features().timeout,
+        }
+    }
+
     /// Makes a request, and waits until it ends: by its answer, by `stop`, with the session, or because the server does not
     /// acknowledge it in time. Dropped, it cancels the request on the wire.
     pub(crate) async fn run(&self, filter: SubscriptionFilter) -> ListenOutcome {

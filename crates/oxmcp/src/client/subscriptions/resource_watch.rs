@@ -4,7 +4,7 @@ use std::{
     fmt,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use futures_core::Stream;
@@ -119,17 +119,13 @@ impl Stream for ResourceWatch {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<ResourceUpdatedParams>> {
-        loop {
-            match self.listener.poll_event(cx) {
-                Poll::Ready(Some(SubscriptionEvent::ResourceUpdated(update))) => {
-                    return Poll::Ready(Some(update));
-                }
-                // Nothing else is ever said to who watches a resource.
-                Poll::Ready(Some(_)) => {}
-                Poll::Ready(None) => return Poll::Ready(None),
-                Poll::Pending => return Poll::Pending,
+        // Watchers get no other event.
+        while let Some(event) = ready!(self.listener.poll_event(cx)) {
+            if let SubscriptionEvent::ResourceUpdated(update) = event {
+                return Poll::Ready(Some(update));
             }
         }
+        Poll::Ready(None)
     }
 }
 

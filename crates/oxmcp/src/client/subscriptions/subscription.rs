@@ -137,13 +137,7 @@ impl Subscription {
         let listener = Listener::new(false, &connection.limits);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
-        let request = ListenRequest {
-            connection: Arc::clone(connection),
-            listeners: Arc::clone(&session.state().listeners),
-            listener: Arc::clone(&listener),
-            stop: stop.clone(),
-            timeout: session.client().features().timeout,
-        };
+        let request = ListenRequest::new(connection, session.state(), &listener, &stop);
         spawn_polled(renew(request, filter, once));
         Ok(Self {
             filter: listener.acknowledged().await?,

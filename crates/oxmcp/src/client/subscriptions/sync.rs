@@ -147,13 +147,10 @@ impl SubscriptionSync {
         let listener = Listener::new(true, &self.connection.limits);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
-        spawn_polled(listen_once(
-            Arc::clone(&self.connection),
-            Arc::clone(&self.state),
-            Arc::clone(&listener),
-            asked.clone(),
-            stop,
-        ));
+        let finish = FinishGuard(Arc::clone(&listener));
+        let request = ListenRequest::new(&self.connection, &self.state, &listener, &stop);
+        let filter = asked.clone();
+        spawn_polled(async move { finish.with(request.run(filter).await) });
         let agreed = listener.acknowledged().await?;
         let uris: HashSet<&String> = agreed.resource_subscriptions.iter().collect();
         let mut kept = asked.clone();
@@ -177,11 +174,9 @@ impl SubscriptionSync {
             (agreed.resources_list_changed, ResourceListChanged::NAME),
         ];
         for (_, name) in lists.into_iter().filter(|(heard, _)| *heard) {
-            if let Some(run) = self
-                .state
-                .notification_handler(&self.connection, name, None)
-            {
-                self.connection.lane().push(run, 0);
+            let connection = &self.connection;
+            if let Some(run) = self.state.notification_handler(connection, name, None) {
+                connection.lane().push(run, 0);
             }
         }
         for uri in &agreed.resource_subscriptions {
@@ -262,25 +257,6 @@ impl SubscriptionSync {
             .call(M::NAME, SubscribeParams::new(uri), options)
             .await
     }
-}
-
-/// Makes one request, and ends the listener with it.
-async fn listen_once(
-    connection: Arc<Connection>,
-    state: Arc<SessionState>,
-    listener: Arc<Listener>,
-    asked: SubscriptionFilter,
-    stop: CancellationToken,
-) {
-    let finish = FinishGuard(Arc::clone(&listener));
-    let request = ListenRequest {
-        connection,
-        listeners: Arc::clone(&state.listeners),
-        listener,
-        stop,
-        timeout: state.client.features().timeout,
-    };
-    finish.with(request.run(asked).await);
 }
 
 /// Closes a subscription that another has replaced, after [`OVERLAP`].
