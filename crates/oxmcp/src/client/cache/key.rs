@@ -43,7 +43,7 @@ impl ResponseKind {
 
 /// A server, as far as it can be told from others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Server {
+pub(crate) enum ServerIdentity {
     /// By the identity of its transport.
     Known(Arc<str>),
     /// Without an identity: the server of this session.
@@ -53,7 +53,7 @@ pub(crate) enum Server {
 /// The part of the cache that a session uses: whose answers, for whom.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Partition {
-    pub(crate) server: Server,
+    pub(crate) server: ServerIdentity,
     pub(crate) session: u64,
     /// The identity of the session's credentials, where it has any.
     pub(crate) authorization: Option<Arc<str>>,
@@ -137,7 +137,7 @@ pub(crate) struct CacheLookup {
 /// The key of a stored answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CacheKey {
-    pub(crate) server: Server,
+    pub(crate) server: ServerIdentity,
     pub(crate) owner: Owner,
     pub(crate) request: Arc<CacheRequest>,
 }

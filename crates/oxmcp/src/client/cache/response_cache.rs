@@ -12,7 +12,9 @@ use tokio::time::Instant;
 
 use crate::{
     client::cache::{
-        key::{CacheLookup, CacheRequest, Invalidation, Owner, Partition, ResponseKind, Server},
+        key::{
+            CacheLookup, CacheRequest, Invalidation, Owner, Partition, ResponseKind, ServerIdentity,
+        },
         options::CacheOptions,
         single_flight::{SharedAnswer, SingleFlight, Ticket},
         store::Store,
@@ -53,10 +55,10 @@ impl Cache {
         authorization: Option<String>,
     ) -> SessionCache {
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
-        let server = server.map(|server| Server::Known(server.into()));
+        let server = server.map(|server| ServerIdentity::Known(server.into()));
         SessionCache {
             partition: Partition {
-                server: server.unwrap_or(Server::OfSession(session)),
+                server: server.unwrap_or(ServerIdentity::OfSession(session)),
                 session,
                 authorization: authorization.map(Into::into),
             },
@@ -189,7 +191,7 @@ pub(crate) struct CacheState {
 
 impl CacheState {
     /// Completes a flight, and stores its answer unless it was invalidated. Returns it where it stays fresh for a while.
-    fn complete(
+    pub(crate) fn complete(
         &mut self,
         ticket: Ticket,
         freshness: Freshness,
@@ -203,7 +205,7 @@ impl CacheState {
     }
 
     /// Invalidates the answers of a server, which says in one of its sessions that something has changed.
-    pub(crate) fn invalidate(&mut self, server: &Server, change: &Invalidation) {
+    pub(crate) fn invalidate(&mut self, server: &ServerIdentity, change: &Invalidation) {
         self.flights.invalidate_where(|lookup| {
             lookup.partition.server == *server && change.affects(&lookup.request)
         });
@@ -225,7 +227,7 @@ impl CacheState {
     pub(crate) fn forget(&mut self, partition: &Partition) {
         self.store.remove_where(|key| {
             key.owner == Owner::Session(partition.session)
-                || key.server == Server::OfSession(partition.session)
+                || key.server == ServerIdentity::OfSession(partition.session)
         });
     }
 

@@ -1,10 +1,10 @@
-//! What the cache of the cache promises, case by case.
+//! Tests of the state of the cache, case by case.
 
 use std::{sync::Arc, time::Duration};
 
 use crate::{
     client::cache::{
-        key::{CacheLookup, CacheRequest, Invalidation, Partition, ResponseKind, Server},
+        key::{CacheLookup, CacheRequest, Invalidation, Partition, ResponseKind, ServerIdentity},
         options::CacheOptions,
         response_cache::CacheState,
     },
@@ -13,25 +13,29 @@ use crate::{
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-pub(crate) fn place(server: Option<&str>, session: u64, authorization: Option<&str>) -> Partition {
-    let known = server.map(|server| Server::Known(server.into()));
+pub(crate) fn partition(
+    server: Option<&str>,
+    session: u64,
+    authorization: Option<&str>,
+) -> Partition {
+    let known = server.map(|server| ServerIdentity::Known(server.into()));
     Partition {
-        server: known.unwrap_or(Server::OfSession(session)),
+        server: known.unwrap_or(ServerIdentity::OfSession(session)),
         session,
         authorization: authorization.map(Into::into),
     }
 }
 
-pub(crate) fn ask(place: &Partition, kind: ResponseKind, params: &str) -> Arc<CacheLookup> {
+pub(crate) fn lookup(partition: &Partition, kind: ResponseKind, params: &str) -> Arc<CacheLookup> {
     let request = CacheRequest::new(kind, params.into(), "".into()).unwrap();
     Arc::new(CacheLookup {
-        partition: place.clone(),
+        partition: partition.clone(),
         request: Arc::new(request),
     })
 }
 
-pub(crate) fn tools(place: &Partition) -> Arc<CacheLookup> {
-    ask(place, ResponseKind::Tools, "{}")
+pub(crate) fn tools(partition: &Partition) -> Arc<CacheLookup> {
+    lookup(partition, ResponseKind::Tools, "{}")
 }
 
 pub(crate) fn fresh_for(seconds: u64, scope: CacheScope) -> Freshness {
@@ -48,16 +52,16 @@ fn answer(
     text: &str,
     now: Duration,
 ) {
-    let (ticket, _) = cache.flights.enter(ask, true);
+    let (ticket, _) = cache.flights.enter(lookup, true);
     cache.complete(ticket, freshness, text, now);
     cache.flights.leave(ticket);
     assert!(cache.is_idle());
 }
 
 #[test]
-fn private_answers_stay_with_whom_they_were_given_to() {
+fn private_answers_stay_with_their_owner() {
     let mut cache = CacheState::default();
-    let ours = place(Some("s"), 1, Some("ann"));
+    let ours = partition(Some("s"), 1, Some("ann"));
     answer(
         &mut cache,
         &tools(&ours),
@@ -66,21 +70,21 @@ fn private_answers_stay_with_whom_they_were_given_to() {
         SECOND,
     );
     let cases = [
-        (place(Some("s"), 2, Some("ann")), true),
-        (place(Some("s"), 2, Some("bob")), false),
-        (place(Some("s"), 2, None), false),
-        (place(Some("t"), 2, Some("ann")), false),
-        (place(None, 2, Some("ann")), false),
+        (partition(Some("s"), 2, Some("ann")), true),
+        (partition(Some("s"), 2, Some("bob")), false),
+        (partition(Some("s"), 2, None), false),
+        (partition(Some("t"), 2, Some("ann")), false),
+        (partition(None, 2, Some("ann")), false),
     ];
-    for (place, found) in cases {
+    for (partition, found) in cases {
         assert_eq!(
-            cache.store.fresh(&tools(&place), SECOND).is_some(),
+            cache.store.fresh(&tools(&partition), SECOND).is_some(),
             found,
-            "{place:?}"
+            "{partition:?}"
         );
     }
     // Nobody knows on whose behalf two sessions talk: nothing private is shared.
-    let nameless = place(Some("s"), 3, None);
+    let nameless = partition(Some("s"), 3, None);
     answer(
         &mut cache,
         &tools(&nameless),
@@ -92,7 +96,7 @@ fn private_answers_stay_with_whom_they_were_given_to() {
     assert!(
         cache
             .store
-            .fresh(&tools(&place(Some("s"), 4, None)), SECOND)
+            .fresh(&tools(&partition(Some("s"), 4, None)), SECOND)
             .is_none()
     );
     cache.forget(&nameless);
@@ -101,9 +105,9 @@ fn private_answers_stay_with_whom_they_were_given_to() {
 }
 
 #[test]
-fn public_answers_are_for_all_who_talk_to_the_same_server() {
+fn public_answers_are_for_all_sessions_of_a_server() {
     let mut cache = CacheState::default();
-    let ours = place(Some("s"), 1, Some("ann"));
+    let ours = partition(Some("s"), 1, Some("ann"));
     answer(
         &mut cache,
         &tools(&ours),
@@ -111,16 +115,16 @@ fn public_answers_are_for_all_who_talk_to_the_same_server() {
         "all",
         SECOND,
     );
-    for (place, found) in [
-        (place(Some("s"), 2, None), true),
-        (place(Some("s"), 2, Some("bob")), true),
-        (place(Some("t"), 2, Some("ann")), false),
-        (place(None, 1, Some("ann")), false),
+    for (partition, found) in [
+        (partition(Some("s"), 2, None), true),
+        (partition(Some("s"), 2, Some("bob")), true),
+        (partition(Some("t"), 2, Some("ann")), false),
+        (partition(None, 1, Some("ann")), false),
     ] {
         assert_eq!(
-            cache.store.fresh(&tools(&place), SECOND).is_some(),
+            cache.store.fresh(&tools(&partition), SECOND).is_some(),
             found,
-            "{place:?}"
+            "{partition:?}"
         );
     }
     // The server changes its mind.
@@ -134,22 +138,22 @@ fn public_answers_are_for_all_who_talk_to_the_same_server() {
     assert!(
         cache
             .store
-            .fresh(&tools(&place(Some("s"), 2, Some("bob"))), SECOND)
+            .fresh(&tools(&partition(Some("s"), 2, Some("bob"))), SECOND)
             .is_none()
     );
 }
 
 #[test]
-fn what_began_before_a_change_is_not_kept() {
-    let mut cache = CacheState::<()>::default();
-    let here = place(Some("s"), 1, None);
-    let elsewhere = place(Some("t"), 2, None);
+fn answers_to_requests_from_before_a_change_are_not_stored() {
+    let mut cache = CacheState::default();
+    let here = partition(Some("s"), 1, None);
+    let elsewhere = partition(Some("t"), 2, None);
     let (asked, other) = (tools(&here), tools(&elsewhere));
-    let (first, ()) = cache.flights.enter(&asked, true);
-    let (second, ()) = cache.flights.enter(&other, true);
+    let (first, _) = cache.flights.enter(&asked, true);
+    let (second, _) = cache.flights.enter(&other, true);
     cache.invalidate(&here.server, &Invalidation::Tools);
     // Who asks now does not wait for what began before.
-    let (third, ()) = cache.flights.enter(&asked, true);
+    let (third, _) = cache.flights.enter(&asked, true);
     assert_ne!(first, third);
     let freshness = fresh_for(9, CacheScope::Private);
     assert!(cache.complete(first, freshness, "old", SECOND).is_some());
@@ -161,11 +165,11 @@ fn what_began_before_a_change_is_not_kept() {
 }
 
 #[test]
-fn of_two_who_ask_the_same_by_themselves_the_later_one_is_right() {
-    let mut cache = CacheState::<()>::default();
-    let asked = tools(&place(None, 1, None));
-    let (first, ()) = cache.flights.enter(&asked, false);
-    let (second, ()) = cache.flights.enter(&asked, false);
+fn of_two_equal_requests_the_later_answer_is_stored() {
+    let mut cache = CacheState::default();
+    let asked = tools(&partition(None, 1, None));
+    let (first, _) = cache.flights.enter(&asked, false);
+    let (second, _) = cache.flights.enter(&asked, false);
     let freshness = fresh_for(9, CacheScope::Private);
     cache.complete(second, freshness, "later", SECOND);
     cache.complete(first, freshness, "earlier", SECOND);
@@ -173,14 +177,14 @@ fn of_two_who_ask_the_same_by_themselves_the_later_one_is_right() {
 }
 
 #[test]
-fn an_answer_has_its_time_and_then_a_time_of_need() {
-    let mut cache = CacheState::<()>::default();
+fn an_answer_is_fresh_and_then_usable_where_the_server_fails() {
+    let mut cache = CacheState::default();
     cache.store.configure(CacheOptions {
         max_ttl: SECOND * 10,
         stale_if_error: SECOND * 5,
         ..CacheOptions::default()
     });
-    let asked = tools(&place(None, 1, None));
+    let asked = tools(&partition(None, 1, None));
     answer(
         &mut cache,
         &asked,
@@ -222,14 +226,14 @@ fn an_answer_has_its_time_and_then_a_time_of_need() {
 }
 
 #[test]
-fn what_was_used_longest_ago_gives_way() {
-    let mut cache = CacheState::<()>::default();
+fn the_least_recently_used_answer_is_evicted() {
+    let mut cache = CacheState::default();
     cache.store.configure(CacheOptions {
         max_entries: 2,
         ..CacheOptions::default()
     });
-    let here = place(None, 1, None);
-    let read = |uri: &str| ask(&here, ResponseKind::Read, &format!(r#"{{"uri":"{uri}"}}"#));
+    let here = partition(None, 1, None);
+    let read = |uri: &str| lookup(&here, ResponseKind::Read, &format!(r#"{{"uri":"{uri}"}}"#));
     let freshness = fresh_for(60, CacheScope::Private);
     answer(&mut cache, &read("a"), freshness, "a", SECOND);
     answer(&mut cache, &read("b"), freshness, "b", SECOND);
