@@ -78,7 +78,7 @@ impl Client {
         self
     }
 
-    /// What the client is, for people to read.
+    /// A description of the client, for people to read.
     #[must_use]
     pub fn description(self, description: impl Into<String>) -> Self {
         self.change(|features| features.info.description = Some(description.into()));
@@ -99,8 +99,7 @@ impl Client {
         self
     }
 
-    /// Which revisions may be spoken. By default all may; one alone is thereby pinned, and no time is spent on finding
-    /// out.
+    /// The revisions that may be spoken. By default all may; a single one is pinned, and nothing needs to be negotiated.
     ///
     /// ```
     /// use oxmcp::{Client, Revision};
@@ -124,7 +123,7 @@ impl Client {
         self
     }
 
-    /// How long a call waits for an answer, or for progress, unless it is told otherwise. Default: 60 s.
+    /// The default time-out of calls: how long they wait for an answer, or for progress. Default: 60 s.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         self.change(|features| features.timeout = timeout.min(LONGEST_WAIT));
@@ -140,8 +139,8 @@ impl Client {
         self
     }
 
-    /// Pings legacy servers this often, and closes the session of one that does not answer. By default, and with zero,
-    /// nobody is pinged.
+    /// Pings legacy servers this often, and closes the session of one that does not answer. By default, and with zero, no
+    /// server is pinged.
     #[must_use]
     pub fn keep_alive(self, interval: Duration) -> Self {
         let interval = (!interval.is_zero()).then_some(interval);
@@ -175,14 +174,14 @@ impl Client {
         self
     }
 
-    /// How much of the answers of servers is kept, and for how long: what differs from the default.
+    /// The bounds of the cache for the answers of servers.
     #[must_use]
     pub fn cache(self, options: CacheOptions) -> Self {
         self.response_cache().configure(options);
         self
     }
 
-    /// Keeps nothing: every call is made.
+    /// Switches the cache off: every call makes a request.
     #[must_use]
     pub fn no_cache(self) -> Self {
         self.response_cache().switch_off();

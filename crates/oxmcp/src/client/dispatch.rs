@@ -40,15 +40,10 @@ impl SessionState {
 
     /// Begins to answer a request, on the connection's task where that is quick.
     fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
-        let Arrival {
-            id,
-            method,
-            params,
-            batch,
-        } = arrival;
-        let params = params.unwrap_or(&RequestParams::UNREAD);
-        let mut context = self.context(connection, Some(id));
-        context.batch = batch;
+        let method = arrival.method;
+        let params = arrival.params.unwrap_or(&RequestParams::UNREAD);
+        let mut context = self.context(connection, Some(arrival.id));
+        context.batch = arrival.batch;
         context.progress_token = params.meta.progress_token();
         context.meta = params.meta.raw().map(Into::into);
         let context = Arc::new(context);

@@ -35,7 +35,7 @@ pub use handlers::{
     sampling::IntoCreateMessageResult,
 };
 pub use requests::{
-    call::Call, listing::Listing, manual_rounds::CallOutcome, operations::IntoPromptArguments,
+    call::Call, listing::Listing, multi_round_trip::CallOutcome, operations::IntoPromptArguments,
 };
 pub use session::ClientSession;
 pub use subscriptions::{

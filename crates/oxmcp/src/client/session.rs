@@ -102,20 +102,20 @@ impl ClientSession {
         self.negotiated().server_info.as_ref()
     }
 
-    /// What the server can do.
+    /// The capabilities that the server has declared.
     #[must_use]
     pub fn server_capabilities(&self) -> &ServerCapabilities {
         &self.negotiated().capabilities
     }
 
-    /// How to use the server, for a model to read.
+    /// Instructions for the use of the server, for a model to read.
     #[must_use]
     pub fn instructions(&self) -> Option<&str> {
         self.negotiated().instructions.as_deref()
     }
 
-    /// Tells the server how far a request of its is, by the token that came with it (2025-11-25 and earlier: modern
-    /// servers make no requests). Where no request that is being served came with the token, nothing is sent.
+    /// Reports the progress of a request of the server, by the token that came with it (2025-11-25 and earlier: modern
+    /// servers make no requests). Nothing is sent where no request in flight came with the token.
     /// See [progress](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress).
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl ClientSession {
         self.connection().report(params).await
     }
 
-    /// Sends a notification of an extension to the server. A modern server is told with it who sends it, as with a request.
+    /// Sends a notification of an extension to the server; to a modern server with the envelope of a request.
     ///
     /// ```
     /// # use oxmcp::protocol::{Notification, NotificationParams};
@@ -180,9 +180,9 @@ impl ClientSession {
             .may_send(table, name, self.revision(), declared)
     }
 
-    /// Closes the session: calls in flight may finish within [`Limits::drain`](crate::Limits::drain), with what the server
-    /// asks until then, and fail after it; and notifications that have arrived are handled, within the same time. Returns when the transport is closed, and a server that was started has exited. It may be called again, and by
-    /// several at once.
+    /// Closes the session. Calls in flight may finish within [`Limits::drain`](crate::Limits::drain), with what the server
+    /// asks until then, and fail after it; notifications that have arrived are handled within the same time. Returns when
+    /// the transport is closed, and a server that was started has exited. It may be called again, and concurrently.
     ///
     /// # Errors
     /// Where the connection broke before it could be closed.
@@ -194,7 +194,7 @@ impl ClientSession {
         self.wait().await
     }
 
-    /// Waits until the session has ended, whoever ends it.
+    /// Waits until the session has ended, on either side.
     ///
     /// # Errors
     /// Where the connection broke.
@@ -219,8 +219,8 @@ impl Client {
 }
 
 impl RequestContext {
-    /// The session that a server asks over, on a client. `None` where a server handles what a client sent, and where
-    /// nobody holds on to the session any more.
+    /// The session over which a server makes a request, on a client. `None` on a server, and where the session has no handle
+    /// any more.
     #[must_use]
     pub fn client_session(&self) -> Option<ClientSession> {
         ClientSession::of(&self.parts().connection)
@@ -345,7 +345,7 @@ impl SessionState {
         self.client.response_cache().invalidate(&self.cache, change);
     }
 
-    /// Removes cached answers that may be wrong, after a time in which changes that pass a filter were not heard of.
+    /// Removes cached answers that may be wrong, after a gap in which changes that pass a filter were missed.
     pub(crate) fn missed(&self, filter: &SubscriptionFilter) {
         for change in Invalidation::missed(filter) {
             self.forget(&change);

@@ -14,7 +14,7 @@ use crate::{
     session::{Handler, HandlerFuture, RequestContext},
 };
 
-/// What one side does for an extension of the protocol; for [`Server::extension`](crate::Server::extension) and
+/// One side of an extension of the protocol; for [`Server::extension`](crate::Server::extension) and
 /// [`Client::extension`](crate::Client::extension).
 ///
 /// The [module](crate::extension) has an example. What is wrong with an extension is reported when the server or client
@@ -63,7 +63,7 @@ impl Extension {
         }
     }
 
-    /// What this side declares beside the identifier: an object, whose members the extension defines. The peer finds it in
+    /// The settings that this side declares: an object, whose members the extension defines. The peer finds it in
     /// the `extensions` of the capabilities.
     #[must_use]
     pub fn settings(mut self, settings: impl Serialize) -> Self {
@@ -74,7 +74,7 @@ impl Extension {
         self
     }
 
-    /// For servers: who has not declared the extension is refused its methods and its keys of subscriptions, with
+    /// For servers: a client that has not declared the extension is refused its methods and its keys of subscriptions, with
     /// [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY) and what is missing. Without this it is up to the
     /// handlers, which see what the client has declared in
     /// [`client_capabilities`](crate::RequestContext::client_capabilities).
@@ -162,7 +162,7 @@ impl Extension {
         self
     }
 
-    /// A key for the filters of subscriptions. A server acknowledges it, whatever its value, and tells who subscribed with
+    /// A key for the filters of subscriptions. A server acknowledges it, whatever its value, and notifies subscribers with
     /// [`Server::publish`](crate::Server::publish). A client's session subscribes to it, with the value `true`, for the handlers of
     /// this extension's notifications; by hand, [`ClientSession::listen`](crate::ClientSession::listen) does it with any value.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions#notification-filter).
@@ -229,7 +229,7 @@ impl Extension {
         self
     }
 
-    /// A header of HTTP that repeats a member of a method's params, for whoever routes requests without reading them; for
+    /// A header of HTTP that repeats a member of a method's params, for proxies that route requests without reading them; for
     /// example the member `taskId` as `Mcp-Name`.
     /// See [standard headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#standard-mcp-request-headers).
     #[must_use]

@@ -3,8 +3,7 @@
 //! An [`Extension`] says what one side does: which methods it serves and with which handlers, which notifications it
 //! takes, what can be subscribed to, and the settings that it declares. It is given to a
 //! [`Server`](crate::Server::extension) or a [`Client`](crate::Client::extension), which then says in its capabilities that it
-//! knows the extension. Methods and notifications are types: whoever writes an extension defines them once, and both sides
-//! use them.
+//! knows the extension. Methods and notifications are types: an extension defines them once, and both sides use them.
 //!
 //! ```
 //! use oxmcp::{Client, Extension, Server, protocol::{EmptyParams, Method, Payload}, testing};

@@ -52,7 +52,7 @@ where
     events_at_once(&new().await).await
 }
 
-/// A store, and a session that nobody else has.
+/// A store, and a session of a name that is not used twice.
 struct Stored {
     store: Arc<dyn AnyEventStore>,
     session: String,
@@ -298,7 +298,7 @@ async fn loaded(store: &dyn AnySessionStore, id: &str) -> Result<Option<Value>> 
     store.load(id).await?.as_ref().map(comparable).transpose()
 }
 
-/// All that a record says, to be compared.
+/// A record as JSON, to be compared.
 fn comparable(record: &SessionRecord) -> Result<Value> {
     serde_json::to_value(record).map_err(|error| Error::internal(error.to_string()))
 }
@@ -339,7 +339,7 @@ fn must<T: PartialEq + Debug>(rule: &str, found: T, expected: T) -> Result<()> {
     )))
 }
 
-/// A name that was never there before, also in a database that is not empty.
+/// A name that is new also in a database that is not empty.
 fn unique() -> String {
     let mut random = [0; 16];
     // Without randomness the rules still hold, for a store that is empty.

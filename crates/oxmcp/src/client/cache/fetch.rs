@@ -31,13 +31,12 @@ use crate::{
 };
 
 impl<M: Cacheable> Call<M> {
-    /// How the call uses what the client has kept of earlier answers. By default an answer that is still fresh is taken
-    /// without asking the server.
+    /// How the call uses the client's cache. By default a fresh answer in it is used without a request.
     ///
-    /// Calls that ask the same at once share one request, if the answer is one that stays fresh. A call with metadata of
-    /// its own, one that wants to be told of progress, and one that carries answers to the server's questions is always
-    /// made, and nothing of it is kept; so it is after [`ClientSession::close`](crate::ClientSession::close), and then
-    /// fails. Middleware sees only what is sent.
+    /// Equal calls that are made at once share one request, if the answer stays fresh. A call with metadata of its own, one
+    /// with a progress handler, and one that carries input for the server always makes a request, whose answer is not
+    /// cached; so does a call after [`ClientSession::close`](crate::ClientSession::close), and then
+    /// fails. Middleware sees only requests that are sent.
     ///
     /// ```
     /// use oxmcp::CacheMode;

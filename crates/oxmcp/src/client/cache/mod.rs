@@ -1,6 +1,7 @@
 //! The answers of servers that a client keeps, for as long as servers declare them fresh.
 //!
-//! What decides is told the time and makes no calls: `store.rs`, `single_flight.rs`, and the state in `response_cache.rs`.
+//! The files that decide take the time as an argument and make no calls: `store.rs`, `single_flight.rs`, and the state in
+//! `response_cache.rs`.
 //!
 //! | | |
 //! |-|-|

@@ -182,11 +182,7 @@ impl<'a> Handshake<'a> {
     }
 
     fn nothing_in_common(&self, theirs: &str) -> Error {
-        let ours: Vec<_> = self
-            .revisions
-            .iter()
-            .map(|revision| revision.as_str())
-            .collect();
+        let ours: Vec<_> = self.revisions.iter().map(|it| it.as_str()).collect();
         Error::unsupported(format!(
             "no common revision: the server speaks {theirs}, this client may speak {}",
             ours.join(", ")

@@ -1,4 +1,4 @@
-//! The user's handlers, which answer what servers ask and hear what they say.
+//! The user's handlers of a server's requests and notifications.
 //!
 //! | | |
 //! |-|-|

@@ -93,9 +93,9 @@ impl Client {
     /// Is called when a server says that its list of tools has changed. The handlers of one session run one at a time, in
     /// the order in which the server said it.
     ///
-    /// Legacy servers say it by themselves. Modern ones say it to who subscribes, so a session with one opens a
-    /// subscription when it connects, for those handlers that are there by then and that the server has something for.
-    /// A server that refuses is logged. [`ClientSession::listen`] opens one by hand.
+    /// Legacy servers send it unasked. Modern ones send it to subscribers, so a session with one opens a subscription when it
+    /// connects, for those handlers that exist by then and whose capability the server has declared. A refusal is logged.
+    /// [`ClientSession::listen`] opens a subscription of your own.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
     ///
     /// ```

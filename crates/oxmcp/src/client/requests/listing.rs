@@ -31,9 +31,8 @@ use crate::{
 /// # }
 /// ```
 ///
-/// Of what a server has not declared in its [capabilities](ClientSession::server_capabilities) there is nothing: the list ends
-/// at once, and the server is not asked. A single page, as of [`ClientSession::list_tools`], is what the server says to that,
-/// which is an error.
+/// Without the capability in what the server has [declared](ClientSession::server_capabilities) the list is empty, and no
+/// request is made. A single page, as of [`ClientSession::list_tools`], is requested all the same, which gives the server's error.
 ///
 /// It ends with the first error. A server that gives the same page again, or more pages than
 /// [`Limits::max_pages`](crate::Limits::max_pages), is an error. Pages that the client has kept and that are still fresh
@@ -87,8 +86,8 @@ impl<T: Send + 'static> Listing<T> {
         }
     }
 
-    /// How the list uses pages that the client has kept, as [`Call::cache`](crate::Call::cache) says it of a call. It is
-    /// said once, before the first entry is asked for. Lists of tasks are not kept.
+    /// How the list uses cached pages, as [`Call::cache`](crate::Call::cache) does for a call. The first choice counts, made
+    /// before the first entry is read. Lists of tasks are not cached.
     ///
     /// ```
     /// use oxmcp::CacheMode;

@@ -5,7 +5,7 @@
 //! | `operations.rs` | a method of [`ClientSession`](super::ClientSession) for each request |
 //! | `call.rs` | [`Call`](super::Call), the builder of a call and its future |
 //! | `call_request.rs` | the request that a call becomes: made once, made again, classified by its answer |
-//! | `multi_round_trip.rs`, `manual_rounds.rs` | input that servers ask for within a result: given by handlers, or by the caller |
+//! | `multi_round_trip.rs` | input that servers ask for within a result: given by handlers, or by the caller |
 //! | `results.rs` | results as typed values |
 //! | `listing.rs` | all pages of a list |
 //! | `header_mirroring.rs`, `log_level.rs` | what is sent beside a request: headers of HTTP, the log level |
@@ -15,7 +15,6 @@ pub(super) mod call_request;
 pub(super) mod header_mirroring;
 pub(super) mod listing;
 mod log_level;
-pub(super) mod manual_rounds;
-mod multi_round_trip;
+pub(super) mod multi_round_trip;
 pub(super) mod operations;
 pub(super) mod results;

@@ -1,4 +1,5 @@
-//! Rounds of input: the client's answers to what a modern server asks for within a result, and the request made again.
+//! Rounds of input: what a modern server asks for within a result, answered by the client's handlers or by the caller, and
+//! the request made again.
 //!
 //! See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
 
@@ -15,15 +16,21 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     client::{
         methods,
-        requests::call_request::{CallRequest, PendingInput, cancellation, cancelled},
+        requests::{
+            call::Call,
+            call_request::{CallAnswer, CallRequest, PendingInput, cancellation, cancelled},
+            results::{decode, read},
+        },
         session::ClientSession,
     },
     error::{Error, Result},
     json::Text,
     jsonrpc::RequestId,
     protocol::{
-        Asked, AskedInput, InputResponse, InputResponses, OrderedMap, RequestParams, ResultType,
-        method, with_answers,
+        Asked, AskedInput, InputRequiredResult, InputResponse, InputResponses, OrderedMap,
+        RequestParams, ResultType,
+        method::{self, MultiRoundTrip},
+        with_answers,
     },
     session::{CallResult, RequestContext, after, attend},
 };
@@ -191,4 +198,89 @@ async fn answer(
     let raw = RawValue::from_string(json.into());
     raw.map(InputResponse::from)
         .map_err(|error| Error::internal("the answer is no JSON").with_source(error))
+}
+
+/// The outcome of a call of a single round; see [`Call::manual`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CallOutcome<R> {
+    /// The result.
+    Complete(R),
+    /// None yet: the server asks for input.
+    InputRequired(InputRequiredResult),
+}
+
+impl<M: MultiRoundTrip> Call<M> {
+    /// Makes the call without answering what the server asks: that is left to you. To go on, make the call again, with
+    /// [`input_responses`](Self::input_responses) and [`request_state`](Self::request_state). Legacy servers ask in
+    /// requests of their own, which the client's handlers answer, so what they give is always complete.
+    /// See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
+    ///
+    /// A server asks only for what the client says that it can give: for forms, [`Client::on_elicit`] must be set
+    /// although it is not called here.
+    ///
+    /// ```
+    /// use oxmcp::{
+    ///     CallOutcome,
+    ///     protocol::{ElicitAction, ElicitResult, InputResponse},
+    /// };
+    /// use serde_json::json;
+    ///
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let mut call = session.call_tool("delete", json!({"project": "teahouse"}));
+    /// let result = loop {
+    ///     let asked = match call.manual().await? {
+    ///         CallOutcome::Complete(result) => break result,
+    ///         CallOutcome::InputRequired(asked) => asked,
+    ///         _ => unreachable!("there is nothing else"),
+    ///     };
+    ///     call = session.call_tool("delete", json!({"project": "teahouse"}));
+    ///     for (key, _question) in asked.input_requests.iter().flatten() {
+    ///         let answer = ElicitResult::new(ElicitAction::Decline);
+    ///         call = call.input_responses([(key, InputResponse::new(&answer).expect("it is JSON"))]);
+    ///     }
+    ///     if let Some(state) = asked.request_state {
+    ///         call = call.request_state(state);
+    ///     }
+    /// };
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// [`Client::on_elicit`]: crate::Client::on_elicit
+    ///
+    /// # Errors
+    /// Those of the call.
+    ///
+    /// # Cancel safety
+    /// As for the call itself.
+    pub async fn manual(self) -> Result<CallOutcome<M::Result>> {
+        let mut request = self.prepare()?;
+        let result = match request.send().await? {
+            CallAnswer::Complete(result) | CallAnswer::Extended(result) => result,
+            CallAnswer::InputRequired(input) => {
+                return decode(M::NAME, &input.result).map(CallOutcome::InputRequired);
+            }
+        };
+        read::<M>(&request.session, result).map(CallOutcome::Complete)
+    }
+
+    /// Gives answers to what the server asked when the call was made before, by the keys of what was asked.
+    pub fn input_responses<K: Into<String>>(
+        mut self,
+        answers: impl IntoIterator<Item = (K, InputResponse)>,
+    ) -> Self {
+        let input = self.round_input.get_or_insert_default();
+        let all = input.answers.get_or_insert_default();
+        for (key, answer) in answers {
+            all.insert(key, answer);
+        }
+        self
+    }
+
+    /// Gives back the state that the server gave when the call was made before.
+    pub fn request_state(mut self, state: impl Into<String>) -> Self {
+        self.round_input.get_or_insert_default().state = Some(state.into());
+        self
+    }
 }

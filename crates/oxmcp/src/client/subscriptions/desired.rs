@@ -1,4 +1,4 @@
-//! The changes that a session wants to hear of: for handlers of list changes, and for watched resources.
+//! The subscriptions that a session should have: those of the handlers of list changes, and of watched resources.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -52,10 +52,8 @@ impl DesiredSubscriptions {
         let mut state = self.lock();
         if state.ended {
             drop(state);
-            watcher.finish(
-                SubscriptionEnd::Local,
-                Some(Error::closed("the session has ended")),
-            );
+            let error = Error::closed("the session has ended");
+            watcher.finish(SubscriptionEnd::Local, Some(error));
             return false;
         }
         let watched = state.watched.entry(uri.to_owned()).or_default();

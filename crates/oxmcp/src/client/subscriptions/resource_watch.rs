@@ -27,13 +27,12 @@ use crate::{
 /// A resource that is watched: a [`Stream`] of its changes. Made by
 /// [`ClientSession::watch_resource`](crate::ClientSession::watch_resource).
 ///
-/// A change that names a part of the resource is one of it, too. What has been said and not been taken yet is said once
-/// only, and beyond [`Limits::max_queued_notifications`](crate::Limits::max_queued_notifications) the oldest is dropped,
-/// with a warning in the log. Where the server was not heard for a while, so that something may have been missed, that
-/// counts as a change.
+/// A change of a part of the resource is one of it, too. Equal changes are queued once, and beyond
+/// [`Limits::max_queued_notifications`](crate::Limits::max_queued_notifications) the oldest is dropped, with a warning in the
+/// log. An interruption, in which changes may have been missed, counts as a change.
 ///
-/// It ends with the session, and where the server does not tell of the resource any more. When the last that watches a
-/// resource is dropped, the server is told.
+/// It ends with the session, and where the server refuses the subscription after an interruption. When the last watch of a
+/// resource is dropped, the session unsubscribes.
 #[must_use = "dropping it ends the watch"]
 pub struct ResourceWatch {
     uri: String,
@@ -43,9 +42,9 @@ pub struct ResourceWatch {
 }
 
 impl ClientSession {
-    /// Hears of the changes of a resource, in every revision. Returns once the server has agreed to tell: from then on
-    /// nothing is missed. Any number may watch, the same resource too: legacy servers are asked once for each resource,
-    /// and with a modern one the session has one subscription for all that are watched and for the handlers of changes.
+    /// Watches the changes of a resource, in every revision. Returns once the server has agreed: from then on no change is
+    /// missed. There may be any number of watches, also of one resource: a legacy server is asked once for each resource,
+    /// and with a modern one the session has one subscription for all watches and for the handlers of changes.
     ///
     /// ```
     /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
@@ -64,7 +63,7 @@ impl ClientSession {
     /// refuses; and where the session ends.
     ///
     /// # Cancel safety
-    /// Dropping the future takes it back.
+    /// Dropping the future ends the watch.
     pub async fn watch_resource(&self, uri: impl Into<String>) -> Result<ResourceWatch> {
         let resources = self.server_capabilities().resources.as_ref();
         if !resources.is_some_and(|it| it.subscribe) {
@@ -105,7 +104,7 @@ impl ResourceWatch {
         StreamExt::next(self).await
     }
 
-    /// How the watch ended. `None` while it goes on.
+    /// The end of the watch. `None` while it is open.
     #[must_use]
     pub fn end(&self) -> Option<SubscriptionEnd> {
         self.listener.end()

@@ -21,10 +21,9 @@ use crate::{
     client::{
         session::ClientSession,
         subscriptions::{
-            backoff::Backoff,
             events::{SubscriptionEnd, SubscriptionEvent},
             listen_request::{
-                FinishGuard, ListenOutcome, ListenRequest, is_retryable, spawn_polled,
+                Backoff, FinishGuard, ListenOutcome, ListenRequest, is_retryable, spawn_polled,
             },
             listener::Listener,
         },
@@ -59,7 +58,7 @@ impl Listen {
         }
     }
 
-    /// Does not ask for the subscription again when the server ends it.
+    /// Does not renew the subscription when the server ends it.
     ///
     /// ```
     /// use oxmcp::{SubscriptionEnd, protocol::SubscriptionFilter};
@@ -87,15 +86,15 @@ impl IntoFuture for Listen {
     }
 }
 
-/// An open subscription: a [`Stream`] of what the server says has changed. Made by
+/// An open subscription: a [`Stream`] of the changes that the server notifies of. Made by
 /// [`ClientSession::listen`](crate::ClientSession::listen).
 ///
-/// A server may end a subscription while the session goes on. Then it is asked for it again, after a pause that grows
-/// from half a second to a minute, and [`SubscriptionEvent::Resumed`] says that something may have been missed;
+/// A server may end a subscription while the session goes on. Then it is requested again, after a pause that grows from
+/// half a second to a minute, and [`SubscriptionEvent::Resumed`] says that changes may have been missed;
 /// [`Listen::once`] switches that off. The stream ends when this side ends it, with the session, and where the server
-/// refuses to take it up again; [`end`](Self::end) says how. Dropping it cancels the subscription on the wire. What has been said and not been taken yet is said once only, and beyond
-/// [`Limits::max_queued_notifications`](crate::Limits::max_queued_notifications) the oldest is dropped, with a warning in
-/// the log.
+/// refuses to take it up again; [`end`](Self::end) says which. Dropping it cancels the subscription on the wire. Equal events
+/// are queued once, and beyond [`Limits::max_queued_notifications`](crate::Limits::max_queued_notifications) the oldest is
+/// dropped, with a warning in the log.
 ///
 /// ```
 /// use oxmcp::{Server, SubscriptionEnd, SubscriptionEvent, Tool, protocol::SubscriptionFilter, testing};
@@ -148,7 +147,7 @@ impl Subscription {
         })
     }
 
-    /// What the server has agreed to tell: a part of what it was asked for. After [`SubscriptionEvent::Resumed`] it may
+    /// The part of the filter that the server has agreed to. After [`SubscriptionEvent::Resumed`] it may
     /// be another part.
     #[must_use]
     pub fn filter(&self) -> &SubscriptionFilter {
@@ -163,13 +162,13 @@ impl Subscription {
         StreamExt::next(self).await
     }
 
-    /// How the subscription ended. `None` while it is open.
+    /// The end of the subscription. `None` while it is open.
     #[must_use]
     pub fn end(&self) -> Option<SubscriptionEnd> {
         self.listener.end()
     }
 
-    /// Waits until the subscription has ended, whoever ends it.
+    /// Waits until the subscription has ended, on either side.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -177,8 +176,8 @@ impl Subscription {
         self.listener.ended().await
     }
 
-    /// Ends the subscription, and says how it ended: the server may have been faster. What has arrived can still be
-    /// taken.
+    /// Ends the subscription, and returns its end: the server may have been faster. Events that have arrived can still be
+    /// read.
     ///
     /// # Cancel safety
     /// Closing goes on when the future is dropped.

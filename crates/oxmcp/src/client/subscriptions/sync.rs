@@ -19,10 +19,9 @@ use crate::{
     client::{
         session::SessionState,
         subscriptions::{
-            backoff::Backoff,
             desired::DesiredSubscriptions,
             events::SubscriptionEnd,
-            listen_request::{FinishGuard, ListenRequest, is_retryable, spawn_polled},
+            listen_request::{Backoff, FinishGuard, ListenRequest, is_retryable, spawn_polled},
             listener::Listener,
         },
     },
