@@ -1,23 +1,44 @@
-//! A client's settings and handlers, as they are at one moment.
+//! The settings and handlers of a client, as they are at one moment.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use crate::{
-    Limits, Revision,
-    client::{answer::Answerer, hooks::Hooks},
+    client::handlers::arguments::ErasedHandler,
     extension::Extensions,
+    limits::Limits,
     protocol::{
         ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitFormParams,
         ElicitResult, ElicitUrlParams, ElicitationCapability, Implementation, JsonObject,
-        LoggingLevel, Root, RootsCapability, SamplingCapability, SubscriptionFilter,
+        LoggingLevel, LoggingMessageParams, Revision, Root, RootsCapability, SamplingCapability,
+        SubscriptionFilter,
     },
-    session::middleware::Stack,
+    session::{BoxFuture, Connection, middleware::Stack},
 };
 
-/// The longest that anything waits: longer spans are more than clocks can add up.
+/// The longest time-out: adding a longer one to the time of day could overflow.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
-/// Everything that a client is made of.
+/// A handler of a notification, with its type erased. It is given what the notification says and the connection that brought
+/// it.
+pub(crate) type NotificationHandler<T> =
+    Arc<dyn Fn(T, Weak<Connection>) -> BoxFuture<()> + Send + Sync>;
+
+/// The handlers of the specification's notifications.
+#[derive(Clone, Default)]
+pub(crate) struct NotificationHandlers {
+    pub(crate) tools_changed: Option<NotificationHandler<()>>,
+    pub(crate) prompts_changed: Option<NotificationHandler<()>>,
+    pub(crate) resources_changed: Option<NotificationHandler<()>>,
+    pub(crate) resource_updated: Option<NotificationHandler<String>>,
+    pub(crate) log: Option<NotificationHandler<LoggingMessageParams>>,
+    pub(crate) elicitation_complete: Option<NotificationHandler<String>>,
+}
+
+/// The settings and handlers of a client.
 #[derive(Clone)]
 pub(crate) struct Features {
     pub(crate) info: Implementation,
@@ -27,16 +48,16 @@ pub(crate) struct Features {
     pub(crate) timeout: Duration,
     pub(crate) probe_timeout: Duration,
     pub(crate) keep_alive: Option<Duration>,
-    pub(super) on_elicit: Option<Answerer<ElicitFormParams, ElicitResult>>,
-    pub(super) on_elicit_url: Option<Answerer<ElicitUrlParams, ElicitResult>>,
-    pub(super) on_sample: Option<Answerer<CreateMessageParams, CreateMessageResult>>,
-    /// What the model can do, where there is one.
-    pub(super) sampling: SamplingCapability,
-    /// `None` where servers are not told of roots.
-    pub(super) roots: Option<Vec<Root>>,
+    pub(crate) on_elicit: Option<ErasedHandler<ElicitFormParams, ElicitResult>>,
+    pub(crate) on_elicit_url: Option<ErasedHandler<ElicitUrlParams, ElicitResult>>,
+    pub(crate) on_sample: Option<ErasedHandler<CreateMessageParams, CreateMessageResult>>,
+    /// The capabilities of the model, declared where there is `on_sample`.
+    pub(crate) sampling: SamplingCapability,
+    /// `None` where the client does not declare roots.
+    pub(crate) roots: Option<Vec<Root>>,
     pub(crate) extensions: Extensions,
-    pub(super) hooks: Hooks,
-    pub(super) log_level: Option<LoggingLevel>,
+    pub(crate) notifications: NotificationHandlers,
+    pub(crate) log_level: Option<LoggingLevel>,
     pub(crate) incoming: Stack,
     pub(crate) outgoing: Stack,
 }
@@ -56,22 +77,22 @@ impl Features {
             sampling: SamplingCapability::default(),
             roots: None,
             extensions: Extensions::default(),
-            hooks: Hooks::default(),
+            notifications: NotificationHandlers::default(),
             log_level: None,
             incoming: Stack::incoming(),
             outgoing: Stack::outgoing(),
         }
     }
 
-    /// What there are handlers for.
-    pub(crate) fn wanted(&self) -> SubscriptionFilter {
+    /// The list changes that there are handlers for.
+    pub(crate) fn handled_list_changes(&self) -> SubscriptionFilter {
         SubscriptionFilter::default()
-            .with_tools_list_changed(self.hooks.tools_changed.is_some())
-            .with_prompts_list_changed(self.hooks.prompts_changed.is_some())
-            .with_resources_list_changed(self.hooks.resources_changed.is_some())
+            .with_tools_list_changed(self.notifications.tools_changed.is_some())
+            .with_prompts_list_changed(self.notifications.prompts_changed.is_some())
+            .with_resources_list_changed(self.notifications.resources_changed.is_some())
     }
 
-    /// What the client says it can do: what it has handlers for, and nothing else.
+    /// The capabilities that the client declares: those that it has handlers for.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         let mut capabilities = ClientCapabilities::default();
         if self.on_elicit.is_some() || self.on_elicit_url.is_some() {

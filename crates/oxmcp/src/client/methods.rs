@@ -1,87 +1,94 @@
-//! What a client does for each method: one row a method.
+//! The methods that a client serves: one row for each, and the checks of what was declared.
 
 #![expect(
     clippy::needless_pass_by_value,
     reason = "all rows of the table have one signature"
 )]
 
+use std::future::ready;
+
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    Error, Result, Revision,
-    client::{
-        answer::{fill_form, visit_url},
-        features::Features,
-    },
+    client::{features::Features, handlers::elicitation::fill_form},
     codec::uri::check_page,
+    error::{Error, Result},
     json::Text,
     protocol::{
         ClientCapabilities, CreateMessageParams, ElicitParams, EmptyResult, ListRootsResult,
-        Method, Project, check_tool_results,
+        Method, Project, Revision, check_tool_results,
         method::{self, CreateMessage, Elicit, ListRoots, Ping},
     },
-    session::{Body, BoxFuture, RequestContext},
+    session::{Body, BoxFuture, RequestContext, middleware::Request},
 };
 
-/// How far serving a request has come.
-pub(super) enum Served {
-    Now(Body),
-    /// A user's handler is to run, and takes its time.
-    Later(BoxFuture<Result<Body>>),
-}
+/// The body of an answer, as it is being made.
+type BodyFuture = BoxFuture<Result<Body>>;
 
-impl Served {
-    /// Serves it to the end.
-    pub(super) async fn body(self) -> Result<Body> {
-        match self {
-            Self::Now(body) => Ok(body),
-            Self::Later(future) => future.await,
-        }
-    }
-}
-
-/// All there is to know for answering.
-struct Asked<'a> {
+/// A request of a server, made by itself or within the result of a call.
+struct ServerRequest<'a> {
     features: &'a Features,
     cx: RequestContext,
     params: Text<'a>,
 }
 
-type Handler = fn(Asked<'_>) -> Result<Served>;
+type Serve = fn(ServerRequest<'_>) -> Result<BodyFuture>;
 
-/// What this client answers. Which revisions have it is written in [`method::REQUESTS_TO_CLIENT`] and
+/// The methods of the specification. Which revisions have them is said in [`method::REQUESTS_TO_CLIENT`] and
 /// [`method::INPUT_REQUESTS`].
-const METHODS: &[(&str, Handler)] = &[
+const METHODS: &[(&str, Serve)] = &[
     (Ping::NAME, ping),
     (Elicit::NAME, elicit),
     (CreateMessage::NAME, create_message),
     (ListRoots::NAME, list_roots),
 ];
 
-/// Answers what a server asks: by a request, or within the result of one.
-pub(super) fn serve(
+/// Whether a method is served by a handler of the user or of an extension, and not by the client itself.
+pub(crate) fn has_handler(name: &str) -> bool {
+    !matches!(name, Ping::NAME | ListRoots::NAME)
+}
+
+/// Begins to answer a request, through the incoming middleware where there is any.
+pub(crate) fn begin(
     features: &Features,
     cx: RequestContext,
     name: &str,
     params: Text<'_>,
-) -> Result<Served> {
-    let Some((_, handler)) = METHODS.iter().find(|(method, _)| *method == name) else {
+) -> Result<BodyFuture> {
+    let Some(next) = features.incoming.next().cloned() else {
+        return serve(features, cx, name, params);
+    };
+    let request = Request::incoming(cx, name, Some(params));
+    Ok(Box::pin(async move {
+        let response = next.run(request).await?;
+        Ok(Body::Json(response.into_text()))
+    }))
+}
+
+/// Begins to serve a request, by the row of its method or by an extension.
+pub(crate) fn serve(
+    features: &Features,
+    cx: RequestContext,
+    name: &str,
+    params: Text<'_>,
+) -> Result<BodyFuture> {
+    let Some((_, serve)) = METHODS.iter().find(|(method, _)| *method == name) else {
         let method = features.extensions.method(&cx, name)?;
-        return method.begin(cx, params).map(Served::Later);
+        return method.begin(cx, params);
     };
     check(cx.client_capabilities(), cx.revision(), name, params)?;
-    handler(Asked {
+    serve(ServerRequest {
         features,
         cx,
         params,
     })
 }
 
-/// Whether a server may ask this, by what it was told that the client can do.
+/// Whether a server may make this request, by the capabilities that the client has declared.
 ///
 /// # Errors
 /// Says what the client did not declare.
-pub(super) fn check(
+pub(crate) fn check(
     declared: &ClientCapabilities,
     revision: Revision,
     name: &str,
@@ -125,7 +132,7 @@ pub(super) fn check(
     }
 }
 
-impl Asked<'_> {
+impl ServerRequest<'_> {
     fn read<M: Method>(&self) -> Result<M::Params> {
         read(M::NAME, self.params)
     }
@@ -147,27 +154,25 @@ fn write<R: Project + Serialize>(mut answer: R, revision: Revision) -> Result<Bo
 }
 
 /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
-fn ping(asked: Asked<'_>) -> Result<Served> {
-    write(EmptyResult::default(), asked.cx.revision()).map(Served::Now)
+fn ping(request: ServerRequest<'_>) -> Result<BodyFuture> {
+    let answer = write(EmptyResult::default(), request.cx.revision());
+    Ok(Box::pin(ready(answer)))
 }
 
 /// See [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots#listing-roots).
-fn list_roots(asked: Asked<'_>) -> Result<Served> {
-    let roots = asked.features.roots.clone().unwrap_or_default();
-    write(ListRootsResult::new(roots), asked.cx.revision()).map(Served::Now)
+fn list_roots(request: ServerRequest<'_>) -> Result<BodyFuture> {
+    let roots = request.features.roots.clone().unwrap_or_default();
+    let answer = write(ListRootsResult::new(roots), request.cx.revision());
+    Ok(Box::pin(ready(answer)))
 }
 
 /// See [elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation).
-fn elicit(asked: Asked<'_>) -> Result<Served> {
-    let params: ElicitParams = asked.read::<Elicit>()?;
-    let revision = asked.cx.revision();
-    let features = asked.features;
-    let cx = asked.cx;
-    let future: BoxFuture<Result<Body>> = match (
-        params,
-        &features.on_elicit,
-        &features.on_elicit_url,
-    ) {
+fn elicit(request: ServerRequest<'_>) -> Result<BodyFuture> {
+    let params: ElicitParams = request.read::<Elicit>()?;
+    let revision = request.cx.revision();
+    let features = request.features;
+    let cx = request.cx;
+    let future: BodyFuture = match (params, &features.on_elicit, &features.on_elicit_url) {
         (ElicitParams::Form(form), Some(handler), _) => {
             let answer = fill_form(handler.clone(), form, cx);
             Box::pin(async move { write(answer.await?, revision) })
@@ -179,10 +184,15 @@ fn elicit(asked: Asked<'_>) -> Result<Served> {
                 ))
             })?;
             if let (Some(session), Some(id)) = (cx.client_session(), &url.elicitation_id) {
-                session.peer().visits().begin(id);
+                session.state().url_elicitations.insert(id);
             }
-            let answer = visit_url(handler.clone(), url, cx);
-            Box::pin(async move { write(answer.await?, revision) })
+            let answer = handler(url, cx);
+            Box::pin(async move {
+                let mut answer = answer.await?;
+                // URL mode has no content.
+                answer.content = None;
+                write(answer, revision)
+            })
         }
         _ => {
             return Err(Error::invalid_params(
@@ -190,18 +200,16 @@ fn elicit(asked: Asked<'_>) -> Result<Served> {
             ));
         }
     };
-    Ok(Served::Later(future))
+    Ok(future)
 }
 
 /// See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
-fn create_message(asked: Asked<'_>) -> Result<Served> {
-    let params: CreateMessageParams = asked.read::<CreateMessage>()?;
+fn create_message(request: ServerRequest<'_>) -> Result<BodyFuture> {
+    let params: CreateMessageParams = request.read::<CreateMessage>()?;
     check_tool_results(&params.messages).map_err(Error::invalid_params)?;
-    let revision = asked.cx.revision();
-    let handler = asked.features.on_sample.clone();
+    let revision = request.cx.revision();
+    let handler = request.features.on_sample.clone();
     let handler = handler.ok_or_else(|| Error::method_not_found(CreateMessage::NAME))?;
-    let answer = handler(params, asked.cx);
-    Ok(Served::Later(Box::pin(async move {
-        write(answer.await?, revision)
-    })))
+    let answer = handler(params, request.cx);
+    Ok(Box::pin(async move { write(answer.await?, revision) }))
 }

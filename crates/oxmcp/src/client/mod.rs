@@ -1,49 +1,45 @@
 //! The client: what it can do for servers, and what it asks of them.
+//!
+//! | | |
+//! |-|-|
+//! | `client.rs`, `features.rs` | [`Client`], the handle, and the settings and handlers behind it |
+//! | `session.rs` | [`ClientSession`], and the state of a session that its handle and its connection share |
+//! | `dispatch.rs`, `methods.rs` | a server's requests and notifications on their way to the handlers; one row for each method |
+//! | `connect/` | opening a session: discovery, negotiation, fallback, and what is remembered of servers |
+//! | `requests/` | a method for each request, [`Call`], lists, typed results, rounds of input, mirrored headers |
+//! | `handlers/` | the user's handlers: elicitation, sampling, roots, notifications |
+//! | `subscriptions/` | [`Subscription`], [`ResourceWatch`], and the task that keeps a session subscribed |
+//! | `cache/` | answers that are kept, by the freshness that servers declare |
 
-mod answer;
-mod attempt;
-mod backoff;
 mod cache;
-mod call;
-mod calls;
-mod complete;
-mod decode;
-mod event_queue;
-mod extension;
+#[expect(
+    clippy::module_inception,
+    reason = "the room is named after its handle"
+)]
+mod client;
+mod connect;
+mod dispatch;
 mod features;
-mod follow;
-mod for_calls;
-mod handle;
-mod hooks;
-mod listener;
-mod listing;
-mod logs;
-mod manual;
+mod handlers;
 mod methods;
-mod mirrored;
-mod negotiate;
-mod opening;
-mod peer;
-mod prompt_arguments;
-mod ready;
-mod request;
-mod role;
-mod rounds;
+mod requests;
 mod session;
-mod structured;
-mod subscription;
-mod updates;
-mod verdicts;
-mod visits;
-mod watch;
+mod subscriptions;
+mod template;
 
-pub use answer::{Accept, AnswerArguments, IntoCreateMessageResult, IntoElicitResult};
-pub use cache::{CacheMode, CacheOptions};
-pub use call::Call;
-pub use handle::Client;
-pub use listing::Listing;
-pub use manual::CallOutcome;
-pub use prompt_arguments::IntoPromptArguments;
+pub use cache::options::{CacheMode, CacheOptions};
+pub use client::Client;
+pub use handlers::{
+    arguments::AnswerArguments,
+    elicitation::{Accept, IntoElicitResult},
+    sampling::IntoCreateMessageResult,
+};
+pub use requests::{
+    call::Call, listing::Listing, multi_round_trip::CallOutcome, operations::IntoPromptArguments,
+};
 pub use session::ClientSession;
-pub use subscription::{Listen, Subscription, SubscriptionEnd, SubscriptionEvent};
-pub use watch::ResourceWatch;
+pub use subscriptions::{
+    events::{SubscriptionEnd, SubscriptionEvent},
+    resource_watch::ResourceWatch,
+    subscription::{Listen, Subscription},
+};

@@ -1,22 +1,28 @@
-//! A client's end of a session.
+//! A client's session: the handle of the user, and the state that the handle shares with the connection.
 
 use std::{
     fmt,
-    sync::{Arc, Weak},
-    time::Duration,
+    sync::{Arc, Mutex, OnceLock, Weak},
 };
 
 use crate::{
-    Error, Result, Revision,
     client::{
-        Client,
-        peer::{ClientPeer, Negotiated},
+        cache::{key::Invalidation, response_cache::SessionCache},
+        client::Client,
+        handlers::url_elicitations::UrlElicitations,
+        requests::header_mirroring::HeaderMirroring,
+        subscriptions::{desired::DesiredSubscriptions, listener::Listeners},
     },
+    error::{Error, Result},
+    extension::{notification_params, send_notification},
+    json::Text,
+    jsonrpc::RequestId,
     protocol::{
-        ClientCapabilities, Implementation, Notification, ProgressParams, ServerCapabilities,
-        method,
+        ClientCapabilities, Implementation, JsonObject, LoggingLevel, Meta, Notification,
+        ProgressParams, Project, Revision, ServerCapabilities, SubscriptionFilter, method,
     },
-    session::{Connection, Outcome, RequestContext},
+    session::{BoxFuture, Connection, ContextParts, Outcome, Pace, Peer, RequestContext},
+    transport::Mirror,
 };
 
 /// A client's end of a session with one server. Cheap to clone; all clones are the same session.
@@ -31,77 +37,57 @@ pub struct ClientSession {
     handle: Arc<Handle>,
 }
 
-/// Closes the session when it is dropped, with the last session that refers to it.
+/// Closes the session when the last [`ClientSession`] is dropped.
 struct Handle {
     connection: Arc<Connection>,
-    peer: Arc<ClientPeer>,
+    state: Arc<SessionState>,
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
         self.connection.begin_close();
-        self.peer.client().response_cache().forget(self.peer.seat());
-    }
-}
-
-/// A session that others may hold on to or not.
-#[derive(Clone)]
-pub(crate) struct WeakSession(Weak<Handle>);
-
-impl WeakSession {
-    /// The session, while it is open and somebody holds on to it.
-    pub(crate) fn upgrade(&self) -> Option<ClientSession> {
-        let handle = self.0.upgrade()?;
-        (!handle.connection.is_ended()).then_some(ClientSession { handle })
-    }
-
-    /// Whether it is the session over `connection`, or of nobody any more.
-    pub(crate) fn is_over(&self, connection: &Arc<Connection>) -> bool {
-        let handle = self.0.upgrade();
-        handle.is_none_or(|handle| Arc::ptr_eq(&handle.connection, connection))
+        let state = &self.state;
+        state.client.response_cache().forget(&state.cache);
     }
 }
 
 impl ClientSession {
-    pub(crate) fn new(connection: Arc<Connection>, peer: Arc<ClientPeer>) -> Self {
+    pub(crate) fn new(connection: Arc<Connection>, state: Arc<SessionState>) -> Self {
         Self {
-            handle: Arc::new(Handle { connection, peer }),
+            handle: Arc::new(Handle { connection, state }),
         }
     }
 
-    pub(crate) fn downgrade(&self) -> WeakSession {
-        WeakSession(Arc::downgrade(&self.handle))
+    /// The session over a connection, while it is open and has a handle.
+    pub(crate) fn of(connection: &Connection) -> Option<Self> {
+        let role = Arc::clone(connection.role());
+        let state: Arc<SessionState> = role.into_any().downcast().ok()?;
+        let handle = state.handle.get()?.upgrade()?;
+        (!handle.connection.is_ended()).then_some(Self { handle })
     }
 
     pub(crate) fn connection(&self) -> &Arc<Connection> {
         &self.handle.connection
     }
 
-    /// What the server was told that this client can do.
-    pub(super) fn declared(&self) -> &ClientCapabilities {
+    pub(crate) fn state(&self) -> &Arc<SessionState> {
+        &self.handle.state
+    }
+
+    /// The capabilities that the client has declared to the server.
+    pub(crate) fn declared(&self) -> &ClientCapabilities {
         &self.negotiated().declared
     }
 
-    pub(super) fn peer(&self) -> &Arc<ClientPeer> {
-        &self.handle.peer
-    }
-
-    /// How long a call may take that is not told otherwise.
-    pub(crate) fn default_timeout(&self) -> Duration {
-        self.handle.peer.client().for_calls().timeout()
-    }
-
     fn negotiated(&self) -> &Negotiated {
-        self.handle
-            .peer
-            .negotiated()
-            .expect("a session is handed out after it was negotiated")
+        let negotiated = self.state().negotiated();
+        negotiated.expect("a session is handed out after it was negotiated")
     }
 
     /// The client that this session belongs to.
     #[must_use]
     pub fn client(&self) -> Client {
-        self.handle.peer.client().clone()
+        self.state().client.clone()
     }
 
     /// The revision that is spoken.
@@ -116,20 +102,20 @@ impl ClientSession {
         self.negotiated().server_info.as_ref()
     }
 
-    /// What the server can do.
+    /// The capabilities that the server has declared.
     #[must_use]
     pub fn server_capabilities(&self) -> &ServerCapabilities {
         &self.negotiated().capabilities
     }
 
-    /// How to use the server, for a model to read.
+    /// Instructions for the use of the server, for a model to read.
     #[must_use]
     pub fn instructions(&self) -> Option<&str> {
         self.negotiated().instructions.as_deref()
     }
 
-    /// Tells the server how far a request of its is, by the token that came with it (2025-11-25 and earlier: modern
-    /// servers make no requests). Where no request that is being served came with the token, nothing is sent.
+    /// Reports the progress of a request of the server, by the token that came with it (2025-11-25 and earlier: modern
+    /// servers make no requests). Nothing is sent where no request in flight came with the token.
     /// See [progress](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress).
     ///
     /// # Errors
@@ -148,9 +134,55 @@ impl ClientSession {
         self.connection().report(params).await
     }
 
-    /// Closes the session: calls in flight may finish within [`Limits::drain`](crate::Limits::drain), with what the server
-    /// asks until then, and fail after it; and notifications that have arrived are handled, within the same time. Returns when the transport is closed, and a server that was started has exited. It may be called again, and by
-    /// several at once.
+    /// Sends a notification of an extension to the server; to a modern server with the envelope of a request.
+    ///
+    /// ```
+    /// # use oxmcp::protocol::{Notification, NotificationParams};
+    /// # struct Wound;
+    /// # impl Notification for Wound {
+    /// #     const NAME: &'static str = "notifications/com.example/clock/wound";
+    /// #     type Params = NotificationParams;
+    /// # }
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// session.notify::<Wound>(NotificationParams::default()).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`](crate::Error::is_unsupported) where the server's revision does not have the notification, or
+    /// the server has not declared the extension. Where the notification is the protocol's own. Where the session has ended.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
+        let params = notification_params::<N>(params)?;
+        self.may_send(&[], N::NAME)?;
+        let envelope = self.connection().role().envelope();
+        let envelope = envelope.map(|members| format!("{{{members}}}"));
+        let meta: Option<JsonObject> = envelope.and_then(|it| serde_json::from_str(&it).ok());
+        let meta = meta.unwrap_or_default();
+        send_notification(self.connection(), N::NAME, params, meta).await
+    }
+
+    /// Whether the revision that is spoken has a method, by itself or by an extension that the server knows.
+    pub(crate) fn has_method(&self, name: &str) -> Result<()> {
+        if method::is_in(method::REQUESTS_TO_SERVER, name, self.revision()) {
+            return Ok(());
+        }
+        self.may_send(method::REQUESTS_TO_SERVER, name)
+    }
+
+    fn may_send(&self, table: &'static [method::Row], name: &str) -> Result<()> {
+        let declared = self.server_capabilities().extensions.as_ref();
+        let features = self.client().features().clone();
+        features
+            .extensions
+            .may_send(table, name, self.revision(), declared)
+    }
+
+    /// Closes the session. Calls in flight may finish within [`Limits::drain`](crate::Limits::drain), with what the server
+    /// asks until then, and fail after it; notifications that have arrived are handled within the same time. Returns when
+    /// the transport is closed, and a server that was started has exited. It may be called again, and concurrently.
     ///
     /// # Errors
     /// Where the connection broke before it could be closed.
@@ -162,7 +194,7 @@ impl ClientSession {
         self.wait().await
     }
 
-    /// Waits until the session has ended, whoever ends it.
+    /// Waits until the session has ended, on either side.
     ///
     /// # Errors
     /// Where the connection broke.
@@ -177,14 +209,21 @@ impl ClientSession {
     }
 }
 
+impl Client {
+    /// The sessions that are open now.
+    pub fn sessions(&self) -> impl Iterator<Item = ClientSession> + use<> {
+        let connections = self.connections().clone();
+        let connections = connections.into_iter();
+        connections.filter_map(|connection| ClientSession::of(&*connection.upgrade()?))
+    }
+}
+
 impl RequestContext {
-    /// The session that a server asks over, on a client. `None` where a server handles what a client sent, and where
-    /// nobody holds on to the session any more.
+    /// The session over which a server makes a request, on a client. `None` on a server, and where the session has no handle
+    /// any more.
     #[must_use]
     pub fn client_session(&self) -> Option<ClientSession> {
-        let role = Arc::clone(self.parts().connection.role());
-        let peer: Arc<ClientPeer> = role.into_any().downcast().ok()?;
-        peer.session()?.upgrade()
+        ClientSession::of(&self.parts().connection)
     }
 }
 
@@ -193,6 +232,153 @@ impl fmt::Debug for ClientSession {
         f.debug_struct("ClientSession")
             .field("revision", &self.revision())
             .field("server", &self.server_info())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The state of a session, which its connection shares with its handles.
+pub(crate) struct SessionState {
+    pub(crate) client: Client,
+    negotiated: OnceLock<Negotiated>,
+    handle: OnceLock<Weak<Handle>>,
+    pub(crate) listeners: Arc<Listeners>,
+    pub(crate) desired: DesiredSubscriptions,
+    pub(crate) url_elicitations: UrlElicitations,
+    /// The log level that modern requests ask for.
+    pub(crate) request_log_level: Mutex<Option<LoggingLevel>>,
+    /// The session's part of the client's cache.
+    pub(crate) cache: SessionCache,
+    pub(crate) headers: HeaderMirroring,
+    /// How fast the incoming middleware has been.
+    pub(crate) pace: Arc<Pace>,
+}
+
+/// What was agreed on when the session was opened.
+#[derive(Debug)]
+pub(crate) struct Negotiated {
+    pub(crate) revision: Revision,
+    pub(crate) server_info: Option<Implementation>,
+    pub(crate) capabilities: ServerCapabilities,
+    pub(crate) instructions: Option<String>,
+    /// What the server was told that the client can do.
+    pub(crate) declared: ClientCapabilities,
+    /// What every modern request carries, as JSON members without braces.
+    pub(crate) envelope: Option<Arc<str>>,
+}
+
+impl SessionState {
+    pub(crate) fn new(client: Client, cache: SessionCache, mirror: Option<Mirror>) -> Arc<Self> {
+        Arc::new(Self {
+            client,
+            negotiated: OnceLock::new(),
+            handle: OnceLock::new(),
+            listeners: Arc::default(),
+            desired: DesiredSubscriptions::default(),
+            url_elicitations: UrlElicitations::default(),
+            request_log_level: Mutex::default(),
+            cache,
+            headers: HeaderMirroring::new(mirror),
+            pace: Arc::new(Pace::new()),
+        })
+    }
+
+    pub(crate) fn negotiated(&self) -> Option<&Negotiated> {
+        self.negotiated.get()
+    }
+
+    /// The revision of the session; the newest legacy one, until it was negotiated.
+    pub(crate) fn revision(&self) -> Revision {
+        self.negotiated()
+            .map_or(Revision::LATEST_LEGACY, |negotiated| negotiated.revision)
+    }
+
+    /// Opens the session. Called once, before the session is handed out.
+    pub(crate) fn open(&self, negotiated: Negotiated, session: &ClientSession) {
+        // There is one session for each connection, and the first agreement stands.
+        let _ = self.negotiated.set(negotiated);
+        let _ = self.handle.set(Arc::downgrade(&session.handle));
+    }
+
+    /// The `_meta` that a modern request must carry, and the capabilities in it.
+    pub(crate) fn envelope(&self, revision: Revision) -> (Meta, ClientCapabilities) {
+        let features = self.client.features();
+        let mut declared = features.capabilities();
+        declared.project(revision);
+        let mut info = features.info.clone();
+        info.project(revision);
+        let mut meta = Meta::default();
+        meta.insert(Meta::PROTOCOL_VERSION, revision.as_str());
+        let info = serde_json::to_value(&info);
+        meta.insert(Meta::CLIENT_INFO, info.expect("strings are always JSON"));
+        let capabilities = serde_json::to_value(&declared);
+        meta.insert(
+            Meta::CLIENT_CAPABILITIES,
+            capabilities.expect("settings are always JSON"),
+        );
+        (meta, declared)
+    }
+
+    /// The envelope of every request of the session, on which answers depend.
+    pub(crate) fn request_envelope(&self) -> Arc<str> {
+        let envelope = self.negotiated().and_then(|it| it.envelope.clone());
+        envelope.unwrap_or_else(|| self.revision().as_str().into())
+    }
+
+    /// The run of the user's handler for a notification of the specification, where there is one.
+    pub(crate) fn notification_handler(
+        &self,
+        connection: &Arc<Connection>,
+        method: &str,
+        params: Option<Text<'_>>,
+    ) -> Option<BoxFuture<()>> {
+        self.handle.get()?;
+        if !method::is_in(method::NOTIFICATIONS_TO_CLIENT, method, self.revision()) {
+            return None;
+        }
+        let features = self.client.features();
+        let handlers = &features.notifications;
+        handlers.begin(connection, method, params, &self.url_elicitations)
+    }
+
+    /// Removes cached answers that a change has made wrong.
+    pub(crate) fn forget(&self, change: &Invalidation) {
+        self.client.response_cache().invalidate(&self.cache, change);
+    }
+
+    /// Removes cached answers that may be wrong, after a gap in which changes that pass a filter were missed.
+    pub(crate) fn missed(&self, filter: &SubscriptionFilter) {
+        for change in Invalidation::missed(filter) {
+            self.forget(&change);
+        }
+    }
+
+    /// Reads and filters a result before it is handed out. Legacy servers know nothing of headers.
+    pub(crate) fn screen<T: 'static>(&self, result: &mut T) {
+        if self.revision().is_modern() {
+            self.headers.screen(result);
+        }
+    }
+
+    /// The context of a message of the server, or of a question within an answer.
+    pub(crate) fn context(
+        &self,
+        connection: &Arc<Connection>,
+        id: Option<RequestId>,
+    ) -> ContextParts {
+        let negotiated = self.negotiated();
+        let peer = Peer {
+            revision: self.revision(),
+            implementation: negotiated.and_then(|it| it.server_info.clone()),
+            capabilities: negotiated.map_or_else(Default::default, |it| it.declared.clone()),
+        };
+        ContextParts::new(connection, id, Arc::new(peer))
+    }
+}
+
+impl fmt::Debug for SessionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionState")
+            .field("negotiated", &self.negotiated)
             .finish_non_exhaustive()
     }
 }

@@ -1,19 +1,20 @@
+//! [`Extension`], the builder of what one side does for an extension.
+
 use std::{fmt, ops::RangeBounds, sync::Arc};
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    arguments::{ExtensionArguments, IntoAnswer},
-    rows::{Header, Heard, ListenKey, Name, Served},
-};
 use crate::{
-    Revision,
-    protocol::{JsonObject, Meta, Method, Notification},
+    extension::handlers::{
+        ExtensionArguments, FilterKey, IntoAnswer, MirroredHeader, ServedMethod,
+        ServedNotification, VersionedName,
+    },
+    protocol::{JsonObject, Meta, Method, Notification, Revision},
     session::{Handler, HandlerFuture, RequestContext},
 };
 
-/// What one side does for an extension of the protocol; for [`Server::extension`](crate::Server::extension) and
+/// One side of an extension of the protocol; for [`Server::extension`](crate::Server::extension) and
 /// [`Client::extension`](crate::Client::extension).
 ///
 /// The [module](crate::extension) has an example. What is wrong with an extension is reported when the server or client
@@ -23,14 +24,14 @@ pub struct Extension {
     pub(super) id: Arc<str>,
     pub(super) settings: JsonObject,
     pub(super) requires_client: bool,
-    pub(super) served: Vec<Served>,
-    pub(super) heard: Vec<Heard>,
-    /// What this side sends: requests and notifications.
-    pub(super) sent: Vec<Name>,
-    pub(super) listen_keys: Vec<ListenKey>,
+    pub(super) methods: Vec<ServedMethod>,
+    pub(super) notifications: Vec<ServedNotification>,
+    /// The requests and notifications that this side sends.
+    pub(super) sent: Vec<VersionedName>,
+    pub(super) listen_keys: Vec<FilterKey>,
     pub(super) result_types: Vec<String>,
     pub(super) meta_keys: Vec<String>,
-    pub(super) headers: Vec<Header>,
+    pub(super) headers: Vec<MirroredHeader>,
     /// The first thing that is wrong with it.
     pub(super) problem: Option<String>,
 }
@@ -51,8 +52,8 @@ impl Extension {
             id,
             settings: JsonObject::new(),
             requires_client: false,
-            served: Vec::new(),
-            heard: Vec::new(),
+            methods: Vec::new(),
+            notifications: Vec::new(),
             sent: Vec::new(),
             listen_keys: Vec::new(),
             result_types: Vec::new(),
@@ -62,18 +63,18 @@ impl Extension {
         }
     }
 
-    /// What this side declares beside the identifier: an object, whose members the extension defines. The peer finds it in
+    /// The settings that this side declares: an object, whose members the extension defines. The peer finds it in
     /// the `extensions` of the capabilities.
     #[must_use]
     pub fn settings(mut self, settings: impl Serialize) -> Self {
         match serde_json::to_value(settings) {
             Ok(Value::Object(settings)) => self.settings = settings,
-            _ => self.note("its settings must be a JSON object".into()),
+            _ => self.report("its settings must be a JSON object".into()),
         }
         self
     }
 
-    /// For servers: who has not declared the extension is refused its methods and its keys of subscriptions, with
+    /// For servers: a client that has not declared the extension is refused its methods and its keys of subscriptions, with
     /// [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY) and what is missing. Without this it is up to the
     /// handlers, which see what the client has declared in
     /// [`client_capabilities`](crate::RequestContext::client_capabilities).
@@ -112,8 +113,8 @@ impl Extension {
         Arguments: ExtensionArguments<M::Params>,
     {
         let revisions = self.revisions(M::NAME, &revisions);
-        self.served
-            .push(Served::new::<M, Arguments, _>(revisions, handler));
+        self.methods
+            .push(ServedMethod::new::<M, Arguments, _>(revisions, handler));
         self
     }
 
@@ -130,8 +131,10 @@ impl Extension {
         Arguments: ExtensionArguments<N::Params>,
     {
         let revisions = self.revisions(N::NAME, &revisions);
-        self.heard
-            .push(Heard::new::<N, Arguments, _>(revisions, handler));
+        self.notifications
+            .push(ServedNotification::new::<N, Arguments, _>(
+                revisions, handler,
+            ));
         self
     }
 
@@ -141,7 +144,7 @@ impl Extension {
     #[must_use]
     pub fn calls<M: Method>(mut self, revisions: impl RangeBounds<Revision>) -> Self {
         let revisions = self.revisions(M::NAME, &revisions);
-        self.sent.push(Name {
+        self.sent.push(VersionedName {
             name: M::NAME,
             revisions,
         });
@@ -152,14 +155,14 @@ impl Extension {
     #[must_use]
     pub fn notifies<N: Notification>(mut self, revisions: impl RangeBounds<Revision>) -> Self {
         let revisions = self.revisions(N::NAME, &revisions);
-        self.sent.push(Name {
+        self.sent.push(VersionedName {
             name: N::NAME,
             revisions,
         });
         self
     }
 
-    /// A key for the filters of subscriptions. A server acknowledges it, whatever its value, and tells who subscribed with
+    /// A key for the filters of subscriptions. A server acknowledges it, whatever its value, and notifies subscribers with
     /// [`Server::publish`](crate::Server::publish). A client's session subscribes to it, with the value `true`, for the handlers of
     /// this extension's notifications; by hand, [`ClientSession::listen`](crate::ClientSession::listen) does it with any value.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions#notification-filter).
@@ -188,7 +191,7 @@ impl Extension {
         key: impl Into<String>,
         grant: impl Fn(&RequestContext, Value) -> Option<Value> + Send + Sync + 'static,
     ) -> Self {
-        self.listen_keys.push(ListenKey {
+        self.listen_keys.push(FilterKey {
             key: key.into(),
             grant: Arc::new(grant),
         });
@@ -202,7 +205,7 @@ impl Extension {
     pub fn result_type(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
         if matches!(&*name, "complete" | "input_required") {
-            self.note(format!("the result type {name:?} is the protocol's own"));
+            self.report(format!("the result type {name:?} is the protocol's own"));
         }
         self.result_types.push(name);
         self
@@ -218,7 +221,7 @@ impl Extension {
         if !Meta::is_valid_key(&key)
             || Meta::is_reserved_key(&key) && !Meta::is_reserved_key(&self.id)
         {
-            self.note(format!(
+            self.report(format!(
                 "{key:?} cannot be its key of _meta: it needs its vendor's prefix, as in \"com.example/zone\""
             ));
         }
@@ -226,7 +229,7 @@ impl Extension {
         self
     }
 
-    /// A header of HTTP that repeats a member of a method's params, for whoever routes requests without reading them; for
+    /// A header of HTTP that repeats a member of a method's params, for proxies that route requests without reading them; for
     /// example the member `taskId` as `Mcp-Name`.
     /// See [standard headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#standard-mcp-request-headers).
     #[must_use]
@@ -241,14 +244,14 @@ impl Extension {
         let is_token =
             |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if !name.starts_with("mcp-") || !name.bytes().all(is_token) {
-            self.note(format!(
+            self.report(format!(
                 "the header {header:?} must begin with \"Mcp-\" and have no spaces in its name"
             ));
         }
         if TAKEN.contains(&&*name) {
-            self.note(format!("the header {header:?} belongs to the protocol"));
+            self.report(format!("the header {header:?} belongs to the protocol"));
         }
-        self.headers.push(Header {
+        self.headers.push(MirroredHeader {
             method: M::NAME,
             member: member.into(),
             header,
@@ -276,18 +279,18 @@ impl Extension {
     fn revisions(&mut self, name: &str, range: &impl RangeBounds<Revision>) -> Vec<Revision> {
         let revisions = Revision::within(range);
         if revisions.is_empty() {
-            self.note(format!("{name} is in no revision"));
+            self.report(format!("{name} is in no revision"));
         }
         revisions
     }
 
-    /// Notes what is wrong, for whoever connects. The first thing counts.
-    fn note(&mut self, problem: String) {
+    /// Keeps a problem, which is reported when a server or client connects. The first counts.
+    fn report(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
     }
 }
 
-/// Whether it follows the rules for keys of `_meta`, with a prefix and a name.
+/// Whether an identifier follows the rules for keys of `_meta`, with a prefix and a name.
 fn is_id(id: &str) -> bool {
     Meta::is_valid_key(id) && id.split_once('/').is_some_and(|(_, name)| !name.is_empty())
 }

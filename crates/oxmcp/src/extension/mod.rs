@@ -3,8 +3,7 @@
 //! An [`Extension`] says what one side does: which methods it serves and with which handlers, which notifications it
 //! takes, what can be subscribed to, and the settings that it declares. It is given to a
 //! [`Server`](crate::Server::extension) or a [`Client`](crate::Client::extension), which then says in its capabilities that it
-//! knows the extension. Methods and notifications are types: whoever writes an extension defines them once, and both sides
-//! use them.
+//! knows the extension. Methods and notifications are types: an extension defines them once, and both sides use them.
 //!
 //! ```
 //! use oxmcp::{Client, Extension, Server, protocol::{EmptyParams, Method, Payload}, testing};
@@ -38,13 +37,12 @@
 //!
 //! See [extensions](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation).
 
-mod arguments;
 mod definition;
-mod messages;
+mod handlers;
 mod registry;
-mod rows;
 
-pub use arguments::{ExtensionArguments, IntoAnswer};
 pub use definition::Extension;
-pub(crate) use messages::{members, say};
-pub(crate) use registry::{Extensions, Publisher};
+pub use handlers::{ExtensionArguments, IntoAnswer};
+pub(crate) use registry::{Extensions, Publisher, notification_params, send_notification};
+// old names
+pub(crate) use registry::{notification_params as members, send_notification as say};

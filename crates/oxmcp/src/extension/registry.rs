@@ -1,21 +1,24 @@
-//! The extensions of a server or a client.
+//! The extensions of a server or a client, and the notifications that are sent for them.
 
 use std::{fmt, sync::Arc};
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{
-    Extension,
-    rows::{Name, Served},
-};
 use crate::{
-    Error, ErrorCode, Result, Revision,
+    error::{Error, Result},
+    extension::{
+        definition::Extension,
+        handlers::{FilterKey, ServedMethod, VersionedName},
+    },
     json::Text,
+    jsonrpc::ErrorCode,
     protocol::{
-        ClientCapabilities, JsonObject, MissingClientCapabilityData, SubscriptionFilter,
+        ClientCapabilities, JsonObject, MissingClientCapabilityData, Notification, Revision,
+        SubscriptionFilter,
         method::{self, Row},
     },
-    session::{BoxFuture, RequestContext, Side},
+    session::{BoxFuture, Connection, RequestContext, Side},
 };
 
 /// The extensions of a server or a client, which do not contradict each other nor the protocol.
@@ -30,7 +33,7 @@ impl Extensions {
     pub(crate) fn add(&mut self, extension: Extension, side: Side) -> Result<()> {
         let id = &extension.id;
         let problem = extension.problem.clone();
-        let problem = problem.or_else(|| takes_over(&extension, side));
+        let problem = problem.or_else(|| replaces_core(&extension, side));
         let problem = problem.or_else(|| self.clash(&extension));
         if let Some(problem) = problem {
             return Err(Error::misuse(format!("the extension {id}: {problem}")));
@@ -39,7 +42,7 @@ impl Extensions {
         Ok(())
     }
 
-    /// What the extension would share with another.
+    /// The first name or key that another extension has, too.
     fn clash(&self, new: &Extension) -> Option<String> {
         for old in &self.0 {
             let id = &old.id;
@@ -62,7 +65,7 @@ impl Extensions {
         None
     }
 
-    /// What the capabilities say of them. `None` where there are none.
+    /// The `extensions` of the capabilities. `None` where there are none.
     pub(crate) fn declared(&self) -> Option<JsonObject> {
         let declared = self.0.iter();
         let declared = declared.map(|it| (it.id.to_string(), Value::Object(it.settings.clone())));
@@ -73,9 +76,9 @@ impl Extensions {
     ///
     /// # Errors
     /// Where there is none, or the client would have had to declare the extension.
-    pub(crate) fn method(&self, cx: &RequestContext, name: &str) -> Result<&Served> {
+    pub(crate) fn method(&self, cx: &RequestContext, name: &str) -> Result<&ServedMethod> {
         for extension in &self.0 {
-            let mut served = extension.served.iter();
+            let mut served = extension.methods.iter();
             if let Some(served) = served.find(|it| it.name.is_in(name, cx.revision())) {
                 return extension.check(cx).map(|()| served);
             }
@@ -86,12 +89,11 @@ impl Extensions {
     /// Whether there is a method of this name in a revision.
     #[cfg(feature = "http-server")]
     pub(crate) fn serves(&self, name: &str, revision: Revision) -> bool {
-        let mut served = self.0.iter().flat_map(|extension| &extension.served);
+        let mut served = self.0.iter().flat_map(|extension| &extension.methods);
         served.any(|it| it.name.is_in(name, revision))
     }
 
     /// The headers of HTTP that repeat members of a method's params: the member, and the header.
-    #[cfg(any(feature = "http-client", feature = "http-server"))]
     #[cfg(feature = "http-server")]
     pub(crate) fn headers_of<'a>(
         &'a self,
@@ -101,19 +103,19 @@ impl Extensions {
         extensions.flat_map(move |extension| extension.headers_of(method))
     }
 
-    /// What is to be done for a notification. `None` where nobody takes it.
+    /// The run of the handler for a notification. `None` where there is none.
     pub(crate) fn heard(
         &self,
         cx: RequestContext,
         name: &str,
         params: Text<'_>,
     ) -> Option<BoxFuture<()>> {
-        let mut heard = self.0.iter().flat_map(|extension| &extension.heard);
+        let mut heard = self.0.iter().flat_map(|extension| &extension.notifications);
         let heard = heard.find(|it| it.name.is_in(name, cx.revision()))?;
-        (heard.listener)(cx, params)
+        (heard.handler)(cx, params)
     }
 
-    /// What of a filter's keys is granted. Keys of nobody are left out.
+    /// The keys of a filter that are granted. Unknown keys are left out.
     ///
     /// # Errors
     /// Where the client would have had to declare the extension.
@@ -131,19 +133,19 @@ impl Extensions {
         Ok(granted)
     }
 
-    /// The identifier of the extension that has this key of filters, and whether it sends the notification in a revision.
+    /// The extension that has this key of filters.
     pub(crate) fn publisher(&self, key: &str) -> Option<Publisher<'_>> {
         self.key(key).map(|(extension, _)| Publisher(extension))
     }
 
-    fn key(&self, key: &str) -> Option<(&Extension, &super::rows::ListenKey)> {
+    fn key(&self, key: &str) -> Option<(&Extension, &FilterKey)> {
         self.0.iter().find_map(|extension| {
             let row = extension.listen_keys.iter().find(|row| row.key == key)?;
             Some((&**extension, row))
         })
     }
 
-    /// What a client's session subscribes to by itself, at a server that has declared this.
+    /// The keys that a client's session subscribes to by itself, at a server that has declared these extensions.
     pub(crate) fn wanted(&self, declared: Option<&JsonObject>) -> JsonObject {
         let known = self.0.iter().filter(|it| it.is_declared(declared));
         let keys = known.flat_map(|extension| &extension.listen_keys);
@@ -151,7 +153,7 @@ impl Extensions {
             .collect()
     }
 
-    /// The headers that repeat members of params: of which method, of which member, and how they are called.
+    /// The headers that repeat members of params, each with its method and member.
     pub(crate) fn headers(&self) -> Vec<(&'static str, String, String)> {
         let headers = self.0.iter().flat_map(|extension| &extension.headers);
         let headers = headers.map(|it| (it.method, it.member.clone(), it.header.clone()));
@@ -196,7 +198,7 @@ impl Extensions {
     }
 }
 
-/// An extension whose subscribers are told something.
+/// An extension that sends a notification to its subscribers.
 pub(crate) struct Publisher<'a>(&'a Extension);
 
 impl Publisher<'_> {
@@ -218,12 +220,12 @@ impl Publisher<'_> {
 }
 
 impl Extension {
-    fn names(&self) -> impl Iterator<Item = &Name> {
-        let served = self.served.iter().map(|it| &it.name);
-        served.chain(self.heard.iter().map(|it| &it.name))
+    fn names(&self) -> impl Iterator<Item = &VersionedName> {
+        let served = self.methods.iter().map(|it| &it.name);
+        served.chain(self.notifications.iter().map(|it| &it.name))
     }
 
-    /// What no other extension may have as well.
+    /// The keys that no other extension may have.
     fn keys(&self) -> Vec<&str> {
         let listen = self.listen_keys.iter().map(|row| &*row.key);
         listen.chain(self.meta_keys()).collect()
@@ -233,7 +235,7 @@ impl Extension {
         declared.is_some_and(|declared| declared.contains_key(&*self.id))
     }
 
-    /// Refuses who would have had to declare the extension.
+    /// Refuses a client that has not declared an extension that requires it.
     fn check(&self, cx: &RequestContext) -> Result<()> {
         let declared = cx.client_capabilities().extensions.as_ref();
         if !self.requires_client || self.is_declared(declared) {
@@ -259,13 +261,13 @@ impl Extension {
     }
 }
 
-/// What of the protocol itself the extension would take over.
-fn takes_over(extension: &Extension, side: Side) -> Option<String> {
+/// The first name or key of the protocol itself that the extension would replace.
+fn replaces_core(extension: &Extension, side: Side) -> Option<String> {
     let tables = match side {
         Side::Server => [method::REQUESTS_TO_SERVER, method::NOTIFICATIONS_TO_SERVER],
         Side::Client => [method::REQUESTS_TO_CLIENT, method::NOTIFICATIONS_TO_CLIENT],
     };
-    let is_core = |name: &Name| {
+    let is_core = |name: &VersionedName| {
         let mut revisions = name.revisions.iter();
         revisions.any(|it| {
             tables
@@ -285,6 +287,53 @@ fn takes_over(extension: &Extension, side: Side) -> Option<String> {
         "the key {} of filters is the protocol's own",
         key.key
     ))
+}
+
+/// The params of a notification as an object, to be sent to several peers, each with a `_meta` of its own.
+///
+/// # Errors
+/// Where the notification is the protocol's own, or its params are no object.
+pub(crate) fn notification_params<N: Notification>(params: impl Serialize) -> Result<JsonObject> {
+    let tables = [
+        method::NOTIFICATIONS_TO_CLIENT,
+        method::NOTIFICATIONS_TO_SERVER,
+    ];
+    let name = N::NAME;
+    if tables
+        .iter()
+        .any(|table| method::find(table, name).is_some())
+    {
+        return Err(Error::misuse(format!(
+            "{name} is the protocol's own, and is sent by what it tells of; this sends notifications of extensions"
+        )));
+    }
+    match serde_json::to_value(params) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(Value::Null) => Ok(JsonObject::new()),
+        _ => Err(Error::misuse(format!(
+            "the params of {name} must be an object"
+        ))),
+    }
+}
+
+/// Sends a notification of an extension.
+///
+/// Cancel safe: dropped while it waits for room, nothing has been sent.
+pub(crate) async fn send_notification(
+    connection: &Arc<Connection>,
+    name: &'static str,
+    mut params: JsonObject,
+    meta: JsonObject,
+) -> Result<()> {
+    if !meta.is_empty() {
+        let own = params
+            .entry("_meta")
+            .or_insert_with(|| JsonObject::new().into());
+        if let Value::Object(own) = own {
+            own.extend(meta);
+        }
+    }
+    connection.notify(name, params).await
 }
 
 impl fmt::Debug for Extensions {

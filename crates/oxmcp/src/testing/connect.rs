@@ -1,10 +1,18 @@
+//! A client and a server, connected in memory.
+
 use std::{
     fmt,
     future::{Future, IntoFuture},
     pin::Pin,
 };
 
-use crate::{Client, ClientSession, Result, Revision, Server, transport::in_memory};
+use crate::{
+    client::{Client, ClientSession},
+    error::Result,
+    protocol::Revision,
+    server::Server,
+    transport::in_memory,
+};
 
 /// Connects a client to a server, in this process. Await it for the session.
 ///

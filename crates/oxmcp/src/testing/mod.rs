@@ -1,4 +1,4 @@
-//! For the tests of servers and clients: everything in one process, and without waiting.
+//! Test doubles for servers and clients: both ends in one process, and without waiting.
 //!
 //! [`connect()`] gives a client's session with a [`Server`](crate::Server), at a revision of your choice.
 //! [`ScriptedPeer`] is a peer of either role that says exactly what a test tells it to say, and writes down what it
@@ -24,17 +24,11 @@
 //! ```
 
 mod connect;
+mod scripted_peer;
 #[cfg(feature = "http-server")]
-mod contract;
-#[cfg(feature = "http-server")]
-mod event_contract;
-mod scripted;
-#[cfg(feature = "http-server")]
-mod session_contract;
+mod store_contracts;
 
 pub use connect::{Connect, connect};
+pub use scripted_peer::ScriptedPeer;
 #[cfg(feature = "http-server")]
-pub use event_contract::event_store_contract;
-pub use scripted::ScriptedPeer;
-#[cfg(feature = "http-server")]
-pub use session_contract::session_store_contract;
+pub use store_contracts::{event_store_contract, session_store_contract};

@@ -1,4 +1,4 @@
-//! Calls whose answers can be kept.
+//! Calls through the cache.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,33 +8,35 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    CacheMode, Kind,
-    question::{Ask, Question},
-    shared::Waiting,
-};
 use crate::{
-    Error, ErrorCode, Result,
     client::{
-        Call,
-        call::Draft,
-        decode::read_text,
-        ready::{Begun, Params, Ready},
-        rounds::Asks,
+        cache::{
+            key::{CacheLookup, CacheRequest, ResponseKind},
+            options::CacheMode,
+            response_cache::Waiter,
+        },
+        requests::{
+            call::Call,
+            call_request::{
+                CallAnswer, CallRequest, Params, PendingInput, cancellation, cancelled,
+            },
+            results::{read, read_text},
+        },
     },
+    error::{Error, Result},
     json::Logged,
+    jsonrpc::ErrorCode,
     protocol::{Method, Payload, method::Cacheable},
     session::after,
 };
 
 impl<M: Cacheable> Call<M> {
-    /// How the call uses what the client has kept of earlier answers. By default an answer that is still fresh is taken
-    /// without asking the server.
+    /// How the call uses the client's cache. By default a fresh answer in it is used without a request.
     ///
-    /// Calls that ask the same at once share one request, if the answer is one that stays fresh. A call with metadata of
-    /// its own, one that wants to be told of progress, and one that carries answers to the server's questions is always
-    /// made, and nothing of it is kept; so it is after [`ClientSession::close`](crate::ClientSession::close), and then
-    /// fails. Middleware sees only what is sent.
+    /// Equal calls that are made at once share one request, if the answer stays fresh. A call with metadata of its own, one
+    /// with a progress handler, and one that carries input for the server always makes a request, whose answer is not
+    /// cached; so does a call after [`ClientSession::close`](crate::ClientSession::close), and then
+    /// fails. Middleware sees only requests that are sent.
     ///
     /// ```
     /// use oxmcp::CacheMode;
@@ -52,34 +54,33 @@ impl<M: Cacheable> Call<M> {
 }
 
 impl<M: Method> Call<M> {
-    pub(in crate::client) fn in_mode(mut self, mode: CacheMode) -> Self {
-        if let Params::Typed(_, of_call) = &mut self.draft().ready.params {
+    pub(crate) fn in_mode(mut self, mode: CacheMode) -> Self {
+        if let Ok(Params::Typed(_, of_call)) = &mut self.params {
             *of_call = mode;
         }
         self
     }
 
     /// Makes the call, unless there is an answer already.
-    pub(in crate::client) async fn cached(mut self, kind: Kind) -> Result<M::Result> {
-        let (mode, ask) = match self.question(kind)? {
-            Some((CacheMode::Bypass, _)) | None => return self.send().await,
-            Some(asked) => asked,
+    pub(crate) async fn cached(mut self, kind: ResponseKind) -> Result<M::Result> {
+        let Some((mode, lookup)) = self.lookup(kind)? else {
+            return self.send().await;
         };
-        let session = self.session().clone();
+        let session = self.session.clone();
         let client = session.client();
         let cache = client.response_cache();
-        let used = mode == CacheMode::Use;
-        if let Some(text) = used.then(|| cache.fresh(&ask)).flatten() {
+        let may_use = mode == CacheMode::Use;
+        if let Some(text) = may_use.then(|| cache.fresh(&lookup)).flatten() {
             return read_text::<M>(&session, &text);
         }
-        // A legacy server asks while it reads, and what is asked may lead to the same question.
-        let may_join = kind != Kind::Read || session.revision().is_modern();
-        let joins = used && may_join && session.peer().seat().joins(kind);
-        let waiting = cache.enter(&ask, joins);
+        // A legacy server may ask for input while it reads, and to give it the same resource may be needed.
+        let may_wait = kind != ResponseKind::Read || session.revision().is_modern();
+        let joins = may_use && may_wait && session.state().cache.may_join(kind);
+        let waiter = cache.enter(&lookup, joins);
         let result = if joins {
-            self.fetch_together(&waiting, &ask).await
+            self.fetch_together(&waiter, &lookup).await
         } else {
-            match self.fetch(&waiting, kind).await {
+            match self.fetch(&waiter, kind).await {
                 Ok(fetched) => fetched.finish().await,
                 Err(error) => Err(error),
             }
@@ -87,11 +88,11 @@ impl<M: Method> Call<M> {
         let Err(error) = result else {
             return result;
         };
-        if is_bad_cursor(&error, &ask) {
-            cache.forget_pages(&ask);
+        if is_bad_cursor(&error, &lookup) {
+            cache.forget_pages(&lookup);
         }
-        let stale = used && is_failure(&error);
-        match stale.then(|| cache.stale(&ask)).flatten() {
+        let may_be_stale = may_use && is_failure(&error);
+        match may_be_stale.then(|| cache.stale(&lookup)).flatten() {
             Some(text) => {
                 tracing::warn!(error = %Logged(&error), method = M::NAME, "an answer that is no longer fresh is used");
                 read_text::<M>(&session, &text)
@@ -100,87 +101,78 @@ impl<M: Method> Call<M> {
         }
     }
 
-    /// What the call asks, and how it uses what is kept. `None` where the answer is for nobody but this call.
-    fn question(&mut self, kind: Kind) -> Result<Option<(CacheMode, Arc<Ask>)>> {
-        let Draft { ready, earlier, .. } = self.draft();
-        let Ready {
-            session,
-            params,
-            options,
-        } = ready;
-        let revision = session.revision();
-        let plain = options.meta.is_empty() && options.on_progress.is_none() && earlier.is_none();
+    /// The key of the call in the cache, and how the cache is used. `None` where the answer is for this call alone.
+    fn lookup(&mut self, kind: ResponseKind) -> Result<Option<(CacheMode, Arc<CacheLookup>)>> {
+        let (session, options) = (&self.session, &self.options);
+        let plain =
+            options.meta.is_empty() && options.on_progress.is_none() && self.round_input.is_none();
         let closing = session.connection().is_closing();
         let off = session.client().response_cache().is_off();
-        let Params::Typed(params, mode) = params else {
+        let Ok(Params::Typed(params, mode)) = &mut self.params else {
             return Ok(None);
         };
         let own_meta = params.metadata().is_some_and(|meta| !meta.is_empty());
         if !plain || own_meta || closing || off || *mode == CacheMode::Bypass {
             return Ok(None);
         }
-        params.fit(revision);
+        params.fit(session.revision());
         let text = serde_json::to_string(params).map_err(|error| {
             Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
         })?;
-        let peer = session.peer();
-        let question = Question::new(kind, text, peer.terms());
-        Ok(question.map(|question| (*mode, peer.seat().ask(question))))
+        let state = session.state();
+        let request = CacheRequest::new(kind, text, state.request_envelope());
+        Ok(request.map(|request| (*mode, state.cache.lookup(request))))
     }
 
-    /// Makes the call once, and hands in the answer.
-    async fn fetch(self, waiting: &Waiting<'_>, kind: Kind) -> Result<Fetched<M>> {
-        let session = self.session().clone();
-        let seat = session.peer().seat();
-        let (text, depends_on_params_alone) = match self.begin().await? {
-            Begun::Complete(text) => (text, true),
-            Begun::Extended(text) => (text, false),
-            Begun::Asks(call, asked) => {
-                // Nobody waits while a person is asked, for he may need what the others want.
-                waiting.fail();
-                seat.note(kind, false);
-                return Ok(Fetched::Asks(call, asked));
+    /// Makes the call once, and completes the flight.
+    async fn fetch(self, waiter: &Waiter<'_>, kind: ResponseKind) -> Result<Fetched<M>> {
+        let mut request = self.prepare()?;
+        let answer = request.send().await?;
+        let is_cacheable = matches!(answer, CallAnswer::Complete(_));
+        let result = match answer {
+            CallAnswer::Complete(result) | CallAnswer::Extended(result) => result,
+            CallAnswer::InputRequired(input) => {
+                // No other call waits for a person, who may need what it wants.
+                waiter.fail();
+                request.session.state().cache.record(kind, false);
+                return Ok(Fetched::InputRequired(Box::new(request), input));
             }
         };
-        // What cannot be read is not kept.
-        let result = read_text::<M>(&session, &text)?;
-        let shared = if depends_on_params_alone {
-            waiting.answer(&text)
+        // An answer that cannot be read is not stored.
+        let read = read_text::<M>(&request.session, &result.json)?;
+        let shared = if is_cacheable {
+            waiter.answer(&result.json)
         } else {
-            waiting.fail();
+            waiter.fail();
             None
         };
-        seat.note(kind, shared.is_some());
-        Ok(Fetched::Done(result, shared))
+        request.session.state().cache.record(kind, shared.is_some());
+        Ok(Fetched::Done(read, shared))
     }
 
-    /// Makes the call, or waits for who asks the same. Who waits takes over from one who gives up.
-    async fn fetch_together(mut self, waiting: &Waiting<'_>, ask: &Arc<Ask>) -> Result<M::Result> {
-        let kind = ask.question.kind;
-        let Ready {
-            session, options, ..
-        } = &self.draft().ready;
-        let limit = options.timeout.min(options.max_total);
+    /// Makes the call, or waits for an equal one; takes over, where that gives up.
+    async fn fetch_together(self, waiter: &Waiter<'_>, lookup: &CacheLookup) -> Result<M::Result> {
+        let kind = lookup.request.kind;
+        let limit = self.options.timeout.min(self.options.max_total);
         let deadline = after(Instant::now(), limit);
-        let cancel = options.cancel.clone();
-        let session = session.clone();
+        let cancel = self.options.cancel.clone();
+        let session = self.session.clone();
         let mut call = Some(self);
         let mut own = None;
         let lead = async {
-            let Some(mut call) = call.take() else {
+            let Some(call) = call.take() else {
                 return Ok(None);
             };
-            call.draft().ready.options.timeout = deadline.saturating_duration_since(Instant::now());
-            match call.fetch(waiting, kind).await {
+            match call.until(deadline).fetch(waiter, kind).await {
                 Ok(fetched) => {
                     let shared = fetched.shared();
                     own = Some(Ok(fetched));
                     Ok(shared)
                 }
-                // That was this caller's patience. The others' may last longer.
+                // This call has run out of time. The others may have more.
                 Err(error) if error.is_timeout() || error.is_cancelled() => Err(error),
                 Err(error) => {
-                    waiting.fail();
+                    waiter.fail();
                     own = Some(Err(error));
                     Ok(None)
                 }
@@ -188,71 +180,64 @@ impl<M: Method> Call<M> {
         };
         let shared = select! {
             biased;
-            shared = waiting.shared.get_or_try_init(|| lead) => shared?.clone(),
-            error = impatience(M::NAME, cancel, deadline, limit) => return Err(error),
+            shared = waiter.shared.get_or_try_init(|| lead) => shared?.clone(),
+            error = waited_too_long(M::NAME, cancel.as_ref(), deadline, limit) => return Err(error),
         };
         match (own, shared, call) {
             (Some(own), _, _) => own?.finish().await,
             (None, Some(text), _) => read_text::<M>(&session, &text),
-            // The answer was for who asked alone.
-            (None, None, Some(mut call)) => {
-                call.draft().ready.options.timeout =
-                    deadline.saturating_duration_since(Instant::now());
-                let waiting = waiting.again();
-                call.fetch(&waiting, kind).await?.finish().await
+            // The answer was for the call that made the request alone.
+            (None, None, Some(call)) => {
+                let fetched = call.until(deadline).fetch(&waiter.alone(), kind).await;
+                fetched?.finish().await
             }
-            (None, None, None) => Err(Error::cancelled(format!(
-                "the call of {} was cancelled",
-                M::NAME
-            ))),
+            (None, None, None) => Err(cancellation(M::NAME)),
         }
+    }
+
+    fn until(mut self, deadline: Instant) -> Self {
+        self.options.timeout = deadline.saturating_duration_since(Instant::now());
+        self
     }
 }
 
-/// What a call gives, made once.
+/// The outcome of a call that was made once.
 enum Fetched<M: Method> {
     /// The result, and its text where it stays fresh for a while.
     Done(M::Result, Option<Arc<str>>),
-    /// The server asks for something first.
-    Asks(Box<Ready<M::Params>>, Asks),
+    InputRequired(Box<CallRequest>, PendingInput),
 }
 
 impl<M: Method> Fetched<M> {
     fn shared(&self) -> Option<Arc<str>> {
         match self {
             Self::Done(_, shared) => shared.clone(),
-            Self::Asks(..) => None,
+            Self::InputRequired(..) => None,
         }
     }
 
-    /// Answers what the server asks, if it does.
+    /// Gives the input that the server asks for, if it does.
     async fn finish(self) -> Result<M::Result> {
         match self {
             Self::Done(result, _) => Ok(result),
-            Self::Asks(mut call, asked) => {
-                let result = Box::pin(call.go_on::<M>(asked)).await?;
-                read_text::<M>(&call.session, &result)
+            Self::InputRequired(mut request, input) => {
+                let result = Box::pin(request.answer_rounds(input)).await?;
+                read::<M>(&request.session, result)
             }
         }
     }
 }
 
-/// Waits until a caller wants to wait no longer for who asks the same.
-async fn impatience(
+/// Waits until a call cannot wait any longer for an equal one.
+async fn waited_too_long(
     method: &str,
-    cancel: Option<CancellationToken>,
+    cancel: Option<&CancellationToken>,
     deadline: Instant,
     limit: Duration,
 ) -> Error {
-    let cancelled = async {
-        match cancel {
-            Some(token) => token.cancelled().await,
-            None => std::future::pending().await,
-        }
-    };
     select! {
         biased;
-        () = cancelled => Error::cancelled(format!("the call of {method} was cancelled")),
+        () = cancelled(cancel) => cancellation(method),
         () = sleep_until(deadline) => Error::timeout(format!(
             "no answer to {method} within {limit:?}, to a call that asked the same before \
              (set a longer timeout on the call where it may take longer)"
@@ -260,12 +245,12 @@ async fn impatience(
     }
 }
 
-/// Whether the server does not know any more where a page begins.
-fn is_bad_cursor(error: &Error, ask: &Ask) -> bool {
-    error.is_protocol() && error.code() == ErrorCode::INVALID_PARAMS && ask.question.has_cursor()
+/// Whether the server does not know the cursor of a page any more.
+fn is_bad_cursor(error: &Error, lookup: &CacheLookup) -> bool {
+    error.is_protocol() && error.code() == ErrorCode::INVALID_PARAMS && lookup.request.has_cursor()
 }
 
-/// Whether asking failed by no fault of the question.
+/// Whether a call has failed by no fault of its own.
 fn is_failure(error: &Error) -> bool {
     let failed = error.is_protocol() && error.code() == ErrorCode::INTERNAL_ERROR;
     // Over HTTP a server can also be busy, or be down behind something that is not.
@@ -279,7 +264,7 @@ mod tests {
     use crate::protocol::CallToolParams;
 
     #[test]
-    fn how_a_cache_is_used_takes_no_room_in_calls_of_tools() {
+    fn the_cache_mode_does_not_enlarge_the_params_of_tool_calls() {
         assert_eq!(size_of::<Params<CallToolParams>>(), size_of::<Vec<u8>>());
     }
 }

@@ -1,20 +1,24 @@
-//! What a client keeps of a server's answers, and for how long.
+//! The answers of servers that a client keeps, for as long as servers declare them fresh.
 //!
-//! Deciding is kept apart from doing: `core`, `store` and `flights` are told the time and know nothing of connections;
-//! `shared` puts them behind a lock and a clock, and `fetch` makes the calls.
+//! The files that decide take the time as an argument and make no calls: `store.rs`, `single_flight.rs`, and the state in
+//! `response_cache.rs`.
+//!
+//! | | |
+//! |-|-|
+//! | `options.rs` | the bounds of a cache, and how a call uses it |
+//! | `key.rs` | what an answer is found by, and what invalidates it |
+//! | `store.rs` | the answers, evicted by use |
+//! | `single_flight.rs` | equal requests that are made at once |
+//! | `response_cache.rs` | the cache that all sessions of a client share |
+//! | `fetch.rs` | calls through the cache |
 
-mod core;
 mod fetch;
-mod flights;
-mod options;
+pub(super) mod key;
+pub(super) mod options;
 #[cfg(test)]
 mod properties;
-mod question;
-mod shared;
+pub(super) mod response_cache;
+mod single_flight;
 mod store;
 #[cfg(test)]
 mod tests;
-
-pub use options::{CacheMode, CacheOptions};
-pub(in crate::client) use question::{Change, Kind};
-pub(in crate::client) use shared::{Cache, Seat};

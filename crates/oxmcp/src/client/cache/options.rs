@@ -1,14 +1,12 @@
-//! How much is kept, and how a call uses it.
+//! The bounds of a client's cache, and the ways in which a call uses it.
 
 use std::time::Duration;
 
-use crate::client::Client;
-
-/// How much of the answers of servers a [`Client`] keeps, and for how long.
+/// The bounds of the cache in which a [`Client`](crate::Client) keeps the answers of servers.
 ///
-/// A server says of its lists, of the resources that it lets read and of what it is how long they stay fresh, and who may
-/// share them. Within that time the same question is answered without asking it again, unless the server says before
-/// that the answer has changed. What a server says nothing about, and most say nothing, is not kept.
+/// A server declares for how long its lists, its resources and its description stay fresh, and who may share them. Within
+/// that time an equal request is answered from the cache, unless the server notifies the client of a change before. Answers
+/// without such a declaration, as most are, are not cached.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,20 +26,20 @@ use crate::client::Client;
     reason = "written down as what differs from the default, as `Limits` are"
 )]
 pub struct CacheOptions {
-    /// How many answers are kept; beyond it, the one that was used longest ago gives way. Default: 1024.
+    /// The number of answers that are kept; beyond it, the least recently used is evicted. Default: 1024.
     pub max_entries: usize,
-    /// How many bytes all answers may have together, with what is needed to find them. Default: 16 MiB.
+    /// The bytes of all answers and their keys together. Default: 16 MiB.
     pub max_bytes: usize,
-    /// The longest that an answer is taken for fresh, whatever the server says. Default: 24 h.
+    /// The longest time for which an answer counts as fresh, whatever the server declares. Default: 24 h.
     pub max_ttl: Duration,
-    /// How long an answer stays fresh of which the server does not say it, as servers of 2025-11-25 and earlier cannot.
-    /// Such a server can still say that its lists have changed, and then they are asked for again. Default: zero, so that
-    /// nothing of it is kept.
+    /// The time for which an answer stays fresh whose freshness the server does not declare, as servers of 2025-11-25 and
+    /// earlier cannot. Their notifications of changed lists are heeded all the same. Default: zero, so that nothing of theirs
+    /// is cached.
     pub default_ttl: Duration,
-    /// How long after its time an answer is still good enough where asking again fails: the session is gone, the server
-    /// cannot be reached or takes too long, or it says that it has failed
+    /// The time after its freshness for which an answer is still used where the request fails: the session has ended, the
+    /// server cannot be reached or times out, or it has failed
     /// ([`ErrorCode::INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR), or a status of HTTP from 500 on) or is busy.
-    /// An answer that the server has said has changed is never used again. Default: 5 minutes; zero switches it off.
+    /// An answer that was invalidated by a notification is never used again. Default: 5 minutes; zero switches it off.
     pub stale_if_error: Duration,
 }
 
@@ -57,31 +55,15 @@ impl Default for CacheOptions {
     }
 }
 
-/// How a call uses what is kept: see [`Call::cache`](crate::Call::cache).
+/// How a call uses the cache: see [`Call::cache`](crate::Call::cache).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheMode {
-    /// An answer that is kept and fresh is taken; otherwise the server is asked, and what it answers is kept.
+    /// A fresh answer in the cache is used; otherwise the request is made, and its answer cached.
     #[default]
     Use,
-    /// The server is asked, and what it answers is kept.
+    /// The request is made, and its answer cached.
     Refresh,
-    /// The server is asked, and what is kept stays as it is.
+    /// The request is made, and the cache stays as it is.
     Bypass,
-}
-
-impl Client {
-    /// How much of the answers of servers is kept, and for how long: what differs from the default.
-    #[must_use]
-    pub fn cache(self, options: CacheOptions) -> Self {
-        self.response_cache().configure(options);
-        self
-    }
-
-    /// Keeps nothing: every call is made.
-    #[must_use]
-    pub fn no_cache(self) -> Self {
-        self.response_cache().switch_off();
-        self
-    }
 }

@@ -1,23 +1,25 @@
-//! What the core of the cache promises, whatever happens in whatever order.
+//! Property tests of the state of the cache.
 
 use std::{sync::Arc, time::Duration};
 
 use proptest::prelude::*;
 
-use super::{
-    CacheOptions, Change, Kind,
-    core::Core,
-    flights::Ticket,
-    question::{Ask, Place, Server},
-    tests::{SECOND, ask, fresh_for, place, tools},
+use crate::{
+    client::cache::{
+        key::{CacheLookup, Invalidation, Partition, ResponseKind, ServerIdentity},
+        options::CacheOptions,
+        response_cache::CacheState,
+        single_flight::Ticket,
+        tests::{SECOND, fresh_for, lookup, partition, tools},
+    },
+    protocol::{CacheScope, Freshness},
 };
-use crate::protocol::{CacheScope, Freshness};
 
 /// Something that happens to a cache. Numbers are taken modulo how many there are.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Begin {
-        place: usize,
+        partition: usize,
         page: usize,
         joins: bool,
     },
@@ -30,14 +32,14 @@ enum Step {
         flight: usize,
     },
     Change {
-        place: usize,
+        partition: usize,
         tools: bool,
     },
     Wait {
         seconds: u64,
     },
     Look {
-        place: usize,
+        partition: usize,
         page: usize,
     },
 }
@@ -46,26 +48,26 @@ fn step() -> impl Strategy<Value = Step> {
     let small = 0..8_usize;
     prop_oneof![
         3 => (small.clone(), small.clone(), any::<bool>())
-            .prop_map(|(place, page, joins)| Step::Begin { place, page, joins }),
+            .prop_map(|(partition, page, joins)| Step::Begin { partition, page, joins }),
         3 => (small.clone(), 0..20_u64, any::<bool>())
             .prop_map(|(flight, ttl, public)| Step::Answer { flight, ttl, public }),
         1 => small.clone().prop_map(|flight| Step::GiveUp { flight }),
-        1 => (small.clone(), any::<bool>()).prop_map(|(place, tools)| Step::Change { place, tools }),
+        1 => (small.clone(), any::<bool>()).prop_map(|(partition, tools)| Step::Change { partition, tools }),
         1 => (0..10_u64).prop_map(|seconds| Step::Wait { seconds }),
-        5 => (small.clone(), small).prop_map(|(place, page)| Step::Look { place, page }),
+        5 => (small.clone(), small).prop_map(|(partition, page)| Step::Look { partition, page }),
     ]
 }
 
 /// A flight, and when it began.
 struct Flying {
     ticket: Ticket,
-    ask: Arc<Ask>,
+    lookup: Arc<CacheLookup>,
     begun: usize,
 }
 
 /// An answer: its text is its number.
 struct Given {
-    ask: Arc<Ask>,
+    lookup: Arc<CacheLookup>,
     freshness: Freshness,
     at: Duration,
     begun: usize,
@@ -74,63 +76,71 @@ struct Given {
 const LONGEST: Duration = Duration::from_secs(15);
 
 struct World {
-    core: Core<()>,
+    cache: CacheState,
     now: Duration,
     /// How much has happened.
     steps: usize,
-    places: Vec<Place>,
+    partitions: Vec<Partition>,
     flying: Vec<Flying>,
     given: Vec<Given>,
     /// When which server said last that its tools have changed.
-    changed: Vec<(Server, usize)>,
+    changed: Vec<(ServerIdentity, usize)>,
 }
 
 impl World {
     fn new() -> Self {
-        let mut core = Core::default();
-        core.configure(CacheOptions {
+        let mut cache = CacheState::default();
+        cache.store.configure(CacheOptions {
             max_entries: 4,
             max_ttl: LONGEST,
             ..CacheOptions::default()
         });
-        let places = vec![
-            place(Some("s"), 1, Some("ann")),
-            place(Some("s"), 2, Some("bob")),
-            place(Some("s"), 3, Some("ann")),
-            place(Some("s"), 4, None),
-            place(Some("t"), 5, Some("ann")),
-            place(None, 6, None),
+        let partitions = vec![
+            partition(Some("s"), 1, Some("ann")),
+            partition(Some("s"), 2, Some("bob")),
+            partition(Some("s"), 3, Some("ann")),
+            partition(Some("s"), 4, None),
+            partition(Some("t"), 5, Some("ann")),
+            partition(None, 6, None),
         ];
         Self {
-            core,
+            cache,
             now: SECOND,
             steps: 0,
-            places,
+            partitions,
             flying: Vec::new(),
             given: Vec::new(),
             changed: Vec::new(),
         }
     }
 
-    fn ask(&self, place: usize, page: usize) -> Arc<Ask> {
-        let place = &self.places[place % self.places.len()];
+    fn lookup(&self, partition: usize, page: usize) -> Arc<CacheLookup> {
+        let partition = &self.partitions[partition % self.partitions.len()];
         match page % 3 {
-            0 => tools(place),
-            1 => ask(place, Kind::Tools, r#"{"cursor":"2"}"#),
-            _ => ask(place, Kind::Prompts, "{}"),
+            0 => tools(partition),
+            1 => lookup(partition, ResponseKind::Tools, r#"{"cursor":"2"}"#),
+            _ => lookup(partition, ResponseKind::Prompts, "{}"),
         }
     }
 
     fn happens(&mut self, step: Step) {
         self.steps += 1;
         match step {
-            Step::Begin { place, page, joins } => {
-                let ask = self.ask(place, page);
-                let (ticket, ()) = self.core.enter(&ask, joins);
+            Step::Begin {
+                partition,
+                page,
+                joins,
+            } => {
+                let lookup = self.lookup(partition, page);
+                let (ticket, _) = self.cache.flights.enter(&lookup, joins);
                 // Who joins waits for what began earlier.
                 let joined = self.flying.iter().find(|it| it.ticket == ticket);
                 let begun = joined.map_or(self.steps, |it| it.begun);
-                self.flying.push(Flying { ticket, ask, begun });
+                self.flying.push(Flying {
+                    ticket,
+                    lookup,
+                    begun,
+                });
             }
             Step::Answer {
                 flight,
@@ -138,7 +148,11 @@ impl World {
                 public,
             } if !self.flying.is_empty() => {
                 let index = flight % self.flying.len();
-                let Flying { ticket, ask, begun } = self.flying.swap_remove(index);
+                let Flying {
+                    ticket,
+                    lookup,
+                    begun,
+                } = self.flying.swap_remove(index);
                 let scope = if public {
                     CacheScope::Public
                 } else {
@@ -147,10 +161,10 @@ impl World {
                 let freshness = fresh_for(ttl, scope);
                 let text = self.given.len().to_string();
                 let at = self.now;
-                self.core.answer(ticket, freshness, &text, at);
-                self.core.leave(ticket);
+                self.cache.complete(ticket, freshness, &text, at);
+                self.cache.flights.leave(ticket);
                 self.given.push(Given {
-                    ask,
+                    lookup,
                     freshness,
                     at,
                     begun,
@@ -158,48 +172,51 @@ impl World {
             }
             Step::GiveUp { flight } if !self.flying.is_empty() => {
                 let gone = self.flying.swap_remove(flight % self.flying.len());
-                self.core.leave(gone.ticket);
+                self.cache.flights.leave(gone.ticket);
             }
-            Step::Change { place, tools } => {
-                let server = self.places[place % self.places.len()].server.clone();
+            Step::Change { partition, tools } => {
+                let server = self.partitions[partition % self.partitions.len()]
+                    .server
+                    .clone();
                 let change = if tools {
-                    Change::Tools
+                    Invalidation::Tools
                 } else {
-                    Change::Resources
+                    Invalidation::Resources
                 };
-                self.core.change(&server, &change);
+                self.cache.invalidate(&server, &change);
                 if tools {
                     self.changed.push((server, self.steps));
                 }
             }
             Step::Wait { seconds } => self.now += Duration::from_secs(seconds),
-            Step::Look { place, page } => {
-                let ask = self.ask(place, page);
-                if let Some(text) = self.core.fresh(&ask, self.now) {
+            Step::Look { partition, page } => {
+                let lookup = self.lookup(partition, page);
+                if let Some(text) = self.cache.store.fresh(&lookup, self.now) {
                     let given = &self.given[text.parse::<usize>().unwrap()];
-                    self.is_right(&ask, given);
+                    self.is_right(&lookup, given);
                 }
             }
             Step::Answer { .. } | Step::GiveUp { .. } => {}
         }
-        assert!(self.core.totals().0 <= 4);
+        assert!(self.cache.totals().0 <= 4);
     }
 
     /// Whether an answer may be given to a question now.
-    fn is_right(&self, ask: &Ask, given: &Given) {
-        let (here, there) = (&ask.place, &given.ask.place);
-        assert_eq!(ask.question, given.ask.question);
+    fn is_right(&self, lookup: &CacheLookup, given: &Given) {
+        let (here, there) = (&lookup.partition, &given.lookup.partition);
+        assert_eq!(lookup.request, given.lookup.request);
         assert_eq!(here.server, there.server);
         let ttl = given.freshness.ttl.unwrap().min(LONGEST);
         assert!(self.now < given.at + ttl, "it is too old");
         if given.freshness.scope == CacheScope::Private {
             let same = here.session == there.session && here.authorization == there.authorization;
             let shared = here.authorization.is_some() && here.authorization == there.authorization;
-            assert!(same || shared, "it is somebody else's");
+            assert!(same || shared, "it has another owner");
         }
-        if ask.question.kind == Kind::Tools {
-            let outdated =
-                |(server, at): &(Server, usize)| *server == here.server && *at > given.begun;
+        if lookup.request.kind == ResponseKind::Tools {
+            let outdated = |(server, at): &(ServerIdentity, usize)| {
+                *server == here.server && *at > given.begun
+            };
             assert!(!self.changed.iter().any(outdated), "it has changed since");
         }
     }
@@ -207,7 +224,7 @@ impl World {
 
 proptest! {
     #[test]
-    fn nothing_is_given_that_is_too_old_or_somebody_elses(
+    fn no_answer_is_too_old_or_of_another_owner(
         steps in proptest::collection::vec(step(), 1..200),
     ) {
         let mut world = World::new();
@@ -215,8 +232,8 @@ proptest! {
             world.happens(step);
         }
         for flying in std::mem::take(&mut world.flying) {
-            world.core.leave(flying.ticket);
+            world.cache.flights.leave(flying.ticket);
         }
-        prop_assert!(world.core.is_idle());
+        prop_assert!(world.cache.is_idle());
     }
 }

@@ -1,4 +1,4 @@
-//! The answers that are kept.
+//! The stored answers.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -6,19 +6,21 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    CacheOptions,
-    question::{Ask, Key},
+use crate::{
+    client::cache::{
+        key::{CacheKey, CacheLookup},
+        options::CacheOptions,
+    },
+    protocol::{CacheScope, Freshness},
 };
-use crate::protocol::{CacheScope, Freshness};
 
-/// The answers that are kept, and in which order they were used.
+/// The stored answers, and the order in which they were used.
 #[derive(Debug, Default)]
-pub(super) struct Store {
+pub(crate) struct Store {
     options: CacheOptions,
-    entries: HashMap<Arc<Key>, Entry>,
-    /// The one that was used longest ago comes first.
-    order: BTreeMap<u64, Arc<Key>>,
+    entries: HashMap<Arc<CacheKey>, Entry>,
+    /// The least recently used comes first.
+    order: BTreeMap<u64, Arc<CacheKey>>,
     uses: u64,
     bytes: usize,
 }
@@ -26,42 +28,42 @@ pub(super) struct Store {
 #[derive(Debug)]
 struct Entry {
     text: Arc<str>,
-    /// When it is no longer fresh.
+    /// The end of its freshness.
     stale_at: Duration,
-    /// When it is of no use at all.
-    useless_at: Duration,
+    /// The end of its use where the server fails.
+    unusable_at: Duration,
     used: u64,
     size: usize,
 }
 
 impl Store {
-    pub(super) fn configure(&mut self, options: CacheOptions) {
+    pub(crate) fn configure(&mut self, options: CacheOptions) {
         self.options = options;
-        self.make_room(0);
+        self.evict(0);
     }
 
-    /// The answer to a question, while it is fresh.
-    pub(super) fn fresh(&mut self, ask: &Ask, now: Duration) -> Option<Arc<str>> {
-        self.find(ask, |entry| now < entry.stale_at, now)
+    /// The answer to a request, while it is fresh.
+    pub(crate) fn fresh(&mut self, lookup: &CacheLookup, now: Duration) -> Option<Arc<str>> {
+        self.find(lookup, |entry| now < entry.stale_at, now)
     }
 
-    /// The answer to a question that is good enough where there is no better one.
-    pub(super) fn stale(&mut self, ask: &Ask, now: Duration) -> Option<Arc<str>> {
-        self.find(ask, |entry| now < entry.useless_at, now)
+    /// The answer to a request that failed, while it is usable.
+    pub(crate) fn stale(&mut self, lookup: &CacheLookup, now: Duration) -> Option<Arc<str>> {
+        self.find(lookup, |entry| now < entry.unusable_at, now)
     }
 
     fn find(
         &mut self,
-        ask: &Ask,
+        lookup: &CacheLookup,
         is_good: impl Fn(&Entry) -> bool,
         now: Duration,
     ) -> Option<Arc<str>> {
         for scope in [CacheScope::Private, CacheScope::Public] {
-            let key = Key::new(ask, scope);
+            let key = CacheKey::new(lookup, scope);
             let Some(entry) = self.entries.get_mut(&key) else {
                 continue;
             };
-            if now >= entry.useless_at {
+            if now >= entry.unusable_at {
                 self.remove(&key);
             } else if is_good(entry) {
                 self.uses += 1;
@@ -75,36 +77,36 @@ impl Store {
         None
     }
 
-    /// How long an answer counts as fresh.
+    /// The time for which an answer is fresh.
     fn ttl(&self, freshness: Freshness) -> Duration {
         let ttl = freshness.ttl.unwrap_or(self.options.default_ttl);
         ttl.min(self.options.max_ttl)
     }
 
     /// Whether an answer stays fresh for a while.
-    pub(super) fn lasts(&self, freshness: Freshness) -> bool {
+    pub(crate) fn lasts(&self, freshness: Freshness) -> bool {
         !self.ttl(freshness).is_zero()
     }
 
-    /// Takes an answer in the place of all earlier ones to the same question. Returns it where it stays fresh for a
-    /// while, whether or not there is room for it.
-    pub(super) fn put(
+    /// Stores an answer in place of all earlier ones to the same request. Returns it where it stays fresh for a while, whether
+    /// or not there is room for it.
+    pub(crate) fn put(
         &mut self,
-        ask: &Ask,
+        lookup: &CacheLookup,
         freshness: Freshness,
         text: &str,
         now: Duration,
     ) -> Option<Arc<str>> {
-        self.remove(&Key::new(ask, CacheScope::Private));
-        self.remove(&Key::new(ask, CacheScope::Public));
+        self.remove(&CacheKey::new(lookup, CacheScope::Private));
+        self.remove(&CacheKey::new(lookup, CacheScope::Public));
         if !self.lasts(freshness) {
             return None;
         }
         let text: Arc<str> = text.into();
-        let key = Arc::new(Key::new(ask, freshness.scope));
+        let key = Arc::new(CacheKey::new(lookup, freshness.scope));
         let size = text.len() + key.size() + size_of::<Entry>();
         if size <= self.options.max_bytes && self.options.max_entries > 0 {
-            self.make_room(size);
+            self.evict(size);
             let stale_at = now.saturating_add(self.ttl(freshness));
             self.uses += 1;
             self.bytes += size;
@@ -112,7 +114,7 @@ impl Store {
             let entry = Entry {
                 text: Arc::clone(&text),
                 stale_at,
-                useless_at: stale_at.saturating_add(self.options.stale_if_error),
+                unusable_at: stale_at.saturating_add(self.options.stale_if_error),
                 used: self.uses,
                 size,
             };
@@ -121,8 +123,8 @@ impl Store {
         Some(text)
     }
 
-    /// Drops what was used longest ago, until one more entry of `size` bytes fits; none, where it is 0.
-    fn make_room(&mut self, size: usize) {
+    /// Evicts the least recently used answers, until one more entry of `size` bytes fits; none, where it is 0.
+    fn evict(&mut self, size: usize) {
         let most = self.options.max_entries - usize::from(size > 0).min(self.options.max_entries);
         while self.entries.len() > most || self.bytes + size > self.options.max_bytes {
             let Some((_, oldest)) = self.order.pop_first() else {
@@ -132,14 +134,14 @@ impl Store {
         }
     }
 
-    fn remove(&mut self, key: &Key) {
+    fn remove(&mut self, key: &CacheKey) {
         if let Some(entry) = self.entries.remove(key) {
             self.order.remove(&entry.used);
             self.bytes -= entry.size;
         }
     }
 
-    pub(super) fn remove_where(&mut self, is_wrong: impl Fn(&Key) -> bool) {
+    pub(crate) fn remove_where(&mut self, is_wrong: impl Fn(&CacheKey) -> bool) {
         let wrong = self.entries.keys().filter(|key| is_wrong(key));
         for key in wrong.cloned().collect::<Vec<_>>() {
             self.remove(&key);
@@ -147,7 +149,7 @@ impl Store {
     }
 
     #[cfg(test)]
-    pub(super) fn totals(&self) -> (usize, usize) {
+    pub(crate) fn totals(&self) -> (usize, usize) {
         assert_eq!(self.entries.len(), self.order.len());
         let bytes: usize = self.entries.values().map(|entry| entry.size).sum();
         assert_eq!(bytes, self.bytes);

@@ -1,0 +1,249 @@
+//! The cache of a client, which all its sessions share.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use crate::{
+    client::cache::{
+        key::{
+            CacheLookup, CacheRequest, Invalidation, Owner, Partition, ResponseKind, ServerIdentity,
+        },
+        options::CacheOptions,
+        single_flight::{SharedAnswer, SingleFlight, Ticket},
+        store::Store,
+    },
+    json::Text,
+    protocol::{Freshness, peek_freshness},
+};
+
+/// The cache of a client.
+#[derive(Default)]
+pub(crate) struct Cache {
+    state: Mutex<CacheState>,
+    off: AtomicBool,
+    /// The time of the first use, from which all times count.
+    start: OnceLock<Instant>,
+    sessions: AtomicU64,
+}
+
+impl Cache {
+    pub(crate) fn configure(&self, options: CacheOptions) {
+        self.lock().store.configure(options);
+        self.off.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn switch_off(&self) {
+        self.off.store(true, Ordering::Relaxed);
+        self.lock().clear();
+    }
+
+    pub(crate) fn is_off(&self) -> bool {
+        self.off.load(Ordering::Relaxed)
+    }
+
+    /// The part of a new session.
+    pub(crate) fn for_session(
+        &self,
+        server: Option<String>,
+        authorization: Option<String>,
+    ) -> SessionCache {
+        let session = self.sessions.fetch_add(1, Ordering::Relaxed);
+        let server = server.map(|server| ServerIdentity::Known(server.into()));
+        SessionCache {
+            partition: Partition {
+                server: server.unwrap_or(ServerIdentity::OfSession(session)),
+                session,
+                authorization: authorization.map(Into::into),
+            },
+            short_lived: AtomicU8::new(0),
+        }
+    }
+
+    /// Invalidates stored answers, and those of requests in flight.
+    pub(crate) fn invalidate(&self, session: &SessionCache, change: &Invalidation) {
+        self.lock().invalidate(&session.partition.server, change);
+    }
+
+    /// Removes the answers that are for an ended session alone.
+    pub(crate) fn forget(&self, session: &SessionCache) {
+        self.lock().forget(&session.partition);
+    }
+
+    pub(crate) fn fresh(&self, lookup: &CacheLookup) -> Option<Arc<str>> {
+        let now = self.now();
+        self.lock().store.fresh(lookup, now)
+    }
+
+    pub(crate) fn stale(&self, lookup: &CacheLookup) -> Option<Arc<str>> {
+        let now = self.now();
+        self.lock().store.stale(lookup, now)
+    }
+
+    pub(crate) fn forget_pages(&self, lookup: &CacheLookup) {
+        self.lock().forget_pages(lookup);
+    }
+
+    /// Adds a caller.
+    pub(crate) fn enter<'a>(&'a self, lookup: &'a Arc<CacheLookup>, joins: bool) -> Waiter<'a> {
+        let (ticket, shared) = self.lock().flights.enter(lookup, joins);
+        Waiter {
+            cache: self,
+            lookup,
+            ticket,
+            shared,
+        }
+    }
+
+    fn now(&self) -> Duration {
+        let start = self.start.get_or_init(Instant::now);
+        start.elapsed()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CacheState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call that waits for an answer. Dropped, it waits no longer.
+pub(crate) struct Waiter<'a> {
+    cache: &'a Cache,
+    lookup: &'a Arc<CacheLookup>,
+    ticket: Ticket,
+    pub(crate) shared: SharedAnswer,
+}
+
+impl Waiter<'_> {
+    /// Completes the flight with its answer. Returns it where it stays fresh for a while.
+    pub(crate) fn answer(&self, text: &str) -> Option<Arc<str>> {
+        let freshness = peek_freshness(Text::checked(text));
+        let now = self.cache.now();
+        self.cache
+            .lock()
+            .complete(self.ticket, freshness, text, now)
+    }
+
+    /// Begins a flight that is not shared.
+    pub(crate) fn alone(&self) -> Self {
+        self.cache.enter(self.lookup, false)
+    }
+
+    /// Ends the flight without an answer.
+    pub(crate) fn fail(&self) {
+        self.cache.lock().flights.settle(self.ticket);
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.cache.lock().flights.leave(self.ticket);
+    }
+}
+
+/// A session's part of the cache.
+#[derive(Debug)]
+pub(crate) struct SessionCache {
+    partition: Partition,
+    /// The kinds of requests whose last answer did not stay fresh, a bit each.
+    short_lived: AtomicU8,
+}
+
+impl SessionCache {
+    pub(crate) fn lookup(&self, request: CacheRequest) -> Arc<CacheLookup> {
+        Arc::new(CacheLookup {
+            partition: self.partition.clone(),
+            request: Arc::new(request),
+        })
+    }
+
+    /// Whether a call should wait for an equal one. An answer that does not stay fresh cannot be shared, and waiting for it
+    /// would only lose time.
+    pub(crate) fn may_join(&self, kind: ResponseKind) -> bool {
+        self.short_lived.load(Ordering::Relaxed) & bit(kind) == 0
+    }
+
+    /// Records whether an answer stays fresh.
+    pub(crate) fn record(&self, kind: ResponseKind, lasts: bool) {
+        if lasts {
+            self.short_lived.fetch_and(!bit(kind), Ordering::Relaxed);
+        } else {
+            self.short_lived.fetch_or(bit(kind), Ordering::Relaxed);
+        }
+    }
+}
+
+fn bit(kind: ResponseKind) -> u8 {
+    1 << kind as u8
+}
+
+/// The decisions of the cache, made under its lock. Times are those since the cache was first used.
+#[derive(Debug, Default)]
+pub(crate) struct CacheState {
+    pub(crate) store: Store,
+    pub(crate) flights: SingleFlight,
+}
+
+impl CacheState {
+    /// Completes a flight, and stores its answer unless it was invalidated. Returns it where it stays fresh for a while.
+    pub(crate) fn complete(
+        &mut self,
+        ticket: Ticket,
+        freshness: Freshness,
+        text: &str,
+        now: Duration,
+    ) -> Option<Arc<str>> {
+        match self.flights.settle(ticket) {
+            Some(lookup) => self.store.put(&lookup, freshness, text, now),
+            None => self.store.lasts(freshness).then(|| text.into()),
+        }
+    }
+
+    /// Invalidates the answers of a server, which says in one of its sessions that something has changed.
+    pub(crate) fn invalidate(&mut self, server: &ServerIdentity, change: &Invalidation) {
+        self.flights.invalidate_where(|lookup| {
+            lookup.partition.server == *server && change.affects(&lookup.request)
+        });
+        self.store
+            .remove_where(|key| key.server == *server && change.affects(&key.request));
+    }
+
+    /// Removes all pages of a list, of which the server does not know a cursor any more.
+    pub(crate) fn forget_pages(&mut self, lookup: &CacheLookup) {
+        let kind = lookup.request.kind;
+        self.flights.invalidate_where(|other| {
+            other.partition.server == lookup.partition.server && other.request.kind == kind
+        });
+        self.store
+            .remove_where(|key| key.server == lookup.partition.server && key.request.kind == kind);
+    }
+
+    /// Removes the answers that are for an ended session alone.
+    pub(crate) fn forget(&mut self, partition: &Partition) {
+        self.store.remove_where(|key| {
+            key.owner == Owner::Session(partition.session)
+                || key.server == ServerIdentity::OfSession(partition.session)
+        });
+    }
+
+    /// Removes everything.
+    pub(crate) fn clear(&mut self) {
+        self.flights.invalidate_where(|_| true);
+        self.store.remove_where(|_| true);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn totals(&self) -> (usize, usize) {
+        self.store.totals()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.flights.is_empty()
+    }
+}

@@ -1,0 +1,115 @@
+//! Coalescing of equal requests that are made at once: one is sent, and the others wait for its answer.
+
+use std::{collections::HashMap, sync::Arc};
+
+use tokio::sync::OnceCell;
+
+use crate::client::cache::key::CacheLookup;
+
+/// The answer that equal calls share, if it stays fresh for a while. Where the call that makes the request gives up, the next
+/// takes over.
+pub(crate) type SharedAnswer = Arc<OnceCell<Option<Arc<str>>>>;
+
+/// The number of a flight, for its callers.
+pub(crate) type Ticket = u64;
+
+/// The cacheable requests that are in flight.
+#[derive(Debug, Default)]
+pub(crate) struct SingleFlight {
+    open: HashMap<Ticket, Flight>,
+    /// The newest flight of each request.
+    newest: HashMap<Arc<CacheLookup>, Ticket>,
+    last: Ticket,
+}
+
+#[derive(Debug)]
+struct Flight {
+    lookup: Arc<CacheLookup>,
+    shared: SharedAnswer,
+    /// The number of calls that wait for it.
+    callers: usize,
+    /// Whether other calls may wait for it, too.
+    joinable: bool,
+    /// Whether its answer may be stored: no change has invalidated it since it began.
+    storable: bool,
+}
+
+impl SingleFlight {
+    /// Adds a caller. With `joins` it waits for an equal flight, if there is one; otherwise it makes the request itself, and
+    /// answers of older flights are no longer stored.
+    pub(crate) fn enter(
+        &mut self,
+        lookup: &Arc<CacheLookup>,
+        joins: bool,
+    ) -> (Ticket, SharedAnswer) {
+        let newest = self.newest.get(lookup).copied();
+        if let Some(ticket) = newest
+            && let Some(flight) = self.open.get_mut(&ticket)
+        {
+            if joins && flight.joinable {
+                flight.callers += 1;
+                return (ticket, flight.shared.clone());
+            }
+            flight.storable = false;
+        }
+        self.last += 1;
+        let shared = SharedAnswer::default();
+        let flight = Flight {
+            lookup: Arc::clone(lookup),
+            shared: shared.clone(),
+            callers: 1,
+            joinable: joins,
+            storable: true,
+        };
+        self.open.insert(self.last, flight);
+        self.newest.insert(Arc::clone(lookup), self.last);
+        (self.last, shared)
+    }
+
+    /// Ends a flight with its answer, or without one: no caller joins it any more. Returns the request, if the answer may be
+    /// stored.
+    pub(crate) fn settle(&mut self, ticket: Ticket) -> Option<Arc<CacheLookup>> {
+        let flight = self.open.get_mut(&ticket)?;
+        let lookup = Arc::clone(&flight.lookup);
+        let storable = flight.storable;
+        flight.storable = false;
+        self.forget_newest(ticket, &lookup);
+        storable.then_some(lookup)
+    }
+
+    /// Removes a caller.
+    pub(crate) fn leave(&mut self, ticket: Ticket) {
+        let Some(flight) = self.open.get_mut(&ticket) else {
+            return;
+        };
+        flight.callers -= 1;
+        if flight.callers == 0
+            && let Some(flight) = self.open.remove(&ticket)
+        {
+            self.forget_newest(ticket, &flight.lookup);
+        }
+    }
+
+    /// Invalidates flights: their answers are not stored, and no further caller joins them.
+    pub(crate) fn invalidate_where(&mut self, is_wrong: impl Fn(&CacheLookup) -> bool) {
+        let open = &mut self.open;
+        self.newest.retain(|lookup, ticket| {
+            let wrong = is_wrong(lookup);
+            if let Some(flight) = open.get_mut(ticket).filter(|_| wrong) {
+                flight.storable = false;
+            }
+            !wrong
+        });
+    }
+
+    fn forget_newest(&mut self, ticket: Ticket, lookup: &CacheLookup) {
+        if self.newest.get(lookup) == Some(&ticket) {
+            self.newest.remove(lookup);
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.newest.is_empty()
+    }
+}

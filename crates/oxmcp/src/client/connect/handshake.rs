@@ -1,0 +1,199 @@
+//! The requests that open a session: `server/discover` and `initialize`.
+
+use std::sync::Arc;
+
+use crate::{
+    client::{
+        client::Client,
+        requests::results::decode,
+        session::{ClientSession, Negotiated, SessionState},
+    },
+    error::{Error, Result},
+    protocol::{
+        DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta, Method, Project,
+        Revision,
+        method::{Discover, Initialize},
+        negotiation::{Verdict, on_discovered, on_error, on_refused},
+    },
+    session::{CallOptions, Connection, drive},
+    transport::Transport,
+};
+
+/// The era of a server, by its answer to `server/discover`.
+pub(crate) enum Discovery {
+    Modern(Box<Negotiated>),
+    /// Said by an error, or by the revisions that the server listed.
+    Legacy(Option<Error>),
+}
+
+/// A connection whose session is not open yet. Dropped, it is closed in the background.
+pub(crate) struct Handshake<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) state: Arc<SessionState>,
+    /// The handle that is handed out in the end; dropping it closes the connection.
+    pub(crate) session: ClientSession,
+    /// The revisions that may be spoken.
+    pub(crate) revisions: &'a [Revision],
+    /// Whether silence is a failure of the transport, and says nothing of the server's era.
+    pub(crate) answers_each: bool,
+}
+
+impl<'a> Handshake<'a> {
+    pub(crate) async fn begin(
+        client: &'a Client,
+        transport: &mut impl Transport,
+        revisions: &'a [Revision],
+    ) -> Result<Self> {
+        let limits = client.features().limits.clone();
+        let (read, write) = transport.connect(&limits).await?;
+        let cache = client.response_cache();
+        let cache = cache.for_session(transport.identity(), transport.authorization());
+        let mirror = transport.mirror();
+        if let Some(mirror) = &mirror {
+            let extensions = &client.features().extensions;
+            mirror.begin(limits.max_mirrored_bytes, extensions.headers());
+        }
+        let state = SessionState::new(client.clone(), cache, mirror);
+        let connection = Connection::new(Arc::clone(&state) as _, limits);
+        tokio::spawn(drive(Arc::clone(&connection), read, write));
+        let session = ClientSession::new(Arc::clone(&connection), Arc::clone(&state));
+        Ok(Self {
+            client,
+            connection,
+            state,
+            session,
+            revisions,
+            answers_each: transport.answers_each(),
+        })
+    }
+
+    /// Sends `server/discover`, and once more where the server names another revision to send it in.
+    pub(crate) async fn discover(&self, first: Revision) -> Result<Discovery> {
+        let mut asked = first;
+        let mut again = true;
+        loop {
+            let (meta, _) = self.state.envelope(asked);
+            let result = self.call::<Discover>(EmptyParams::default(), meta).await;
+            let verdict = match &result {
+                Ok(found) => on_discovered(&found.supported_versions, self.revisions),
+                Err(error) => on_error(error, self.revisions),
+            };
+            match (verdict, result) {
+                (Verdict::Modern(revision), Ok(found)) => {
+                    return Ok(Discovery::Modern(Box::new(self.modern(revision, found))));
+                }
+                (Verdict::AskAgain(revision), _) if again => {
+                    asked = revision;
+                    again = false;
+                }
+                (Verdict::Legacy, result) => return Ok(Discovery::Legacy(result.err())),
+                (_, Err(error)) => return Err(error),
+                (_, Ok(found)) => {
+                    return Err(self.nothing_in_common(&found.supported_versions.join(", ")));
+                }
+            }
+        }
+    }
+
+    fn modern(&self, revision: Revision, found: DiscoverResult) -> Negotiated {
+        let (meta, declared) = self.state.envelope(revision);
+        let envelope = serde_json::to_string(&meta).expect("metadata is always JSON");
+        let members = envelope
+            .trim_start_matches('{')
+            .strip_suffix('}')
+            .unwrap_or_default();
+        Negotiated {
+            revision,
+            server_info: found.server_info(),
+            capabilities: found.capabilities,
+            instructions: found.instructions,
+            declared,
+            envelope: Some(members.into()),
+        }
+    }
+
+    /// Opens a legacy session; once more, where the server has refused the first revision and named another.
+    pub(crate) async fn initialize(&self) -> Result<Negotiated> {
+        let Some(asked) = newest(self.revisions, false) else {
+            return Err(self.nothing_in_common("no modern revision"));
+        };
+        let error = match self.initialize_in(asked).await {
+            Ok(negotiated) => return Ok(negotiated),
+            Err(error) => error,
+        };
+        match on_refused(&error, asked, self.revisions) {
+            // A modern server that was too slow for the probe.
+            Some(modern) if modern.is_modern() => match self.discover(modern).await? {
+                Discovery::Modern(negotiated) => Ok(*negotiated),
+                Discovery::Legacy(_) => Err(error),
+            },
+            Some(legacy) => self.initialize_in(legacy).await,
+            None => Err(error),
+        }
+    }
+
+    /// See [initialization](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization).
+    async fn initialize_in(&self, revision: Revision) -> Result<Negotiated> {
+        let features = self.client.features().clone();
+        let mut params =
+            InitializeParams::new(revision, features.capabilities(), features.info.clone());
+        params.project(revision);
+        let declared = params.capabilities.clone();
+        let result: InitializeResult = self.call::<Initialize>(params, Meta::default()).await?;
+        let agreed = result.protocol_version.parse().ok();
+        let agreed = agreed
+            .filter(|agreed: &Revision| !agreed.is_modern() && self.revisions.contains(agreed));
+        let Some(revision) = agreed else {
+            return Err(self.nothing_in_common(&result.protocol_version));
+        };
+        Ok(Negotiated {
+            revision,
+            server_info: Some(result.server_info),
+            capabilities: result.capabilities,
+            instructions: result.instructions,
+            declared,
+            envelope: None,
+        })
+    }
+
+    async fn call<M: Method>(&self, params: M::Params, meta: Meta) -> Result<M::Result> {
+        let timeout = self.client.features().timeout;
+        let options = CallOptions {
+            timeout,
+            max_total: timeout,
+            meta,
+            ..CallOptions::default()
+        };
+        let result = self.connection.call(M::NAME, params, options).await?;
+        decode(M::NAME, &result)
+    }
+
+    /// The error where only modern revisions may be spoken, and the server is legacy.
+    pub(crate) fn not_modern(&self, answer: Option<Error>) -> Error {
+        let error = self.nothing_in_common("no modern revision");
+        match answer {
+            Some(answer) => {
+                let said = format!("{} (it answered: {answer})", error.message());
+                Error::unsupported(said).with_source(answer)
+            }
+            None => error,
+        }
+    }
+
+    fn nothing_in_common(&self, theirs: &str) -> Error {
+        let ours: Vec<_> = self.revisions.iter().map(|it| it.as_str()).collect();
+        Error::unsupported(format!(
+            "no common revision: the server speaks {theirs}, this client may speak {}",
+            ours.join(", ")
+        ))
+    }
+}
+
+/// The newest revision of an era.
+pub(crate) fn newest(revisions: &[Revision], modern: bool) -> Option<Revision> {
+    let revisions = revisions.iter().copied();
+    revisions
+        .filter(|revision| revision.is_modern() == modern)
+        .max()
+}

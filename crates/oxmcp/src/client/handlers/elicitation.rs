@@ -1,0 +1,186 @@
+//! Elicitation: the user's answers to forms, and visits of URLs.
+
+use serde::Serialize;
+
+use crate::{
+    client::{
+        client::Client,
+        handlers::arguments::{AnswerArguments, ErasedHandler, erase},
+    },
+    error::{Error, Result},
+    json::Logged,
+    protocol::{
+        ElicitAction, ElicitFormParams, ElicitResult, ElicitUrlParams, elicit_check::complete,
+    },
+    session::{Handler, HandlerFuture, IntoError, RequestContext},
+};
+
+/// What the handler of [`Client::on_elicit`] or [`Client::on_elicit_url`] may return.
+///
+/// - [`Accept<T>`]: the user filled in the form, with a value of any type that serializes to an object.
+/// - An [`ElicitAction`]: the user declined, or cancelled; or has agreed to visit the URL.
+/// - An [`ElicitResult`] is the whole answer.
+/// - `Option<T>` of any of these: `None` is that the user made no choice, which is to cancel.
+/// - `Result<T, E>` of any of these, where `E` is an [`Error`] or any [`std::error::Error`]: the server is
+///   told that asking failed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no answer of a user",
+    label = "not what a handler of elicitations may return",
+    note = "return `Accept(value)` for what the user filled in, an `ElicitAction`, or an `ElicitResult`",
+    note = "or an `Option` or a `Result` of these; the error can be any `std::error::Error`"
+)]
+pub trait IntoElicitResult {
+    /// The answer.
+    ///
+    /// # Errors
+    /// What asking the user failed with.
+    fn into_elicit_result(self) -> Result<ElicitResult>;
+}
+
+/// What a user filled in: a value of any type that serializes to an object with a member for each field.
+///
+/// What is left out, be it by `None`, is filled in with what the form says stands there at first.
+///
+/// ```
+/// use oxmcp::{Accept, Client, protocol::ElicitFormParams};
+///
+/// #[derive(serde::Serialize)]
+/// struct Confirm { name: String }
+///
+/// let client = Client::new("my-app", "1.0.0").on_elicit(|form: ElicitFormParams| async move {
+///     println!("{}", form.message);
+///     Accept(Confirm { name: "teahouse".into() })
+/// });
+/// # let _ = client;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "it is a wrapper, and made to be made"
+)]
+pub struct Accept<T>(pub T);
+
+impl<T: Serialize> IntoElicitResult for Accept<T> {
+    fn into_elicit_result(self) -> Result<ElicitResult> {
+        ElicitResult::accept(&self.0).map_err(|error| {
+            Error::internal("what the user filled in cannot be serialized").with_source(error)
+        })
+    }
+}
+
+impl IntoElicitResult for ElicitAction {
+    fn into_elicit_result(self) -> Result<ElicitResult> {
+        Ok(ElicitResult::new(self))
+    }
+}
+
+impl IntoElicitResult for ElicitResult {
+    fn into_elicit_result(self) -> Result<ElicitResult> {
+        Ok(self)
+    }
+}
+
+impl<T: IntoElicitResult> IntoElicitResult for Option<T> {
+    fn into_elicit_result(self) -> Result<ElicitResult> {
+        match self {
+            Some(answer) => answer.into_elicit_result(),
+            None => ElicitAction::Cancel.into_elicit_result(),
+        }
+    }
+}
+
+impl<T: IntoElicitResult, E: IntoError> IntoElicitResult for Result<T, E> {
+    fn into_elicit_result(self) -> Result<ElicitResult> {
+        self.map_err(IntoError::into_error)?.into_elicit_result()
+    }
+}
+
+impl Client {
+    /// Is called when a server asks the user to fill in a form (2025-06-18 and later). Servers are told that they may
+    /// ask; they hear it when they are connected to, so set it before.
+    ///
+    /// The handler takes the form, and with a [`RequestContext`] beside it knows who asks
+    /// ([`peer_info`](crate::RequestContext::peer_info)), which the user must be shown. It runs for as long as the user
+    /// takes: the clock of the call that the server is working on stands still. What it returns is listed at
+    /// [`IntoElicitResult`]. An answer that does not fit the form is not sent; the server is told that asking failed.
+    /// See [elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation).
+    ///
+    /// ```
+    /// use oxmcp::{
+    ///     Client, RequestContext,
+    ///     protocol::{ElicitAction, ElicitFormParams},
+    /// };
+    ///
+    /// let client = Client::new("my-app", "1.0.0").on_elicit(
+    ///     |form: ElicitFormParams, cx: RequestContext| async move {
+    ///         let server = cx.peer_info().map_or("a server", |info| &info.name);
+    ///         println!("{server} asks: {}", form.message);
+    ///         ElicitAction::Decline
+    ///     },
+    /// );
+    /// # let _ = client;
+    /// ```
+    #[must_use]
+    pub fn on_elicit<Arguments, H>(self, handler: H) -> Self
+    where
+        Arguments: AnswerArguments<ElicitFormParams>,
+        H: Handler<Arguments>,
+        H::Returned: HandlerFuture<Output: IntoElicitResult> + Send + 'static,
+    {
+        let handler = erase(handler, IntoElicitResult::into_elicit_result);
+        self.change(|features| features.on_elicit = Some(handler));
+        self
+    }
+
+    /// Is called when a server asks the user to visit a URL (2025-11-25 and later), as [`on_elicit`](Self::on_elicit) is
+    /// for forms.
+    ///
+    /// [`ElicitAction::Accept`] says that the user has agreed to go there, and not that the user has been there: what
+    /// happens there, this side does not see. The handler must show the user the whole URL and must not open it before
+    /// the user has agreed. A URL that is none of the web (`https:` or `http:`), or that has something before its host which
+    /// could be taken for it, is refused before.
+    /// See [URL mode](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#url-mode-elicitation-requests).
+    ///
+    /// ```
+    /// use oxmcp::{
+    ///     Client,
+    ///     protocol::{ElicitAction, ElicitUrlParams},
+    /// };
+    ///
+    /// let client = Client::new("my-app", "1.0.0").on_elicit_url(|asked: ElicitUrlParams| async move {
+    ///     println!("{}\n  {}\nNo browser here.", asked.message, asked.url);
+    ///     ElicitAction::Decline
+    /// });
+    /// # let _ = client;
+    /// ```
+    #[must_use]
+    pub fn on_elicit_url<Arguments, H>(self, handler: H) -> Self
+    where
+        Arguments: AnswerArguments<ElicitUrlParams>,
+        H: Handler<Arguments>,
+        H::Returned: HandlerFuture<Output: IntoElicitResult> + Send + 'static,
+    {
+        let handler = erase(handler, IntoElicitResult::into_elicit_result);
+        self.change(|features| features.on_elicit_url = Some(handler));
+        self
+    }
+}
+
+/// Runs the handler of forms, and completes and checks what it returns.
+pub(crate) async fn fill_form(
+    handler: ErasedHandler<ElicitFormParams, ElicitResult>,
+    form: ElicitFormParams,
+    cx: RequestContext,
+) -> Result<ElicitResult> {
+    let schema = form.requested_schema.clone();
+    let mut answer = handler(form, cx).await?;
+    let content = answer.content.take();
+    if answer.action == ElicitAction::Accept {
+        let content = complete(&schema, content.as_deref()).map_err(|wrong| {
+            tracing::warn!(wrong = %Logged(&wrong), "the answer to an elicitation does not fit its form");
+            Error::internal(format!("the answer does not fit the form: {wrong}"))
+        })?;
+        answer.content = Some(content);
+    }
+    Ok(answer)
+}

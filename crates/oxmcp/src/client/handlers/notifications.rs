@@ -1,0 +1,215 @@
+//! The handlers of notifications, and how a notification reaches its handler.
+
+use std::{
+    future::Future,
+    sync::{Arc, Weak},
+};
+
+use crate::{
+    client::{
+        client::Client,
+        features::{NotificationHandler, NotificationHandlers},
+        handlers::url_elicitations::UrlElicitations,
+        session::ClientSession,
+    },
+    json::{Logged, Text},
+    protocol::{
+        LoggingMessageParams, Notification,
+        method::{
+            ElicitationComplete, LoggingMessage, PromptListChanged, ResourceListChanged,
+            ResourceUpdated, ToolListChanged,
+        },
+    },
+    session::{BoxFuture, Connection},
+};
+
+impl NotificationHandlers {
+    /// The run of the handler for a notification. `None` where there is no handler, or the params cannot be read.
+    pub(crate) fn begin(
+        &self,
+        connection: &Arc<Connection>,
+        method: &str,
+        params: Option<Text<'_>>,
+        elicitations: &UrlElicitations,
+    ) -> Option<BoxFuture<()>> {
+        let connection = Arc::downgrade(connection);
+        match method {
+            LoggingMessage::NAME => run(&self.log, connection, || read::<LoggingMessage>(params)),
+            ResourceUpdated::NAME => run(&self.resource_updated, connection, || {
+                Some(read::<ResourceUpdated>(params)?.uri)
+            }),
+            ToolListChanged::NAME => run(&self.tools_changed, connection, || Some(())),
+            PromptListChanged::NAME => run(&self.prompts_changed, connection, || Some(())),
+            ResourceListChanged::NAME => run(&self.resources_changed, connection, || Some(())),
+            ElicitationComplete::NAME => run(&self.elicitation_complete, connection, || {
+                let id = read::<ElicitationComplete>(params)?.elicitation_id;
+                elicitations.complete(&id).then_some(id)
+            }),
+            _ => None,
+        }
+    }
+}
+
+fn run<T>(
+    handler: &Option<NotificationHandler<T>>,
+    connection: Weak<Connection>,
+    params: impl FnOnce() -> Option<T>,
+) -> Option<BoxFuture<()>> {
+    let handler = handler.as_ref()?;
+    Some(handler(params()?, connection))
+}
+
+fn read<N: Notification>(params: Option<Text<'_>>) -> Option<N::Params> {
+    match params.unwrap_or(Text::EMPTY).parse() {
+        Ok(params) => Some(params),
+        Err(error) => {
+            tracing::debug!(method = N::NAME, error = %Logged(&error), "a notification that cannot be read was ignored");
+            None
+        }
+    }
+}
+
+fn erase<T, F, Fut>(handler: F) -> NotificationHandler<T>
+where
+    T: Send + 'static,
+    F: Fn(T, ClientSession) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    let handler = Arc::new(handler);
+    Arc::new(move |params, connection| {
+        let handler = Arc::clone(&handler);
+        // The user's code runs on the notification queue, which catches its panics, and only while the session has a handle.
+        Box::pin(async move {
+            let connection = connection.upgrade();
+            let session = connection.and_then(|connection| ClientSession::of(&connection));
+            if let Some(session) = session {
+                handler(params, session).await;
+            }
+        })
+    })
+}
+
+impl Client {
+    /// Is called when a server says that its list of tools has changed. The handlers of one session run one at a time, in
+    /// the order in which the server said it.
+    ///
+    /// Legacy servers send it unasked. Modern ones send it to subscribers, so a session with one opens a subscription when it
+    /// connects, for those handlers that exist by then and whose capability the server has declared. A refusal is logged.
+    /// [`ClientSession::listen`] opens a subscription of your own.
+    /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
+    ///
+    /// ```
+    /// use oxmcp::{Client, ClientSession};
+    ///
+    /// let client = Client::new("my-app", "1.0.0").on_tools_changed(|session: ClientSession| async move {
+    ///     match session.tools().all().await {
+    ///         Ok(tools) => println!("there are {} tools now", tools.len()),
+    ///         Err(error) => eprintln!("{error}"),
+    ///     }
+    /// });
+    /// # let _ = client;
+    /// ```
+    #[must_use]
+    pub fn on_tools_changed<F, Fut>(self, handler: F) -> Self
+    where
+        F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let handler = erase(move |(), session| handler(session));
+        self.change(|features| features.notifications.tools_changed = Some(handler));
+        self
+    }
+
+    /// Is called when a server says that its list of prompts has changed, as
+    /// [`on_tools_changed`](Self::on_tools_changed) is for tools.
+    #[must_use]
+    pub fn on_prompts_changed<F, Fut>(self, handler: F) -> Self
+    where
+        F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let handler = erase(move |(), session| handler(session));
+        self.change(|features| features.notifications.prompts_changed = Some(handler));
+        self
+    }
+
+    /// Is called when a server says that its list of resources or of resource templates has changed, as
+    /// [`on_tools_changed`](Self::on_tools_changed) is for tools.
+    #[must_use]
+    pub fn on_resources_changed<F, Fut>(self, handler: F) -> Self
+    where
+        F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let handler = erase(move |(), session| handler(session));
+        self.change(|features| features.notifications.resources_changed = Some(handler));
+        self
+    }
+
+    /// Is called with the URI when a server says that a resource has changed that the session subscribed to, in its turn
+    /// among the handlers of the session.
+    /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#subscriptions).
+    ///
+    /// ```
+    /// use oxmcp::Client;
+    ///
+    /// let client = Client::new("my-app", "1.0.0").on_resource_updated(|uri, session| async move {
+    ///     match session.read_resource(uri).await {
+    ///         Ok(read) => println!("{:?}", read.contents),
+    ///         Err(error) => eprintln!("{error}"),
+    ///     }
+    /// });
+    /// # let _ = client;
+    /// ```
+    #[must_use]
+    pub fn on_resource_updated<F, Fut>(self, handler: F) -> Self
+    where
+        F: Fn(String, ClientSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let handler = erase(handler);
+        self.change(|features| features.notifications.resource_updated = Some(handler));
+        self
+    }
+
+    /// Is called with what a server logs, in its turn among the handlers of the session. How severe it must be is said
+    /// with [`log_level`](Self::log_level): modern servers log nothing before.
+    /// See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
+    ///
+    /// ```
+    /// use oxmcp::{Client, protocol::LoggingLevel};
+    ///
+    /// let client = Client::new("my-app", "1.0.0")
+    ///     .log_level(LoggingLevel::Info)
+    ///     .on_log(|message, _session| async move {
+    ///         eprintln!("{}: {}", message.level, message.data);
+    ///     });
+    /// # let _ = client;
+    /// ```
+    #[must_use]
+    pub fn on_log<F, Fut>(self, handler: F) -> Self
+    where
+        F: Fn(LoggingMessageParams, ClientSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let handler = erase(handler);
+        self.change(|features| features.notifications.log = Some(handler));
+        self
+    }
+
+    /// Is called with the id of an elicitation when a server says that the user has done at its URL what was to be done
+    /// (2025-11-25 only), in its turn among the handlers of the session. Ids of URLs that the server did not send the user to,
+    /// be it by a question or by refusing a call with
+    /// [`URL_ELICITATION_REQUIRED`](crate::ErrorCode::URL_ELICITATION_REQUIRED), are ignored.
+    /// See [completion](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation).
+    #[must_use]
+    pub fn on_elicitation_complete<F, Fut>(self, handler: F) -> Self
+    where
+        F: Fn(String, ClientSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let handler = erase(handler);
+        self.change(|features| features.notifications.elicitation_complete = Some(handler));
+        self
+    }
+}

@@ -1,0 +1,94 @@
+//! Sampling: the answers of the client's model.
+
+use crate::{
+    client::{
+        client::Client,
+        handlers::arguments::{AnswerArguments, erase},
+    },
+    error::Result,
+    protocol::{CreateMessageParams, CreateMessageResult, JsonObject},
+    session::{Handler, HandlerFuture, IntoError},
+};
+
+/// What the handler of [`Client::on_sample`] may return: a [`CreateMessageResult`], or a `Result` of one, whose error is an
+/// [`Error`](crate::Error) or any [`std::error::Error`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no answer of a model",
+    label = "not a `CreateMessageResult`",
+    note = "return `CreateMessageResult::new(\"the model's name\", \"what it said\")`",
+    note = "or a `Result` of it; the error can be any `std::error::Error`"
+)]
+pub trait IntoCreateMessageResult {
+    /// The answer.
+    ///
+    /// # Errors
+    /// What asking the model failed with.
+    fn into_create_message_result(self) -> Result<CreateMessageResult>;
+}
+
+impl IntoCreateMessageResult for CreateMessageResult {
+    fn into_create_message_result(self) -> Result<CreateMessageResult> {
+        Ok(self)
+    }
+}
+
+impl<T: IntoCreateMessageResult, E: IntoError> IntoCreateMessageResult for Result<T, E> {
+    fn into_create_message_result(self) -> Result<CreateMessageResult> {
+        self.map_err(IntoError::into_error)?
+            .into_create_message_result()
+    }
+}
+
+impl Client {
+    /// Is called when a server asks the client's model. Servers are told that they may ask; they hear it when they are
+    /// connected to, so set it before.
+    ///
+    /// The handler takes what is asked, and with a [`RequestContext`](crate::RequestContext) beside it knows who asks.
+    /// There should be a person who can say no to it: a refusal is the error
+    /// `Error::protocol(-1, "User rejected sampling request")`, by the words of the specification. The answer must have no
+    /// more tokens than [`max_tokens`](CreateMessageParams::max_tokens).
+    /// See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
+    ///
+    /// ```
+    /// use oxmcp::{
+    ///     Client, Error,
+    ///     protocol::{CreateMessageParams, CreateMessageResult},
+    /// };
+    ///
+    /// # async fn ask_model(_: CreateMessageParams) -> std::io::Result<String> { Ok(String::new()) }
+    /// let client = Client::new("my-app", "1.0.0").on_sample(|asked: CreateMessageParams| async move {
+    ///     let said = ask_model(asked).await?;
+    ///     Ok::<_, Error>(CreateMessageResult::new("our-model", said))
+    /// });
+    /// # let _ = client;
+    /// ```
+    #[must_use]
+    pub fn on_sample<Arguments, H>(self, handler: H) -> Self
+    where
+        Arguments: AnswerArguments<CreateMessageParams>,
+        H: Handler<Arguments>,
+        H::Returned: HandlerFuture<Output: IntoCreateMessageResult> + Send + 'static,
+    {
+        let handler = erase(handler, IntoCreateMessageResult::into_create_message_result);
+        self.change(|features| features.on_sample = Some(handler));
+        self
+    }
+
+    /// Tells servers that the handler of [`on_sample`](Self::on_sample) hands the model the
+    /// [`tools`](CreateMessageParams::tools) that come with what is asked (2025-11-25 and later). Without it, a server
+    /// that sends tools is refused.
+    /// See [sampling with tools](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#tools-in-sampling).
+    #[must_use]
+    pub fn sampling_tools(self) -> Self {
+        self.change(|features| features.sampling.tools = Some(JsonObject::new()));
+        self
+    }
+
+    /// Tells servers that the handler of [`on_sample`](Self::on_sample) heeds
+    /// [`include_context`](CreateMessageParams::include_context) (2025-11-25 and later).
+    #[must_use]
+    pub fn sampling_context(self) -> Self {
+        self.change(|features| features.sampling.context = Some(JsonObject::new()));
+        self
+    }
+}

@@ -1,0 +1,81 @@
+//! The URL elicitations of a session that are not complete yet.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+};
+
+use crate::{error::Error, jsonrpc::ErrorCode, protocol::UrlElicitationRequiredData};
+
+/// The number of ids that are kept; beyond it the oldest is evicted. No user visits as many URLs at once.
+const MAX_OPEN: usize = 1024;
+
+/// The longest id that is kept, in bytes. Servers use a UUID or the like; the completion of longer ids is ignored.
+const MAX_ID_BYTES: usize = 1024;
+
+/// The ids of the elicitations, of which a server may say later that the user is done there.
+#[derive(Debug, Default)]
+pub(crate) struct UrlElicitations(Mutex<VecDeque<String>>);
+
+impl UrlElicitations {
+    /// Adds the elicitation of a request.
+    pub(crate) fn insert(&self, id: &str) {
+        if id.len() > MAX_ID_BYTES {
+            return;
+        }
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.iter().any(|known| known == id) {
+            return;
+        }
+        if open.len() >= MAX_OPEN {
+            open.pop_front();
+        }
+        open.push_back(id.to_owned());
+    }
+
+    /// Adds those of an error by which the server has refused a call until the user was there.
+    pub(crate) fn insert_required(&self, error: &Error) {
+        if error.code() != ErrorCode::URL_ELICITATION_REQUIRED {
+            return;
+        }
+        let data = error.data().map(|data| serde_json::from_str(data.get()));
+        if let Some(Ok(UrlElicitationRequiredData { elicitations, .. })) = data {
+            for id in elicitations
+                .iter()
+                .filter_map(|it| it.elicitation_id.as_ref())
+            {
+                self.insert(id);
+            }
+        }
+    }
+
+    /// Removes an elicitation that the server says is complete. Returns whether there was one: the specification has others
+    /// ignored.
+    pub(crate) fn complete(&self, id: &str) -> bool {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = open.iter().position(|known| known == id);
+        place.is_some_and(|place| open.remove(place).is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_open_elicitations_are_bounded() {
+        let elicitations = UrlElicitations::default();
+        for index in 0..=MAX_OPEN {
+            elicitations.insert(&index.to_string());
+            elicitations.insert(&"n".repeat(MAX_ID_BYTES + 1 + index));
+        }
+        assert!(
+            !elicitations.complete("0")
+                && elicitations.complete("1")
+                && !elicitations.complete("1")
+        );
+        let open = elicitations.0.lock().unwrap();
+        assert_eq!(open.len(), MAX_OPEN - 1);
+        assert!(open.iter().all(|id| id.len() <= MAX_ID_BYTES));
+    }
+}

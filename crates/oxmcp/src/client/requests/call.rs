@@ -1,0 +1,206 @@
+//! The builder of a call, which is also its future.
+
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    mem,
+    pin::Pin,
+    time::Duration,
+};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    client::{
+        cache::key::ResponseKind,
+        features::LONGEST_WAIT,
+        requests::{
+            call_request::{CallRequest, Params, RoundInput},
+            results::{read, structured},
+        },
+        session::ClientSession,
+    },
+    error::{Error, Result},
+    protocol::{Method, Payload, ProgressParams, method::CallTool},
+    session::CallOptions,
+};
+
+/// A call that is about to be made. Await it for the result, or first say how it is to be made.
+///
+/// ```
+/// use std::time::Duration;
+/// # use oxmcp::ClientSession;
+/// # use serde_json::json;
+/// # async fn run(session: ClientSession) -> oxmcp::Result<()> {
+/// let result = session
+///     .call_tool("build", json!({"target": "all"}))
+///     .timeout(Duration::from_secs(30))
+///     .on_progress(|p| eprintln!("{p}"))
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Dropping it before does nothing. What takes futures only, as [`tokio::spawn`] does, takes its
+/// [`into_future`](IntoFuture::into_future), which borrows nothing.
+///
+/// Where a modern server asks the user, the model or for the roots before it gives the result, the client's handlers
+/// answer, and the call goes on by itself, no more than [`Limits::max_rounds`](crate::Limits::max_rounds) times. While
+/// they do the [timeout](Self::timeout) stands still; [`max_total`](Self::max_total) does not. [`manual`](Self::manual) leaves
+/// the answers to you.
+///
+/// # Errors
+/// What the server answered as an error, what a handler that answers failed with, and whatever keeps the answer from
+/// coming: see [`Error`]'s questions.
+///
+/// # Cancel safety
+/// Dropping the future cancels the call: the server is told with `notifications/cancelled`, and its handler stops.
+#[must_use = "a call is made when it is awaited"]
+pub struct Call<M: Method> {
+    pub(crate) session: ClientSession,
+    /// The params, or why the call cannot be made.
+    pub(crate) params: Result<Params<M::Params>>,
+    pub(crate) options: CallOptions,
+    /// The caller's answers to what the server asked for in an earlier round.
+    pub(crate) round_input: Option<Box<RoundInput>>,
+}
+
+impl<M: Method> Call<M> {
+    pub(crate) fn new(session: &ClientSession, params: Result<Params<M::Params>>) -> Self {
+        Self {
+            session: session.clone(),
+            params,
+            options: CallOptions::within(session.state().client.features().timeout),
+            round_input: None,
+        }
+    }
+
+    /// How long to wait for the answer. Progress, where it was asked for, starts the clock anew.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        let options = &mut self.options;
+        options.timeout = timeout.min(LONGEST_WAIT);
+        options.max_total = options.max_total.max(options.timeout);
+        self
+    }
+
+    /// How long to wait altogether, however much progress is reported. Default: 10 minutes, or the timeout if that is
+    /// longer.
+    pub fn max_total(mut self, max_total: Duration) -> Self {
+        self.options.max_total = max_total.min(LONGEST_WAIT);
+        self
+    }
+
+    /// Asks for progress, and is told of it, in order and before the answer.
+    /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
+    pub fn on_progress(mut self, handler: impl FnMut(ProgressParams) + Send + 'static) -> Self {
+        self.options.on_progress = Some(Box::new(handler));
+        self
+    }
+
+    /// Cancels the call when the token is cancelled.
+    ///
+    /// ```
+    /// use oxmcp::CancellationToken;
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let stop = CancellationToken::new();
+    /// let call = tokio::spawn(session.call_tool("build", ()).cancel_with(stop.clone()).into_future());
+    /// stop.cancel();
+    /// assert!(call.await.expect("it does not panic").unwrap_err().is_cancelled());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn cancel_with(mut self, token: CancellationToken) -> Self {
+        self.options.cancel = Some(token);
+        self
+    }
+
+    /// Sets a key of the request's [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.options.meta.insert(key, value);
+        self
+    }
+
+    /// Makes the call, whatever is cached.
+    pub(crate) async fn send(self) -> Result<M::Result> {
+        let mut request = self.prepare()?;
+        let result = request.complete().await?;
+        read::<M>(&request.session, result)
+    }
+
+    /// Fits everything to the session.
+    pub(crate) fn prepare(self) -> Result<CallRequest> {
+        let Self {
+            session,
+            params,
+            mut options,
+            round_input,
+        } = self;
+        let params = params?;
+        session.has_method(M::NAME)?;
+        let revision = session.revision();
+        let mut params = match params {
+            Params::Typed(mut params, _) => {
+                if let Some(own) = params.metadata() {
+                    options.meta.merge(mem::take(own));
+                }
+                params.fit(revision);
+                serde_json::to_vec(&params).map_err(|error| {
+                    Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
+                })?
+            }
+            Params::Written(params) => params,
+        };
+        if let Some(input) = round_input {
+            params = input.add_to(&params, revision)?;
+        }
+        options.check_meta(revision.is_modern())?;
+        session.add_log_level(&mut options.meta);
+        Ok(CallRequest {
+            session,
+            method: M::NAME,
+            result_types: M::RESULT_TYPES,
+            params,
+            options,
+        })
+    }
+}
+
+impl<M: Method> IntoFuture for Call<M> {
+    type Output = Result<M::Result>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Result<M::Result>> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        match ResponseKind::of(M::NAME) {
+            Some(kind) => Box::pin(self.cached(kind)),
+            None => Box::pin(self.send()),
+        }
+    }
+}
+
+impl Call<CallTool> {
+    /// Makes the call, and reads the structured content of the result as `T`.
+    ///
+    /// A server that speaks a revision without structured content says the same as text, which is read instead: as
+    /// JSON, or for a type that a string can stand for as it is.
+    ///
+    /// # Errors
+    /// Besides those of the call: [`Error::is_tool_error`], with the tool's own words, where the tool failed; and where
+    /// the result is not a `T`.
+    ///
+    /// # Cancel safety
+    /// As for the call itself.
+    pub async fn structured<T: DeserializeOwned>(self) -> Result<T> {
+        let wraps = !self.session.revision().is_modern();
+        structured(&self.send().await?, wraps)
+    }
+}
+
+impl<M: Method> fmt::Debug for Call<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("method", &M::NAME)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,230 @@
+//! A call that is ready to be sent, and the exchanges with the server that it takes.
+
+use std::future::pending;
+
+use serde_json::value::to_raw_value;
+use tokio::{
+    select,
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    client::{cache::options::CacheMode, session::ClientSession},
+    error::{Error, Result},
+    json::{Logged, Text},
+    protocol::{
+        InputResponses, Method, ResultType, Revision, has_result_type, method::CallTool,
+        peek_result_type, with_answers,
+    },
+    session::{CallOptions, CallResult, GoingOn, after},
+};
+
+/// The params of a call. It is as small as the text, which most calls carry.
+pub(crate) enum Params<P> {
+    /// With the way in which the cache is used, which only typed calls can choose.
+    Typed(Box<P>, CacheMode),
+    /// A JSON object that fits every revision, without a `_meta`.
+    Written(Vec<u8>),
+}
+
+/// A call whose params and options fit its session.
+pub(crate) struct CallRequest {
+    pub(crate) session: ClientSession,
+    pub(crate) method: &'static str,
+    /// The result types that extensions may add to the method.
+    pub(crate) result_types: &'static [&'static str],
+    /// A JSON object without a `_meta`.
+    pub(crate) params: Vec<u8>,
+    pub(crate) options: CallOptions,
+}
+
+/// The answer to a request that was made once.
+pub(crate) enum CallAnswer {
+    /// A result that depends on the params alone.
+    Complete(CallResult),
+    /// A result of a type that an extension has added.
+    Extended(CallResult),
+    /// The server asks for input before it gives the result.
+    InputRequired(PendingInput),
+}
+
+/// A result that asks for input. A session that is being closed waits for the call while this lives.
+pub(crate) struct PendingInput {
+    pub(crate) result: Box<str>,
+    pub(crate) _guard: GoingOn,
+}
+
+impl CallRequest {
+    /// Makes the request until its result is complete, and answers what the server asks for meanwhile.
+    pub(crate) async fn complete(&mut self) -> Result<CallResult> {
+        match self.send().await? {
+            CallAnswer::Complete(result) | CallAnswer::Extended(result) => Ok(result),
+            CallAnswer::InputRequired(input) => Box::pin(self.answer_rounds(input)).await,
+        }
+    }
+
+    /// Makes the request once.
+    pub(crate) async fn send(&mut self) -> Result<CallAnswer> {
+        let result = self.exchange().await?;
+        if !self.session.revision().is_modern() {
+            return Ok(CallAnswer::Complete(result));
+        }
+        Ok(match result.result_type() {
+            ResultType::Complete => CallAnswer::Complete(result),
+            ResultType::InputRequired => CallAnswer::InputRequired(PendingInput {
+                _guard: GoingOn::new(self.session.connection()),
+                result: result.json,
+            }),
+            ResultType::Other => {
+                self.check_type(&result.json)?;
+                CallAnswer::Extended(result)
+            }
+        })
+    }
+
+    /// Makes the request; that of a tool once more, where the server found that its headers do not fit.
+    async fn exchange(&mut self) -> Result<CallResult> {
+        let listings = self.session.state().headers.listings();
+        let answer = self.exchange_once().await;
+        let headers = &self.session.state().headers;
+        match answer {
+            Err(error) if self.method == CallTool::NAME && headers.is_mismatch(&error) => {
+                Box::pin(self.retry_with_headers(error, listings)).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn exchange_once(&mut self) -> Result<CallResult> {
+        let options = &mut self.options;
+        options.start = Some(Instant::now());
+        let connection = self.session.connection();
+        let call = connection.call_written(self.method, &self.params, options);
+        let answer = call.await;
+        if let Err(error) = &answer {
+            let state = self.session.state();
+            // A client that cannot send its user to a URL never hears of the end of such an elicitation.
+            if state.client.features().on_elicit_url.is_some() {
+                state.url_elicitations.insert_required(error);
+            }
+        }
+        answer
+    }
+
+    /// Lists the tools and makes the call once more, after the server has refused it because of its headers: the tool may
+    /// want others now. `listings` is their number before the call was made.
+    async fn retry_with_headers(&mut self, refused: Error, listings: u64) -> Result<CallResult> {
+        let Some(name) = tool_name(&self.params) else {
+            return Err(refused);
+        };
+        let options = &self.options;
+        let start = options.start.unwrap_or_else(Instant::now);
+        let limit = options.timeout.min(options.max_total);
+        let may_help = select! {
+            biased;
+            () = cancelled(options.cancel.as_ref()) => return Err(cancellation(self.method)),
+            may_help = list_tools_again(&self.session, &name, listings) => may_help,
+            () = sleep_until(after(start, limit)) => false,
+        };
+        if !may_help {
+            return Err(refused);
+        }
+        let options = &mut self.options;
+        options.max_total = options.max_total.saturating_sub(start.elapsed());
+        options.timeout = options.timeout.min(options.max_total);
+        self.exchange_once().await
+    }
+
+    /// Refuses a result of an unknown type. Types that an extension has added are taken where the client has the extension,
+    /// and the method reads them.
+    pub(crate) fn check_type(&self, result: &str) -> Result<()> {
+        let result = Text::checked(result);
+        if peek_result_type(result) != ResultType::Other {
+            return Ok(());
+        }
+        let features = self.session.client().features().clone();
+        let is_known = |name: &&&str| features.extensions.has_result_type(name);
+        let mut known = self.result_types.iter().filter(is_known);
+        if known.any(|name| has_result_type(result, name)) {
+            return Ok(());
+        }
+        Err(Error::decode(format!(
+            "{}: the server sent a result of a type that this client does not know",
+            self.method
+        )))
+    }
+}
+
+pub(crate) fn cancellation(method: &str) -> Error {
+    Error::cancelled(format!("the call of {method} was cancelled"))
+}
+
+/// Waits until a call is cancelled by its token.
+pub(crate) async fn cancelled(token: Option<&CancellationToken>) {
+    match token {
+        Some(token) => token.cancelled().await,
+        None => pending().await,
+    }
+}
+
+/// Lists the tools, to learn which headers they want. Returns whether that can have changed the headers of a call.
+async fn list_tools_again(session: &ClientSession, name: &str, listings: u64) -> bool {
+    let headers = &session.state().headers;
+    let Some(mirror) = headers.mirror() else {
+        return false;
+    };
+    let _one_at_a_time = headers.lock_listing().await;
+    if headers.listings() != listings {
+        // Another call was refused, too, and its listing began after this call was made.
+        return true;
+    }
+    let before = mirror.knows(name);
+    let all = session.tools().cache(CacheMode::Refresh).all().await;
+    let tools = match all {
+        Ok(tools) => tools,
+        Err(error) => {
+            tracing::debug!(error = %Logged(&error), "the tools could not be listed to find out which headers a call needs");
+            return false;
+        }
+    };
+    headers.count_listing();
+    // Learned once more as the newest, in case that there are more tools than are remembered.
+    let tool = tools.iter().find(|tool| tool.name == name);
+    tool.is_some_and(|tool| mirror.learn(tool).is_ok()) && (before || mirror.knows(name))
+}
+
+fn tool_name(params: &[u8]) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        name: String,
+    }
+    let named: Named = serde_json::from_slice(params).ok()?;
+    Some(named.name)
+}
+
+/// The input of a round that the caller gives, and the state that the server gave with its questions.
+#[derive(Debug, Default)]
+pub(crate) struct RoundInput {
+    pub(crate) answers: Option<InputResponses>,
+    pub(crate) state: Option<String>,
+}
+
+impl RoundInput {
+    /// Adds the input to the params of the call.
+    pub(crate) fn add_to(&self, params: &[u8], revision: Revision) -> Result<Vec<u8>> {
+        if !revision.has_input_responses() {
+            return Err(Error::unsupported(format!(
+                "the server speaks revision {revision}, in which calls do not go on; nothing was sent"
+            )));
+        }
+        let text = str::from_utf8(params).map_err(|_| Error::misuse("the params are no text"))?;
+        let add = || {
+            let state = self.state.as_ref().map(to_raw_value).transpose()?;
+            with_answers(Text::checked(text), self.answers.as_ref(), state.as_deref())
+        };
+        add().map_err(|error: serde_json::Error| {
+            Error::misuse(format!("the answers cannot be JSON: {error}")).with_source(error)
+        })
+    }
+}

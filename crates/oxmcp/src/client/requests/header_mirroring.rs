@@ -1,0 +1,95 @@
+//! The parameters of tools that a session's transport repeats in headers, as the lists of tools declare it.
+//!
+//! See [custom headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#custom-headers-from-tool-parameters).
+
+use std::{
+    any::Any,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::{
+    error::Error,
+    json::Logged,
+    jsonrpc::ErrorCode,
+    protocol::{ListToolsResult, Tool},
+    transport::Mirror,
+};
+
+/// The number of tools of a page that are named in the log.
+const MAX_NAMED: usize = 8;
+
+/// The mirror of a session's transport, where it has one, and the listings that renew what it knows.
+#[derive(Debug)]
+pub(crate) struct HeaderMirroring {
+    mirror: Option<Mirror>,
+    /// Held while the tools are listed because a call was refused: all calls that wait for it have the use of it.
+    listing: Mutex<()>,
+    /// The number of these listings.
+    listings: AtomicU64,
+}
+
+impl HeaderMirroring {
+    pub(crate) fn new(mirror: Option<Mirror>) -> Self {
+        Self {
+            mirror,
+            listing: Mutex::default(),
+            listings: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn mirror(&self) -> Option<&Mirror> {
+        self.mirror.as_ref()
+    }
+
+    /// The number of times that the tools were listed because a call was refused.
+    pub(crate) fn listings(&self) -> u64 {
+        self.listings.load(Ordering::Relaxed)
+    }
+
+    pub(crate) async fn lock_listing(&self) -> MutexGuard<'_, ()> {
+        self.listing.lock().await
+    }
+
+    pub(crate) fn count_listing(&self) {
+        self.listings.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether a call of a tool that failed with this error may succeed once the tools were listed again.
+    pub(crate) fn is_mismatch(&self, error: &Error) -> bool {
+        self.mirror.is_some() && error.is_protocol() && error.code() == ErrorCode::HEADER_MISMATCH
+    }
+
+    /// Learns from a list of tools which params they want mirrored, and removes tools whose declarations are wrong.
+    pub(crate) fn screen<T: 'static>(&self, result: &mut T) {
+        let Some(mirror) = &self.mirror else {
+            return;
+        };
+        let result: &mut dyn Any = result;
+        let Some(page) = result.downcast_mut::<ListToolsResult>() else {
+            return;
+        };
+        let mut left_out = 0_usize;
+        page.tools.retain(|tool| {
+            let Err(unsound) = mirror.learn(tool) else {
+                return true;
+            };
+            if unsound.is_new {
+                left_out += 1;
+                if left_out <= MAX_NAMED {
+                    warn(tool, &unsound.why);
+                }
+            }
+            false
+        });
+        if let Some(more @ 1..) = left_out.checked_sub(MAX_NAMED) {
+            tracing::warn!(more, "more tools are left out of the list for that");
+        }
+    }
+}
+
+fn warn(tool: &Tool, why: &str) {
+    let (tool, why) = (Logged(&tool.name), Logged(why));
+    tracing::warn!(%tool, %why, "a tool is left out of the list, because its x-mcp-header is wrong");
+}

@@ -1,0 +1,97 @@
+//! The log level that a client asks servers for: once of a legacy server, with each request of a modern one.
+
+use std::{
+    future::IntoFuture,
+    sync::{MutexGuard, PoisonError},
+};
+
+use futures_util::FutureExt;
+
+use crate::{
+    client::{client::Client, requests::call::Call, session::ClientSession},
+    error::Result,
+    json::Logged,
+    protocol::{LoggingLevel, Meta, Method, method::SetLevel},
+};
+
+impl Client {
+    /// Asks the servers that are connected to from now on for what they log, from this level on;
+    /// [`on_log`](Self::on_log) gets it. [`ClientSession::set_log_level`] changes it for one session, and
+    /// [`Call::log_level`] for one call.
+    #[must_use]
+    pub fn log_level(self, level: LoggingLevel) -> Self {
+        self.change(|features| features.log_level = Some(level));
+        self
+    }
+}
+
+impl ClientSession {
+    /// Asks the server for what it logs, from this level on. [`Client::on_log`] gets it.
+    ///
+    /// It works in every revision: a legacy server is told once, with `logging/setLevel`; modern ones are told with
+    /// each request that is made from now on, and nothing is sent by this alone.
+    /// See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
+    ///
+    /// # Errors
+    /// Those of a [`Call`]; a modern server cannot refuse here.
+    ///
+    /// # Cancel safety
+    /// As for a [`Call`].
+    pub async fn set_log_level(&self, level: LoggingLevel) -> Result<()> {
+        if self.has_method(SetLevel::NAME).is_ok() {
+            return self.set_level(level).await.map(drop);
+        }
+        *self.request_log_level() = Some(level);
+        Ok(())
+    }
+
+    /// Adds the session's level to the metadata of a modern request, unless it has one of its own.
+    pub(crate) fn add_log_level(&self, meta: &mut Meta) {
+        let level = *self.request_log_level();
+        if let Some(level) = level
+            && meta.get(Meta::LOG_LEVEL).is_none()
+        {
+            meta.insert(Meta::LOG_LEVEL, level.as_str());
+        }
+    }
+
+    fn request_log_level(&self) -> MutexGuard<'_, Option<LoggingLevel>> {
+        let level = self.state().request_log_level.lock();
+        level.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for the client's level, before anything else is sent. A legacy server that does not log is not asked, and its
+    /// answer is not waited for.
+    pub(crate) fn request_logs(&self) {
+        let Some(level) = self.client().features().log_level else {
+            return;
+        };
+        if self.has_method(SetLevel::NAME).is_err() {
+            *self.request_log_level() = Some(level);
+            return;
+        }
+        if self.server_capabilities().logging.is_none() {
+            return;
+        }
+        let call = self.set_level(level).into_future();
+        let mut call = call.map(|answer| {
+            if let Err(error) = answer {
+                tracing::warn!(error = %Logged(&error), "the server does not take the level from which it is to log");
+            }
+        });
+        if (&mut call).now_or_never().is_none() {
+            tokio::spawn(call);
+        }
+    }
+}
+
+impl<M: Method> Call<M> {
+    /// Asks a modern server for what it logs while it serves this call, from this level on, whatever the session wants to
+    /// hear. In legacy revisions the level is the session's: this changes nothing there.
+    pub fn log_level(self, level: LoggingLevel) -> Self {
+        if self.session.has_method(SetLevel::NAME).is_ok() {
+            return self;
+        }
+        self.meta(Meta::LOG_LEVEL, level.as_str())
+    }
+}

@@ -1,0 +1,20 @@
+//! Requests to servers, from the method of the session to the typed result.
+//!
+//! | | |
+//! |-|-|
+//! | `operations.rs` | a method of [`ClientSession`](super::ClientSession) for each request |
+//! | `call.rs` | [`Call`](super::Call), the builder of a call and its future |
+//! | `call_request.rs` | the request that a call becomes: made once, made again, classified by its answer |
+//! | `multi_round_trip.rs` | input that servers ask for within a result: given by handlers, or by the caller |
+//! | `results.rs` | results as typed values |
+//! | `listing.rs` | all pages of a list |
+//! | `header_mirroring.rs`, `log_level.rs` | what is sent beside a request: headers of HTTP, the log level |
+
+pub(super) mod call;
+pub(super) mod call_request;
+pub(super) mod header_mirroring;
+pub(super) mod listing;
+mod log_level;
+pub(super) mod multi_round_trip;
+pub(super) mod operations;
+pub(super) mod results;

@@ -1,0 +1,286 @@
+//! Rounds of input: what a modern server asks for within a result, answered by the client's handlers or by the caller, and
+//! the request made again.
+//!
+//! See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt, future::try_join_all};
+use serde_json::value::RawValue;
+use tokio::{
+    select,
+    time::{Instant, sleep, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    client::{
+        methods,
+        requests::{
+            call::Call,
+            call_request::{CallAnswer, CallRequest, PendingInput, cancellation, cancelled},
+            results::{decode, read},
+        },
+        session::ClientSession,
+    },
+    error::{Error, Result},
+    json::Text,
+    jsonrpc::RequestId,
+    protocol::{
+        Asked, AskedInput, InputRequiredResult, InputResponse, InputResponses, OrderedMap,
+        RequestParams, ResultType,
+        method::{self, MultiRoundTrip},
+        with_answers,
+    },
+    session::{CallResult, RequestContext, after, attend},
+};
+
+/// The first and the longest pause before a request is made again that nothing was asked for.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
+
+impl CallRequest {
+    /// Answers what the server asks for and makes the request again, until the result is complete. A session that is being
+    /// closed waits for that, as it does for any call.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the request on the wire, and the handlers that are running.
+    pub(crate) async fn answer_rounds(&mut self, input: PendingInput) -> Result<CallResult> {
+        let method = self.method;
+        if !method::is_in(method::MULTI_ROUND_TRIP, method, self.session.revision()) {
+            return Err(Error::decode(format!(
+                "{method}: the server asks for input, which it must not do here"
+            )));
+        }
+        let PendingInput { mut result, _guard } = input;
+        let start = self.options.start.unwrap_or_else(Instant::now);
+        let (timeout, max_total) = (self.options.timeout, self.options.max_total);
+        let rounds = Rounds {
+            session: self.session.clone(),
+            method,
+            cancel: self.options.cancel.clone(),
+            max_total,
+            deadline: after(start, max_total),
+        };
+        self.options.goes_on = true;
+        let limit = self.session.connection().limits.max_rounds;
+        let mut pause = PAUSES.0;
+        for _ in 0..limit {
+            let asked = Asked::read(&result).map_err(|wrong| {
+                Error::decode(format!("{method}: the server asks for input, but {wrong}"))
+            })?;
+            let state = asked.request_state;
+            let answers = match asked.inputs() {
+                Some(inputs) => {
+                    let answers = rounds.answer_all(inputs);
+                    Some(rounds.bounded(answers).await?)
+                }
+                None => {
+                    rounds.bounded(sleep(pause).map(Ok)).await?;
+                    pause = (pause * 2).min(PAUSES.1);
+                    None
+                }
+            };
+            let params = str::from_utf8(&self.params);
+            let params = params.map_err(|_| Error::misuse("the params are no text"))?;
+            let params = with_answers(Text::checked(params), answers.as_ref(), state);
+            let params = params.map_err(|error| {
+                Error::misuse(format!("{method}: the answers cannot be JSON: {error}"))
+            })?;
+            let left = max_total.saturating_sub(start.elapsed());
+            let options = &mut self.options;
+            (options.start, options.max_total, options.timeout) = (None, left, timeout.min(left));
+            let connection = self.session.connection();
+            let answer = connection.call_written(method, &params, options).await?;
+            if answer.result_type() != ResultType::InputRequired {
+                self.check_type(&answer.json)?;
+                return Ok(answer);
+            }
+            result = answer.json;
+        }
+        Err(Error::limit(format!(
+            "{method}: the server still asks for input after {limit} rounds, which is the limit \
+             (Limits::max_rounds)"
+        )))
+    }
+}
+
+/// What the rounds of a call share.
+struct Rounds {
+    session: ClientSession,
+    method: &'static str,
+    cancel: Option<CancellationToken>,
+    max_total: Duration,
+    deadline: Instant,
+}
+
+impl Rounds {
+    /// Runs the work between two requests: it ends with the call, and with the session.
+    async fn bounded<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let (method, max_total) = (self.method, self.max_total);
+        let ended = self.session.connection().calls().over();
+        select! {
+            biased;
+            () = cancelled(self.cancel.as_ref()) => Err(cancellation(method)),
+            () = ended => Err(Error::closed(format!("the session ended before {method} was answered"))),
+            done = work => done,
+            () = sleep_until(self.deadline) => Err(Error::timeout(format!(
+                "{method} was not done within {max_total:?}, with all that the server asked; it was given up \
+                 (set a longer max_total on the call where it may take longer)"
+            ))),
+        }
+    }
+
+    /// Answers the inputs of a round, all at once. The first failure ends it.
+    async fn answer_all(&self, inputs: OrderedMap<AskedInput<'_>>) -> Result<InputResponses> {
+        let session = &self.session;
+        let limit = session.connection().limits.max_in_flight;
+        if inputs.len() > limit {
+            return Err(Error::limit(format!(
+                "{}: the server asks {} things at once; the limit is {limit} (Limits::max_in_flight)",
+                self.method,
+                inputs.len()
+            )));
+        }
+        for (key, input) in &inputs {
+            self.check_input(key, input)?;
+        }
+        let answers = inputs.iter().map(|(key, input)| async move {
+            Ok::<_, Error>((key, answer(session, key, input).await?))
+        });
+        Ok(try_join_all(answers).await?.into_iter().collect())
+    }
+
+    /// Whether the server may ask for this input.
+    fn check_input(&self, key: &str, input: &AskedInput<'_>) -> Result<()> {
+        let (declared, revision) = (self.session.declared(), self.session.revision());
+        let checked = methods::check(declared, revision, &input.method, text(input.params));
+        checked.map_err(|error| {
+            let (method, wrong, key) = (self.method, error.message(), shorten(key));
+            Error::unsupported(format!(
+                "{method}: the server asks under the key {key:?} for input that this client did not \
+                 declare it can give: {wrong}"
+            ))
+        })
+    }
+}
+
+/// A key for an error message: keys can be of any length.
+fn shorten(key: &str) -> String {
+    key.chars().take(64).collect()
+}
+
+fn text(params: Option<&RawValue>) -> Text<'_> {
+    params.map_or(Text::EMPTY, Text::from)
+}
+
+/// Answers one input, as if it were a request of the server with the key for its id.
+async fn answer(
+    session: &ClientSession,
+    key: &str,
+    input: &AskedInput<'_>,
+) -> Result<InputResponse> {
+    let params = text(input.params);
+    let id = RequestId::String(key.into());
+    let mut context = session.state().context(session.connection(), Some(id));
+    context.meta = RequestParams::of(params).meta.raw().map(Into::into);
+    let context = Arc::new(context);
+    let cx = RequestContext::new(Arc::clone(&context));
+    let features = session.client().features().clone();
+    let future = methods::begin(&features, cx, &input.method, params).map_err(|error| {
+        let (wrong, key) = (error.message(), shorten(key));
+        Error::decode(format!(
+            "the server asks wrongly under the key {key:?}: {wrong}"
+        ))
+    })?;
+    let revision = session.revision();
+    let body = attend(context, future).await?;
+    let json = body.into_json(revision, None)?;
+    let raw = RawValue::from_string(json.into());
+    raw.map(InputResponse::from)
+        .map_err(|error| Error::internal("the answer is no JSON").with_source(error))
+}
+
+/// The outcome of a call of a single round; see [`Call::manual`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CallOutcome<R> {
+    /// The result.
+    Complete(R),
+    /// None yet: the server asks for input.
+    InputRequired(InputRequiredResult),
+}
+
+impl<M: MultiRoundTrip> Call<M> {
+    /// Makes the call without answering what the server asks: that is left to you. To go on, make the call again, with
+    /// [`input_responses`](Self::input_responses) and [`request_state`](Self::request_state). Legacy servers ask in
+    /// requests of their own, which the client's handlers answer, so what they give is always complete.
+    /// See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
+    ///
+    /// A server asks only for what the client says that it can give: for forms, [`Client::on_elicit`] must be set
+    /// although it is not called here.
+    ///
+    /// ```
+    /// use oxmcp::{
+    ///     CallOutcome,
+    ///     protocol::{ElicitAction, ElicitResult, InputResponse},
+    /// };
+    /// use serde_json::json;
+    ///
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let mut call = session.call_tool("delete", json!({"project": "teahouse"}));
+    /// let result = loop {
+    ///     let asked = match call.manual().await? {
+    ///         CallOutcome::Complete(result) => break result,
+    ///         CallOutcome::InputRequired(asked) => asked,
+    ///         _ => unreachable!("there is nothing else"),
+    ///     };
+    ///     call = session.call_tool("delete", json!({"project": "teahouse"}));
+    ///     for (key, _question) in asked.input_requests.iter().flatten() {
+    ///         let answer = ElicitResult::new(ElicitAction::Decline);
+    ///         call = call.input_responses([(key, InputResponse::new(&answer).expect("it is JSON"))]);
+    ///     }
+    ///     if let Some(state) = asked.request_state {
+    ///         call = call.request_state(state);
+    ///     }
+    /// };
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// [`Client::on_elicit`]: crate::Client::on_elicit
+    ///
+    /// # Errors
+    /// Those of the call.
+    ///
+    /// # Cancel safety
+    /// As for the call itself.
+    pub async fn manual(self) -> Result<CallOutcome<M::Result>> {
+        let mut request = self.prepare()?;
+        let result = match request.send().await? {
+            CallAnswer::Complete(result) | CallAnswer::Extended(result) => result,
+            CallAnswer::InputRequired(input) => {
+                return decode(M::NAME, &input.result).map(CallOutcome::InputRequired);
+            }
+        };
+        read::<M>(&request.session, result).map(CallOutcome::Complete)
+    }
+
+    /// Gives answers to what the server asked when the call was made before, by the keys of what was asked.
+    pub fn input_responses<K: Into<String>>(
+        mut self,
+        answers: impl IntoIterator<Item = (K, InputResponse)>,
+    ) -> Self {
+        let input = self.round_input.get_or_insert_default();
+        let all = input.answers.get_or_insert_default();
+        for (key, answer) in answers {
+            all.insert(key, answer);
+        }
+        self
+    }
+
+    /// Gives back the state that the server gave when the call was made before.
+    pub fn request_state(mut self, state: impl Into<String>) -> Self {
+        self.round_input.get_or_insert_default().state = Some(state.into());
+        self
+    }
+}

@@ -1,0 +1,313 @@
+//! The requests of the specification: a method of the session for each.
+
+use serde::Serialize;
+
+use crate::{
+    client::{
+        cache::options::CacheMode,
+        requests::{call::Call, call_request::Params, listing::Listing},
+        session::ClientSession,
+        subscriptions::subscription::Listen,
+    },
+    error::{Error, Result},
+    json::write_string,
+    protocol::{
+        CompleteParams, CompletionReference, DiscoverResult, EmptyParams, GetPromptParams,
+        LoggingLevel, Method, OrderedMap, PaginatedParams, Prompt, ReadResourceParams, Resource,
+        ResourceTemplate, SetLevelParams, SubscribeParams, SubscriptionFilter, Task, TaskParams,
+        Tool, method,
+    },
+};
+
+impl ClientSession {
+    /// Makes any request of the specification. The other methods are short forms of this one.
+    ///
+    /// ```
+    /// use oxmcp::protocol::{PaginatedParams, method};
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let page = session.request::<method::ListTools>(PaginatedParams::default()).await?;
+    /// # let _ = page;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn request<M: Method>(&self, params: M::Params) -> Call<M> {
+        Call::new(self, Ok(Params::Typed(Box::new(params), CacheMode::Use)))
+    }
+
+    /// Calls a tool. `arguments` is anything that serializes to an object: `json!({…})`, or a struct of your own.
+    /// See [calling tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#calling-tools).
+    pub fn call_tool(
+        &self,
+        name: impl AsRef<str>,
+        arguments: impl Serialize,
+    ) -> Call<method::CallTool> {
+        let params = write_tool_params(name.as_ref(), &arguments);
+        let params = params.map(Params::Written).map_err(|error| {
+            Error::misuse(format!("the arguments cannot be serialized: {error}")).with_source(error)
+        });
+        Call::new(self, params)
+    }
+
+    /// Lists tools, one page of them. [`tools`](Self::tools) gives all.
+    /// See [listing tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#listing-tools).
+    pub fn list_tools(&self, params: PaginatedParams) -> Call<method::ListTools> {
+        self.request(params)
+    }
+
+    /// All tools: none where the server has not declared the capability `tools`.
+    pub fn tools(&self) -> Listing<Tool> {
+        let declared = self.server_capabilities().tools.is_some();
+        Listing::new::<method::ListTools>(self, declared, |page| (page.tools, page.next_cursor))
+    }
+
+    /// Gets a prompt. `arguments` are pairs of strings, or `()` where it takes nothing.
+    /// See [getting a prompt](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#getting-a-prompt).
+    ///
+    /// ```
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let poem = session.get_prompt("poem", [("topic", "tea"), ("form", "haiku")]).await?;
+    /// let greeting = session.get_prompt("greeting", ()).await?;
+    /// # let _ = (poem, greeting);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn get_prompt<Marker>(
+        &self,
+        name: impl Into<String>,
+        arguments: impl IntoPromptArguments<Marker>,
+    ) -> Call<method::GetPrompt> {
+        let mut params = GetPromptParams::new(name);
+        params.arguments = arguments.into_prompt_arguments();
+        self.request(params)
+    }
+
+    /// Lists prompts, one page of them. [`prompts`](Self::prompts) gives all.
+    pub fn list_prompts(&self, params: PaginatedParams) -> Call<method::ListPrompts> {
+        self.request(params)
+    }
+
+    /// All prompts: none where the server has not declared the capability `prompts`.
+    pub fn prompts(&self) -> Listing<Prompt> {
+        let declared = self.server_capabilities().prompts.is_some();
+        Listing::new::<method::ListPrompts>(self, declared, |page| (page.prompts, page.next_cursor))
+    }
+
+    /// Reads a resource.
+    /// See [reading resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#reading-resources).
+    pub fn read_resource(&self, uri: impl Into<String>) -> Call<method::ReadResource> {
+        self.request(ReadResourceParams::new(uri))
+    }
+
+    /// Lists resources, one page of them. [`resources`](Self::resources) gives all.
+    pub fn list_resources(&self, params: PaginatedParams) -> Call<method::ListResources> {
+        self.request(params)
+    }
+
+    /// All resources: none where the server has not declared the capability `resources`.
+    pub fn resources(&self) -> Listing<Resource> {
+        let declared = self.server_capabilities().resources.is_some();
+        Listing::new::<method::ListResources>(self, declared, |page| {
+            (page.resources, page.next_cursor)
+        })
+    }
+
+    /// Lists resource templates, one page of them. [`resource_templates`](Self::resource_templates) gives all.
+    pub fn list_resource_templates(
+        &self,
+        params: PaginatedParams,
+    ) -> Call<method::ListResourceTemplates> {
+        self.request(params)
+    }
+
+    /// All resource templates: none where the server has not declared the capability `resources`.
+    pub fn resource_templates(&self) -> Listing<ResourceTemplate> {
+        let declared = self.server_capabilities().resources.is_some();
+        Listing::new::<method::ListResourceTemplates>(self, declared, |page| {
+            (page.resource_templates, page.next_cursor)
+        })
+    }
+
+    /// Asks how an argument may be completed. [`complete_prompt`](Self::complete_prompt) and
+    /// [`complete_resource`](Self::complete_resource) are shorter, where nothing else is settled yet.
+    /// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
+    ///
+    /// ```
+    /// use oxmcp::protocol::{CompleteParams, CompletionReference};
+    ///
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let deploy = CompletionReference::prompt("deploy");
+    /// let params = CompleteParams::new(deploy, "version", "1.").settled("service", "shop");
+    /// let versions = session.complete(params).await?.completion.values;
+    /// # let _ = versions;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn complete(&self, params: CompleteParams) -> Call<method::Complete> {
+        self.request(params)
+    }
+
+    /// Asks how an argument of a prompt may be completed, of which `value` was typed.
+    pub fn complete_prompt(
+        &self,
+        name: impl Into<String>,
+        argument: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Call<method::Complete> {
+        let reference = CompletionReference::prompt(name);
+        self.complete(CompleteParams::new(reference, argument, value))
+    }
+
+    /// Asks how a variable of a resource template may be completed, of which `value` was typed.
+    pub fn complete_resource(
+        &self,
+        uri_template: impl Into<String>,
+        variable: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Call<method::Complete> {
+        let reference = CompletionReference::resource(uri_template);
+        self.complete(CompleteParams::new(reference, variable, value))
+    }
+
+    /// Subscribes to what passes a filter (2026-07-28 and later). Await it: it is there once the server has acknowledged
+    /// it, and from then on nothing is missed. There may be any number of subscriptions; each lasts until one side ends
+    /// it, and no timeout applies.
+    ///
+    /// Who only wants to know that lists have changed, or a resource, needs none:
+    /// [`Client::on_tools_changed`](crate::Client::on_tools_changed) and its siblings and
+    /// [`watch_resource`](Self::watch_resource) work in every revision.
+    /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
+    pub fn listen(&self, filter: SubscriptionFilter) -> Listen {
+        Listen::new(self.clone(), filter)
+    }
+
+    /// Asks to be told when a resource changes (2025-11-25 and earlier). [`watch_resource`](Self::watch_resource) does it
+    /// in every revision.
+    /// See [subscriptions](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
+    pub fn subscribe(&self, uri: impl Into<String>) -> Call<method::Subscribe> {
+        self.request(SubscribeParams::new(uri))
+    }
+
+    /// Takes back [`subscribe`](Self::subscribe).
+    pub fn unsubscribe(&self, uri: impl Into<String>) -> Call<method::Unsubscribe> {
+        self.request(SubscribeParams::new(uri))
+    }
+
+    /// Sets how severe log messages must be to be sent (2025-11-25 and earlier).
+    /// See [logging](https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging).
+    pub fn set_level(&self, level: LoggingLevel) -> Call<method::SetLevel> {
+        self.request(SetLevelParams::new(level))
+    }
+
+    /// Asks how a task fares (2025-11-25 only).
+    /// See [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks).
+    pub fn get_task(&self, task_id: impl Into<String>) -> Call<method::GetTask> {
+        self.request(TaskParams::new(task_id))
+    }
+
+    /// Asks for the result of a task, and waits until there is one (2025-11-25 only).
+    pub fn get_task_payload(&self, task_id: impl Into<String>) -> Call<method::GetTaskPayload> {
+        self.request(TaskParams::new(task_id))
+    }
+
+    /// Asks the server to give a task up (2025-11-25 only).
+    pub fn cancel_task(&self, task_id: impl Into<String>) -> Call<method::CancelTask> {
+        self.request(TaskParams::new(task_id))
+    }
+
+    /// Lists tasks, one page of them (2025-11-25 only). [`tasks`](Self::tasks) gives all.
+    pub fn list_tasks(&self, params: PaginatedParams) -> Call<method::ListTasks> {
+        self.request(params)
+    }
+
+    /// All tasks (2025-11-25 only).
+    pub fn tasks(&self) -> Listing<Task> {
+        // A server may have tasks that it does not list: an empty list would say that it has none.
+        Listing::new::<method::ListTasks>(self, true, |page| (page.tasks, page.next_cursor))
+    }
+
+    /// Asks a modern server what it is (2026-07-28 and later).
+    /// See [discovery](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
+    ///
+    /// # Errors
+    /// Those of a [`Call`].
+    ///
+    /// # Cancel safety
+    /// As for a [`Call`].
+    pub async fn discover(&self) -> Result<DiscoverResult> {
+        self.request::<method::Discover>(EmptyParams::default())
+            .await
+    }
+
+    /// Asks the server for a sign of life: with `ping` where the revision has it, else with `server/discover`.
+    /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
+    ///
+    /// # Errors
+    /// Those of a [`Call`].
+    ///
+    /// # Cancel safety
+    /// As for a [`Call`].
+    pub async fn ping(&self) -> Result<()> {
+        if self.has_method(method::Ping::NAME).is_ok() {
+            let call = self.request::<method::Ping>(EmptyParams::default());
+            return call.await.map(drop);
+        }
+        // A cached answer is no sign of life.
+        let call = self.request::<method::Discover>(EmptyParams::default());
+        call.cache(CacheMode::Bypass).await.map(drop)
+    }
+}
+
+/// Writes the params of `tools/call`, as `CallToolParams` has them. The arguments are serialized straight into them.
+fn write_tool_params(name: &str, arguments: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(128);
+    out.extend_from_slice(br#"{"name":"#);
+    write_string(&mut out, name);
+    let named = out.len();
+    out.extend_from_slice(br#","arguments":"#);
+    let start = out.len();
+    serde_json::to_writer(&mut out, arguments)?;
+    // A tool without arguments is called with nothing, `()` or `None`.
+    match out.get(start..) {
+        Some(b"null") => out.truncate(named),
+        Some([b'{', ..]) => {}
+        _ => return Err(serde::ser::Error::custom("they must be an object")),
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+/// What a prompt can be given: pairs of strings, as an array, a `Vec` or a map of them, or `()` where it takes nothing.
+///
+/// You do not need to worry about `Marker`: it tells the two apart.
+#[diagnostic::on_unimplemented(
+    message = "a prompt cannot be given `{Self}`",
+    label = "neither pairs of strings nor `()`",
+    note = "give pairs, `[(\"topic\", \"tea\")]` or a map of strings, or `()` where the prompt takes nothing"
+)]
+pub trait IntoPromptArguments<Marker> {
+    /// What is sent.
+    #[doc(hidden)]
+    fn into_prompt_arguments(self) -> Option<OrderedMap<String>>;
+}
+
+impl IntoPromptArguments<()> for () {
+    fn into_prompt_arguments(self) -> Option<OrderedMap<String>> {
+        None
+    }
+}
+
+impl<I, K, V> IntoPromptArguments<(K, V)> for I
+where
+    I: IntoIterator<Item = (K, V)>,
+    K: Into<String>,
+    V: Into<String>,
+{
+    fn into_prompt_arguments(self) -> Option<OrderedMap<String>> {
+        let pairs = self.into_iter();
+        Some(
+            pairs
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+        )
+    }
+}

@@ -1,0 +1,107 @@
+//! The results of calls, read as the types of their methods.
+
+use std::any::Any;
+
+use serde::de::{DeserializeOwned, IntoDeserializer};
+
+use crate::{
+    client::session::ClientSession,
+    error::{Error, Result},
+    protocol::{CallToolResult, ContentBlock, Method},
+    session::CallResult,
+};
+
+/// Reads the plain result of a tool, the commonest of all results, in one pass. `None` for anything else.
+fn read_plain<T: 'static>(result: &mut CallResult) -> Option<T> {
+    let mut read: Option<T> = None;
+    let any: &mut dyn Any = &mut read;
+    let plain = any.downcast_mut::<Option<CallToolResult>>()?;
+    *plain = match result.outline {
+        Some(outline) => CallToolResult::read_outlined(&mut result.json, outline),
+        None => CallToolResult::read_plain(&mut result.json),
+    };
+    read
+}
+
+/// Reads a result, and lets the session learn from it.
+pub(crate) fn read<M: Method>(
+    session: &ClientSession,
+    mut result: CallResult,
+) -> Result<M::Result> {
+    match read_plain(&mut result) {
+        Some(read) => Ok(read),
+        None => read_text::<M>(session, &result.json),
+    }
+}
+
+/// [`read()`], for a text.
+pub(crate) fn read_text<M: Method>(session: &ClientSession, result: &str) -> Result<M::Result> {
+    let mut result = decode(M::NAME, result)?;
+    session.state().screen(&mut result);
+    Ok(result)
+}
+
+/// Reads a result as what the method returns.
+pub(crate) fn decode<T: DeserializeOwned>(method: &str, result: &str) -> Result<T> {
+    // An array would pass as an object's members in their order.
+    if !result.starts_with('{') {
+        return Err(Error::decode(format!(
+            "the server's answer to {method} is not an object"
+        )));
+    }
+    serde_json::from_str(result).map_err(|error| {
+        Error::decode(format!(
+            "the server's answer to {method} is not what the method returns: {error}"
+        ))
+        .with_source(error)
+    })
+}
+
+/// Reads the structured content of a tool's result, or the text that stands for it. `wraps` says whether the revision may
+/// wrap values in objects.
+pub(crate) fn structured<T: DeserializeOwned>(result: &CallToolResult, wraps: bool) -> Result<T> {
+    let texts = || result.content.iter().filter_map(ContentBlock::as_text);
+    if result.is_error {
+        let said = texts().collect::<Vec<_>>().join("\n");
+        return Err(Error::tool(if said.is_empty() {
+            "the tool failed and did not say why".into()
+        } else {
+            said
+        }));
+    }
+    let decoded = match (&result.structured_content, texts().next()) {
+        (Some(structured), _) => read_structured(structured.get(), wraps),
+        (None, Some(text)) => read_unstructured(text),
+        (None, None) => return Err(Error::decode("the tool returned no structured content")),
+    };
+    decoded.map_err(|error| {
+        Error::decode(format!(
+            "the tool's result is not of the type asked for: {error}"
+        ))
+        .with_source(error)
+    })
+}
+
+/// Reads text that stands for structured content. It need not be JSON: some tools write a word, and mean a string.
+fn read_unstructured<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    serde_json::from_str(text).or_else(|error| {
+        T::deserialize(text.into_deserializer()).map_err(|_: serde_json::Error| error)
+    })
+}
+
+/// Reads structured content. Legacy revisions allow objects only, and there a value of another type stands in `result`: what
+/// has no other member is taken for such a value, where the type allows it.
+fn read_structured<T: DeserializeOwned>(json: &str, wraps: bool) -> serde_json::Result<T> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Wrapped<T> {
+        result: T,
+    }
+    let unwrapped = || serde_json::from_str(json).map(|Wrapped { result }| result);
+    let direct = || serde_json::from_str(json);
+    if wraps {
+        unwrapped().or_else(|_| direct())
+    } else {
+        direct().or_else(|error| unwrapped().map_err(|_| error))
+    }
+}

@@ -1,0 +1,208 @@
+//! The subscriptions that a session should have: those of the handlers of list changes, and of watched resources.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::Notify;
+
+use crate::{
+    client::subscriptions::{
+        events::{SubscriptionEnd, SubscriptionEvent},
+        listener::Listener,
+    },
+    error::Error,
+    protocol::{ResourceUpdatedParams, SubscriptionFilter, covers},
+};
+
+/// The wanted changes. The task in `sync.rs`, which asks the server for them, is notified when they change.
+#[derive(Debug, Default)]
+pub(crate) struct DesiredSubscriptions {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The list changes that there are handlers for.
+    lists: SubscriptionFilter,
+    watched: BTreeMap<String, Watched>,
+    /// Whether the sync task was started.
+    syncing: bool,
+    /// Whether the session has ended.
+    ended: bool,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    watchers: Vec<Arc<Listener>>,
+    /// Whether the server has agreed to tell of it.
+    subscribed: bool,
+}
+
+impl DesiredSubscriptions {
+    pub(crate) fn set_lists(&self, lists: SubscriptionFilter) {
+        self.lock().lists = lists;
+        self.changed.notify_one();
+    }
+
+    /// Adds a watcher of a resource. Returns whether the sync task must be started.
+    pub(crate) fn add_watcher(&self, uri: &str, watcher: &Arc<Listener>) -> bool {
+        let mut state = self.lock();
+        if state.ended {
+            drop(state);
+            let error = Error::closed("the session has ended");
+            watcher.finish(SubscriptionEnd::Local, Some(error));
+            return false;
+        }
+        let watched = state.watched.entry(uri.to_owned()).or_default();
+        watched.watchers.push(Arc::clone(watcher));
+        let subscribed = watched.subscribed;
+        drop(state);
+        if subscribed {
+            watcher.acknowledge(only(uri));
+        }
+        self.changed.notify_one();
+        self.start_sync()
+    }
+
+    /// Removes a watcher of a resource.
+    pub(crate) fn remove_watcher(&self, uri: &str, watcher: &Arc<Listener>) {
+        let mut state = self.lock();
+        if let Some(watched) = state.watched.get_mut(uri) {
+            watched.watchers.retain(|it| !Arc::ptr_eq(it, watcher));
+            if watched.watchers.is_empty() {
+                state.watched.remove(uri);
+                self.changed.notify_one();
+            }
+        }
+    }
+
+    /// Whether the sync task must be started. Returns `true` once.
+    pub(crate) fn start_sync(&self) -> bool {
+        let mut state = self.lock();
+        let begins = !state.syncing && !state.ended;
+        state.syncing |= begins;
+        begins
+    }
+
+    /// Waits until something else is wanted. Cancel safe.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// The filter of all that is wanted.
+    pub(crate) fn filter(&self) -> SubscriptionFilter {
+        let state = self.lock();
+        let mut filter = state.lists.clone();
+        filter.resource_subscriptions = state.watched.keys().cloned().collect();
+        filter
+    }
+
+    /// Acknowledges those of the resources that the server has agreed to, and refuses the others.
+    pub(crate) fn settle(&self, asked: &[String], agreed: &HashSet<&String>) {
+        for uri in asked {
+            if agreed.contains(uri) {
+                self.acknowledge(uri);
+            } else {
+                self.refuse(uri, &|| {
+                    Error::unsupported(format!(
+                        "the server does not tell of changes of {uri}: it left it out of what it agreed to"
+                    ))
+                });
+            }
+        }
+    }
+
+    /// Acknowledges new watchers of resources that are subscribed to already. The last watcher of a resource may have left
+    /// and another come before the task has run: then the server is not asked again.
+    pub(crate) fn acknowledge_new<'a>(&self, uris: impl IntoIterator<Item = &'a String>) {
+        for uri in uris {
+            let is_new = |watched: &Watched| !watched.subscribed;
+            let is_new = self.lock().watched.get(uri).is_some_and(is_new);
+            if is_new {
+                self.acknowledge(uri);
+            }
+        }
+    }
+
+    /// Tells the watchers of a resource that the server has agreed.
+    pub(crate) fn acknowledge(&self, uri: &str) {
+        let mut state = self.lock();
+        let Some(watched) = state.watched.get_mut(uri) else {
+            return;
+        };
+        watched.subscribed = true;
+        let watchers = watched.watchers.clone();
+        drop(state);
+        for watcher in watchers {
+            watcher.acknowledge(only(uri));
+        }
+    }
+
+    /// Ends the watchers of a resource that the server has refused.
+    pub(crate) fn refuse(&self, uri: &str, error: &dyn Fn() -> Error) {
+        let watched = self.lock().watched.remove(uri);
+        for watcher in watched.map(|it| it.watchers).unwrap_or_default() {
+            watcher.finish(SubscriptionEnd::Remote, Some(error()));
+        }
+    }
+
+    /// Ends the watchers that were never acknowledged.
+    pub(crate) fn refuse_new(&self, error: &dyn Fn() -> Error) {
+        let mut refused = Vec::new();
+        self.lock().watched.retain(|_, watched| {
+            let new = watched.watchers.iter().filter(|it| !it.was_acknowledged());
+            refused.extend(new.cloned());
+            watched.watchers.retain(|it| it.was_acknowledged());
+            !watched.watchers.is_empty()
+        });
+        for watcher in refused {
+            watcher.finish(SubscriptionEnd::Remote, Some(error()));
+        }
+    }
+
+    /// Marks all resources as not subscribed to.
+    pub(crate) fn interrupt(&self) {
+        for watched in self.lock().watched.values_mut() {
+            watched.subscribed = false;
+        }
+    }
+
+    /// Tells the watchers of a resource that it may have changed.
+    pub(crate) fn push_update(&self, update: &ResourceUpdatedParams) {
+        let state = self.lock();
+        if state.watched.is_empty() {
+            return;
+        }
+        let concerned = state
+            .watched
+            .iter()
+            .filter(|(uri, _)| covers(uri, &update.uri));
+        let watchers: Vec<_> = concerned.flat_map(|(_, it)| it.watchers.clone()).collect();
+        drop(state);
+        for watcher in watchers {
+            watcher.push(SubscriptionEvent::ResourceUpdated(update.clone()));
+        }
+    }
+
+    /// Ends all watchers.
+    pub(crate) fn finish(&self, end: SubscriptionEnd) {
+        let mut state = self.lock();
+        state.ended = true;
+        let watched = std::mem::take(&mut state.watched);
+        drop(state);
+        for watcher in watched.into_values().flat_map(|it| it.watchers) {
+            watcher.finish(end, Some(Error::closed("the session has ended")));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn only(uri: &str) -> SubscriptionFilter {
+    SubscriptionFilter::default().with_resource_subscription(uri)
+}

@@ -1,0 +1,145 @@
+//! [`ResourceWatch`], the changes of a resource in every revision.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use futures_core::Stream;
+use futures_util::StreamExt;
+
+use crate::{
+    client::{
+        session::ClientSession,
+        subscriptions::{
+            events::{SubscriptionEnd, SubscriptionEvent},
+            listen_request::spawn_polled,
+            listener::Listener,
+            sync::sync_subscriptions,
+        },
+    },
+    error::{Error, Result},
+    protocol::ResourceUpdatedParams,
+};
+
+/// A resource that is watched: a [`Stream`] of its changes. Made by
+/// [`ClientSession::watch_resource`](crate::ClientSession::watch_resource).
+///
+/// A change of a part of the resource is one of it, too. Equal changes are queued once, and beyond
+/// [`Limits::max_queued_notifications`](crate::Limits::max_queued_notifications) the oldest is dropped, with a warning in the
+/// log. An interruption, in which changes may have been missed, counts as a change.
+///
+/// It ends with the session, and where the server refuses the subscription after an interruption. When the last watch of a
+/// resource is dropped, the session unsubscribes.
+#[must_use = "dropping it ends the watch"]
+pub struct ResourceWatch {
+    uri: String,
+    listener: Arc<Listener>,
+    /// Keeps the session open.
+    session: ClientSession,
+}
+
+impl ClientSession {
+    /// Watches the changes of a resource, in every revision. Returns once the server has agreed: from then on no change is
+    /// missed. There may be any number of watches, also of one resource: a legacy server is asked once for each resource,
+    /// and with a modern one the session has one subscription for all watches and for the handlers of changes.
+    ///
+    /// ```
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let mut watch = session.watch_resource("file:///todo.md").await?;
+    /// while let Some(update) = watch.next().await {
+    ///     let now = session.read_resource(update.uri).await?;
+    ///     println!("{:?}", now.contents);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#subscriptions).
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] where the server does not tell of changes of resources, or not of this one; where it
+    /// refuses; and where the session ends.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the watch.
+    pub async fn watch_resource(&self, uri: impl Into<String>) -> Result<ResourceWatch> {
+        let resources = self.server_capabilities().resources.as_ref();
+        if !resources.is_some_and(|it| it.subscribe) {
+            return Err(Error::unsupported(
+                "the server does not tell of changes of resources (it does not declare \
+                 `resources.subscribe`); nothing was sent",
+            ));
+        }
+        let watch = ResourceWatch {
+            uri: uri.into(),
+            listener: Listener::new(false, &self.connection().limits),
+            session: self.clone(),
+        };
+        let (connection, state) = (self.connection(), self.state());
+        if state.desired.add_watcher(&watch.uri, &watch.listener) {
+            spawn_polled(sync_subscriptions(
+                Arc::clone(connection),
+                Arc::clone(state),
+            ));
+        }
+        watch.listener.acknowledged().await?;
+        Ok(watch)
+    }
+}
+
+impl ResourceWatch {
+    /// The resource that is watched.
+    #[must_use]
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// The next change. `None` when the watch has ended and nothing is left.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: no change is lost.
+    pub async fn next(&mut self) -> Option<ResourceUpdatedParams> {
+        StreamExt::next(self).await
+    }
+
+    /// The end of the watch. `None` while it is open.
+    #[must_use]
+    pub fn end(&self) -> Option<SubscriptionEnd> {
+        self.listener.end()
+    }
+}
+
+impl Stream for ResourceWatch {
+    type Item = ResourceUpdatedParams;
+
+    fn poll_next(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<ResourceUpdatedParams>> {
+        // Watchers get no other event.
+        while let Some(event) = ready!(self.listener.poll_event(cx)) {
+            if let SubscriptionEvent::ResourceUpdated(update) = event {
+                return Poll::Ready(Some(update));
+            }
+        }
+        Poll::Ready(None)
+    }
+}
+
+impl Drop for ResourceWatch {
+    fn drop(&mut self) {
+        let desired = &self.session.state().desired;
+        desired.remove_watcher(&self.uri, &self.listener);
+    }
+}
+
+impl fmt::Debug for ResourceWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceWatch")
+            .field("uri", &self.uri)
+            .field("end", &self.end())
+            .finish_non_exhaustive()
+    }
+}

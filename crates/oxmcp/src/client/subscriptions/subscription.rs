@@ -1,0 +1,257 @@
+//! [`Subscription`], the handle of a `subscriptions/listen` that the user reads, and the task that renews it.
+
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures_core::Stream;
+use futures_util::StreamExt;
+use tokio::{
+    select,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::field::display;
+
+use crate::{
+    client::{
+        session::ClientSession,
+        subscriptions::{
+            events::{SubscriptionEnd, SubscriptionEvent},
+            listen_request::{
+                Backoff, FinishGuard, ListenOutcome, ListenRequest, is_retryable, spawn_polled,
+            },
+            listener::Listener,
+        },
+    },
+    error::Result,
+    json::Logged,
+    protocol::{Method, SubscriptionFilter, method},
+};
+
+/// A subscription that is about to be made; await it. Made by [`ClientSession::listen`](crate::ClientSession::listen).
+///
+/// # Errors
+/// Where the server's revision has no subscriptions, the server refuses, or does not acknowledge it within
+/// [`Client::timeout`](crate::Client::timeout); and where the session ends.
+///
+/// # Cancel safety
+/// Dropping the future cancels the subscription on the wire.
+#[must_use = "a subscription is made when it is awaited"]
+#[derive(Clone, Debug)]
+pub struct Listen {
+    session: ClientSession,
+    filter: SubscriptionFilter,
+    once: bool,
+}
+
+impl Listen {
+    pub(crate) fn new(session: ClientSession, filter: SubscriptionFilter) -> Self {
+        Self {
+            session,
+            filter,
+            once: false,
+        }
+    }
+
+    /// Does not renew the subscription when the server ends it.
+    ///
+    /// ```
+    /// use oxmcp::{SubscriptionEnd, protocol::SubscriptionFilter};
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let filter = SubscriptionFilter::default().with_tools_list_changed(true);
+    /// let subscription = session.listen(filter).once().await?;
+    /// if subscription.ended().await == SubscriptionEnd::Graceful {
+    ///     println!("the server has nothing more to say");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+}
+
+impl IntoFuture for Listen {
+    type Output = Result<Subscription>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Result<Subscription>> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(Subscription::open(self))
+    }
+}
+
+/// An open subscription: a [`Stream`] of the changes that the server notifies of. Made by
+/// [`ClientSession::listen`](crate::ClientSession::listen).
+///
+/// A server may end a subscription while the session goes on. Then it is requested again, after a pause that grows from
+/// half a second to a minute, and [`SubscriptionEvent::Resumed`] says that changes may have been missed;
+/// [`Listen::once`] switches that off. The stream ends when this side ends it, with the session, and where the server
+/// refuses to take it up again; [`end`](Self::end) says which. Dropping it cancels the subscription on the wire. Equal events
+/// are queued once, and beyond [`Limits::max_queued_notifications`](crate::Limits::max_queued_notifications) the oldest is
+/// dropped, with a warning in the log.
+///
+/// ```
+/// use oxmcp::{Server, SubscriptionEnd, SubscriptionEvent, Tool, protocol::SubscriptionFilter, testing};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> oxmcp::Result<()> {
+/// let server = Server::new("clock", "1.0.0").tool(Tool::new("now", "Tell the time", || async { "ten past two" }));
+/// let session = testing::connect(&server).await?;
+///
+/// let wanted = SubscriptionFilter::default().with_tools_list_changed(true).with_prompts_list_changed(true);
+/// let mut subscription = session.listen(wanted).await?;
+/// assert!(!subscription.filter().prompts_list_changed); // this server has none
+///
+/// server.remove_tools(["now"]);
+/// assert_eq!(subscription.next().await, Some(SubscriptionEvent::ToolsListChanged));
+/// assert_eq!(subscription.close().await, SubscriptionEnd::Local);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "dropping it ends the subscription"]
+pub struct Subscription {
+    listener: Arc<Listener>,
+    filter: SubscriptionFilter,
+    stop: CancellationToken,
+    _stop: DropGuard,
+    /// Keeps the session open.
+    _session: ClientSession,
+}
+
+impl Subscription {
+    async fn open(listen: Listen) -> Result<Self> {
+        let Listen {
+            session,
+            filter,
+            once,
+        } = listen;
+        session.has_method(method::Listen::NAME)?;
+        let connection = session.connection();
+        let listener = Listener::new(false, &connection.limits);
+        let stop = CancellationToken::new();
+        let guard = stop.clone().drop_guard();
+        let request = ListenRequest::new(connection, session.state(), &listener, &stop);
+        spawn_polled(renew(request, filter, once));
+        Ok(Self {
+            filter: listener.acknowledged().await?,
+            listener,
+            stop,
+            _stop: guard,
+            _session: session,
+        })
+    }
+
+    /// The part of the filter that the server has agreed to. After [`SubscriptionEvent::Resumed`] it may
+    /// be another part.
+    #[must_use]
+    pub fn filter(&self) -> &SubscriptionFilter {
+        &self.filter
+    }
+
+    /// The next event. `None` when the subscription has ended and nothing is left.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: no event is lost.
+    pub async fn next(&mut self) -> Option<SubscriptionEvent> {
+        StreamExt::next(self).await
+    }
+
+    /// The end of the subscription. `None` while it is open.
+    #[must_use]
+    pub fn end(&self) -> Option<SubscriptionEnd> {
+        self.listener.end()
+    }
+
+    /// Waits until the subscription has ended, on either side.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn ended(&self) -> SubscriptionEnd {
+        self.listener.ended().await
+    }
+
+    /// Ends the subscription, and returns its end: the server may have been faster. Events that have arrived can still be
+    /// read.
+    ///
+    /// # Cancel safety
+    /// Closing goes on when the future is dropped.
+    pub async fn close(&self) -> SubscriptionEnd {
+        self.stop.cancel();
+        self.listener.ended().await
+    }
+}
+
+impl Stream for Subscription {
+    type Item = SubscriptionEvent;
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<SubscriptionEvent>> {
+        let event = self.listener.poll_event(cx);
+        if let Poll::Ready(Some(SubscriptionEvent::Resumed(filter))) = &event {
+            self.filter.clone_from(filter);
+        }
+        event
+    }
+}
+
+/// Makes the request of a subscription, and again whenever it ends and can be resumed, unless it is for `once`.
+async fn renew(request: ListenRequest, filter: SubscriptionFilter, once: bool) {
+    let ListenRequest {
+        connection,
+        listener,
+        stop,
+        ..
+    } = &request;
+    let finish = FinishGuard(Arc::clone(listener));
+    let mut backoff = Backoff::new();
+    loop {
+        let start = Instant::now();
+        let outcome = request.run(filter.clone()).await;
+        let agreed = listener.interrupt();
+        if once || !is_resumable(listener, &outcome, agreed.as_ref()) {
+            return finish.with(outcome);
+        }
+        let pause = backoff.after(start.elapsed());
+        let error = outcome.error.as_ref().map(|error| display(Logged(error)));
+        tracing::debug!(?pause, end = ?outcome.end, error, "a subscription is interrupted");
+        let ended = select! {
+            biased;
+            () = stop.cancelled() => ListenOutcome::local(),
+            () = connection.closing() => ListenOutcome::local(),
+            _ = connection.ended() => outcome,
+            () = sleep(pause) => continue,
+        };
+        return finish.with(ended);
+    }
+}
+
+/// Whether request for a subscription again can bring it back.
+fn is_resumable(
+    listener: &Listener,
+    outcome: &ListenOutcome,
+    agreed: Option<&SubscriptionFilter>,
+) -> bool {
+    if outcome.end == SubscriptionEnd::Local || !listener.was_acknowledged() {
+        return false;
+    }
+    // A server that agrees to nothing has nothing to say.
+    let silent = agreed.is_some_and(SubscriptionFilter::is_empty);
+    !silent && outcome.error.as_ref().is_none_or(is_retryable)
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscription")
+            .field("filter", &self.filter)
+            .field("end", &self.end())
+            .finish_non_exhaustive()
+    }
+}

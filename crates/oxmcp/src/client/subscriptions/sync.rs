@@ -1,0 +1,279 @@
+//! The task of a session that keeps the server subscribed to what is wanted: the desired subscriptions.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    future::pending,
+    mem,
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use tokio::{
+    select,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::{
+    client::{
+        session::SessionState,
+        subscriptions::{
+            desired::DesiredSubscriptions,
+            events::SubscriptionEnd,
+            listen_request::{Backoff, FinishGuard, ListenRequest, is_retryable, spawn_polled},
+            listener::Listener,
+        },
+    },
+    error::Error,
+    json::Logged,
+    protocol::{
+        Method, Notification, ResourceUpdatedParams, SubscribeParams, SubscriptionFilter,
+        method::{PromptListChanged, ResourceListChanged, Subscribe, ToolListChanged, Unsubscribe},
+    },
+    session::{CallOptions, Connection},
+};
+
+/// The time for which a subscription stays open after another has replaced it, for what the server was about to send on it.
+const OVERLAP: Duration = Duration::from_millis(100);
+
+/// Keeps the server subscribed to what is wanted, until the session ends.
+pub(crate) async fn sync_subscriptions(connection: Arc<Connection>, state: Arc<SessionState>) {
+    let modern = state.revision().is_modern();
+    let sync = SubscriptionSync { connection, state };
+    let syncing = async {
+        if modern {
+            sync.listen().await;
+        } else {
+            sync.subscribe().await;
+        }
+    };
+    select! {
+        biased;
+        () = syncing => {}
+        () = sync.connection.closing() => {}
+        _ = sync.connection.ended() => {}
+    }
+}
+
+/// The task. Dropped, it ends all watches.
+struct SubscriptionSync {
+    connection: Arc<Connection>,
+    state: Arc<SessionState>,
+}
+
+impl Drop for SubscriptionSync {
+    fn drop(&mut self) {
+        let end = if self.connection.is_closing() {
+            SubscriptionEnd::Local
+        } else {
+            SubscriptionEnd::Remote
+        };
+        self.state.desired.finish(end);
+    }
+}
+
+/// An open `subscriptions/listen`. Dropped, it is ended.
+struct OpenListen {
+    /// The filter that was asked for, without the resources that the server has refused.
+    asked: SubscriptionFilter,
+    agreed: SubscriptionFilter,
+    listener: Arc<Listener>,
+    since: Instant,
+    _stop: DropGuard,
+}
+
+impl SubscriptionSync {
+    fn desired(&self) -> &DesiredSubscriptions {
+        &self.state.desired
+    }
+
+    /// Keeps one subscription open for all that is wanted (2026-07-28 and later).
+    async fn listen(&self) {
+        let mut backoff = Backoff::new();
+        let mut current: Option<OpenListen> = None;
+        // Whether changes may have been missed.
+        let mut gap = false;
+        loop {
+            let told = current.as_ref().map(|it| &it.asked.resource_subscriptions);
+            self.desired().acknowledge_new(told.into_iter().flatten());
+            let wanted = self.desired().filter();
+            if wanted.is_empty() {
+                current = None;
+                gap = false;
+            } else if current.as_ref().is_none_or(|it| it.asked != wanted) {
+                match self.open(wanted).await {
+                    Ok(stream) => {
+                        let agreed = stream.agreed.clone();
+                        let old = current.replace(stream);
+                        // The old one may have ended before the new one was there.
+                        gap |= old.as_ref().is_some_and(|it| it.listener.end().is_some());
+                        if mem::take(&mut gap) {
+                            self.resumed(&agreed);
+                        }
+                        close_later(old);
+                    }
+                    Err(error) => {
+                        self.refused(&error, current.as_ref(), &mut backoff).await;
+                    }
+                }
+                continue;
+            }
+            select! {
+                biased;
+                () = ended(current.as_ref()) => {
+                    gap = true;
+                    self.desired().interrupt();
+                    let Some(ended) = current.take() else {
+                        continue;
+                    };
+                    if ended.agreed.is_empty() {
+                        // A server that agrees to nothing has nothing to say.
+                        self.desired().set_lists(SubscriptionFilter::default());
+                    } else {
+                        let pause = backoff.after(ended.since.elapsed());
+                        tracing::debug!(?pause, "what the server says is interrupted");
+                        self.pause(pause).await;
+                    }
+                }
+                () = self.desired().changed() => {}
+            }
+        }
+    }
+
+    /// Opens a subscription, and waits until the server agrees.
+    async fn open(&self, asked: SubscriptionFilter) -> Result<OpenListen, Error> {
+        let listener = Listener::new(true, &self.connection.limits);
+        let stop = CancellationToken::new();
+        let guard = stop.clone().drop_guard();
+        let finish = FinishGuard(Arc::clone(&listener));
+        let request = ListenRequest::new(&self.connection, &self.state, &listener, &stop);
+        let filter = asked.clone();
+        spawn_polled(async move { finish.with(request.run(filter).await) });
+        let agreed = listener.acknowledged().await?;
+        let uris: HashSet<&String> = agreed.resource_subscriptions.iter().collect();
+        let mut kept = asked.clone();
+        kept.resource_subscriptions.retain(|uri| uris.contains(uri));
+        self.desired().settle(&asked.resource_subscriptions, &uris);
+        Ok(OpenListen {
+            agreed,
+            asked: kept,
+            listener,
+            since: Instant::now(),
+            _stop: guard,
+        })
+    }
+
+    /// Tells caches, handlers and watchers, after a gap, that all that is subscribed to again may have changed.
+    fn resumed(&self, agreed: &SubscriptionFilter) {
+        self.state.missed(agreed);
+        let lists = [
+            (agreed.tools_list_changed, ToolListChanged::NAME),
+            (agreed.prompts_list_changed, PromptListChanged::NAME),
+            (agreed.resources_list_changed, ResourceListChanged::NAME),
+        ];
+        for (_, name) in lists.into_iter().filter(|(heard, _)| *heard) {
+            let connection = &self.connection;
+            if let Some(run) = self.state.notification_handler(connection, name, None) {
+                connection.lane().push(run, 0);
+            }
+        }
+        for uri in &agreed.resource_subscriptions {
+            self.desired().push_update(&ResourceUpdatedParams::new(uri));
+        }
+    }
+
+    /// Ends the watchers that were waiting for a refused request; all watchers, where no other can succeed. The rest is asked
+    /// for again after a pause.
+    async fn refused(&self, error: &Error, current: Option<&OpenListen>, backoff: &mut Backoff) {
+        let desired = self.desired();
+        desired.refuse_new(&|| error.copy());
+        if current.is_none() && !is_retryable(error) {
+            tracing::warn!(error = %Logged(&error), "the server does not say what changes; handlers of changes are not called");
+            desired.set_lists(SubscriptionFilter::default());
+            for uri in desired.filter().resource_subscriptions {
+                desired.refuse(&uri, &|| error.copy());
+            }
+        }
+        let wanted = desired.filter();
+        if !wanted.is_empty() && current.is_none_or(|it| it.asked != wanted) {
+            let pause = backoff.after(Duration::ZERO);
+            tracing::warn!(error = %Logged(&error), ?pause, "the server does not say what changes; it is asked again");
+            self.pause(pause).await;
+        }
+    }
+
+    /// Waits before the server is asked again, unless something else is wanted.
+    async fn pause(&self, pause: Duration) {
+        select! {
+            biased;
+            () = self.desired().changed() => {}
+            () = sleep(pause) => {}
+        }
+    }
+
+    /// Subscribes to each resource that is wanted, and takes it back where it is wanted no more (2025-11-25 and earlier).
+    async fn subscribe(&self) {
+        let mut held: BTreeSet<String> = BTreeSet::new();
+        loop {
+            self.desired().acknowledge_new(&held);
+            let wanted = self.desired().filter().resource_subscriptions;
+            let wanted: BTreeSet<_> = wanted.into_iter().collect();
+            let more: Vec<_> = wanted.difference(&held).cloned().collect();
+            let less: Vec<_> = held.difference(&wanted).cloned().collect();
+            if more.is_empty() && less.is_empty() {
+                self.desired().changed().await;
+                continue;
+            }
+            let dropped = join_all(less.iter().map(|uri| self.ask::<Unsubscribe>(uri)));
+            for (uri, result) in less.iter().zip(dropped.await) {
+                held.remove(uri);
+                if let Err(error) = result {
+                    tracing::debug!(error = %Logged(&error), uri, "the server did not take back a subscription");
+                }
+            }
+            let asked = join_all(more.iter().map(|uri| self.ask::<Subscribe>(uri)));
+            for (uri, result) in more.iter().zip(asked.await) {
+                match result {
+                    Ok(_) => {
+                        self.desired().acknowledge(uri);
+                        held.insert(uri.clone());
+                    }
+                    Err(error) => self.desired().refuse(uri, &|| error.copy()),
+                }
+            }
+        }
+    }
+
+    async fn ask<M: Method<Params = SubscribeParams>>(&self, uri: &str) -> Result<Box<str>, Error> {
+        let timeout = self.state.client.features().timeout;
+        let options = CallOptions {
+            timeout,
+            max_total: timeout,
+            ..CallOptions::default()
+        };
+        self.connection
+            .call(M::NAME, SubscribeParams::new(uri), options)
+            .await
+    }
+}
+
+/// Closes a subscription that another has replaced, after [`OVERLAP`].
+fn close_later(old: Option<OpenListen>) {
+    if let Some(old) = old {
+        tokio::spawn(async move {
+            sleep(OVERLAP).await;
+            drop(old);
+        });
+    }
+}
+
+/// Waits until the open subscription ends.
+async fn ended(stream: Option<&OpenListen>) {
+    match stream {
+        Some(stream) => {
+            stream.listener.ended().await;
+        }
+        None => pending().await,
+    }
+}

@@ -1,0 +1,223 @@
+//! The handlers of an extension: what they may take and return, and how their types are erased.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    error::{Error, Result},
+    json::{Logged, Text},
+    protocol::{Method, Notification, Payload, Revision, encode_payload, into_text},
+    session::{
+        Body, BoxFuture, Handler, HandlerContext, HandlerFuture, IntoError, Pace, RequestContext,
+    },
+};
+
+/// The arguments of a [`Handler`](crate::Handler) of an extension's method or notification: `()`, `(RequestContext,)`,
+/// `(Params,)` or `(RequestContext, Params)`.
+#[diagnostic::on_unimplemented(
+    message = "the handler of a method with the params `{Params}` cannot take `{Self}`",
+    label = "not `(Params)` or `(RequestContext, Params)`",
+    note = "`Params` are those of the method or the notification"
+)]
+pub trait ExtensionArguments<Params>: Sized + Send + 'static {
+    /// Reads the params.
+    #[doc(hidden)]
+    fn read(context: RequestContext, params: &str) -> serde_json::Result<Self>;
+}
+
+impl<Params> ExtensionArguments<Params> for () {
+    fn read(_context: RequestContext, _params: &str) -> serde_json::Result<Self> {
+        Ok(())
+    }
+}
+
+impl<Params> ExtensionArguments<Params> for (RequestContext,) {
+    fn read(context: RequestContext, _params: &str) -> serde_json::Result<Self> {
+        Ok((context,))
+    }
+}
+
+impl<Params: Payload + DeserializeOwned + 'static> ExtensionArguments<Params> for (Params,) {
+    fn read(_context: RequestContext, params: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(params).map(|params| (params,))
+    }
+}
+
+impl<Context, Params> ExtensionArguments<Params> for (Context, Params)
+where
+    Context: HandlerContext + Send,
+    Params: Payload + DeserializeOwned + 'static,
+{
+    fn read(context: RequestContext, params: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(params).map(|params| (Context::of(context), params))
+    }
+}
+
+/// What the handler of an extension's method may return: the method's result, or a `Result` of it with an
+/// [`Error`](crate::Error) or any other [`std::error::Error`].
+#[diagnostic::on_unimplemented(
+    message = "the handler of a method whose result is `{Answer}` cannot return `{Self}`",
+    label = "neither `{Answer}` nor a `Result` of it",
+    note = "return `{Answer}`, or a `Result<{Answer}, _>` with an error that is a `std::error::Error`"
+)]
+pub trait IntoAnswer<Answer> {
+    /// Makes the answer.
+    #[doc(hidden)]
+    fn into_answer(self) -> Result<Answer>;
+}
+
+impl<Answer> IntoAnswer<Answer> for Answer {
+    fn into_answer(self) -> Result<Answer> {
+        Ok(self)
+    }
+}
+
+impl<Answer, E: IntoError> IntoAnswer<Answer> for Result<Answer, E> {
+    fn into_answer(self) -> Result<Answer> {
+        self.map_err(IntoError::into_error)
+    }
+}
+
+/// The handler of a method, with its type erased: it reads the params and begins.
+type MethodHandler =
+    Arc<dyn Fn(RequestContext, Text<'_>) -> Result<BoxFuture<Result<Body>>> + Send + Sync>;
+
+/// The handler of a notification, with its type erased. `None` where the params cannot be read.
+type NotificationHandler =
+    Arc<dyn Fn(RequestContext, Text<'_>) -> Option<BoxFuture<()>> + Send + Sync>;
+
+/// The part of a filter's value that is granted to the caller.
+pub(super) type Grant = Arc<dyn Fn(&RequestContext, Value) -> Option<Value> + Send + Sync>;
+
+/// The name of a method or notification, and the revisions that have it.
+#[derive(Clone)]
+pub(super) struct VersionedName {
+    pub(super) name: &'static str,
+    pub(super) revisions: Vec<Revision>,
+}
+
+impl VersionedName {
+    pub(super) fn is_in(&self, name: &str, revision: Revision) -> bool {
+        self.name == name && self.revisions.contains(&revision)
+    }
+
+    /// Whether a revision has both under the same name.
+    pub(super) fn clashes(&self, other: &Self) -> bool {
+        let mut revisions = self.revisions.iter();
+        revisions.any(|revision| other.is_in(self.name, *revision))
+    }
+}
+
+/// A method that this side serves.
+#[derive(Clone)]
+pub(crate) struct ServedMethod {
+    pub(super) name: VersionedName,
+    pub(super) handler: MethodHandler,
+    /// How fast the handler has been.
+    pub(super) pace: Arc<Pace>,
+}
+
+impl ServedMethod {
+    pub(super) fn new<M, Arguments, H>(revisions: Vec<Revision>, handler: H) -> Self
+    where
+        M: Method,
+        Arguments: ExtensionArguments<M::Params>,
+        H: Handler<Arguments>,
+        H::Returned: HandlerFuture<Output: IntoAnswer<M::Result>> + Send + 'static,
+    {
+        let handler = move |context: RequestContext, params: Text<'_>| {
+            let unfit = |why: &dyn std::fmt::Display| {
+                Error::invalid_params(format!("the params of {} do not fit: {why}", M::NAME))
+            };
+            // An array would pass as an object's members in their order.
+            if !params.is_object() {
+                return Err(unfit(&"they must be an object"));
+            }
+            let arguments =
+                Arguments::read(context.clone(), params.get()).map_err(|error| unfit(&error))?;
+            let running = handler.call(arguments).run();
+            let future: BoxFuture<Result<Body>> = Box::pin(async move {
+                let answer = running.await.into_answer()?;
+                encode::<M>(&context, answer)
+            });
+            Ok(future)
+        };
+        let name = M::NAME;
+        Self {
+            name: VersionedName { name, revisions },
+            handler: Arc::new(handler),
+            pace: Arc::new(Pace::new()),
+        }
+    }
+
+    /// Begins to serve a request.
+    pub(crate) fn begin(
+        &self,
+        context: RequestContext,
+        params: Text<'_>,
+    ) -> Result<BoxFuture<Result<Body>>> {
+        (self.handler)(context, params)
+    }
+
+    pub(crate) fn pace(&self) -> &Arc<Pace> {
+        &self.pace
+    }
+}
+
+fn encode<M: Method>(context: &RequestContext, mut answer: M::Result) -> Result<Body> {
+    let mut out = Vec::new();
+    let stamp = context.parts().connection.role().stamp();
+    encode_payload(&mut out, &mut answer, context.revision(), stamp)?;
+    into_text(out).map(Body::Json)
+}
+
+/// A notification that this side takes.
+#[derive(Clone)]
+pub(super) struct ServedNotification {
+    pub(super) name: VersionedName,
+    pub(super) handler: NotificationHandler,
+}
+
+impl ServedNotification {
+    pub(super) fn new<N, Arguments, H>(revisions: Vec<Revision>, handler: H) -> Self
+    where
+        N: Notification,
+        Arguments: ExtensionArguments<N::Params>,
+        H: Handler<Arguments>,
+        H::Returned: HandlerFuture<Output = ()> + Send + 'static,
+    {
+        let handler = Arc::new(handler);
+        let erased = move |context: RequestContext, params: Text<'_>| {
+            let arguments = Arguments::read(context, params.get()).map_err(|error| {
+                tracing::debug!(method = N::NAME, error = %Logged(&error), "a notification that cannot be read was ignored");
+            });
+            let arguments = arguments.ok()?;
+            let handler = Arc::clone(&handler);
+            // The user's code runs on the notification queue, which catches its panics.
+            let run: BoxFuture<()> = Box::pin(async move { handler.call(arguments).run().await });
+            Some(run)
+        };
+        let name = N::NAME;
+        Self {
+            name: VersionedName { name, revisions },
+            handler: Arc::new(erased),
+        }
+    }
+}
+
+/// A key in the filters of subscriptions.
+#[derive(Clone)]
+pub(super) struct FilterKey {
+    pub(super) key: String,
+    pub(super) grant: Grant,
+}
+
+/// A header of HTTP that repeats a member of a method's params.
+#[derive(Clone, Debug)]
+pub(super) struct MirroredHeader {
+    pub(super) method: &'static str,
+    pub(super) member: String,
+    pub(super) header: String,
+}

@@ -1,0 +1,188 @@
+//! [`ScriptedPeer`], a peer that follows a script.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::{
+    error::{Error, Result},
+    limits::Limits,
+    protocol::Revision,
+    transport::{
+        Frame, InMemory, LineReader, LineWriter, Messages, ReadHalf, Transport, WriteHalf,
+        in_memory,
+    },
+};
+
+/// A peer that does nothing by itself: a test tells it what to send and looks at what it gets. It speaks raw JSON-RPC, so
+/// it can be a client or a server, right or wrong.
+///
+/// ```
+/// use oxmcp::{Server, testing::ScriptedPeer};
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> oxmcp::Result<()> {
+/// let (mut peer, transport) = ScriptedPeer::new().await;
+/// Server::new("quiet", "1.0.0").connect(transport).await?;
+///
+/// peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})).await?;
+/// assert_eq!(peer.receive().await?, json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
+/// # Ok(())
+/// # }
+/// ```
+pub struct ScriptedPeer {
+    read: LineReader<tokio::io::DuplexStream>,
+    write: LineWriter<tokio::io::DuplexStream>,
+    transcript: String,
+}
+
+impl ScriptedPeer {
+    /// A peer, and the transport that leads to it.
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "a new in-memory transport always connects"
+    )]
+    pub async fn new() -> (Self, InMemory) {
+        let (mut near, far) = in_memory();
+        let halves = near.connect(&Limits::default()).await;
+        let (read, write) = halves.expect("a new in-memory transport connects");
+        (
+            Self {
+                read,
+                write,
+                transcript: String::new(),
+            },
+            far,
+        )
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// Where the other side is gone.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: a part of the message may have been sent.
+    pub async fn send(&mut self, message: Value) -> Result<()> {
+        self.send_line(&message.to_string()).await
+    }
+
+    /// Sends a line that need not be a message. Its newline is added.
+    ///
+    /// # Errors
+    /// Where the other side is gone.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: a part of the line may have been sent.
+    pub async fn send_line(&mut self, line: impl AsRef<[u8]>) -> Result<()> {
+        let mut bytes = line.as_ref().to_vec();
+        self.note("->", &bytes);
+        bytes.push(b'\n');
+        self.write.write(Messages::new(&bytes)).await
+    }
+
+    /// Waits for the next message.
+    ///
+    /// # Errors
+    /// Where the other side is gone, or what it sent is not JSON.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn receive(&mut self) -> Result<Value> {
+        let frame = self.read.read().await?;
+        let Some(Frame::Message(message)) = frame else {
+            return Err(Error::closed("the other side sent no further message"));
+        };
+        let message = message.to_vec();
+        self.note("<-", &message);
+        serde_json::from_slice(&message).map_err(|error| {
+            Error::decode(format!("{error}: {}", String::from_utf8_lossy(&message)))
+        })
+    }
+
+    /// Sends a message and waits for the next that comes.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send) and [`receive`](Self::receive).
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: a part of the message may have been sent.
+    pub async fn ask(&mut self, message: Value) -> Result<Value> {
+        self.send(message).await?;
+        self.receive().await
+    }
+
+    /// Opens a session as a client that speaks a legacy revision.
+    ///
+    /// # Errors
+    /// Those of [`ask`](Self::ask), and where the server does not agree.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: a part of the messages may have been sent.
+    pub async fn initialize(&mut self, revision: Revision) -> Result<Value> {
+        let answer = self.ask(json!({
+            "jsonrpc": "2.0",
+            "id": "initialize",
+            "method": "initialize",
+            "params": {
+                "protocolVersion": revision,
+                "capabilities": {},
+                "clientInfo": {"name": "scripted", "version": "1.0.0"},
+            },
+        }));
+        let answer = answer.await?;
+        if answer
+            .pointer("/result/protocolVersion")
+            .and_then(Value::as_str)
+            != Some(revision.as_str())
+        {
+            return Err(Error::unsupported(format!(
+                "the server does not agree: {answer}"
+            )));
+        }
+        self.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+            .await?;
+        Ok(answer)
+    }
+
+    /// The `_meta` with which a modern client makes each request.
+    #[must_use]
+    pub fn modern_meta() -> Value {
+        json!({
+            "io.modelcontextprotocol/protocolVersion": Revision::LATEST,
+            "io.modelcontextprotocol/clientInfo": {"name": "scripted", "version": "1.0.0"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        })
+    }
+
+    /// Closes this side's sending half: the other side reads the end.
+    ///
+    /// # Errors
+    /// Where it is closed already.
+    ///
+    /// # Cancel safety
+    /// Closing is not undone when the future is dropped.
+    pub async fn close(&mut self) -> Result<()> {
+        self.write.close().await
+    }
+
+    /// All that was sent (`->`) and received (`<-`), a message a line: for snapshots.
+    #[must_use]
+    pub fn transcript(&self) -> &str {
+        &self.transcript
+    }
+
+    fn note(&mut self, direction: &str, line: &[u8]) {
+        self.transcript.push_str(direction);
+        self.transcript.push(' ');
+        self.transcript.push_str(&String::from_utf8_lossy(line));
+        self.transcript.push('\n');
+    }
+}
+
+impl fmt::Debug for ScriptedPeer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptedPeer").finish_non_exhaustive()
+    }
+}
