@@ -6,17 +6,15 @@ use data_encoding::BASE64;
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use url::Url;
 
-use super::{
-    default_client::DefaultClient,
-    engine::Engine,
-    fingerprint::fingerprint,
-    halves::{EndpointReader, EndpointWriter, halves},
-    http_client::{AnyClient, HttpClient},
-    link::Link,
-    reconnect::Reconnect,
-    redirect::shown,
-    wire::{Target, Wire},
-};
+use crate::http::client::exchange::engine::Engine;
+use crate::http::client::exchange::requests::{Target, Wire};
+use crate::http::client::exchange::shared::Link;
+use crate::http::client::halves::{EndpointReader, EndpointWriter, halves};
+use crate::http::client::reconnect::redirect::shown;
+use crate::http::client::reconnect::retry::Reconnect;
+use crate::http::client::redaction::fingerprint;
+use crate::http::client::transport::default_client::DefaultClient;
+use crate::http::client::transport::http_client::{AnyClient, HttpClient};
 use crate::{
     Error, Limits, Result,
     transport::{Mirror, Transport},

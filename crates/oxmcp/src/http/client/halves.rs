@@ -11,12 +11,10 @@ use std::{
 use bytes::Bytes;
 use tokio::{select, time::timeout};
 
-use super::{
-    engine::{Engine, Event},
-    known::Known,
-    link::{Link, UNTAKEN},
-    outgoing::Outgoing,
-};
+use crate::http::client::exchange::engine::{Engine, Event};
+use crate::http::client::exchange::known::Known;
+use crate::http::client::exchange::message::Outgoing;
+use crate::http::client::exchange::shared::{Link, UNTAKEN};
 use crate::{
     Result,
     transport::{Frame, Messages, ReadHalf, WriteHalf},
@@ -30,7 +28,7 @@ const CLOSING: Duration = Duration::from_secs(5);
 /// What drives a connection. The two halves are used by one task.
 type Shared = Arc<Mutex<Engine>>;
 
-/// Reads the messages that a server sends to an [`Endpoint`](super::Endpoint).
+/// Reads the messages that a server sends to an [`Endpoint`](crate::http::Endpoint).
 ///
 /// What was sent goes on while this half reads or the other writes. One task must use both, as the trait says: whichever half
 /// was polled last, its task is the one that is woken.
@@ -39,7 +37,7 @@ pub struct EndpointReader {
     current: Bytes,
 }
 
-/// Sends messages to the server of an [`Endpoint`](super::Endpoint). Closing it ends the session.
+/// Sends messages to the server of an [`Endpoint`](crate::http::Endpoint). Closing it ends the session.
 ///
 /// The task that uses the [`EndpointReader`] must use it, too.
 pub struct EndpointWriter {
@@ -48,7 +46,7 @@ pub struct EndpointWriter {
     known: Known,
 }
 
-pub(super) fn halves(engine: Engine, link: Arc<Link>) -> (EndpointReader, EndpointWriter) {
+pub(crate) fn halves(engine: Engine, link: Arc<Link>) -> (EndpointReader, EndpointWriter) {
     let engine = Arc::new(Mutex::new(engine));
     let reader = EndpointReader {
         engine: Arc::clone(&engine),

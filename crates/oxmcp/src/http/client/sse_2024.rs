@@ -6,18 +6,16 @@ use std::{sync::Arc, time::Duration};
 use http::StatusCode;
 use tokio::time::timeout;
 
-use super::{
-    answer::{Form, refusal},
-    http_client::HttpBody,
-    link::Link,
-    outgoing::Outgoing,
-    post::Missed,
-    redirect::{is_same_origin, shown},
-    session::Session,
-    stream::{Ended, Stream},
-    taker::Taker,
-    wire::Target,
-};
+use crate::http::client::exchange::event_stream::{Ended, Stream};
+use crate::http::client::exchange::message::Outgoing;
+use crate::http::client::exchange::post::Missed;
+use crate::http::client::exchange::requests::Target;
+use crate::http::client::exchange::response::{Form, refusal};
+use crate::http::client::exchange::session::Session;
+use crate::http::client::exchange::shared::Link;
+use crate::http::client::exchange::sink::Taker;
+use crate::http::client::reconnect::redirect::{is_same_origin, shown};
+use crate::http::client::transport::http_client::HttpBody;
 use crate::{
     Error, ErrorCode, Result,
     codec::sse::{Decoder, Item},
@@ -31,7 +29,7 @@ const LONGEST_URL: usize = 16 << 10;
 
 impl Link {
     /// A server refused `initialize`: where that can mean that it speaks the transport of 2024-11-05, asks it so.
-    pub(super) async fn initialize_2024(
+    pub(crate) async fn initialize_2024(
         self: &Arc<Self>,
         initialize: &Outgoing,
         refused: Error,
@@ -50,7 +48,7 @@ impl Link {
     }
 
     /// Opens the stream of a server of 2024-11-05.
-    pub(super) async fn open_2024(self: &Arc<Self>) -> Result<()> {
+    pub(crate) async fn open_2024(self: &Arc<Self>) -> Result<()> {
         let opened = timeout(PATIENCE, self.find_2024()).await;
         let (target, body) = opened.unwrap_or_else(|_| {
             Err(Error::timeout(format!(

@@ -1,0 +1,208 @@
+//! What is in an HTTP answer.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
+use memchr::memchr;
+use tokio::time::timeout;
+
+use crate::http::client::exchange::requests::{EVENTS, JSON};
+use crate::http::client::transport::http_client::HttpBody;
+use crate::{
+    Error, ErrorCode, Result,
+    json::Text,
+    jsonrpc::{Envelope, Params, RequestId},
+};
+
+/// How much of the body of an error is read: more than any JSON-RPC error has.
+const MAX_ERROR_BODY: usize = 64 << 10;
+/// How much of one that is none is shown, in characters.
+const SHOWN: usize = 200;
+/// How long the rest of an answer may take of which nothing more is needed: others may wait for whoever reads it. A
+/// connection is used again only where its answer was read to the end.
+pub(crate) const REST: Duration = Duration::from_secs(1);
+
+/// In which form the server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Json,
+    Events,
+    /// Neither, or nothing.
+    Other,
+}
+
+impl Form {
+    pub(crate) fn of<B>(response: &Response<B>) -> Self {
+        let form = response.headers().get(CONTENT_TYPE);
+        let form = form.map_or(&b""[..], HeaderValue::as_bytes);
+        let end = memchr(b';', form).unwrap_or(form.len());
+        let form = form.get(..end).unwrap_or_default().trim_ascii();
+        if form.eq_ignore_ascii_case(JSON.as_bytes()) {
+            Self::Json
+        } else if form.eq_ignore_ascii_case(EVENTS.as_bytes()) {
+            Self::Events
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// Reads a whole body. `None` where it is longer than `limit`.
+pub(crate) async fn read_body(body: &mut HttpBody, limit: usize) -> Result<Option<Bytes>> {
+    let Some(first) = body.chunk().await? else {
+        return Ok(Some(Bytes::new()));
+    };
+    if first.len() > limit {
+        return Ok(None);
+    }
+    // Most bodies are one chunk, and are not copied.
+    let mut whole = BytesMut::new();
+    while let Some(chunk) = body.chunk().await? {
+        if whole.is_empty() {
+            whole.extend_from_slice(&first);
+        }
+        if whole.len() + chunk.len() > limit {
+            return Ok(None);
+        }
+        whole.extend_from_slice(&chunk);
+    }
+    Ok(Some(if whole.is_empty() {
+        first
+    } else {
+        whole.freeze()
+    }))
+}
+
+/// Reads a body that nobody wants, so that the connection can be used again.
+pub(crate) async fn discard(body: HttpBody) {
+    read_rest(body, |_| ()).await;
+}
+
+/// What an answer that is no success says.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) error: Error,
+    /// The request that it names.
+    names: Option<RequestId>,
+}
+
+/// Reads an answer that is no success.
+pub(crate) async fn refusal(response: Response<HttpBody>) -> Refusal {
+    let (head, body) = response.into_parts();
+    let mut said = BytesMut::new();
+    read_rest(body, |chunk| said.extend_from_slice(chunk)).await;
+    refused(head.status, &said)
+}
+
+/// Reads a body as far as it comes in time, and is not too long.
+async fn read_rest(mut body: HttpBody, mut take: impl FnMut(&[u8])) {
+    let reading = async {
+        let mut room = MAX_ERROR_BODY;
+        while room > 0
+            && let Ok(Some(chunk)) = body.chunk().await
+        {
+            let chunk = chunk.get(..room).unwrap_or(&chunk);
+            take(chunk);
+            room -= chunk.len();
+        }
+    };
+    let _ = timeout(REST, reading).await;
+}
+
+/// The same, of a body that has been read. A JSON-RPC error in it is the answer, whatever id it names: each request brought
+/// one message.
+fn refused(status: StatusCode, body: &[u8]) -> Refusal {
+    let mut params = Text::UNREAD;
+    if let Ok(Envelope::Response(response)) = Envelope::parse(body, &mut params)
+        && let Err(error) = response.outcome
+    {
+        return Refusal {
+            error: Error::from(error).with_http_status(status.as_u16()),
+            names: response.id,
+        };
+    }
+    let said = excerpt(body);
+    let colon = if said.is_empty() { "" } else { ": " };
+    let hint = match status {
+        StatusCode::UNAUTHORIZED => "; it wants credentials, or other ones",
+        StatusCode::FORBIDDEN => "; these credentials, or none, do not give access",
+        _ => "",
+    };
+    let text = format!("the server answered {status}{colon}{said}{hint}");
+    Refusal {
+        error: Error::http(status.as_u16(), text),
+        names: None,
+    }
+}
+
+impl Refusal {
+    /// Whether the server says that it does not know the session in which it was asked `asked`. The specification wants
+    /// 404; there are servers that say 400 and name what is wrong. One that names the request instead has looked into it:
+    /// that is its answer, whatever word is in it.
+    pub(crate) fn is_session_lost(&self, asked: Option<&RequestId>) -> bool {
+        let error = &self.error;
+        match error.http_status() {
+            // It knows the session, but not the method.
+            Some(404) => !(error.is_protocol() && error.code() == ErrorCode::METHOD_NOT_FOUND),
+            Some(400) => {
+                let is_answer = self.names.is_some() && self.names.as_ref() == asked;
+                !is_answer && error.message().to_ascii_lowercase().contains("session")
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The beginning of a text that somebody else wrote, in one line.
+fn excerpt(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut line = String::new();
+    for word in clean.collect::<String>().split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attack_7_what_a_server_says_with_an_error_is_short_and_clean() {
+        let body = format!("<p>\u{1b}[31mno\r\n\t{}\u{0}", "x".repeat(1 << 20));
+        let error = refused(StatusCode::BAD_GATEWAY, body.as_bytes()).error;
+        assert_eq!(error.http_status(), Some(502));
+        assert!(error.message().len() < 300, "{error}");
+        assert!(!error.message().contains(char::is_control), "{error}");
+        assert!(
+            error
+                .message()
+                .starts_with("the server answered 502 Bad Gateway: <p> [31mno xxx")
+        );
+    }
+
+    #[test]
+    fn an_error_in_the_body_is_the_answer() {
+        let body = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}"#;
+        let error = refused(StatusCode::NOT_FOUND, body).error;
+        assert_eq!(
+            (error.code().value(), error.http_status()),
+            (-32601_i64, Some(404))
+        );
+        assert!(error.is_protocol());
+        assert!(
+            refused(StatusCode::UNAUTHORIZED, b"")
+                .error
+                .is_unauthorized()
+        );
+        assert!(!refused(StatusCode::FORBIDDEN, b"").error.is_unauthorized());
+    }
+}

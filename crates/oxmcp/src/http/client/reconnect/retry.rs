@@ -1,0 +1,159 @@
+//! When to take up again what broke off.
+
+use std::{collections::hash_map::RandomState, hash::BuildHasher, time::Duration};
+
+/// The shortest pause, whatever a server says: one that asks for none must not make this side spin.
+const SHORTEST: Duration = Duration::from_millis(100);
+/// The longest pause that a server can ask for.
+const LONGEST_ASKED: Duration = Duration::from_secs(3600);
+/// A stream that was open for so long went well, whether it brought anything or not: many a proxy ends one that is quiet.
+pub(crate) const LONG: Duration = Duration::from_secs(10);
+
+/// How an [`Endpoint`](crate::http::Endpoint) goes on when a stream breaks off or a server cannot be reached for a while: after
+/// pauses that grow, each cut short by chance, and not for ever.
+///
+/// A server that says how long to wait (`retry`) is not asked before.
+///
+/// ```
+/// use std::time::Duration;
+/// use oxmcp::http::Reconnect;
+///
+/// let patient = Reconnect::default().attempts(20).longest_pause(Duration::from_secs(5));
+/// # let _ = patient;
+/// ```
+#[derive(Clone, Debug)]
+pub struct Reconnect {
+    attempts: u32,
+    first: Duration,
+    longest: Duration,
+}
+
+impl Default for Reconnect {
+    fn default() -> Self {
+        Self {
+            attempts: 5,
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Reconnect {
+    /// How often it is tried without getting any further. Default: 5. With 0 nothing is taken up again.
+    #[must_use]
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.attempts = attempts;
+        self
+    }
+
+    /// The first pause; each is half as long again as the one before. Default: 1 s.
+    #[must_use]
+    pub fn first_pause(mut self, pause: Duration) -> Self {
+        self.first = pause;
+        self
+    }
+
+    /// The longest pause. Default: 30 s.
+    #[must_use]
+    pub fn longest_pause(mut self, pause: Duration) -> Self {
+        self.longest = pause;
+        self
+    }
+}
+
+/// The attempts at one thing.
+#[derive(Debug)]
+pub(crate) struct Attempts {
+    policy: Reconnect,
+    made: u32,
+}
+
+impl Attempts {
+    pub(crate) fn new(policy: &Reconnect) -> Self {
+        Self {
+            policy: policy.clone(),
+            made: 0,
+        }
+    }
+
+    /// It got further: what was tried before does not count.
+    pub(crate) fn progressed(&mut self) {
+        self.made = 0;
+    }
+
+    /// How long to wait before the next attempt. `asked` is what the server asked for. `None` where it is not tried again.
+    pub(crate) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
+        // The keys of each new state are random.
+        self.pause(asked, RandomState::new().hash_one(SHORTEST))
+    }
+
+    fn pause(&mut self, asked: Option<Duration>, chance: u64) -> Option<Duration> {
+        if self.made >= self.policy.attempts {
+            return None;
+        }
+        let longest = self.policy.longest.max(SHORTEST);
+        let mut most = self.policy.first.clamp(SHORTEST, longest);
+        for _ in 0..self.made.min(64) {
+            most = (most + most / 2).min(longest);
+        }
+        let share = u32::try_from(chance % 1024).unwrap_or_default();
+        let half = most / 2;
+        let jittered = half + half / 1024 * share;
+        let first = self.made == 0;
+        self.made += 1;
+        let pause = match asked.map(|asked| asked.min(LONGEST_ASKED)) {
+            // What a server asks for the first time is no failure.
+            Some(asked) if first => asked,
+            Some(asked) => asked.max(jittered),
+            None => jittered,
+        };
+        Some(pause.max(SHORTEST))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attack_8_pauses_grow_to_a_limit_and_end() {
+        let mut attempts = Attempts::new(&Reconnect::default().attempts(100));
+        let mut most = Duration::from_secs(1);
+        for number in 0..100 {
+            let pause = attempts.next(None).unwrap();
+            assert!(
+                pause >= most / 2 && pause <= most,
+                "{number}: {pause:?} of {most:?}"
+            );
+            most = (most + most / 2).min(Duration::from_secs(30));
+        }
+        assert_eq!(attempts.next(None), None);
+        attempts.progressed();
+        assert!(attempts.next(None).unwrap() <= Duration::from_secs(1));
+    }
+
+    #[test]
+    fn attack_8_hostile_retries_neither_spin_nor_overflow_nor_sleep_for_ever() {
+        let mut attempts = Attempts::new(&Reconnect::default().attempts(3));
+        assert_eq!(attempts.pause(Some(Duration::ZERO), 0), Some(SHORTEST));
+        let second = attempts.pause(Some(Duration::ZERO), 0).unwrap();
+        assert!(second >= Duration::from_millis(500), "{second:?}");
+        assert_eq!(
+            attempts.pause(Some(Duration::MAX), u64::MAX),
+            Some(LONGEST_ASKED)
+        );
+        let odd = Reconnect::default()
+            .first_pause(Duration::MAX)
+            .longest_pause(Duration::MAX);
+        assert!(Attempts::new(&odd).next(Some(Duration::MAX)).is_some());
+    }
+
+    #[test]
+    fn what_a_server_asks_for_is_never_cut_short() {
+        let asked = Duration::from_secs(45);
+        let mut attempts = Attempts::new(&Reconnect::default());
+        while let Some(pause) = attempts.next(Some(asked)) {
+            assert!(pause >= asked);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What sends HTTP requests.
+
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_util::{StreamExt, stream};
+use http::{Request, Response};
+
+use crate::Result;
+
+/// What sends HTTP requests for an [`Endpoint`](crate::http::Endpoint): implement it to bring an HTTP client of your own, with
+/// its proxies and certificates, or to wrap one and add what each request needs.
+///
+/// It must neither follow redirects nor retry: the endpoint does both, and knows what may be sent to whom. It should not
+/// bound the time of a whole answer either, since some of them are streams that stay open for hours.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http::{HeaderValue, Request, Response};
+/// use oxmcp::{Result, http::{HttpBody, HttpClient}};
+///
+/// /// Adds a token that may be another one each time.
+/// struct WithToken<C>(C);
+///
+/// impl<C: HttpClient> HttpClient for WithToken<C> {
+///     async fn send(&self, mut request: Request<Bytes>) -> Result<Response<HttpBody>> {
+///         request.headers_mut().insert("authorization", HeaderValue::from_static("Bearer …"));
+///         self.0.send(request).await
+///     }
+/// }
+/// ```
+pub trait HttpClient: Send + Sync + 'static {
+    /// Sends a request, whose URI is a whole URL, and waits for the head of its answer. Whatever its status is, it is no
+    /// error.
+    ///
+    /// # Errors
+    /// [`Error::unreachable`](crate::Error::unreachable) where nothing was sent,
+    /// [`Error::network`](crate::Error::network) where something may have been.
+    ///
+    /// # Cancel safety
+    /// Dropping the future, or the body of the answer, gives the request up.
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> impl Future<Output = Result<Response<HttpBody>>> + Send;
+
+    /// On whose behalf it sends: see [`Transport::authorization`](crate::transport::Transport::authorization). `None`, the
+    /// default, where it is not known.
+    fn authorization(&self) -> Option<String> {
+        None
+    }
+}
+
+impl<C: HttpClient> HttpClient for Arc<C> {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> impl Future<Output = Result<Response<HttpBody>>> + Send {
+        C::send(self, request)
+    }
+
+    fn authorization(&self) -> Option<String> {
+        C::authorization(self)
+    }
+}
+
+/// The body of an HTTP answer: chunks of bytes, as they come.
+pub struct HttpBody(Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>);
+
+impl HttpBody {
+    /// A body that comes in chunks.
+    pub fn new(chunks: impl Stream<Item = Result<Bytes>> + Send + 'static) -> Self {
+        Self(Box::pin(chunks))
+    }
+
+    /// The next chunk. `None` at the end.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>> {
+        self.0.next().await.transpose()
+    }
+
+    /// The same body with a chunk in front of it.
+    pub(crate) fn after(self, first: Bytes) -> Self {
+        Self::new(stream::iter([Ok(first)]).chain(self.0))
+    }
+}
+
+impl From<Bytes> for HttpBody {
+    fn from(whole: Bytes) -> Self {
+        Self::new(stream::iter([Ok(whole)]))
+    }
+}
+
+impl fmt::Debug for HttpBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HttpBody")
+    }
+}
+
+/// What an [`HttpClient`] is where its type does not matter.
+pub(crate) trait AnyClient: Send + Sync {
+    fn send_boxed(&self, request: Request<Bytes>) -> Sending<'_>;
+
+    fn authorization(&self) -> Option<String>;
+}
+
+type Sending<'a> = Pin<Box<dyn Future<Output = Result<Response<HttpBody>>> + Send + 'a>>;
+
+impl<C: HttpClient> AnyClient for C {
+    fn send_boxed(&self, request: Request<Bytes>) -> Sending<'_> {
+        Box::pin(self.send(request))
+    }
+
+    fn authorization(&self) -> Option<String> {
+        HttpClient::authorization(self)
+    }
+}

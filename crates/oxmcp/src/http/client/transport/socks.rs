@@ -1,0 +1,98 @@
+//! Connections by way of a SOCKS proxy.
+//! See [SOCKS 5](https://www.rfc-editor.org/rfc/rfc1928).
+
+use std::{
+    error::Error as StdError,
+    future::{Ready, ready},
+    io,
+    task::{Context, Poll},
+};
+
+use http::{Uri, uri::Scheme};
+use hyper_util::{
+    client::{
+        legacy::connect::{HttpConnector, proxy::SocksV5},
+        proxy::matcher::Intercept,
+    },
+    rt::TokioIo,
+};
+use tokio::net::{TcpStream, lookup_host};
+use tower_service::Service;
+
+use crate::http::client::transport::connection::usual_port;
+
+type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// Where such proxies are, unless they are said to be elsewhere.
+const PORT: u16 = 1080;
+
+/// Whether a proxy speaks SOCKS, in any version.
+pub(crate) fn is_socks(proxy: &Intercept) -> bool {
+    let scheme = proxy.uri().scheme_str();
+    scheme.is_some_and(|it| it.starts_with("socks"))
+}
+
+/// Reaches the server of a URL by way of a proxy.
+///
+/// # Errors
+/// Where the proxy cannot be reached, speaks only SOCKS 4, or does not reach the server.
+pub(crate) async fn connect(
+    mut tcp: HttpConnector,
+    proxy: &Intercept,
+    uri: &Uri,
+) -> Result<TokioIo<TcpStream>, BoxError> {
+    let hop = proxy.uri();
+    let knows_names = match hop.scheme_str() {
+        Some("socks5h") => true,
+        Some("socks5") => false,
+        _ => return Err("it is to be spoken to in SOCKS 4, but only SOCKS 5 is known here: name it with socks5:// or socks5h://".into()),
+    };
+    let host = hop.host().unwrap_or_default();
+    let hop = at(&format!("{host}:{}", hop.port_u16().unwrap_or(PORT)))?;
+    let server = at(&address(uri, knows_names).await?)?;
+    let socket = tcp.call(hop.clone()).await?;
+    let mut socks = SocksV5::new(hop, Reached(Some(socket)));
+    if let Some((user, password)) = proxy.raw_auth() {
+        socks = socks.with_auth(user.to_owned(), password.to_owned());
+    }
+    Ok(socks.call(server).await?)
+}
+
+fn at(authority: &str) -> Result<Uri, http::Error> {
+    Uri::builder()
+        .scheme(Scheme::HTTP)
+        .authority(authority)
+        .path_and_query("/")
+        .build()
+}
+
+/// The host and the port of a server, or its address, where the proxy knows no names.
+async fn address(uri: &Uri, knows_names: bool) -> Result<String, BoxError> {
+    let host = uri.host().unwrap_or_default();
+    let scheme = uri.scheme().unwrap_or(&Scheme::HTTP);
+    let port = uri.port_u16().unwrap_or_else(|| usual_port(scheme));
+    if knows_names || host.starts_with('[') {
+        return Ok(format!("{host}:{port}"));
+    }
+    let first = lookup_host((host, port)).await?.next();
+    let address = first.ok_or_else(|| format!("{host} has no address"))?;
+    Ok(address.to_string())
+}
+
+/// A connection that is there, for those who want to make one.
+pub(crate) struct Reached<T>(pub(crate) Option<T>);
+
+impl<T> Service<Uri> for Reached<T> {
+    type Response = T;
+    type Error = io::Error;
+    type Future = Ready<io::Result<T>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let used = || io::Error::from(io::ErrorKind::NotConnected);
+        ready(self.0.take().ok_or_else(used))
+    }
+}
