@@ -1,255 +1,249 @@
-//! One connection to a server, and the requests that it carries.
+//! A connection to a server, over HTTP/1.1 or HTTP/2, driven by a task of its own.
 
-use std::{
-    future::{Future, poll_fn},
-    pin::{Pin, pin},
-    task::{Context, Poll, Waker},
-    time::Duration,
-};
+use std::{error::Error as _, io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Request, Response, Uri,
     header::{HOST, PROXY_AUTHORIZATION},
-    uri::{Authority, Scheme},
 };
 use http_body_util::Full;
 use hyper::{
     body::Incoming,
-    client::conn::{TrySendError, http1},
+    client::conn::{TrySendError, http1, http2},
 };
-use tokio::task::coop::unconstrained;
+use hyper_util::rt::TokioExecutor;
+use tokio::{sync::watch, time::timeout};
 
-use crate::http::client::transport::connector::{Relay, Socket};
-use crate::http::client::transport::http2::Http2;
-use crate::http::client::transport::pool::Pool;
-use crate::{Error, Result, json::Logged, session::with_causes};
+use crate::{
+    error::{Error, Result},
+    http::client::transport::{
+        connector::{BoxIo, ForwardProxy, Socket},
+        destination::Destination,
+        stream_limits::{Reset, StreamLimits, StreamPermit},
+    },
+    json::Logged,
+    session::with_causes,
+};
 
-/// What a server says over TLS to who does not speak it: the type of an alert, and the number of the version's family.
+/// The idle time-out of a connection whose server announces none. Many a server closes one after five seconds; a request
+/// that crosses that on its way is lost, and may or may not have been served. A connection that is closed already is noticed,
+/// so that servers with a shorter time-out do no other harm.
+pub(crate) const DEFAULT_IDLE: Duration = Duration::from_secs(4);
+/// The longest idle time-out: where the server announces a longer one, and over HTTP/2, where a server says that it closes.
+pub(crate) const MAX_IDLE: Duration = Duration::from_secs(50);
+/// How long an error waits for the reason for which the connection ended.
+const CLOSING: Duration = Duration::from_secs(1);
+/// The first bytes of a TLS alert, with which TLS servers answer plain HTTP: its type, and the number of the version's family.
 /// See [the record layer](https://www.rfc-editor.org/rfc/rfc8446#section-5.1).
 const TLS_ALERT: [u8; 2] = [21, 3];
+/// The end of an error after which a request may or may not have been served.
+const UNKNOWN: &str =
+    ", and nobody knows what of the request was done: call again where that can do no harm";
 
 pub(crate) type Sent = Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>>;
 
-/// Where a connection leads to.
-#[derive(Clone, Debug)]
-pub(crate) struct Origin {
-    scheme: Scheme,
-    authority: Authority,
+/// A handle that sends one request at a time.
+pub(crate) struct Connection {
+    destination: Destination,
+    host: HeaderValue,
+    sender: Sender,
+    closed: watch::Receiver<Option<Closed>>,
 }
 
-impl Origin {
-    pub(crate) fn of(uri: &Uri) -> Result<Self> {
-        let parts = (uri.scheme().cloned(), uri.authority().cloned());
-        let (Some(scheme), Some(authority)) = parts else {
-            return Err(Error::misuse("a request needs a whole URL"));
-        };
-        Ok(Self { scheme, authority })
-    }
-
-    pub(crate) fn is_of(&self, uri: &Uri) -> bool {
-        uri.scheme() == Some(&self.scheme) && uri.authority() == Some(&self.authority)
-    }
-
-    /// What requests name it by.
-    pub(crate) fn host(&self) -> Result<HeaderValue> {
-        let usual = usual_port(&self.scheme);
-        let port = self.authority.port_u16().filter(|port| *port != usual);
-        let host = self.authority.host();
-        let host = port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-        HeaderValue::try_from(host).map_err(|_| Error::misuse("the host of the URL cannot be sent"))
-    }
-}
-
-/// Where servers are whose URLs name no port.
-pub(crate) fn usual_port(scheme: &Scheme) -> u16 {
-    if *scheme == Scheme::HTTPS { 443 } else { 80 }
-}
-
-/// A connection.
-pub(crate) enum Connection {
-    Http1(Box<Http1>),
+enum Sender {
+    Http1(Http1),
     Http2(Http2),
 }
 
-/// One that carries a request at a time. Whoever waits for the answer drives it, so that it needs no task of its own.
-pub(crate) struct Http1 {
-    origin: Origin,
-    host: HeaderValue,
-    relay: Option<Relay>,
-    /// How long it may lie unused, once the server has said something.
-    idle: Option<Duration>,
+struct Http1 {
     sender: http1::SendRequest<Full<Bytes>>,
-    /// `None` once it is closed.
-    driver: Option<http1::Connection<Socket, Full<Bytes>>>,
-    /// Whether the other side turned out to speak TLS.
+    proxy: Option<ForwardProxy>,
+    /// The idle time-out, once a response has been received.
+    idle: Option<Duration>,
+}
+
+struct Http2 {
+    sender: http2::SendRequest<Full<Bytes>>,
+    limits: Arc<StreamLimits>,
+    /// The stream of the request that the handle is for.
+    permit: Option<StreamPermit>,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Closed {
+    /// The error that the server named.
+    reason: Option<h2::Reason>,
+    /// Whether a TLS alert was received.
     has_tls: bool,
 }
 
 impl Connection {
-    /// Speaks HTTP to where a URI leads.
-    pub(crate) async fn open(mut socket: Socket, uri: &Uri) -> Result<Self> {
-        let origin = Origin::of(uri)?;
-        if socket.is_http2 {
-            return Ok(Self::Http2(Http2::open(socket, origin).await?));
-        }
-        let relay = socket.relay.take();
-        let opened = http1::handshake(socket).await;
-        let (sender, driver) = opened.map_err(|error| failed(&error))?;
-        Ok(Self::Http1(Box::new(Http1 {
-            host: origin.host()?,
-            origin,
-            relay,
-            idle: None,
+    /// Opens a connection to the server of a URL, and spawns its task.
+    pub(crate) async fn open(socket: Socket, uri: &Uri) -> Result<Self> {
+        let destination = Destination::of(uri)?;
+        let (ended, closed) = watch::channel(None);
+        let sender = if socket.is_http2 {
+            Sender::Http2(Http2::open(socket, ended).await?)
+        } else {
+            Sender::Http1(Http1::open(socket, ended).await?)
+        };
+        Ok(Self {
+            host: destination.host_header()?,
+            destination,
             sender,
-            driver: Some(driver),
-            has_tls: false,
-        })))
+            closed,
+        })
     }
 
-    pub(crate) fn origin(&self) -> &Origin {
-        match self {
-            Self::Http1(connection) => &connection.origin,
-            Self::Http2(connection) => &connection.origin,
+    pub(crate) fn destination(&self) -> &Destination {
+        &self.destination
+    }
+
+    /// How long it may lie idle in the pool.
+    pub(crate) fn idle_timeout(&self) -> Duration {
+        match &self.sender {
+            Sender::Http1(http1) => http1.idle.unwrap_or(DEFAULT_IDLE),
+            Sender::Http2(_) => MAX_IDLE,
         }
     }
 
-    /// How long it may lie unused.
-    pub(crate) fn idle(&self) -> Duration {
-        match self {
-            Self::Http1(connection) => connection.idle.unwrap_or(Pool::USUAL),
-            Self::Http2(_) => Pool::LONGEST,
-        }
+    pub(crate) fn is_http2(&self) -> bool {
+        matches!(self.sender, Sender::Http2(_))
     }
 
-    /// The same connection for others, where it can be shared.
+    /// Another handle to a connection of HTTP/2. `None` where it is closed, and over HTTP/1.1.
     pub(crate) fn share(&self) -> Option<Self> {
-        match self {
-            Self::Http2(shared) => shared.share().map(Self::Http2),
-            Self::Http1(_) => None,
+        match &self.sender {
+            Sender::Http2(http2) if !http2.sender.is_closed() => Some(Self {
+                destination: self.destination.clone(),
+                host: self.host.clone(),
+                sender: Sender::Http2(Http2 {
+                    sender: http2.sender.clone(),
+                    limits: Arc::clone(&http2.limits),
+                    permit: None,
+                }),
+                closed: self.closed.clone(),
+            }),
+            _ => None,
         }
     }
 
-    /// Whether a request would be sent now, or have to wait until others are answered.
-    pub(crate) fn has_room(&self) -> bool {
-        match self {
-            Self::Http2(connection) => connection.has_room(),
-            Self::Http1(_) => true,
+    /// Whether a request would be sent at once. One more stream than the server takes would queue behind the others, and those
+    /// may wait for it: for the answer to a question.
+    pub(crate) fn has_free_stream(&self) -> bool {
+        match &self.sender {
+            Sender::Http1(_) => true,
+            Sender::Http2(http2) => http2.limits.has_free_stream(),
         }
     }
 
-    /// Whether the server may say of a request that was sent that it has not served it.
-    pub(crate) fn may_refuse(&self) -> bool {
-        matches!(self, Self::Http2(_))
-    }
-
-    /// Takes the room that a request needs, until it is dropped.
-    pub(crate) fn occupy(&mut self) {
-        if let Self::Http2(connection) = self {
-            connection.occupy();
+    /// Counts a stream as open, until the handle is dropped.
+    pub(crate) fn reserve_stream(&mut self) {
+        if let Sender::Http2(http2) = &mut self.sender {
+            http2.permit = Some(StreamPermit::new(&http2.limits));
         }
     }
 
-    /// Why a request got no answer, in words.
-    pub(crate) async fn why(&mut self, error: &hyper::Error) -> String {
-        match self {
-            Self::Http1(connection) => connection.why(error),
-            Self::Http2(connection) => connection.why(error).await,
+    /// Whether another request can be sent over HTTP/1.1.
+    pub(crate) fn is_ready(&self) -> bool {
+        matches!(&self.sender, Sender::Http1(http1) if http1.sender.is_ready())
+    }
+
+    /// Waits until another request can be sent over HTTP/1.1. Returns whether one can.
+    pub(crate) async fn ready(&mut self) -> bool {
+        match &mut self.sender {
+            Sender::Http1(http1) => http1.sender.ready().await.is_ok(),
+            Sender::Http2(_) => false,
         }
     }
 
-    /// Sends a request, and waits for the head of its answer.
+    /// Sends a request, and waits for the head of the response.
     ///
     /// # Errors
     /// With the request in it, where nothing of it was sent.
     pub(crate) async fn send(&mut self, request: Request<Full<Bytes>>) -> Sent {
-        match self {
-            Self::Http1(connection) => connection.send(request).await,
-            Self::Http2(connection) => connection.send(request).await,
+        match &mut self.sender {
+            Sender::Http1(http1) => http1.send(request, &self.host).await,
+            Sender::Http2(http2) => http2.send(request, &self.host).await,
         }
     }
-}
 
-#[cfg(test)]
-impl Connection {
-    /// Waits until the server closes it.
-    pub(crate) async fn ended(&mut self) {
-        let Self::Http1(connection) = self else {
-            return;
-        };
-        poll_fn(|cx| {
-            connection.drive(cx);
-            match connection.driver {
-                Some(_) => Poll::Pending,
-                None => Poll::Ready(()),
+    /// The reason for which a request got no response, in words.
+    pub(crate) async fn explain(&mut self, error: &hyper::Error) -> String {
+        match &self.sender {
+            Sender::Http1(http1) => {
+                // Many a server with TLS closes the connection without an alert.
+                let is_mute = http1.idle.is_none() && error.is_incomplete_message();
+                let is_mute = is_mute && !self.destination.has_tls();
+                let has_tls = error.is_parse() && self.closed().await.has_tls;
+                let text = with_causes(error);
+                if has_tls {
+                    format!("{text}: what answers there speaks TLS: begin its URL with https://")
+                } else if is_mute {
+                    format!(
+                        "{text}, and nothing came: if it speaks TLS there, begin its URL with https://"
+                    )
+                } else {
+                    text
+                }
             }
-        })
-        .await;
+            Sender::Http2(_) => self.explain_http2(error).await,
+        }
+    }
+
+    async fn explain_http2(&mut self, error: &hyper::Error) -> String {
+        let broke_off = error.source().is_some_and(|it| it.is::<io::Error>());
+        let (what, reason) = match Reset::of(error) {
+            Some(reset) => ("gave the request up", reset.reason()),
+            None if broke_off => ("closed the connection", self.closed().await.reason),
+            // It waited in hyper's queue, and hyper does not say whether it left that.
+            None if error.is_user() => return format!("the connection ended{UNKNOWN}"),
+            None => ("", None),
+        };
+        let Some(reason) = reason else {
+            return with_causes(error);
+        };
+        if Reset::of(error).is_some_and(|reset| reset.is_unserved()) {
+            format!("the server took no further request ({reason:?}: {reason})")
+        } else {
+            format!("the server {what} ({reason:?}: {reason}){UNKNOWN}")
+        }
+    }
+
+    /// Waits, not for long, until the connection is closed.
+    async fn closed(&mut self) -> Closed {
+        let closed = timeout(CLOSING, self.closed.wait_for(Option::is_some)).await;
+        let closed = closed.ok().and_then(|it| it.ok().and_then(|it| *it));
+        closed.unwrap_or_default()
+    }
+
+    #[cfg(test)]
+    pub(crate) async fn ended(&mut self) {
+        self.closed().await;
     }
 }
 
 impl Http1 {
-    async fn send(&mut self, mut request: Request<Full<Bytes>>) -> Sent {
-        self.address(&mut request);
-        // The answer comes from the driver below and from nowhere else, so that nobody needs to be woken for it.
-        let mut answer = pin!(unconstrained(self.sender.try_send_request(request)));
-        let sent = poll_fn(|cx| {
-            self.drive(cx);
-            answer
-                .as_mut()
-                .poll(&mut Context::from_waker(Waker::noop()))
+    async fn open(mut socket: Socket, closed: watch::Sender<Option<Closed>>) -> Result<Self> {
+        let proxy = socket.forward_proxy.take();
+        let opened = http1::handshake(socket.io).await;
+        let (sender, connection) = opened.map_err(|error| unreachable(&error))?;
+        tokio::spawn(drive_http1(connection, closed));
+        Ok(Self {
+            sender,
+            proxy,
+            idle: None,
         })
-        .await;
-        // Servers say the same each time.
-        if self.idle.is_none()
-            && let Ok(response) = &sent
-        {
-            self.idle = Some(idle(response.headers()));
-        }
-        sent
     }
 
-    fn why(&self, error: &hyper::Error) -> String {
-        let text = with_causes(error);
-        // Many a server with TLS closes without a word.
-        let is_mute = self.idle.is_none() && error.is_incomplete_message();
-        if self.has_tls {
-            format!("{text}: what answers there speaks TLS: begin its URL with https://")
-        } else if is_mute && self.origin.scheme == Scheme::HTTP {
-            format!("{text}, and nothing came: if it speaks TLS there, begin its URL with https://")
-        } else {
-            text
-        }
-    }
-
-    /// Whether it can carry another request.
-    pub(crate) fn is_ready(&self) -> bool {
-        self.sender.is_ready()
-    }
-
-    /// Goes on with what there is to send and to receive.
-    pub(crate) fn drive(&mut self, cx: &mut Context<'_>) {
-        if let Some(driver) = &mut self.driver
-            && let Poll::Ready(ended) = Pin::new(driver).poll(cx)
-        {
-            let unread = self.driver.take().map(|it| it.into_parts().read_buf);
-            self.has_tls = unread.is_some_and(|it| it.starts_with(&TLS_ALERT));
-            if let Err(error) = ended {
-                tracing::debug!(error = %Logged(&error), "a connection broke off");
-            }
-        }
-    }
-
-    /// Says in a request where it goes.
-    fn address(&self, request: &mut Request<Full<Bytes>>) {
+    async fn send(&mut self, mut request: Request<Full<Bytes>>, host: &HeaderValue) -> Sent {
         let headers = request.headers_mut();
-        // An entry would make room for one more, which is seldom needed.
-        if !headers.contains_key(HOST) {
-            headers.insert(HOST, self.host.clone());
-        }
-        match &self.relay {
-            Some(relay) => {
-                if let Some(credentials) = &relay.credentials {
+        headers.entry(HOST).or_insert_with(|| host.clone());
+        match &self.proxy {
+            Some(proxy) => {
+                if let Some(credentials) = &proxy.credentials {
                     headers.insert(PROXY_AUTHORIZATION, credentials.clone());
                 }
             }
@@ -258,43 +252,83 @@ impl Http1 {
                 *request.uri_mut() = path.map(Uri::from).unwrap_or_default();
             }
         }
+        let sent = self.sender.try_send_request(request).await;
+        // Servers announce the same each time.
+        if self.idle.is_none()
+            && let Ok(response) = &sent
+        {
+            self.idle = Some(announced_idle(response.headers()));
+        }
+        sent
     }
 }
 
-/// How long a connection may lie unused by what the server says of it: a second less than it waits itself, since what is
-/// sent then is on its way for a while.
-fn idle(headers: &HeaderMap) -> Duration {
-    let said = headers.get("keep-alive").and_then(|it| it.to_str().ok());
-    let mut params = said.unwrap_or_default().split(',');
-    let waits = params.find_map(|param| {
+impl Http2 {
+    async fn open(socket: Socket, closed: watch::Sender<Option<Closed>>) -> Result<Self> {
+        // Until the server announces its limit: further requests could be refused, or queue behind each other.
+        let mut http2 = http2::Builder::new(TokioExecutor::new());
+        let opened = http2.initial_max_send_streams(1).handshake(socket.io).await;
+        let (sender, connection) = opened.map_err(|error| unreachable(&error))?;
+        let (limits, driving) = StreamLimits::drive(connection);
+        tokio::spawn(async move {
+            let reason = driving.await;
+            closed.send_replace(Some(Closed {
+                reason,
+                has_tls: false,
+            }));
+        });
+        Ok(Self {
+            sender,
+            limits,
+            permit: None,
+        })
+    }
+
+    async fn send(&mut self, mut request: Request<Full<Bytes>>, host: &HeaderValue) -> Sent {
+        // The URL has it, and some servers refuse to be told twice.
+        let headers = request.headers_mut();
+        if headers.get(HOST) == Some(host) {
+            headers.remove(HOST);
+        }
+        let sent = self.sender.try_send_request(request).await;
+        if let Err(failed) = &sent
+            && Reset::of(failed.error()).is_some_and(|reset| reset.is_over_limit())
+        {
+            self.permit = None;
+            self.limits.refuse();
+        }
+        sent
+    }
+}
+
+async fn drive_http1(
+    mut connection: http1::Connection<BoxIo, Full<Bytes>>,
+    closed: watch::Sender<Option<Closed>>,
+) {
+    if let Err(error) = (&mut connection).await {
+        tracing::debug!(error = %Logged(&error), "a connection broke off");
+    }
+    let unread = connection.into_parts().read_buf;
+    closed.send_replace(Some(Closed {
+        reason: None,
+        has_tls: unread.starts_with(&TLS_ALERT),
+    }));
+}
+
+/// The idle time-out by the header `Keep-Alive`: a second less than the server's, since what is sent then takes its time.
+fn announced_idle(headers: &HeaderMap) -> Duration {
+    let header = headers.get("keep-alive").and_then(|it| it.to_str().ok());
+    let mut params = header.unwrap_or_default().split(',');
+    let timeout = params.find_map(|param| {
         let (name, seconds) = param.split_once('=')?;
         let is_timeout = name.trim().eq_ignore_ascii_case("timeout");
         seconds.trim().parse().ok().filter(|_| is_timeout)
     });
-    waits.map_or(Pool::USUAL, |seconds: u64| {
-        Duration::from_secs(seconds.saturating_sub(1)).min(Pool::LONGEST)
+    timeout.map_or(DEFAULT_IDLE, |seconds: u64| {
+        Duration::from_secs(seconds.saturating_sub(1)).min(MAX_IDLE)
     })
 }
 
-pub(crate) fn failed(error: &hyper::Error) -> Error {
+fn unreachable(error: &hyper::Error) -> Error {
     Error::unreachable(with_causes(error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_is_named_as_the_url_names_it() {
-        for (url, host) in [
-            ("http://a/x", "a"),
-            ("http://a:80/", "a"),
-            ("http://a:443/", "a:443"),
-            ("https://a:443/", "a"),
-            ("https://me@[::1]:8080/", "[::1]:8080"),
-        ] {
-            let origin = Origin::of(&url.parse().unwrap()).unwrap();
-            assert_eq!(origin.host().unwrap(), host, "{url}");
-        }
-    }
 }

@@ -1,50 +1,48 @@
-//! Connections to servers: direct ones, and by way of the proxies that the environment or the system names.
+//! Connections to servers over TCP, TLS, and the proxies that the environment or the system names.
 
-use std::{
-    error::Error as StdError,
-    io,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{error::Error as StdError, sync::Arc, time::Duration};
 
 use http::{HeaderValue, Uri, uri::Scheme};
-use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::rt::{Read, Write};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::{
     legacy::connect::{Connection, HttpConnector, proxy::Tunnel},
     proxy::matcher::{Intercept, Matcher},
 };
+use rustls::ClientConfig;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use crate::http::client::transport::socks::{self, Reached, is_socks};
-use crate::http::client::transport::tls_roots::{Trust, why};
-use crate::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    http::client::transport::{
+        socks::{self, Connected, is_socks},
+        tls_roots::{TlsRoots, explain},
+    },
+};
 
-/// How long it may take to reach a server.
+/// How long connecting may take, proxies and TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// After how long a silent connection is probed, and how often before it is given up: a stream of events may be silent for
-/// hours, and one that is dead should be taken up again.
+/// When a silent connection is probed, and how often before it is closed: a stream of events may be silent for hours, and a
+/// dead one should be resumed.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 const PROBES: u32 = 3;
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// Makes connections.
+/// Connects to servers, directly or through proxies.
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {
     tcp: HttpConnector,
-    trust: Trust,
+    roots: TlsRoots,
     proxies: Arc<Matcher>,
-    /// Whether servers speak HTTP/2 without TLS, too, which would say so.
+    /// Whether servers speak HTTP/2 without TLS, too.
     #[cfg(test)]
     pub(crate) speaks_http2: bool,
 }
 
 impl Connector {
-    pub(crate) fn new(trust: Trust, proxies: Matcher) -> Self {
+    pub(crate) fn new(roots: TlsRoots, proxies: Matcher) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -55,19 +53,19 @@ impl Connector {
         tcp.set_tcp_user_timeout(Some(2 * KEEPALIVE));
         Self {
             tcp,
-            trust,
+            roots,
             proxies: Arc::new(proxies),
             #[cfg(test)]
             speaks_http2: false,
         }
     }
 
-    /// Reaches the server of a URL.
+    /// Connects to the server of a URL.
     ///
     /// # Errors
-    /// What kept it from being reached, in words.
+    /// With what went wrong, in words.
     pub(crate) async fn connect(&self, uri: Uri) -> Result<Socket> {
-        let connecting = timeout(CONNECT_TIMEOUT, self.clone().reach(uri));
+        let connecting = timeout(CONNECT_TIMEOUT, self.clone().direct_or_proxied(uri));
         let connected = connecting.await.unwrap_or_else(|_| {
             Err(format!("it could not be reached within {CONNECT_TIMEOUT:?}").into())
         });
@@ -76,73 +74,78 @@ impl Connector {
             socket.is_http2 |= self.speaks_http2;
             socket
         });
-        connected.map_err(|error| Error::unreachable(why(&*error)))
+        connected.map_err(|error| Error::unreachable(explain(&*error)))
     }
 
-    async fn reach(mut self, uri: Uri) -> Result<Socket, BoxError> {
+    async fn direct_or_proxied(self, uri: Uri) -> Result<Socket, BoxError> {
         let Some(proxy) = self.proxies.intercept(&uri) else {
-            if uri.scheme() != Some(&Scheme::HTTPS) {
-                return Ok(Socket::new(self.tcp.call(uri).await?));
-            }
-            let tls = self.trust.servers().await?;
-            let mut direct = HttpsConnector::from((self.tcp, tls));
-            return Ok(Socket::new(direct.call(uri).await?));
+            return connect(self.tcp, self.roots.servers(), uri).await;
         };
-        let named = proxy.uri().host().unwrap_or_default().to_owned();
-        let connected = self.reach_by(&proxy, uri).await;
-        connected.map_err(|error| format!("by way of the proxy {named}: {}", why(&*error)).into())
+        let connected = self.proxied(&proxy, uri).await;
+        connected.map_err(|error| {
+            let named = proxy.uri().host().unwrap_or_default();
+            format!("by way of the proxy {named}: {}", explain(&*error)).into()
+        })
     }
 
-    async fn reach_by(mut self, proxy: &Intercept, uri: Uri) -> Result<Socket, BoxError> {
+    async fn proxied(self, proxy: &Intercept, uri: Uri) -> Result<Socket, BoxError> {
         if is_socks(proxy) {
             let socket = socks::connect(self.tcp, proxy, &uri).await?;
-            if uri.scheme() != Some(&Scheme::HTTPS) {
-                return Ok(Socket::new(socket));
-            }
-            let tls = self.trust.servers().await?;
-            let mut through = HttpsConnector::from((Reached(Some(socket)), tls));
-            return Ok(Socket::new(through.call(uri).await?));
+            return connect(Connected(Some(socket)), self.roots.servers(), uri).await;
         }
         let hop = proxy.uri().clone();
         if uri.scheme() != Some(&Scheme::HTTPS) {
-            let mut socket = if hop.scheme() == Some(&Scheme::HTTPS) {
-                let tls = self.trust.proxies().await?;
-                let mut connector = HttpsConnector::from((self.tcp, tls));
-                Socket::new(connector.call(hop).await?)
-            } else {
-                Socket::new(self.tcp.call(hop).await?)
-            };
-            socket.relay = Some(Relay {
+            let mut socket = connect(self.tcp, self.roots.proxies(), hop).await?;
+            socket.forward_proxy = Some(ForwardProxy {
                 credentials: proxy.basic_auth().cloned(),
             });
             return Ok(socket);
         }
-        let connector = HttpsConnector::from((self.tcp, self.trust.proxies().await?));
+        let connector = HttpsConnector::from((self.tcp, self.roots.proxies().await?));
         let mut tunnel = Tunnel::new(hop, connector);
         if let Some(credentials) = proxy.basic_auth() {
             tunnel = tunnel.with_auth(credentials.clone());
         }
-        let tls = self.trust.servers().await?;
-        let mut through = HttpsConnector::from((tunnel, tls));
-        Ok(Socket::new(through.call(uri).await?))
+        connect(tunnel, self.roots.servers(), uri).await
     }
 }
 
-/// What bytes go through.
-pub(crate) struct Socket {
-    io: Box<dyn Io>,
-    /// Whether the server wants to be spoken to in HTTP/2.
-    pub(crate) is_http2: bool,
-    /// Where it leads to a proxy that reads what is sent, and must be told where it goes.
-    pub(crate) relay: Option<Relay>,
+/// Connects through a connector, and speaks TLS where the URL wants it: only then is `tls` awaited, which reads certificates.
+async fn connect<C>(
+    mut connector: C,
+    tls: impl Future<Output = Result<Arc<ClientConfig>>>,
+    uri: Uri,
+) -> Result<Socket, BoxError>
+where
+    C: Service<Uri, Response: Io + Connection + 'static, Error: Into<BoxError>, Future: Send>
+        + 'static,
+    C::Future: 'static,
+{
+    if uri.scheme() != Some(&Scheme::HTTPS) {
+        let connected = connector.call(uri).await;
+        return Ok(Socket::new(connected.map_err(Into::into)?));
+    }
+    let mut connector = HttpsConnector::from((connector, tls.await?));
+    Ok(Socket::new(connector.call(uri).await?))
 }
 
-/// What each request tells such a proxy besides. Where there is a tunnel through it, the tunnel says it.
-pub(crate) struct Relay {
+/// A stream of bytes to a server.
+pub(crate) struct Socket {
+    pub(crate) io: BoxIo,
+    /// Whether the server has chosen HTTP/2.
+    pub(crate) is_http2: bool,
+    /// The proxy that forwards the requests, where there is no tunnel through it.
+    pub(crate) forward_proxy: Option<ForwardProxy>,
+}
+
+/// A proxy that reads the requests, which name the whole URL.
+pub(crate) struct ForwardProxy {
     pub(crate) credentials: Option<HeaderValue>,
 }
 
-trait Io: Read + Write + Send + Unpin {}
+pub(crate) type BoxIo = Box<dyn Io>;
+
+pub(crate) trait Io: Read + Write + Send + Unpin {}
 
 impl<T: Read + Write + Send + Unpin> Io for T {}
 
@@ -151,57 +154,17 @@ impl Socket {
         Self {
             is_http2: io.connected().is_negotiated_h2(),
             io: Box::new(io),
-            relay: None,
+            forward_proxy: None,
         }
     }
 
     #[cfg(feature = "http-server")]
     #[cfg(test)]
-    pub(crate) fn of_http2(io: impl Read + Write + Send + Unpin + 'static) -> Self {
+    pub(crate) fn http2(io: impl Io + 'static) -> Self {
         Self {
             is_http2: true,
             io: Box::new(io),
-            relay: None,
+            forward_proxy: None,
         }
-    }
-}
-
-impl Read for Socket {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(cx, buffer)
-    }
-}
-
-impl Write for Socket {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(cx, pieces)
     }
 }

@@ -1,16 +1,26 @@
 //! The HTTP client: connections, their pool, TLS and proxies.
+//!
+//! | | |
+//! |---|---|
+//! | `http_client` | the trait that an endpoint sends by, and its bodies |
+//! | `default_client` | the client on hyper: checks connections out, and sends what was not served again |
+//! | `pool` | idle connections |
+//! | `connection`, `stream_limits` | a connection of HTTP/1.1 or HTTP/2; how many requests one of HTTP/2 takes |
+//! | `response_body` | a body, and the way of its connection back to the pool |
+//! | `connector`, `socks`, `tls_roots` | TCP, proxies, and trusted certificates |
+//! | `destination` | the server that a connection leads to |
 
 #[cfg(all(test, feature = "http-server"))]
 mod concurrency_tests;
-pub(crate) mod connection;
-pub(crate) mod connector;
+mod connection;
+mod connector;
 pub(crate) mod default_client;
-pub(crate) mod http2;
+mod destination;
 pub(crate) mod http_client;
-pub(crate) mod pool;
+mod pool;
 #[cfg(test)]
 mod proxy_tests;
-pub(crate) mod response_body;
-pub(crate) mod socks;
-pub(crate) mod stream_limits;
-pub(crate) mod tls_roots;
+mod response_body;
+mod socks;
+mod stream_limits;
+mod tls_roots;

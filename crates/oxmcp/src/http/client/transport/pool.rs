@@ -1,4 +1,8 @@
-//! Connections that wait for the next request.
+//! The pool of idle connections.
+//!
+//! It is our own, and not that of `hyper_util::client::legacy`, so that a request never queues behind a waiting one: a call may
+//! be answered only after the answer to a question, which is a request, too. That client shares one connection of HTTP/2
+//! whatever its limit of streams is.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
@@ -13,22 +17,18 @@ use tokio::{
 
 use crate::http::client::transport::connection::Connection;
 
-/// Connections of one client.
+/// How many connections are kept: more than most clients have calls in flight.
+pub(crate) const MAX_KEPT: usize = 64;
+
+/// The connections of one client: those of HTTP/1.1 while they are idle, those of HTTP/2 until they were idle for long.
 #[derive(Default)]
 pub(crate) struct Pool(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// In the order in which they were used.
+    /// The one that was used last stands last.
     kept: Vec<Kept>,
     sweeper: Option<Sweeper>,
-}
-
-/// Closes those that nobody uses.
-struct Sweeper {
-    task: AbortHandle,
-    /// When it looks next.
-    looks: Instant,
 }
 
 struct Kept {
@@ -36,23 +36,19 @@ struct Kept {
     until: Instant,
 }
 
-impl Pool {
-    /// How long an idle connection is kept where nothing is known of how long the server keeps it. Many a server closes one
-    /// after five seconds; a request that crosses that on its way is lost, and nobody knows whether it was served. What has
-    /// been closed before is seen, so that servers that wait for less do no other harm.
-    pub(crate) const USUAL: Duration = Duration::from_secs(4);
-    /// How long one is kept at most: where the server says that it keeps it for longer, and with HTTP/2, whose end is
-    /// announced.
-    pub(crate) const LONGEST: Duration = Duration::from_secs(50);
-    /// How many are kept: more than most clients have calls in flight.
-    pub(crate) const MOST: usize = 64;
+/// The task that closes idle connections.
+struct Sweeper {
+    task: AbortHandle,
+    next: Instant,
+}
 
-    /// A connection to where a URI leads that has room for a request, the one that was used last.
+impl Pool {
+    /// The connection to the server of a URL that was used last and has a free stream.
     pub(crate) fn take(self: &Arc<Self>, uri: &Uri) -> Option<Connection> {
-        self.take_if(uri, Connection::has_room)
+        self.take_if(uri, Connection::has_free_stream)
     }
 
-    /// The same, whether it has room or not.
+    /// The same, with or without a free stream.
     pub(crate) fn take_any(self: &Arc<Self>, uri: &Uri) -> Option<Connection> {
         self.take_if(uri, |_| true)
     }
@@ -64,51 +60,70 @@ impl Pool {
     ) -> Option<Connection> {
         let mut state = self.lock();
         let mut kept = state.kept.iter().map(|it| &it.connection);
-        let last = kept.rposition(|it| it.origin().is_of(uri) && suits(it))?;
+        let last = kept.rposition(|it| it.destination().is_of(uri) && suits(it))?;
         let mut connection = state.kept.remove(last).connection;
-        connection.occupy();
-        drop(state);
+        connection.reserve_stream();
         if let Some(shared) = connection.share() {
-            self.put(shared);
+            self.keep(&mut state, shared);
         }
         Some(connection)
     }
 
-    /// Keeps a connection for the next request, where there is time for one.
+    /// Keeps a connection for other requests.
     pub(crate) fn put(self: &Arc<Self>, connection: Connection) {
-        let idle = connection.idle();
-        if idle.is_zero() {
+        self.keep(&mut self.lock(), connection);
+    }
+
+    /// Takes back a connection after the end of a response.
+    pub(crate) fn release(self: &Arc<Self>, mut connection: Connection) {
+        if connection.is_http2() {
+            // The pool has a handle of its own.
+            drop(connection);
+        } else if connection.is_ready() {
+            self.put(connection);
+        } else {
+            // Its task is about to read the end, or to send the rest of the request.
+            let pool = Arc::downgrade(self);
+            tokio::spawn(async move {
+                if connection.ready().await
+                    && let Some(pool) = pool.upgrade()
+                {
+                    pool.put(connection);
+                }
+            });
+        }
+    }
+
+    fn keep(self: &Arc<Self>, state: &mut State, connection: Connection) {
+        let idle = connection.idle_timeout();
+        if idle == Duration::ZERO {
             return;
         }
         let until = Instant::now() + idle;
-        let kept = Kept { connection, until };
-        let mut state = self.lock();
-        let oldest = (state.kept.len() >= Self::MOST).then(|| state.kept.remove(0));
-        state.kept.push(kept);
+        if state.kept.len() >= MAX_KEPT {
+            state.kept.remove(0);
+        }
+        state.kept.push(Kept { connection, until });
         let sweeper = state.sweeper.as_ref();
-        if sweeper.is_none_or(|it| it.looks > until || it.task.is_finished()) {
+        if sweeper.is_none_or(|it| it.next > until || it.task.is_finished()) {
             let task = tokio::spawn(sweep(Arc::downgrade(self), until)).abort_handle();
-            let looks = until;
-            if let Some(late) = state.sweeper.replace(Sweeper { task, looks }) {
+            let late = state.sweeper.replace(Sweeper { task, next: until });
+            if let Some(late) = late {
                 late.task.abort();
             }
         }
-        drop(state);
-        drop(oldest);
     }
 
-    /// Closes what was not used for long. Returns when to look again; with `None` nothing is kept, and nobody looks.
+    /// Closes the connections that were idle for too long. Returns when the next one will have been.
     fn sweep(&self) -> Option<Instant> {
         let now = Instant::now();
         let mut state = self.lock();
-        let old: Vec<_> = state.kept.extract_if(.., |it| it.until <= now).collect();
+        state.kept.retain(|it| it.until > now);
         let next = state.kept.iter().map(|it| it.until).min();
         match (next, &mut state.sweeper) {
-            (Some(next), Some(sweeper)) => sweeper.looks = next,
+            (Some(next), Some(sweeper)) => sweeper.next = next,
             _ => state.sweeper = None,
         }
-        drop(state);
-        drop(old);
         next
     }
 
@@ -131,9 +146,139 @@ impl Drop for Pool {
 }
 
 async fn sweep(pool: Weak<Pool>, first: Instant) {
-    let mut looks = Some(first);
-    while let Some(next) = looks {
-        sleep_until(next).await;
-        looks = pool.upgrade().and_then(|pool| pool.sweep());
+    let mut next = Some(first);
+    while let Some(at) = next {
+        sleep_until(at).await;
+        next = pool.upgrade().and_then(|pool| pool.sweep());
+    }
+}
+
+#[cfg(all(test, feature = "http-server"))]
+mod tests {
+    use std::convert::Infallible;
+
+    use bytes::Bytes;
+    use http::{Request, Response};
+    use http_body_util::Full;
+    use hyper::{body::Incoming, server, service::service_fn};
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+    use tokio::{io::duplex, time::timeout};
+
+    use super::*;
+    use crate::http::client::transport::{
+        connection::{DEFAULT_IDLE, MAX_IDLE},
+        connector::Socket,
+        http_client::HttpBody,
+        response_body::ResponseBody,
+    };
+
+    const URL: &str = "https://example.test/mcp";
+
+    fn uri(url: &str) -> Uri {
+        url.parse().unwrap()
+    }
+
+    /// A connection to a server that says where it was asked, and takes so many requests at once.
+    async fn http2(most: u32) -> Connection {
+        let (near, far) = duplex(1 << 16);
+        let service = service_fn(|request: Request<Incoming>| async move {
+            let path = Bytes::from(request.uri().path().to_owned());
+            Ok::<_, Infallible>(Response::new(Full::new(path)))
+        });
+        let mut server = server::conn::http2::Builder::new(TokioExecutor::new());
+        server.max_concurrent_streams(most);
+        tokio::spawn(server.serve_connection(TokioIo::new(far), service));
+        let socket = Socket::http2(TokioIo::new(near));
+        let mut connection = Connection::open(socket, &uri(URL)).await.unwrap();
+        // With the first answer comes how many it takes.
+        ask(&mut connection, "/").await;
+        connection
+    }
+
+    async fn ask(connection: &mut Connection, path: &str) -> Response<Incoming> {
+        let request = Request::get(URL.replace("/mcp", path));
+        let request = request.body(Full::default()).unwrap();
+        connection.send(request).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn requests_share_a_connection_of_http2() {
+        let pool = Arc::<Pool>::default();
+        let uri = uri(URL);
+        pool.put(http2(100).await);
+        let (mut one, mut two) = (pool.take(&uri).unwrap(), pool.take(&uri).unwrap());
+        let answers = tokio::join!(ask(&mut one, "/one"), ask(&mut two, "/two"));
+        for (answer, connection, path) in [(answers.1, two, "/two"), (answers.0, one, "/one")] {
+            let mut body = HttpBody::new(ResponseBody::new(answer.into_body(), connection, &pool));
+            assert_eq!(body.chunk().await.unwrap().unwrap(), path);
+            assert_eq!(body.chunk().await.unwrap(), None);
+        }
+        assert!(pool.take(&uri).is_some());
+        assert!(pool.take(&self::uri("http://example.test/")).is_none());
+        assert!(pool.take(&self::uri("https://example.com/")).is_none());
+    }
+
+    #[tokio::test]
+    async fn no_more_requests_share_one_than_the_server_takes() {
+        let pool = Arc::<Pool>::default();
+        let uri = uri(URL);
+        pool.put(http2(2).await);
+        let mut first = pool.take(&uri).unwrap();
+        let answer = ask(&mut first, "/one").await;
+        let body = ResponseBody::new(answer.into_body(), first, &pool);
+        let second = pool.take(&uri).unwrap();
+        assert!(pool.take(&uri).is_none());
+        assert!(pool.take_any(&uri).is_some(), "it is kept all the same");
+        drop(second);
+        let mut second = pool.take(&uri).expect("nobody uses it");
+        assert!(pool.take(&uri).is_none());
+        let mut body = HttpBody::new(body);
+        assert!(body.chunk().await.unwrap().is_some());
+        assert_eq!(body.chunk().await.unwrap(), None);
+        let third = pool.take(&uri).expect("the first was answered to the end");
+        assert_eq!(ask(&mut second, "/two").await.status(), 200);
+        drop((second, third));
+    }
+
+    #[test]
+    fn nobody_waits_for_a_connection_whose_runtime_has_ended() {
+        let pool = Arc::<Pool>::default();
+        let run = || {
+            let mut builder = tokio::runtime::Builder::new_current_thread();
+            builder.enable_time().start_paused(true).build().unwrap()
+        };
+        run().block_on(async { pool.put(http2(100).await) });
+        run().block_on(async {
+            let mut kept = pool.take(&uri(URL)).unwrap();
+            let request = Request::get(URL).body(Full::default()).unwrap();
+            let sent = timeout(DEFAULT_IDLE, kept.send(request)).await;
+            let mut failed = sent.expect("nobody waits").unwrap_err();
+            assert!(failed.take_message().is_some());
+        });
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn attack_8_what_nobody_uses_is_closed() {
+        let pool = Arc::<Pool>::default();
+        let uri = uri(URL);
+        for _ in 0..2 {
+            pool.put(http2(100).await);
+            tokio::time::sleep(MAX_IDLE / 2).await;
+            assert!(pool.take(&uri).is_some());
+            tokio::time::sleep(MAX_IDLE * 3 / 4).await;
+            assert!(pool.take(&uri).is_some(), "it was used in between");
+            tokio::time::sleep(MAX_IDLE * 5 / 4).await;
+            assert!(pool.take(&uri).is_none());
+        }
+    }
+
+    #[tokio::test]
+    async fn attack_8_no_more_is_kept_than_is_of_use() {
+        let pool = Arc::<Pool>::default();
+        let connection = http2(100).await;
+        for _ in 0..MAX_KEPT * 2 {
+            pool.put(connection.share().unwrap());
+        }
+        assert_eq!(pool.len(), MAX_KEPT);
     }
 }

@@ -1,53 +1,47 @@
-//! The body of an answer, and the way of its connection back to the pool.
+//! The body of a response, whose end returns the connection to the pool.
 
 use std::{
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, Waker, ready},
+    task::{Context, Poll, ready},
 };
 
 use bytes::Bytes;
 use futures_core::Stream;
 use hyper::body::{Body, Incoming};
 
-use crate::http::client::transport::connection::{Connection, Http1};
-use crate::http::client::transport::pool::Pool;
-use crate::http::client::transport::stream_limits::Place;
-use crate::{Error, Result, session::with_causes};
+use crate::{
+    error::{Error, Result},
+    http::client::transport::{connection::Connection, pool::Pool},
+    session::with_causes,
+};
 
-/// The body of an answer. At its end the connection is there for the next request.
-pub(crate) struct AnswerBody {
+/// The chunks of a response. Dropped before its end, it closes the connection of HTTP/1.1 that it comes on, or the stream of
+/// HTTP/2.
+pub(crate) struct ResponseBody {
     body: Incoming,
-    /// That of HTTP/1.1 on which it comes.
-    connection: Option<Box<Http1>>,
-    /// Its place on one of HTTP/2.
-    place: Option<Place>,
+    /// `None` after the end.
+    connection: Option<Connection>,
     pool: Arc<Pool>,
 }
 
-impl AnswerBody {
+impl ResponseBody {
     pub(crate) fn new(body: Incoming, connection: Connection, pool: &Arc<Pool>) -> Self {
-        let (connection, place) = match connection {
-            Connection::Http1(connection) => (Some(connection), None),
-            Connection::Http2(connection) => (None, connection.into_place()),
-        };
-        let mut answer = Self {
+        let mut response = Self {
             body,
-            connection,
-            place,
+            connection: Some(connection),
             pool: Arc::clone(pool),
         };
-        // Some are but a head, of which nobody reads the body.
-        if answer.body.is_end_stream() {
-            answer.end();
+        // An empty body is often not read.
+        if response.body.is_end_stream() {
+            response.release();
         }
-        answer
+        response
     }
 
-    fn poll_data(&mut self, waker: &Waker) -> Poll<Option<Result<Bytes, hyper::Error>>> {
-        let cx = &mut Context::from_waker(waker);
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, hyper::Error>>> {
         while let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)?) {
-            // Trailers say nothing to us.
+            // Trailers are of no use here.
             if let Ok(data) = frame.into_data() {
                 return Poll::Ready(Some(Ok(data)));
             }
@@ -55,37 +49,20 @@ impl AnswerBody {
         Poll::Ready(None)
     }
 
-    /// Gives the connection back, where it can be used again.
-    fn end(&mut self) {
-        self.place = None;
-        if let Some(connection) = self.connection.take()
-            && connection.is_ready()
-        {
-            self.pool.put(Connection::Http1(connection));
+    fn release(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.pool.release(connection);
         }
     }
 }
 
-impl Stream for AnswerBody {
+impl Stream for ResponseBody {
     type Item = Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes>>> {
-        let this = &mut *self;
-        let waker = match &this.connection {
-            // What there is comes from the driver and from nowhere else.
-            Some(_) => Waker::noop(),
-            None => cx.waker(),
-        };
-        let mut data = this.poll_data(waker);
-        if data.is_pending()
-            && let Some(connection) = &mut this.connection
-        {
-            connection.drive(cx);
-            data = this.poll_data(waker);
-        }
-        let data = ready!(data);
-        if data.is_none() || this.body.is_end_stream() {
-            this.end();
+        let data = ready!(self.poll_data(cx));
+        if data.is_none() || self.body.is_end_stream() {
+            self.release();
         }
         Poll::Ready(data.map(|data| data.map_err(|error| Error::network(with_causes(&error)))))
     }

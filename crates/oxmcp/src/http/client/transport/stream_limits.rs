@@ -1,15 +1,14 @@
-//! What goes on on a connection of HTTP/2.
+//! The limit of concurrent streams that the server of an HTTP/2 connection sets, and its refusals.
 
 use std::{
     error::Error as _,
-    future::poll_fn,
+    future::{Future, poll_fn},
     pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
-    time::Duration,
 };
 
 use bytes::Bytes;
@@ -17,128 +16,129 @@ use h2::Reason;
 use http_body_util::Full;
 use hyper::client::conn::http2;
 use hyper_util::rt::TokioExecutor;
-use tokio::{sync::watch, time::timeout};
 
-use crate::http::client::transport::connector::Socket;
-use crate::json::Logged;
+use crate::{http::client::transport::connector::BoxIo, json::Logged};
 
-/// How long is waited for the end of a connection that has broken off.
-const ENDING: Duration = Duration::from_secs(1);
+type Connection = http2::Connection<BoxIo, Full<Bytes>, TokioExecutor>;
 
-pub(crate) type Driver = http2::Connection<Socket, Full<Bytes>, TokioExecutor>;
-
-/// What all handles of a connection share.
-pub(crate) struct Traffic {
-    /// `None` once it is closed.
-    driver: Mutex<Option<Driver>>,
-    /// How many requests are on their way, or being answered.
-    requests: AtomicUsize,
+/// The streams of a connection, counted by all handles to it.
+pub(crate) struct StreamLimits {
+    /// Polled by the task of the connection, and the only one to know the server's limit. `None` once it is closed.
+    connection: Mutex<Option<Connection>>,
+    /// The number of open streams.
+    open: AtomicUsize,
     /// Whether the server has refused a request, and none of the others has ended since.
-    is_full: AtomicBool,
-    /// How it was closed, once it is.
-    closed: watch::Sender<Option<Closed>>,
+    is_refusing: AtomicBool,
 }
 
-/// Drives a connection. Once that ends, be it with the runtime, no request waits for it.
-struct Driving(Arc<Traffic>);
+/// A stream that counts as open until it is dropped.
+pub(crate) struct StreamPermit(Arc<StreamLimits>);
 
-/// How a connection was closed: the error that the server named, if it did.
-pub(crate) type Closed = Option<Reason>;
+/// Closes the connection when its task ends, be it with the runtime, so that no request waits for it.
+struct CloseOnDrop(Arc<StreamLimits>);
 
-/// The place of a request among those that the server takes at once.
-pub(crate) struct Place(Arc<Traffic>);
-
-impl Traffic {
-    /// Drives a connection, in a task, until nobody needs it any more.
-    pub(crate) fn begin(driver: Driver) -> Arc<Self> {
-        let traffic = Arc::new(Self {
-            driver: Mutex::new(Some(driver)),
-            requests: AtomicUsize::new(0),
-            is_full: AtomicBool::new(false),
-            closed: watch::Sender::new(None),
+impl StreamLimits {
+    /// The limits of a connection, and the future that drives it. It ends with the connection, and returns the error that the
+    /// server named.
+    pub(crate) fn drive(
+        connection: Connection,
+    ) -> (Arc<Self>, impl Future<Output = Option<Reason>>) {
+        let limits = Arc::new(Self {
+            connection: Mutex::new(Some(connection)),
+            open: AtomicUsize::new(0),
+            is_refusing: AtomicBool::new(false),
         });
-        let driving = Driving(Arc::clone(&traffic));
-        tokio::spawn(poll_fn(move |cx| driving.0.poll(cx)));
-        traffic
+        let driven = CloseOnDrop(Arc::clone(&limits));
+        let driving = async move { poll_fn(|cx| driven.0.poll(cx)).await };
+        (limits, driving)
     }
 
     /// Whether the server takes another request now, as far as is known.
-    pub(crate) fn has_room(&self) -> bool {
-        let is_full = self.is_full.load(Ordering::Relaxed);
-        !is_full && self.requests.load(Ordering::Relaxed) < self.most()
+    pub(crate) fn has_free_stream(&self) -> bool {
+        let is_refusing = self.is_refusing.load(Ordering::Relaxed);
+        !is_refusing && self.open.load(Ordering::Relaxed) < self.max()
     }
 
-    /// The server has refused a request.
-    pub(crate) fn refuses(&self) {
-        self.is_full.store(true, Ordering::Relaxed);
+    /// Notes that the server has refused a request.
+    pub(crate) fn refuse(&self) {
+        self.is_refusing.store(true, Ordering::Relaxed);
     }
 
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut driver = self.driver();
-        if let Some(running) = &mut *driver {
-            let ended = ready!(Pin::new(running).poll(cx));
-            *driver = None;
-            drop(driver);
-            if let Err(error) = &ended {
-                tracing::debug!(error = %Logged(error), "a connection broke off");
-            }
-            let said = ended.as_ref().err().and_then(by_server);
-            self.closed
-                .send_replace(Some(said.and_then(h2::Error::reason)));
-        }
-        Poll::Ready(())
-    }
-
-    /// Waits until it is closed, and returns how.
-    pub(crate) async fn closed(&self) -> Closed {
-        let mut closed = self.closed.subscribe();
-        let closed = timeout(ENDING, closed.wait_for(Option::is_some)).await;
-        closed.ok()?.ok()?.flatten()
-    }
-
-    /// How many requests the server takes at once.
-    fn most(&self) -> usize {
-        let driver = self.driver();
-        // Whoever sends on one that is closed is told.
-        driver
+    /// How many streams the server takes at once.
+    fn max(&self) -> usize {
+        let connection = self.connection();
+        // Sending on a closed one is an error that says so.
+        connection
             .as_ref()
-            .map_or(usize::MAX, Driver::current_max_send_streams)
+            .map_or(usize::MAX, Connection::current_max_send_streams)
     }
 
-    fn driver(&self) -> MutexGuard<'_, Option<Driver>> {
-        self.driver.lock().unwrap_or_else(PoisonError::into_inner)
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Reason>> {
+        let mut connection = self.connection();
+        let Some(running) = &mut *connection else {
+            return Poll::Ready(None);
+        };
+        let Err(error) = ready!(Pin::new(running).poll(cx)) else {
+            return Poll::Ready(None);
+        };
+        tracing::debug!(error = %Logged(&error), "a connection broke off");
+        Poll::Ready(Reset::of(&error).and_then(|reset| reset.reason()))
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Option<Connection>> {
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Driving {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
-        let driver = self.0.driver().take();
-        drop(driver);
+        let connection = self.0.connection().take();
+        drop(connection);
     }
 }
 
-impl Place {
-    pub(crate) fn of(traffic: &Arc<Traffic>) -> Self {
-        traffic.requests.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(traffic))
+impl StreamPermit {
+    pub(crate) fn new(limits: &Arc<StreamLimits>) -> Self {
+        limits.open.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(limits))
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
-        self.0.requests.fetch_sub(1, Ordering::Relaxed);
-        if self.0.is_full.load(Ordering::Relaxed) {
-            self.0.is_full.store(false, Ordering::Relaxed);
-        }
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+        self.0.is_refusing.store(false, Ordering::Relaxed);
     }
 }
 
-/// What h2 says of an error.
-pub(crate) fn of_h2(error: &hyper::Error) -> Option<&h2::Error> {
-    error.source()?.downcast_ref()
-}
+/// An error of HTTP/2 that the server has sent: of a stream or of the connection.
+pub(crate) struct Reset<'a>(&'a h2::Error);
 
-/// The same of an error that the server told of.
-pub(crate) fn by_server(error: &hyper::Error) -> Option<&h2::Error> {
-    of_h2(error).filter(|error| error.is_remote())
+impl<'a> Reset<'a> {
+    pub(crate) fn of(error: &'a hyper::Error) -> Option<Self> {
+        let error: &h2::Error = error.source()?.downcast_ref()?;
+        error.is_remote().then_some(Self(error))
+    }
+
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        self.0.reason()
+    }
+
+    /// Whether the request was not served, and may be sent again: the server has refused it, since there were too many at
+    /// once, or has ended the connection and named an earlier one as the last.
+    /// See [request reliability](https://www.rfc-editor.org/rfc/rfc9113#section-8.7).
+    pub(crate) fn is_unserved(&self) -> bool {
+        // The streams up to the last one fail with an I/O error when the connection is closed.
+        self.0.is_go_away() || self.reason() == Some(Reason::REFUSED_STREAM)
+    }
+
+    /// Whether there were too many requests, as far as the server says so.
+    pub(crate) fn is_over_limit(&self) -> bool {
+        matches!(
+            self.reason(),
+            Some(Reason::REFUSED_STREAM | Reason::ENHANCE_YOUR_CALM)
+        )
+    }
 }
