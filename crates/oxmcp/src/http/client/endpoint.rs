@@ -6,17 +6,23 @@ use data_encoding::BASE64;
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use url::Url;
 
-use crate::http::client::exchange::engine::Engine;
-use crate::http::client::exchange::requests::{Target, Wire};
-use crate::http::client::exchange::shared::Link;
-use crate::http::client::halves::{EndpointReader, EndpointWriter, halves};
-use crate::http::client::reconnect::redirect::shown;
-use crate::http::client::reconnect::retry::Reconnect;
-use crate::http::client::redaction::fingerprint;
-use crate::http::client::transport::default_client::DefaultClient;
-use crate::http::client::transport::http_client::{AnyClient, HttpClient};
 use crate::{
-    Error, Limits, Result,
+    error::{Error, Result},
+    http::client::{
+        exchange::{
+            requests::{RequestSender, Target},
+            shared::Exchanges,
+            tasks::Tasks,
+        },
+        halves::{EndpointReader, EndpointWriter, halves},
+        reconnect::retry::Reconnect,
+        redaction::{fingerprint, shown},
+        transport::{
+            default_client::DefaultClient,
+            http_client::{DynHttpClient, HttpClient},
+        },
+    },
+    limits::Limits,
     transport::{Mirror, Transport},
 };
 
@@ -52,14 +58,14 @@ use crate::{
 pub struct Endpoint {
     url: Option<Url>,
     headers: HeaderMap,
-    client: Option<Arc<dyn AnyClient>>,
+    client: Option<Arc<dyn DynHttpClient>>,
     /// Whether the client is the user's own.
     own_client: bool,
     reconnect: Reconnect,
     only_2024: bool,
     max_message: Option<usize>,
     mirror: Mirror,
-    /// What is wrong with what was given: who connects is told.
+    /// The first mistake in what was given, which connecting tells.
     problem: Option<String>,
 }
 
@@ -198,16 +204,19 @@ impl Transport for Endpoint {
         if !self.own_client {
             DefaultClient::add_headers(&mut headers, &target.uri)?;
         }
-        let wire = Wire::new(client, target, headers);
-        let (engine, inlet) = Engine::new();
-        let max_message = self.max_message.unwrap_or(limits.max_message_bytes);
-        let mut link = Link::new(wire, inlet, self.reconnect.clone(), max_message);
-        link.mirror = self.mirror.clone();
-        let link = Arc::new(link);
+        let requests = RequestSender::new(client, target, headers);
+        let (tasks, events, guard) = Tasks::new();
+        let exchanges = Arc::new(Exchanges::new(
+            requests,
+            tasks,
+            self.reconnect.clone(),
+            self.max_message.unwrap_or(limits.max_message_bytes),
+            self.mirror.clone(),
+        ));
         if self.only_2024 {
-            Box::pin(link.open_2024()).await?;
+            Box::pin(exchanges.open_2024()).await?;
         }
-        Ok(halves(engine, link))
+        Ok(halves(exchanges, events, guard))
     }
 
     fn name(&self) -> String {

@@ -1,4 +1,14 @@
-//! The client's side of HTTP.
+//! The client's side of HTTP: an endpoint, which is a transport over every revision of HTTP that the protocol has.
+//!
+//! | | |
+//! |---|---|
+//! | `endpoint` | the URL of a server and what it takes to reach it, as users write it |
+//! | `halves` | the connection, as the session's driver sees it |
+//! | `exchange/` | the POST of a message and its response, on a task of its own |
+//! | `reconnect/` | retries, resumption, recovery of sessions, redirects |
+//! | `sse_2024` | the transport of 2024-11-05 |
+//! | `transport/` | the HTTP client: connections, pool, TLS, proxies |
+//! | `redaction` | secrets in names and texts |
 
 mod endpoint;
 mod exchange;

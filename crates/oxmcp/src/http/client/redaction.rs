@@ -1,4 +1,4 @@
-//! Names for what must not be shown.
+//! Redaction of secrets, in names and in texts for people.
 
 use std::{
     collections::hash_map::RandomState,
@@ -6,11 +6,13 @@ use std::{
     sync::LazyLock,
 };
 
-/// The keys of this process. Nobody else can find out of what a fingerprint is.
+use url::Url;
+
+/// The keys of this process, without which the parts of a fingerprint cannot be guessed.
 static KEYS: LazyLock<[RandomState; 2]> =
     LazyLock::new(|| [RandomState::new(), RandomState::new()]);
 
-/// A name that is another one for other parts, and says nothing of them.
+/// A name that differs for other parts, and reveals nothing of them.
 pub(crate) fn fingerprint<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hashers = KEYS.each_ref().map(BuildHasher::build_hasher);
     for part in parts {
@@ -24,6 +26,17 @@ pub(crate) fn fingerprint<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Stri
     format!("{one:016x}{other:016x}")
 }
 
+/// A URL for people to read, without the parts that may be secret.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    // Neither fails for a URL with a host.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +47,11 @@ mod tests {
         assert_eq!(name(&["a", "b"]), name(&["a", "b"]));
         assert_ne!(name(&["a", "b"]), name(&["ab"]));
         assert_ne!(name(&["a", "b"]), name(&["b", "a"]));
+    }
+
+    #[test]
+    fn attack_21_urls_are_shown_without_secrets() {
+        let url = Url::parse("https://me:secret@a/mcp?key=secret#secret").unwrap();
+        assert_eq!(shown(&url), "https://a/mcp");
     }
 }

@@ -1,81 +1,198 @@
-//! The exchange of one message: a POST and its answer.
+//! An exchange: the POST of a message, its response, and the answer in it.
 
-use std::sync::Arc;
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderValue, Response};
-use tokio::time::sleep;
+use futures_util::FutureExt;
+use http::Response;
+use tokio::{
+    sync::oneshot,
+    time::{sleep, timeout},
+};
 
-use crate::http::client::exchange::event_stream::{Ended, Stream};
-use crate::http::client::exchange::message::Outgoing;
-use crate::http::client::exchange::response::{self, Form, read_body, refusal};
-use crate::http::client::exchange::session::{Session, agreed_revision};
-use crate::http::client::exchange::shared::Link;
-use crate::http::client::exchange::sink::{Taker, Then};
-use crate::http::client::reconnect::retry::Attempts;
-use crate::http::client::transport::http_client::HttpBody;
-use crate::{Error, Result, http::names::SESSION_ID, protocol::method};
+use crate::{
+    error::{Error, Result},
+    http::{
+        client::{
+            exchange::{
+                event_stream::{EventStream, StreamEnd},
+                message::OutgoingMessage,
+                response::{self, Form, read_body, refusal},
+                session::Session,
+                shared::{Exchanges, InFlight},
+                sink::{MessageSink, OnAnswer},
+                tasks::Event,
+            },
+            reconnect::retry::Attempts,
+            transport::http_client::HttpBody,
+        },
+        names::SESSION_ID,
+    },
+    json::Logged,
+    jsonrpc::RequestId,
+    protocol::method,
+};
 
-/// Why an exchange did not end with an answer.
-pub(crate) enum Missed {
-    /// The server does not know the session: whether it had begun to serve the message, and what it says.
-    Lost {
+/// How long a server may take to accept a notification or an answer.
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long the first request waits for the stream by GET: messages of the server that belong to no request would be lost
+/// before it is open.
+const STREAM_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// Why an exchange ended without an answer.
+pub(crate) enum ExchangeError {
+    /// The server does not know the session. `begun` is whether it may have begun to serve the message.
+    SessionLost {
         begun: bool,
         error: Error,
     },
     Failed(Error),
 }
 
-impl From<Error> for Missed {
+impl From<Error> for ExchangeError {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
-impl Link {
-    /// Sends a message, until its answer is there, by way of another session where the server has lost the one that was
-    /// open.
-    pub(crate) async fn exchange(self: &Arc<Self>, message: &Outgoing) -> Result<()> {
-        if message.modern().is_some() || message.is("initialize") {
-            let missed = self.attempt(message, &Session::default()).await;
-            return match missed {
-                Err(Missed::Failed(error)) if message.is("initialize") => {
+impl Exchanges {
+    /// Starts the exchange of a message. Waits while too many messages are not accepted yet.
+    pub(crate) async fn start(self: &Arc<Self>, message: OutgoingMessage) {
+        if let Some(id) = message.cancels() {
+            let cancelled = self.state().in_flight.remove(&id);
+            if let Some(request) = &cancelled {
+                request.task.abort();
+            }
+            let is_modern = cancelled.map_or_else(|| !self.is_legacy(), |it| it.is_modern);
+            if is_modern {
+                // The end of the exchange is the cancellation.
+                return;
+            }
+        }
+        match message.id.clone() {
+            Some(id) => self.start_request(id, message),
+            None => self.start_notification(message).await,
+        }
+    }
+
+    fn start_request(self: &Arc<Self>, id: RequestId, message: OutgoingMessage) {
+        let exchanges = Arc::clone(self);
+        let revision = message.modern;
+        let key = id.clone();
+        let request = async move {
+            // A panic in the HTTP client of the user ends one request, as another error of it does.
+            let exchange = AssertUnwindSafe(exchanges.exchange(&message)).catch_unwind();
+            let panicked = |_| Err(Error::internal("the HTTP client panicked"));
+            let outcome = exchange.await.unwrap_or_else(panicked);
+            exchanges.state().in_flight.remove(&id);
+            if let Err(error) = outcome {
+                exchanges.tasks.tell(Event::Failed(id, error)).await;
+            }
+        };
+        let mut state = self.state();
+        state.modern = revision.or(state.modern);
+        // It takes the lock before it removes itself.
+        let task = self.tasks.spawn(request);
+        let is_modern = revision.is_some();
+        state.in_flight.insert(key, InFlight { task, is_modern });
+    }
+
+    /// Starts the exchange of a notification or an answer.
+    async fn start_notification(self: &Arc<Self>, message: OutgoingMessage) {
+        let Ok(permit) = Arc::clone(&self.unaccepted).acquire_owned().await else {
+            return;
+        };
+        let exchanges = Arc::clone(self);
+        // No message of the session may come before it.
+        let barrier = message
+            .is("notifications/initialized")
+            .then(|| self.barrier.close());
+        self.tasks.spawn(async move {
+            let accepted = timeout(ACCEPT_TIMEOUT, exchanges.exchange(&message)).await;
+            drop(permit);
+            match accepted {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!(error = %Logged(&error), "the server did not take a message");
+                }
+                Err(_) => tracing::warn!("the server did not take a message in time"),
+            }
+            if barrier.is_some() {
+                exchanges.session_opened(&message).await;
+            }
+        });
+    }
+
+    /// Opens the stream by GET of a legacy session.
+    async fn session_opened(self: &Arc<Self>, initialized: &OutgoingMessage) {
+        let generation = {
+            let mut state = self.state();
+            state.setup.record(initialized);
+            if state.messages_2024.is_some() || state.session.revision.is_none() {
+                return;
+            }
+            state.session.generation
+        };
+        let (responded, response) = oneshot::channel();
+        self.open_standalone_stream(generation, responded);
+        let _ = timeout(STREAM_TIMEOUT, response).await;
+    }
+
+    fn is_legacy(&self) -> bool {
+        let state = self.state();
+        state.session.revision.is_some() || state.messages_2024.is_some()
+    }
+
+    /// Tells that a request is not sent.
+    pub(crate) fn refuse(self: &Arc<Self>, id: RequestId, error: Error) {
+        let exchanges = Arc::clone(self);
+        // The task that writes also reads, and must not wait for itself.
+        self.tasks.spawn(async move {
+            exchanges.tasks.tell(Event::Failed(id, error)).await;
+        });
+    }
+
+    /// Sends a message until it is answered, in another session where the server has lost the present one.
+    async fn exchange(self: &Arc<Self>, message: &OutgoingMessage) -> Result<()> {
+        if message.modern.is_some() || message.is("initialize") {
+            return match self.attempt(message, &Session::default()).await {
+                Err(ExchangeError::Failed(error)) if message.is("initialize") => {
                     Box::pin(self.initialize_2024(message, error)).await
                 }
-                Err(Missed::Failed(error) | Missed::Lost { error, .. }) => Err(error),
-                Ok(()) => Ok(()),
+                outcome => outcome.map_err(ExchangeError::into_error),
             };
         }
         if !message.is("notifications/initialized") {
-            self.gate.pass().await;
+            self.barrier.pass().await;
         }
         let session = self.session();
         let begun = match self.attempt(message, &session).await {
             Ok(()) => return Ok(()),
-            Err(Missed::Failed(error)) => return Err(error),
-            Err(Missed::Lost { begun, .. }) => begun,
+            Err(ExchangeError::Failed(error)) => return Err(error),
+            Err(ExchangeError::SessionLost { begun, .. }) => begun,
         };
-        Box::pin(self.renew(session.generation)).await?;
+        Box::pin(self.recover_session(session.generation)).await?;
         if message.method().is_none() || message.is("notifications/cancelled") {
-            // What it is about has gone with the session.
+            // Its subject has gone with the session.
             return Ok(());
         }
         if begun && !is_repeatable(message) {
             return Err(lost_at_work());
         }
         match self.attempt(message, &self.session()).await {
-            Ok(()) => Ok(()),
-            Err(Missed::Lost { begun: true, .. }) if !is_repeatable(message) => Err(lost_at_work()),
-            Err(Missed::Failed(error) | Missed::Lost { error, .. }) => Err(error),
+            Err(ExchangeError::SessionLost { begun: true, .. }) if !is_repeatable(message) => {
+                Err(lost_at_work())
+            }
+            outcome => outcome.map_err(ExchangeError::into_error),
         }
     }
 
-    /// Sends a message and takes its answer.
+    /// Sends a message, and reads its response.
     pub(crate) async fn attempt(
         self: &Arc<Self>,
-        message: &Outgoing,
+        message: &OutgoingMessage,
         session: &Session,
-    ) -> Result<(), Missed> {
+    ) -> Result<(), ExchangeError> {
         let response = self.send(message, session).await?;
         if !response.status().is_success() {
             let refusal = refusal(response).await;
@@ -83,92 +200,90 @@ impl Link {
             let error = refusal.error;
             return Err(if is_lost {
                 let begun = false;
-                Missed::Lost { begun, error }
+                ExchangeError::SessionLost { begun, error }
             } else {
                 error.into()
             });
         }
-        if self.state().messages_2024.is_some() && message.modern().is_none() {
+        let is_of_2024 = message.modern.is_none() && self.state().messages_2024.is_some();
+        if message.id.is_none() || is_of_2024 {
             response::discard(response.into_body()).await;
             return Ok(());
         }
-        if message.id.is_none() {
-            response::discard(response.into_body()).await;
-            return Ok(());
-        }
-        let then = if message.is("initialize") {
-            Then::Open(response.headers().get(SESSION_ID).cloned())
+        let on_answer = if message.is("initialize") {
+            OnAnswer::OpenSession(response.headers().get(SESSION_ID).cloned())
         } else {
-            Then::Tell
+            OnAnswer::Tell
         };
-        let taker = Taker::new(message, then);
-        self.take_answer(message, taker, session, response).await?;
+        let sink = MessageSink::new(message, on_answer);
+        self.read_answer(message, sink, session, response).await?;
         Ok(())
     }
 
-    /// Sends a message. A server that was there before and cannot be reached now is waited for.
+    /// Sends a message. Retries while a server cannot be reached that has answered before.
     pub(crate) async fn send(
         &self,
-        message: &Outgoing,
+        message: &OutgoingMessage,
         session: &Session,
     ) -> Result<Response<HttpBody>> {
         let mut attempts = Attempts::new(&self.reconnect);
         loop {
             let target = self.state().messages_2024.clone();
-            let target = target.filter(|_| message.modern().is_none());
-            let target = target.as_ref().unwrap_or(&self.wire.target);
-            let headers = || self.headers(message, session);
-            let sent = self.wire.post(target, headers, message.body.clone());
-            let sent = sent.await;
-            let error = match sent {
+            let target = target.filter(|_| message.modern.is_none());
+            let target = target.as_ref().unwrap_or(&self.requests.target);
+            let headers = self.headers(message, session);
+            let sent = self.requests.post(target, headers, message.body.clone());
+            let error = match sent.await {
                 Ok(response) => {
-                    self.state().reached = true;
+                    self.state().was_reached = true;
                     return Ok(response);
                 }
                 Err(error) => error,
             };
-            let wait = error.is_unreachable() && self.state().reached;
-            match attempts.next(None).filter(|_| wait) {
+            let retries = error.is_unreachable() && self.state().was_reached;
+            match attempts.next(None).filter(|_| retries) {
                 Some(pause) => sleep(pause).await,
                 None => return Err(error),
             }
         }
     }
 
-    /// Takes the answer to a request. Returns what was to be kept of it.
-    pub(crate) async fn take_answer(
+    /// Reads a response until the request is answered. Returns what the sink has kept.
+    pub(crate) async fn read_answer(
         self: &Arc<Self>,
-        message: &Outgoing,
-        mut taker: Taker<'_>,
+        message: &OutgoingMessage,
+        mut sink: MessageSink<'_>,
         session: &Session,
         response: Response<HttpBody>,
-    ) -> Result<Option<Bytes>, Missed> {
-        // An `initialize` knows its session from the answer, also where that breaks off.
+    ) -> Result<Option<Bytes>, ExchangeError> {
+        // The session of `initialize` is the one that its response names, also where that breaks off.
         let opened = message.is("initialize").then(|| Session {
             id: response.headers().get(SESSION_ID).cloned(),
             ..Session::default()
         });
         match Form::of(&response) {
             Form::Json => {
-                let body = self.whole(response).await?;
-                taker.take(self, body).await;
-                if !taker.has_answer {
+                let body = self.read_json(response).await?;
+                sink.take(self, body).await;
+                if !sink.has_answer {
                     return Err(unanswered().into());
                 }
-                Ok(taker.into_kept())
+                Ok(sink.into_kept())
             }
             Form::Events => {
-                let mut stream = Stream::new(taker);
+                let mut stream = EventStream::new(sink);
                 match stream.read(self, response.into_body()).await {
-                    Ended::Answered => {}
-                    Ended::Overlong(error) => return Err(error.into()),
-                    Ended::Cut { .. } if message.modern().is_none() && stream.is_resumable() => {
+                    StreamEnd::Answered => {}
+                    StreamEnd::TooLong(error) => return Err(error.into()),
+                    StreamEnd::Interrupted { .. }
+                        if message.modern.is_none() && stream.is_resumable() =>
+                    {
                         let session = opened.as_ref().unwrap_or(session);
                         Box::pin(self.resume(&mut stream, session)).await?;
                     }
-                    Ended::Cut { why, .. } => return Err(cut(&why).into()),
+                    StreamEnd::Interrupted { why, .. } => return Err(interrupted(&why).into()),
                 }
-                Ok(stream.taker.into_kept())
+                Ok(stream.sink.into_kept())
             }
             Form::Other => {
                 let status = response.status();
@@ -182,7 +297,7 @@ impl Link {
         }
     }
 
-    async fn whole(&self, response: Response<HttpBody>) -> Result<Bytes> {
+    async fn read_json(&self, response: Response<HttpBody>) -> Result<Bytes> {
         let limit = self.max_message;
         match read_body(&mut response.into_body(), limit).await {
             Ok(Some(body)) => Ok(body),
@@ -195,20 +310,18 @@ impl Link {
             }
         }
     }
+}
 
-    /// The server has agreed to a session.
-    pub(crate) fn agree(&self, answer: &Bytes, id: Option<HeaderValue>) {
-        let Some(revision) = agreed_revision(answer) else {
-            return;
-        };
-        let mut state = self.state();
-        let generation = state.session.generation + 1;
-        state.session = Session::new(generation, id, Some(revision), &self.wire.posted);
+impl ExchangeError {
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            Self::Failed(error) | Self::SessionLost { error, .. } => error,
+        }
     }
 }
 
 /// Whether a request that may have been served can be made again.
-fn is_repeatable(message: &Outgoing) -> bool {
+fn is_repeatable(message: &OutgoingMessage) -> bool {
     let row = message
         .method()
         .and_then(|name| method::find(method::REQUESTS_TO_SERVER, name));
@@ -226,7 +339,7 @@ fn unanswered() -> Error {
     Error::decode("the answer of the server does not answer the request that was made")
 }
 
-fn cut(why: &Error) -> Error {
+fn interrupted(why: &Error) -> Error {
     Error::network(format!(
         "{} before the answer was there, and it cannot be taken up again: call again where that can do no harm",
         why.message()

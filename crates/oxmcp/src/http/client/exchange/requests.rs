@@ -1,4 +1,4 @@
-//! One HTTP request and its answer.
+//! The HTTP requests to an endpoint, with their headers and redirects.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -9,21 +9,26 @@ use http::{
 };
 use url::Url;
 
-use crate::http::client::reconnect::redirect::{self, MAX_REDIRECTS};
-use crate::http::client::transport::http_client::{AnyClient, HttpBody};
-use crate::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    http::client::{
+        reconnect::redirect::{MAX_REDIRECTS, redirect_target},
+        redaction::shown,
+        transport::http_client::{DynHttpClient, HttpBody},
+    },
+};
 
-/// What reaches a server.
-pub(crate) struct Wire {
-    pub(crate) client: Arc<dyn AnyClient>,
+/// The sender of requests to one endpoint.
+pub(crate) struct RequestSender {
+    client: Arc<dyn DynHttpClient>,
     pub(crate) target: Target,
-    /// What the user adds to each request.
+    /// The headers that the user adds to each request.
     headers: HeaderMap,
-    /// The headers of all messages.
-    pub(crate) posted: HeaderMap,
+    /// The headers of all messages, with those of the user.
+    pub(crate) post_headers: HeaderMap,
 }
 
-/// A URL of the server, which is read once.
+/// A URL of the server, in the forms of two libraries.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) url: Url,
@@ -38,22 +43,22 @@ impl Target {
     }
 }
 
-/// What all answers to messages may be.
-pub(crate) const JSON_OR_EVENTS: &str = "application/json, text/event-stream";
+/// The media types of responses to messages.
+const JSON_OR_EVENTS: &str = "application/json, text/event-stream";
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const EVENTS: &str = "text/event-stream";
 
-impl Wire {
-    pub(crate) fn new(client: Arc<dyn AnyClient>, target: Target, headers: HeaderMap) -> Self {
-        let mut posted = headers.clone();
+impl RequestSender {
+    pub(crate) fn new(client: Arc<dyn DynHttpClient>, target: Target, headers: HeaderMap) -> Self {
+        let mut post_headers = headers.clone();
         // What the protocol says is not the user's to change.
-        posted.insert(ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
-        posted.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        post_headers.insert(ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
+        post_headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         Self {
             client,
             target,
             headers,
-            posted,
+            post_headers,
         }
     }
 
@@ -61,7 +66,7 @@ impl Wire {
     pub(crate) async fn post(
         &self,
         target: &Target,
-        headers: impl Fn() -> HeaderMap,
+        headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response<HttpBody>> {
         self.send(Method::POST, target, headers, body).await
@@ -70,14 +75,11 @@ impl Wire {
     /// Asks for a stream of events.
     pub(crate) async fn get(
         &self,
-        add_headers: impl Fn(&mut HeaderMap),
+        add_headers: impl FnOnce(&mut HeaderMap),
     ) -> Result<Response<HttpBody>> {
-        let headers = || {
-            let mut headers = self.headers.clone();
-            headers.insert(ACCEPT, HeaderValue::from_static(EVENTS));
-            add_headers(&mut headers);
-            headers
-        };
+        let mut headers = self.headers.clone();
+        headers.insert(ACCEPT, HeaderValue::from_static(EVENTS));
+        add_headers(&mut headers);
         self.send(Method::GET, &self.target, headers, Bytes::new())
             .await
     }
@@ -85,24 +87,20 @@ impl Wire {
     /// Ends a session.
     pub(crate) async fn delete(
         &self,
-        add_headers: impl Fn(&mut HeaderMap),
+        add_headers: impl FnOnce(&mut HeaderMap),
     ) -> Result<Response<HttpBody>> {
-        let headers = || {
-            let mut headers = self.headers.clone();
-            add_headers(&mut headers);
-            headers
-        };
+        let mut headers = self.headers.clone();
+        add_headers(&mut headers);
         self.send(Method::DELETE, &self.target, headers, Bytes::new())
             .await
     }
 
-    /// Sends a request, to where it is redirected to in the end. Its headers are made for each request, which takes them
-    /// along: redirects are rare.
+    /// Sends a request, and follows redirects.
     async fn send(
         &self,
         method: Method,
         target: &Target,
-        headers: impl Fn() -> HeaderMap,
+        headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response<HttpBody>> {
         let mut target = Cow::Borrowed(target);
@@ -110,13 +108,13 @@ impl Wire {
             let mut request = Request::new(body.clone());
             *request.method_mut() = method.clone();
             *request.uri_mut() = target.uri.clone();
-            *request.headers_mut() = headers();
+            *request.headers_mut() = headers.clone();
             let response = self
                 .client
                 .send_boxed(request)
                 .await
-                .map_err(|error| at(&error, &method, &target.url))?;
-            match redirect::target(&target.url, &method, &response)? {
+                .map_err(|error| with_request(&error, &method, &target.url))?;
+            match redirect_target(&target.url, &method, &response)? {
                 Some(url) => target = Cow::Owned(Target::new(url)?),
                 None => return Ok(response),
             }
@@ -127,9 +125,9 @@ impl Wire {
     }
 }
 
-/// An error of the client, with what it was about.
-fn at(error: &Error, method: &Method, url: &Url) -> Error {
-    let url = redirect::shown(url);
+/// An error of the client, with the request that failed.
+fn with_request(error: &Error, method: &Method, url: &Url) -> Error {
+    let url = shown(url);
     let text = format!("{method} {url} failed: {}", error.message());
     if error.is_unreachable() {
         Error::unreachable(text)

@@ -1,4 +1,4 @@
-//! What is in an HTTP answer.
+//! The response to a request: its form, its body, and the error in it.
 
 use std::time::Duration;
 
@@ -7,23 +7,25 @@ use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 use memchr::memchr;
 use tokio::time::timeout;
 
-use crate::http::client::exchange::requests::{EVENTS, JSON};
-use crate::http::client::transport::http_client::HttpBody;
 use crate::{
-    Error, ErrorCode, Result,
+    error::{Error, Result},
+    http::client::{
+        exchange::requests::{EVENTS, JSON},
+        transport::http_client::HttpBody,
+    },
     json::Text,
-    jsonrpc::{Envelope, Params, RequestId},
+    jsonrpc::{Envelope, ErrorCode, Params, RequestId},
 };
 
 /// How much of the body of an error is read: more than any JSON-RPC error has.
 const MAX_ERROR_BODY: usize = 64 << 10;
-/// How much of one that is none is shown, in characters.
+/// How much of other text is shown, in characters.
 const SHOWN: usize = 200;
-/// How long the rest of an answer may take of which nothing more is needed: others may wait for whoever reads it. A
-/// connection is used again only where its answer was read to the end.
-pub(crate) const REST: Duration = Duration::from_secs(1);
+/// How long the rest of a response may take of which nothing more is needed. It is read, since a connection is used again only
+/// after the end of its response.
+pub(crate) const TRAILING: Duration = Duration::from_secs(1);
 
-/// In which form the server answers.
+/// The form of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Json,
@@ -74,20 +76,20 @@ pub(crate) async fn read_body(body: &mut HttpBody, limit: usize) -> Result<Optio
     }))
 }
 
-/// Reads a body that nobody wants, so that the connection can be used again.
+/// Reads a body that is of no use, so that the connection can be used again.
 pub(crate) async fn discard(body: HttpBody) {
     read_rest(body, |_| ()).await;
 }
 
-/// What an answer that is no success says.
+/// What a response that is no success says.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) error: Error,
-    /// The request that it names.
+    /// The id of the request that it names.
     names: Option<RequestId>,
 }
 
-/// Reads an answer that is no success.
+/// Reads a response that is no success.
 pub(crate) async fn refusal(response: Response<HttpBody>) -> Refusal {
     let (head, body) = response.into_parts();
     let mut said = BytesMut::new();
@@ -107,10 +109,10 @@ async fn read_rest(mut body: HttpBody, mut take: impl FnMut(&[u8])) {
             room -= chunk.len();
         }
     };
-    let _ = timeout(REST, reading).await;
+    let _ = timeout(TRAILING, reading).await;
 }
 
-/// The same, of a body that has been read. A JSON-RPC error in it is the answer, whatever id it names: each request brought
+/// The same of a body that has been read. A JSON-RPC error in it is the answer, whatever id it names: each request brought
 /// one message.
 fn refused(status: StatusCode, body: &[u8]) -> Refusal {
     let mut params = Text::UNREAD;
@@ -154,7 +156,7 @@ impl Refusal {
     }
 }
 
-/// The beginning of a text that somebody else wrote, in one line.
+/// The beginning of a text of a peer, in one line.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });

@@ -1,44 +1,54 @@
-//! What all exchanges of one connection share.
+//! The state that all exchanges with one server share.
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use futures_util::future::AbortHandle;
 use http::{HeaderMap, HeaderValue};
-use tokio::sync::Semaphore;
-
-use crate::http::client::exchange::barrier::Gate;
-use crate::http::client::exchange::engine::{Event, Inlet};
-use crate::http::client::exchange::message::Outgoing;
-use crate::http::client::exchange::requests::{Target, Wire};
-use crate::http::client::exchange::response;
-use crate::http::client::exchange::session::{Restore, Session};
-use crate::http::client::reconnect::retry::Reconnect;
-use crate::{
-    Error, Revision, http::names::PROTOCOL_VERSION, jsonrpc::RequestId, transport::Mirror,
+use tokio::{
+    sync::{Semaphore, watch},
+    task::AbortHandle,
 };
 
-/// How many notifications and answers may be on their way: beyond it what is to be sent waits, so that a server that asks
-/// and does not listen makes nothing grow.
-pub(crate) const UNTAKEN: u32 = 256;
+use crate::{
+    error::Error,
+    http::{
+        client::{
+            exchange::{
+                message::OutgoingMessage,
+                requests::{RequestSender, Target},
+                response,
+                session::{Session, SessionSetup},
+                tasks::{Event, Tasks},
+            },
+            reconnect::retry::Reconnect,
+        },
+        names::PROTOCOL_VERSION,
+    },
+    jsonrpc::RequestId,
+    protocol::revision::Revision,
+    transport::Mirror,
+};
 
-/// A connection.
-pub(crate) struct Link {
-    pub(crate) wire: Wire,
-    pub(crate) inlet: Inlet,
+/// How many notifications and answers may be sent and not accepted yet: beyond it sending waits, so that a server that asks and
+/// does not listen makes nothing grow.
+pub(crate) const MAX_UNACCEPTED: u32 = 256;
+
+/// The exchanges of one connection to an endpoint.
+pub(crate) struct Exchanges {
+    pub(crate) requests: RequestSender,
+    pub(crate) tasks: Tasks,
     pub(crate) reconnect: Reconnect,
     /// The longest message and the longest event that is read.
     pub(crate) max_message: usize,
-    /// What of messages their headers repeat.
     pub(crate) mirror: Mirror,
-    /// What comes first in a session.
-    pub(crate) gate: Gate,
-    /// One place for each notification and answer on its way.
-    pub(crate) untaken: Arc<Semaphore>,
-    /// Held by whoever opens a session anew.
-    pub(crate) renewing: tokio::sync::Mutex<()>,
+    /// Holds messages back until a session is open.
+    pub(crate) barrier: Barrier,
+    /// A permit for each notification and answer that is not accepted yet.
+    pub(crate) unaccepted: Arc<Semaphore>,
+    /// Held while a lost session is opened anew.
+    pub(crate) recovering: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
 
@@ -46,37 +56,43 @@ pub(crate) struct Link {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) session: Session,
-    pub(crate) restore: Restore,
-    /// Where messages go by the rules of 2024-11-05.
+    pub(crate) setup: SessionSetup,
+    /// The URL for messages in the transport of 2024-11-05.
     pub(crate) messages_2024: Option<Target>,
-    /// The requests that run.
-    pub(crate) calls: BTreeMap<RequestId, Running>,
-    /// The stream on which the server says what belongs to no request.
-    pub(crate) listening: Option<AbortHandle>,
-    /// The revision of the modern requests that were made. What does not name it itself is of the same.
+    /// The requests in flight.
+    pub(crate) in_flight: BTreeMap<RequestId, InFlight>,
+    /// The task of the stream by GET, for messages of the server that belong to no request.
+    pub(crate) standalone_stream: Option<AbortHandle>,
+    /// The revision of the last modern request. Messages that name none are of the same.
     pub(crate) modern: Option<Revision>,
-    /// Whether a server has answered: from then on it is worth to wait for it.
-    pub(crate) reached: bool,
+    /// Whether a server has answered: from then on it is waited for when it cannot be reached.
+    pub(crate) was_reached: bool,
 }
 
-/// A request that runs.
+/// A request in flight.
 #[derive(Debug)]
-pub(crate) struct Running {
-    pub(crate) abort: AbortHandle,
-    pub(crate) modern: bool,
+pub(crate) struct InFlight {
+    pub(crate) task: AbortHandle,
+    pub(crate) is_modern: bool,
 }
 
-impl Link {
-    pub(crate) fn new(wire: Wire, inlet: Inlet, reconnect: Reconnect, max_message: usize) -> Self {
+impl Exchanges {
+    pub(crate) fn new(
+        requests: RequestSender,
+        tasks: Tasks,
+        reconnect: Reconnect,
+        max_message: usize,
+        mirror: Mirror,
+    ) -> Self {
         Self {
-            wire,
-            inlet,
+            requests,
+            tasks,
             reconnect,
             max_message,
-            mirror: Mirror::new(),
-            gate: Gate::new(),
-            untaken: Arc::new(Semaphore::new(UNTAKEN as usize)),
-            renewing: tokio::sync::Mutex::default(),
+            mirror,
+            barrier: Barrier::new(),
+            unaccepted: Arc::new(Semaphore::new(MAX_UNACCEPTED as usize)),
+            recovering: tokio::sync::Mutex::default(),
             state: Mutex::default(),
         }
     }
@@ -90,44 +106,37 @@ impl Link {
     }
 
     /// The headers of a message.
-    pub(crate) fn headers(&self, message: &Outgoing, session: &Session) -> HeaderMap {
-        if message.modern().is_some() {
-            return message.about.headers.clone();
-        }
-        if session.revision.is_some() {
-            return session.posted.as_ref().clone();
-        }
-        let mut headers = self.wire.posted.clone();
-        let revision = {
-            let state = self.state();
-            // The transport of 2024-11-05 has no such header.
-            let is_legacy = message.is("initialize") || state.messages_2024.is_some();
-            state.modern.filter(|_| !is_legacy)
-        };
-        match revision {
+    pub(crate) fn headers(&self, message: &OutgoingMessage, session: &Session) -> HeaderMap {
+        let mut headers = self.requests.post_headers.clone();
+        match self.modern_revision(message, session) {
             Some(revision) => {
                 let revision = HeaderValue::from_static(revision.as_str());
                 headers.insert(PROTOCOL_VERSION, revision);
+                for (name, value) in &message.mirrored {
+                    headers.insert(name, value.clone());
+                }
             }
             None => session.add_headers(&mut headers),
         }
         headers
     }
 
-    /// Tells that a request is not sent.
-    pub(crate) fn refuse(&self, id: RequestId, error: Error) {
-        let inlet = self.inlet.clone();
-        // Whoever writes here reads, too, and must not wait for itself.
-        self.inlet.begin(async move {
-            inlet.tell(Event::Failed(id, error)).await;
-        });
+    fn modern_revision(&self, message: &OutgoingMessage, session: &Session) -> Option<Revision> {
+        if message.modern.is_some() {
+            return message.modern;
+        }
+        let state = self.state();
+        // The transport of 2024-11-05 has no header for it.
+        let is_legacy =
+            session.revision.is_some() || message.is("initialize") || state.messages_2024.is_some();
+        state.modern.filter(|_| !is_legacy)
     }
 
     /// Ends a session on the server, where it has an id.
-    pub(crate) async fn leave(&self, session: &Session) {
-        let leave = self.wire.delete(|headers| session.add_headers(headers));
+    pub(crate) async fn end_session(&self, session: &Session) {
+        let deleting = self.requests.delete(|headers| session.add_headers(headers));
         if session.id.is_some()
-            && let Ok(response) = leave.await
+            && let Ok(response) = deleting.await
         {
             response::discard(response.into_body()).await;
         }
@@ -135,6 +144,37 @@ impl Link {
 
     /// Ends the connection.
     pub(crate) async fn end(&self, error: Error) {
-        self.inlet.tell(Event::End(error)).await;
+        self.tasks.tell(Event::End(error)).await;
+    }
+}
+
+/// A barrier that messages wait at while it is closed, by one task or several.
+#[derive(Debug)]
+pub(crate) struct Barrier(watch::Sender<usize>);
+
+/// Keeps a barrier closed until it is dropped.
+#[derive(Debug)]
+pub(crate) struct ClosedBarrier(watch::Sender<usize>);
+
+impl Barrier {
+    fn new() -> Self {
+        Self(watch::Sender::new(0))
+    }
+
+    pub(crate) fn close(&self) -> ClosedBarrier {
+        self.0.send_modify(|closed| *closed += 1);
+        ClosedBarrier(self.0.clone())
+    }
+
+    /// Waits until it is open. Cancel safe.
+    pub(crate) async fn pass(&self) {
+        // Its sender is here, so the channel is not closed.
+        let _ = self.0.subscribe().wait_for(|closed| *closed == 0).await;
+    }
+}
+
+impl Drop for ClosedBarrier {
+    fn drop(&mut self) {
+        self.0.send_modify(|closed| *closed -= 1);
     }
 }

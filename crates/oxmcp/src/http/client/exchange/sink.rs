@@ -1,76 +1,89 @@
-//! What becomes of the messages that an answer brings.
+//! The sink of the messages in a response, which finds the answer among them.
 
 use bytes::Bytes;
 use http::HeaderValue;
 
-use crate::http::client::exchange::engine::Event;
-use crate::http::client::exchange::message::Outgoing;
-use crate::http::client::exchange::session::{changes_session, outcome};
-use crate::http::client::exchange::shared::Link;
+use crate::http::client::exchange::{
+    message::OutgoingMessage,
+    session::{Session, changes_session, negotiated_revision, result_of},
+    shared::Exchanges,
+    tasks::Event,
+};
 
-/// Takes the messages of one exchange.
-pub(crate) struct Taker<'a> {
+/// The sink of one exchange.
+pub(crate) struct MessageSink<'a> {
     /// The request that is to be answered.
-    asked: Option<&'a Outgoing>,
-    then: Then,
-    /// Whether the answer was among them.
+    request: Option<&'a OutgoingMessage>,
+    on_answer: OnAnswer,
+    /// Whether the answer was among the messages.
     pub(crate) has_answer: bool,
 }
 
 /// What is done with the answer.
-pub(crate) enum Then {
-    /// Whoever reads is told, as of all other messages.
+pub(crate) enum OnAnswer {
+    /// The reader is told, as of all other messages.
     Tell,
-    /// It opens a session, with this id.
-    Open(Option<HeaderValue>),
+    /// The same, and a session with this id is open before.
+    OpenSession(Option<HeaderValue>),
     /// It is kept.
     Keep(Option<Bytes>),
 }
 
-impl<'a> Taker<'a> {
-    pub(crate) fn new(asked: &'a Outgoing, then: Then) -> Self {
+impl<'a> MessageSink<'a> {
+    pub(crate) fn new(request: &'a OutgoingMessage, on_answer: OnAnswer) -> Self {
         Self {
-            asked: Some(asked),
-            then,
+            request: Some(request),
+            on_answer,
             has_answer: false,
         }
     }
 
-    /// For messages of which none is an answer.
-    pub(crate) fn of_all() -> Self {
+    /// The sink of a stream that belongs to no request.
+    pub(crate) fn without_request() -> Self {
         Self {
-            asked: None,
-            then: Then::Tell,
+            request: None,
+            on_answer: OnAnswer::Tell,
             has_answer: false,
         }
     }
 
-    pub(crate) async fn take(&mut self, link: &Link, message: Bytes) {
-        if let Some(asked) = self.asked.filter(|_| !self.has_answer)
-            && asked.is_answered_by(&message)
+    pub(crate) async fn take(&mut self, exchanges: &Exchanges, message: Bytes) {
+        if let Some(request) = self.request.filter(|_| !self.has_answer)
+            && request.is_answered_by(&message)
         {
             self.has_answer = true;
-            match &mut self.then {
-                Then::Tell => {}
-                // It is open before whoever waits for it goes on.
-                Then::Open(id) => link.agree(&message, id.take()),
-                Then::Keep(kept) => {
+            match &mut self.on_answer {
+                OnAnswer::Tell => {}
+                OnAnswer::OpenSession(id) => exchanges.open_session(&message, id.take()),
+                OnAnswer::Keep(kept) => {
                     *kept = Some(message);
                     return;
                 }
             }
-            if changes_session(asked) && outcome(&message).is_ok() {
-                link.state().restore.agreed(asked);
+            if changes_session(request) && result_of(&message).is_ok() {
+                exchanges.state().setup.record(request);
             }
         }
-        link.inlet.tell(Event::Message(message)).await;
+        exchanges.tasks.tell(Event::Message(message)).await;
     }
 
     /// The answer that was kept.
     pub(crate) fn into_kept(self) -> Option<Bytes> {
-        match self.then {
-            Then::Keep(kept) => kept,
+        match self.on_answer {
+            OnAnswer::Keep(kept) => kept,
             _ => None,
         }
+    }
+}
+
+impl Exchanges {
+    /// Opens the session that an answer to `initialize` has agreed to.
+    fn open_session(&self, answer: &Bytes, id: Option<HeaderValue>) {
+        let Some(revision) = negotiated_revision(answer) else {
+            return;
+        };
+        let mut state = self.state();
+        let generation = state.session.generation + 1;
+        state.session = Session::new(generation, id, Some(revision));
     }
 }

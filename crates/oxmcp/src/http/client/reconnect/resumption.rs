@@ -1,52 +1,61 @@
-//! Streams that go on after their connection is gone: by GET, with the id of the last event.
+//! Resumption of streams by GET, with the id of their last event, and the standalone stream of a session.
 //! See [resumability](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#resumability-and-redelivery).
 
 use std::sync::Arc;
 
-use futures_util::future::{AbortHandle, Abortable};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep},
 };
 
-use crate::http::client::exchange::event_stream::{Ended, Stream};
-use crate::http::client::exchange::post::Missed;
-use crate::http::client::exchange::response::{self, Form, refusal};
-use crate::http::client::exchange::session::Session;
-use crate::http::client::exchange::shared::Link;
-use crate::http::client::exchange::sink::Taker;
-use crate::http::client::reconnect::retry::{Attempts, LONG};
-use crate::http::client::transport::http_client::HttpBody;
-use crate::{Error, Result, http::names::LAST_EVENT_ID, json::Logged};
+use crate::{
+    error::{Error, Result},
+    http::{
+        client::{
+            exchange::{
+                event_stream::{EventStream, StreamEnd},
+                post::ExchangeError,
+                response::{self, Form, refusal},
+                session::Session,
+                shared::Exchanges,
+                sink::MessageSink,
+            },
+            reconnect::retry::{Attempts, STABLE},
+            transport::http_client::HttpBody,
+        },
+        names::LAST_EVENT_ID,
+    },
+    json::Logged,
+};
 
-/// What came of asking for a stream.
-enum Opened {
+/// The response to a GET.
+enum GetOutcome {
     Stream(HttpBody),
     /// It may work later.
-    NotNow(Error),
+    Retry(Error),
     /// It is not offered.
     Refused(Error),
     /// The server does not know the session.
-    Lost(Error),
+    SessionLost(Error),
 }
 
-impl Link {
-    /// Goes on with the answer to a request, until the answer is there.
+impl Exchanges {
+    /// Resumes the response to a request, until the answer is there.
     pub(crate) async fn resume(
         &self,
-        stream: &mut Stream<'_>,
+        stream: &mut EventStream<'_>,
         session: &Session,
-    ) -> Result<(), Missed> {
+    ) -> Result<(), ExchangeError> {
         let mut attempts = Attempts::new(&self.reconnect);
         let mut why = Error::network("the stream of events ended");
         while let Some(pause) = attempts.next(stream.retry) {
             sleep(pause).await;
             match self.open_stream(stream, session).await {
-                Opened::Stream(body) => match stream.read(self, body).await {
-                    Ended::Answered => return Ok(()),
-                    Ended::Overlong(error) => return Err(error.into()),
-                    Ended::Cut {
+                GetOutcome::Stream(body) => match stream.read(self, body).await {
+                    StreamEnd::Answered => return Ok(()),
+                    StreamEnd::TooLong(error) => return Err(error.into()),
+                    StreamEnd::Interrupted {
                         progressed,
                         why: reason,
                     } => {
@@ -56,12 +65,14 @@ impl Link {
                         why = reason;
                     }
                 },
-                Opened::NotNow(error) => why = error,
-                Opened::Refused(error) => {
+                GetOutcome::Retry(error) => why = error,
+                GetOutcome::Refused(error) => {
                     why = error;
                     break;
                 }
-                Opened::Lost(error) => return Err(Missed::Lost { begun: true, error }),
+                GetOutcome::SessionLost(error) => {
+                    return Err(ExchangeError::SessionLost { begun: true, error });
+                }
             }
         }
         let why = why.message();
@@ -69,56 +80,64 @@ impl Link {
         Err(Error::network(text).into())
     }
 
-    /// Listens to what the server says beside its answers, for as long as the session lasts. `heard` learns when it has
-    /// answered for the first time.
-    pub(crate) fn listen(self: &Arc<Self>, generation: u64, heard: oneshot::Sender<()>) {
-        let link = Arc::clone(self);
-        let (abort, registration) = AbortHandle::new_pair();
-        if let Some(before) = self.state().listening.replace(abort) {
-            before.abort();
-        }
-        self.inlet.begin(async move {
-            let listening = Box::pin(link.keep_listening(generation, heard));
-            if let Ok(Ok(true)) = Abortable::new(listening, registration).await
-                && let Err(error) = link.renew(generation).await
+    /// Opens the stream of messages that belong to no request, and keeps it open for as long as the session lasts. `responded`
+    /// learns when the server has responded for the first time.
+    pub(crate) fn open_standalone_stream(
+        self: &Arc<Self>,
+        generation: u64,
+        responded: oneshot::Sender<()>,
+    ) {
+        let exchanges = Arc::clone(self);
+        let mut state = self.state();
+        let task = self.tasks.spawn(async move {
+            let stream = Box::pin(exchanges.keep_standalone_stream(generation, responded));
+            if let Ok(true) = stream.await
+                && let Err(error) = exchanges.recover_session(generation).await
             {
                 tracing::warn!(error = %Logged(&error), "the server lost the session");
             }
         });
+        if let Some(before) = state.standalone_stream.replace(task) {
+            before.abort();
+        }
     }
 
     /// Returns whether the session is lost.
-    async fn keep_listening(&self, generation: u64, heard: oneshot::Sender<()>) -> Result<bool> {
+    async fn keep_standalone_stream(
+        &self,
+        generation: u64,
+        responded: oneshot::Sender<()>,
+    ) -> Result<bool> {
         let session = self.session();
         if session.generation != generation {
             return Ok(false);
         }
         let mut attempts = Attempts::new(&self.reconnect);
-        let mut stream = Stream::new(Taker::of_all());
-        let mut heard = Some(heard);
+        let mut stream = EventStream::new(MessageSink::without_request());
+        let mut responded = Some(responded);
         let mut was_open = false;
         loop {
             let opened = self.open_stream(&stream, &session).await;
-            drop(heard.take());
+            drop(responded.take());
             let why = match opened {
-                Opened::Stream(body) => {
+                GetOutcome::Stream(body) => {
                     was_open = true;
                     let since = Instant::now();
                     match stream.read(self, body).await {
-                        Ended::Cut { progressed, why } => {
-                            if progressed || since.elapsed() >= LONG {
+                        StreamEnd::Interrupted { progressed, why } => {
+                            if progressed || since.elapsed() >= STABLE {
                                 attempts.progressed();
                             }
                             why
                         }
-                        Ended::Overlong(error) => error,
-                        Ended::Answered => return Ok(false),
+                        StreamEnd::TooLong(error) => error,
+                        StreamEnd::Answered => return Ok(false),
                     }
                 }
-                Opened::NotNow(error) => error,
+                GetOutcome::Retry(error) => error,
                 // A server without such a stream may also say that there is no such page.
-                Opened::Lost(_) => return Ok(was_open),
-                Opened::Refused(error) => {
+                GetOutcome::SessionLost(_) => return Ok(was_open),
+                GetOutcome::Refused(error) => {
                     tracing::debug!(error = %Logged(&error), "the server says nothing beside its answers");
                     return Ok(false);
                 }
@@ -132,10 +151,10 @@ impl Link {
         }
     }
 
-    async fn open_stream(&self, stream: &Stream<'_>, session: &Session) -> Opened {
+    async fn open_stream(&self, stream: &EventStream<'_>, session: &Session) -> GetOutcome {
         let resumed = stream.is_resumable().then_some(&stream.last_id);
         let Ok(last_id) = resumed.map(|id| HeaderValue::from_str(id)).transpose() else {
-            return Opened::Refused(Error::network(
+            return GetOutcome::Refused(Error::network(
                 "the server gave an event an id that no header can hold",
             ));
         };
@@ -145,21 +164,21 @@ impl Link {
                 headers.insert(LAST_EVENT_ID, id.clone());
             }
         };
-        match self.wire.get(add_headers).await {
-            Ok(response) => opened(response, session).await,
-            Err(error) => Opened::NotNow(error),
+        match self.requests.get(add_headers).await {
+            Ok(response) => outcome_of(response, session).await,
+            Err(error) => GetOutcome::Retry(error),
         }
     }
 }
 
-async fn opened(response: Response<HttpBody>, session: &Session) -> Opened {
+async fn outcome_of(response: Response<HttpBody>, session: &Session) -> GetOutcome {
     let status = response.status();
     if status.is_success() {
         if Form::of(&response) == Form::Events {
-            return Opened::Stream(response.into_body());
+            return GetOutcome::Stream(response.into_body());
         }
         response::discard(response.into_body()).await;
-        return Opened::Refused(Error::decode(format!(
+        return GetOutcome::Refused(Error::decode(format!(
             "the server answered {status} without a stream of events"
         )));
     }
@@ -167,9 +186,9 @@ async fn opened(response: Response<HttpBody>, session: &Session) -> Opened {
     let is_lost = session.id.is_some() && refusal.is_session_lost(None);
     let error = refusal.error;
     match status {
-        _ if is_lost => Opened::Lost(error),
-        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Opened::NotNow(error),
-        status if status.is_server_error() => Opened::NotNow(error),
-        _ => Opened::Refused(error),
+        _ if is_lost => GetOutcome::SessionLost(error),
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => GetOutcome::Retry(error),
+        status if status.is_server_error() => GetOutcome::Retry(error),
+        _ => GetOutcome::Refused(error),
     }
 }

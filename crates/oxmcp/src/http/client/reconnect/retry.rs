@@ -1,4 +1,4 @@
-//! When to take up again what broke off.
+//! The pauses before retries: exponential, with jitter, and bounded.
 
 use std::{collections::hash_map::RandomState, hash::BuildHasher, time::Duration};
 
@@ -6,8 +6,8 @@ use std::{collections::hash_map::RandomState, hash::BuildHasher, time::Duration}
 const SHORTEST: Duration = Duration::from_millis(100);
 /// The longest pause that a server can ask for.
 const LONGEST_ASKED: Duration = Duration::from_secs(3600);
-/// A stream that was open for so long went well, whether it brought anything or not: many a proxy ends one that is quiet.
-pub(crate) const LONG: Duration = Duration::from_secs(10);
+/// A stream that was open for so long counts as a success, with events or without: many a proxy ends a silent one.
+pub(crate) const STABLE: Duration = Duration::from_secs(10);
 
 /// How an [`Endpoint`](crate::http::Endpoint) goes on when a stream breaks off or a server cannot be reached for a while: after
 /// pauses that grow, each cut short by chance, and not for ever.
@@ -61,7 +61,7 @@ impl Reconnect {
     }
 }
 
-/// The attempts at one thing.
+/// The attempts at one stream or request.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     policy: Reconnect,
@@ -76,7 +76,7 @@ impl Attempts {
         }
     }
 
-    /// It got further: what was tried before does not count.
+    /// There was progress: earlier attempts do not count.
     pub(crate) fn progressed(&mut self) {
         self.made = 0;
     }

@@ -1,52 +1,62 @@
-//! Opening a session anew that the server has lost.
+//! Recovery of a session that the server has lost: another one is opened and set up like it.
 //! See [session management](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management).
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use http::HeaderValue;
 use tokio::{sync::oneshot, time::timeout};
 
-use crate::http::client::exchange::message::Outgoing;
-use crate::http::client::exchange::post::Missed;
-use crate::http::client::exchange::response::{self, refusal};
-use crate::http::client::exchange::session::{Session, agreed_revision, outcome};
-use crate::http::client::exchange::shared::Link;
-use crate::http::client::exchange::sink::{Taker, Then};
-use crate::{Error, ErrorCode, Result, http::names::SESSION_ID, json::Logged};
+use crate::{
+    error::{Error, Result},
+    http::{
+        client::exchange::{
+            message::OutgoingMessage,
+            post::ExchangeError,
+            response::{self, refusal},
+            session::{Session, negotiated_revision, result_of},
+            shared::Exchanges,
+            sink::{MessageSink, OnAnswer},
+        },
+        names::SESSION_ID,
+    },
+    json::Logged,
+    jsonrpc::ErrorCode,
+};
 
 /// How long each step may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
-impl Link {
-    /// Opens another session in the place of the one of this generation, which the server does not know any more. Whoever
-    /// comes first does it, and the others wait.
+impl Exchanges {
+    /// Opens another session in place of the one of this generation, which the server does not know any more. The first exchange
+    /// to find out does it, and the others wait.
     ///
     /// # Errors
     /// Where it does not work now. Where it can never work the connection ends.
-    pub(crate) async fn renew(self: &Arc<Self>, generation: u64) -> Result<()> {
-        let link = Arc::clone(self);
+    pub(crate) async fn recover_session(self: &Arc<Self>, generation: u64) -> Result<()> {
+        let exchanges = Arc::clone(self);
         let (done, outcome) = oneshot::channel();
-        // Who waits for it may be given up: it goes on, or the server would keep a session of which nobody knows.
-        self.inlet.begin(async move {
-            let _one_at_a_time = link.renewing.lock().await;
+        // It goes on when the exchange is cancelled: otherwise the server would keep a session that is not used.
+        self.tasks.spawn(async move {
+            let _one_at_a_time = exchanges.recovering.lock().await;
             if !done.is_closed() {
-                let renewed = link.renew_alone(generation).await;
-                let _ = done.send(renewed);
+                let recovered = exchanges.recover_alone(generation).await;
+                let _ = done.send(recovered);
             }
         });
         let over = |_| Err(Error::closed("the connection is over"));
         outcome.await.unwrap_or_else(over)
     }
 
-    async fn renew_alone(self: &Arc<Self>, generation: u64) -> Result<()> {
+    async fn recover_alone(self: &Arc<Self>, generation: u64) -> Result<()> {
         let session = self.session();
         if session.generation != generation {
             return Ok(());
         }
-        // What is new waits for the new session.
-        let _closed = self.gate.close();
+        // Further messages wait for the new session.
+        let _closed = self.barrier.close();
         tracing::info!("the server lost the session; another one is opened");
-        let result = self.open_again(&session).await;
+        let result = self.open_another(&session).await;
         if let Err(error) = &result
             && is_final(error)
         {
@@ -59,21 +69,16 @@ impl Link {
         result
     }
 
-    async fn open_again(self: &Arc<Self>, lost: &Session) -> Result<()> {
+    async fn open_another(self: &Arc<Self>, lost: &Session) -> Result<()> {
         let (initialize, initialized, requests) = {
-            let restore = &self.state().restore;
-            let initialize = restore.initialize.clone();
-            (initialize, restore.initialized.clone(), restore.requests())
+            let setup = &self.state().setup;
+            let initialize = setup.initialize.clone();
+            (initialize, setup.initialized.clone(), setup.requests())
         };
         let initialize = initialize.ok_or_else(|| Error::unsupported("there was none"))?;
         let opened = self.ask(&initialize, &Session::default()).await?;
-        let revision = agreed_revision(&opened.answer);
-        let session = Session::new(
-            lost.generation + 1,
-            opened.session_id,
-            revision.clone(),
-            &self.wire.posted,
-        );
+        let revision = negotiated_revision(&opened.answer);
+        let session = Session::new(lost.generation + 1, opened.session_id, revision.clone());
         if revision.is_none() || revision != lost.revision {
             self.state().session = session;
             let theirs = revision.as_ref().and_then(|it| it.to_str().ok());
@@ -95,13 +100,13 @@ impl Link {
         }
         let generation = session.generation;
         self.state().session = session;
-        // Nobody waits for it: what is said meanwhile is said to the new session.
-        self.listen(generation, oneshot::channel().0);
+        // Requests do not wait for it: they go to the new session meanwhile.
+        self.open_standalone_stream(generation, oneshot::channel().0);
         Ok(())
     }
 
     /// Tells the server that this side has accepted the session.
-    async fn accept(&self, initialized: &Outgoing, session: &Session) -> Result<()> {
+    async fn accept(&self, initialized: &OutgoingMessage, session: &Session) -> Result<()> {
         let response = in_time(self.send(initialized, session)).await?;
         if !response.status().is_success() {
             return Err(refusal(response).await.error);
@@ -110,52 +115,49 @@ impl Link {
         Ok(())
     }
 
-    /// Ends a session that nobody will use. Those who wait for one need not wait for that, but the end of the connection does.
+    /// Ends a session that is not used. Exchanges do not wait for that, but the end of the connection does.
     fn abandon(self: &Arc<Self>, session: Session) {
-        let link = Arc::clone(self);
-        let place = Arc::clone(&self.untaken).try_acquire_owned();
-        self.inlet.begin(async move {
-            let _ = timeout(PATIENCE, link.leave(&session)).await;
-            drop(place);
+        let exchanges = Arc::clone(self);
+        let permit = Arc::clone(&self.unaccepted).try_acquire_owned();
+        self.tasks.spawn(async move {
+            let _ = timeout(STEP_TIMEOUT, exchanges.end_session(&session)).await;
+            drop(permit);
         });
     }
 
     /// Makes a request, and keeps its answer, which brings a result.
-    async fn ask(self: &Arc<Self>, request: &Outgoing, session: &Session) -> Result<Opened> {
+    async fn ask(self: &Arc<Self>, request: &OutgoingMessage, session: &Session) -> Result<Answer> {
         let response = in_time(self.send(request, session)).await?;
         if !response.status().is_success() {
             return Err(refusal(response).await.error);
         }
         let session_id = response.headers().get(SESSION_ID).cloned();
-        let taker = Taker::new(request, Then::Keep(None));
+        let sink = MessageSink::new(request, OnAnswer::Keep(None));
         let taking = async {
-            let kept = self.take_answer(request, taker, session, response).await;
-            match kept {
-                Ok(kept) => Ok(kept.unwrap_or_default()),
-                Err(Missed::Failed(error) | Missed::Lost { error, .. }) => Err(error),
-            }
+            let kept = self.read_answer(request, sink, session, response).await;
+            kept.map(Option::unwrap_or_default)
+                .map_err(ExchangeError::into_error)
         };
         let answer = in_time(taking).await?;
-        outcome(&answer)?;
-        Ok(Opened { answer, session_id })
+        result_of(&answer)?;
+        Ok(Answer { answer, session_id })
     }
 }
 
-/// Whether no session can be opened another time either. A server that is being restarted says no, too, and many say it in
-/// JSON-RPC.
+/// Whether no later attempt can succeed either. A server that is being restarted refuses, too, and many do so in JSON-RPC.
 fn is_final(error: &Error) -> bool {
     let is_passing = matches!(error.http_status(), Some(408 | 425 | 429 | 500..))
         || error.code() == ErrorCode::INTERNAL_ERROR;
     error.is_unsupported() || error.is_protocol() && !is_passing
 }
 
-struct Opened {
+struct Answer {
     answer: Bytes,
-    session_id: Option<http::HeaderValue>,
+    session_id: Option<HeaderValue>,
 }
 
 async fn in_time<T>(step: impl Future<Output = Result<T>>) -> Result<T> {
-    let done = timeout(PATIENCE, step).await;
+    let done = timeout(STEP_TIMEOUT, step).await;
     done.unwrap_or_else(|_| {
         Err(Error::timeout(
             "the server did not open another session in time",

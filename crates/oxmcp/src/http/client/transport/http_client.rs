@@ -1,4 +1,4 @@
-//! What sends HTTP requests.
+//! The trait of HTTP clients, and the bodies of their responses.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
@@ -7,7 +7,7 @@ use futures_core::Stream;
 use futures_util::{StreamExt, stream};
 use http::{Request, Response};
 
-use crate::Result;
+use crate::error::Result;
 
 /// What sends HTTP requests for an [`Endpoint`](crate::http::Endpoint): implement it to bring an HTTP client of your own, with
 /// its proxies and certificates, or to wrap one and add what each request needs.
@@ -97,17 +97,17 @@ impl fmt::Debug for HttpBody {
     }
 }
 
-/// What an [`HttpClient`] is where its type does not matter.
-pub(crate) trait AnyClient: Send + Sync {
-    fn send_boxed(&self, request: Request<Bytes>) -> Sending<'_>;
+/// An [`HttpClient`] as a trait object.
+pub(crate) trait DynHttpClient: Send + Sync {
+    fn send_boxed(&self, request: Request<Bytes>) -> BoxSending<'_>;
 
     fn authorization(&self) -> Option<String>;
 }
 
-type Sending<'a> = Pin<Box<dyn Future<Output = Result<Response<HttpBody>>> + Send + 'a>>;
+type BoxSending<'a> = Pin<Box<dyn Future<Output = Result<Response<HttpBody>>> + Send + 'a>>;
 
-impl<C: HttpClient> AnyClient for C {
-    fn send_boxed(&self, request: Request<Bytes>) -> Sending<'_> {
+impl<C: HttpClient> DynHttpClient for C {
+    fn send_boxed(&self, request: Request<Bytes>) -> BoxSending<'_> {
         Box::pin(self.send(request))
     }
 

@@ -14,9 +14,9 @@
 mod concurrency_tests;
 mod connection;
 mod connector;
-pub(crate) mod default_client;
+pub(super) mod default_client;
 mod destination;
-pub(crate) mod http_client;
+pub(super) mod http_client;
 mod pool;
 #[cfg(test)]
 mod proxy_tests;
