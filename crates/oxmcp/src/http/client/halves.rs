@@ -26,13 +26,13 @@ pub struct EndpointReader {
     events: mpsc::Receiver<Event>,
     current: Bytes,
     /// Cancels all exchanges when both halves are dropped.
-    _exchanges: Arc<DropGuard>,
+    _guard: Arc<DropGuard>,
 }
 
 /// Sends messages to the server of an [`Endpoint`](super::Endpoint). Closing it ends the session.
 pub struct EndpointWriter {
     exchanges: Arc<Exchanges>,
-    _exchanges: Arc<DropGuard>,
+    _guard: Arc<DropGuard>,
 }
 
 pub(super) fn halves(
@@ -44,11 +44,11 @@ pub(super) fn halves(
     let reader = EndpointReader {
         events,
         current: Bytes::new(),
-        _exchanges: Arc::clone(&guard),
+        _guard: Arc::clone(&guard),
     };
     let writer = EndpointWriter {
         exchanges,
-        _exchanges: guard,
+        _guard: guard,
     };
     (reader, writer)
 }

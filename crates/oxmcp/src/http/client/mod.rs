@@ -2,8 +2,8 @@
 //!
 //! | | |
 //! |---|---|
-//! | `endpoint` | the URL of a server and what it takes to reach it, as users write it |
-//! | `halves` | the connection, as the session's driver sees it |
+//! | `endpoint` | a server behind a URL, as users configure it |
+//! | `halves` | the reader and the writer that the session's driver uses |
 //! | `exchange/` | the POST of a message and its response, on a task of its own |
 //! | `reconnect/` | retries, resumption, recovery of sessions, redirects |
 //! | `sse_2024` | the transport of 2024-11-05 |

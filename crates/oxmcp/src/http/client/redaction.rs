@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_parts_have_other_names() {
+    fn fingerprints_differ_for_other_parts() {
         let name = |parts: &[&str]| fingerprint(parts.iter().map(|it| it.as_bytes()));
         assert_eq!(name(&["a", "b"]), name(&["a", "b"]));
         assert_ne!(name(&["a", "b"]), name(&["ab"]));

@@ -78,7 +78,7 @@ impl Exchanges {
         Ok(())
     }
 
-    /// Asks for the stream, and reads up to its first event, which says where messages go.
+    /// Opens the stream, and reads up to its first event, which names the URL for messages.
     async fn find_2024(&self) -> Result<(Target, HttpBody)> {
         let response = self.requests.get(|_| ()).await?;
         if !response.status().is_success() {
@@ -111,8 +111,8 @@ impl Exchanges {
         ))
     }
 
-    /// Where messages go, by what the server says. It may not be elsewhere than the server itself: they, and the
-    /// credentials with them, are for nobody else.
+    /// The URL for messages that the server has named. It must have the server's own origin: messages, and the credentials
+    /// with them, are meant for no other.
     fn messages_target(&self, said: &[u8]) -> Result<Target> {
         let said = std::str::from_utf8(said).unwrap_or_default();
         let url = self.requests.target.url.join(said.trim());
@@ -129,7 +129,7 @@ impl Exchanges {
     }
 }
 
-/// The refusal of `initialize` by what speaks no transport of the protocol: another path of the server, mostly.
+/// The refusal of `initialize` by a server without any transport of the protocol: mostly another path of it.
 fn no_server(refused: Error) -> Error {
     match refused.http_status() {
         Some(status) if !refused.is_protocol() => {

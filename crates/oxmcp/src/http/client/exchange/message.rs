@@ -1,4 +1,4 @@
-//! A JSON-RPC message that is to be posted, with what HTTP needs to know of it.
+//! A JSON-RPC message that is posted, with the parts of it that HTTP repeats or depends on.
 
 use std::borrow::Cow;
 
@@ -46,7 +46,6 @@ impl OutgoingMessage {
             Envelope::Notification(it) => (None, Some(it.method), it.params),
             Envelope::Response(_) => (None, None, None),
         };
-        let params = params.map(|it| &*it);
         let modern = params.and_then(modern_revision);
         let mirrored = match &method {
             Some(method) if modern.is_some() => mirrored(method, params, mirror),

@@ -2,7 +2,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | `shared` | what all exchanges of a connection share |
+//! | `shared` | the state that all exchanges of a connection share |
 //! | `tasks` | their tasks, and the queue of events for the reader |
 //! | `message` | a message that is posted |
 //! | `post` | an exchange from its start to its answer |

@@ -7,6 +7,7 @@ use futures_util::FutureExt;
 use http::Response;
 use tokio::{
     sync::oneshot,
+    task::yield_now,
     time::{sleep, timeout},
 };
 
@@ -121,6 +122,8 @@ impl Exchanges {
                 exchanges.session_opened(&message).await;
             }
         });
+        // Keeps notifications in order: of tasks that are spawned together tokio runs the last one first.
+        yield_now().await;
     }
 
     /// Opens the stream by GET of a legacy session.

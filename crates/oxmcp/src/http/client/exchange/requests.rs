@@ -51,7 +51,7 @@ pub(crate) const EVENTS: &str = "text/event-stream";
 impl RequestSender {
     pub(crate) fn new(client: Arc<dyn DynHttpClient>, target: Target, headers: HeaderMap) -> Self {
         let mut post_headers = headers.clone();
-        // What the protocol says is not the user's to change.
+        // The headers of the protocol win over those of the user.
         post_headers.insert(ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
         post_headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         Self {

@@ -19,7 +19,7 @@ use crate::{
 
 /// How much of the body of an error is read: more than any JSON-RPC error has.
 const MAX_ERROR_BODY: usize = 64 << 10;
-/// How much of other text is shown, in characters.
+/// How many characters of another error body are shown.
 const SHOWN: usize = 200;
 /// How long the rest of a response may take of which nothing more is needed. It is read, since a connection is used again only
 /// after the end of its response.
@@ -52,28 +52,14 @@ impl Form {
 
 /// Reads a whole body. `None` where it is longer than `limit`.
 pub(crate) async fn read_body(body: &mut HttpBody, limit: usize) -> Result<Option<Bytes>> {
-    let Some(first) = body.chunk().await? else {
-        return Ok(Some(Bytes::new()));
-    };
-    if first.len() > limit {
-        return Ok(None);
-    }
-    // Most bodies are one chunk, and are not copied.
     let mut whole = BytesMut::new();
     while let Some(chunk) = body.chunk().await? {
-        if whole.is_empty() {
-            whole.extend_from_slice(&first);
-        }
         if whole.len() + chunk.len() > limit {
             return Ok(None);
         }
         whole.extend_from_slice(&chunk);
     }
-    Ok(Some(if whole.is_empty() {
-        first
-    } else {
-        whole.freeze()
-    }))
+    Ok(Some(whole.freeze()))
 }
 
 /// Reads a body that is of no use, so that the connection can be used again.
@@ -81,7 +67,7 @@ pub(crate) async fn discard(body: HttpBody) {
     read_rest(body, |_| ()).await;
 }
 
-/// What a response that is no success says.
+/// A response that is no success, as an error.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) error: Error,
@@ -112,7 +98,7 @@ async fn read_rest(mut body: HttpBody, mut take: impl FnMut(&[u8])) {
     let _ = timeout(TRAILING, reading).await;
 }
 
-/// The same of a body that has been read. A JSON-RPC error in it is the answer, whatever id it names: each request brought
+/// The same of a body that has been read. A JSON-RPC error in it is the answer, whatever id it names: each request has
 /// one message.
 fn refused(status: StatusCode, body: &[u8]) -> Refusal {
     let mut params = Text::UNREAD;
@@ -139,9 +125,9 @@ fn refused(status: StatusCode, body: &[u8]) -> Refusal {
 }
 
 impl Refusal {
-    /// Whether the server says that it does not know the session in which it was asked `asked`. The specification wants
-    /// 404; there are servers that say 400 and name what is wrong. One that names the request instead has looked into it:
-    /// that is its answer, whatever word is in it.
+    /// Whether the server does not know the session of the request with the id `asked`. The specification wants 404; some
+    /// servers respond with 400 and a text about the session. A response that names the request is its answer, whatever the
+    /// text.
     pub(crate) fn is_session_lost(&self, asked: Option<&RequestId>) -> bool {
         let error = &self.error;
         match error.http_status() {

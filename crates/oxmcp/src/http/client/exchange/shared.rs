@@ -52,7 +52,7 @@ pub(crate) struct Exchanges {
     state: Mutex<State>,
 }
 
-/// What changes while a connection lasts.
+/// The mutable part.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) session: Session,

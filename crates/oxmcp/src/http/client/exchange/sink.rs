@@ -19,7 +19,7 @@ pub(crate) struct MessageSink<'a> {
     pub(crate) has_answer: bool,
 }
 
-/// What is done with the answer.
+/// The treatment of the answer.
 pub(crate) enum OnAnswer {
     /// The reader is told, as of all other messages.
     Tell,

@@ -1,4 +1,4 @@
-//! The tasks of a connection's exchanges, and the queue of what they tell the reader.
+//! The tasks of a connection's exchanges, and the queue of their events to the reader.
 
 use std::future::Future;
 
@@ -11,7 +11,7 @@ use crate::{error::Error, jsonrpc::RequestId};
 /// How many events wait for the reader. Beyond it the exchanges wait, and their servers with them: backpressure.
 const MAX_EVENTS: usize = 16;
 
-/// What the reader is told.
+/// An event for the reader.
 #[derive(Debug)]
 pub(crate) enum Event {
     Message(Bytes),
@@ -27,7 +27,7 @@ pub(crate) struct Tasks {
     events: mpsc::Sender<Event>,
     /// Cancels all exchanges.
     over: CancellationToken,
-    /// Nobody reads any more, but exchanges go on.
+    /// Set when events are not read any more, while exchanges go on.
     closing: CancellationToken,
 }
 
@@ -63,7 +63,7 @@ impl Tasks {
         }
     }
 
-    /// Drops what is told from now on, so that no exchange waits for a reader.
+    /// Drops further events, so that no exchange waits for the reader.
     pub(crate) fn discard_events(&self) {
         self.closing.cancel();
     }

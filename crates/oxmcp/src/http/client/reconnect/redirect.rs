@@ -13,8 +13,8 @@ pub(crate) const MAX_REDIRECTS: usize = 5;
 
 /// The URL to which a response redirects. `None` where it does not.
 ///
-/// It is followed within an origin, and from `http` to `https` on one host. What a request carries, credentials above
-/// all, was meant for that server and nobody else.
+/// It is followed within an origin, and from `http` to `https` on one host. A request, with the
+/// credentials in it, is meant for that server alone.
 ///
 /// # Errors
 /// Where it must not be followed.
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_keeps_the_message_is_followed() {
+    fn only_redirects_that_keep_the_message_are_followed() {
         let from = Url::parse("http://a/mcp").unwrap();
         let lost = redirect_target(&from, &Method::POST, &redirect(302, "/x"));
         assert_eq!(lost.unwrap_err().http_status(), Some(302));

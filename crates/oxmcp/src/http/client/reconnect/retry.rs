@@ -81,7 +81,7 @@ impl Attempts {
         self.made = 0;
     }
 
-    /// How long to wait before the next attempt. `asked` is what the server asked for. `None` where it is not tried again.
+    /// The pause before the next attempt, at least the one that the server has asked for. `None` after the last attempt.
     pub(crate) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
         // The keys of each new state are random.
         self.pause(asked, RandomState::new().hash_one(SHORTEST))
@@ -102,7 +102,7 @@ impl Attempts {
         let first = self.made == 0;
         self.made += 1;
         let pause = match asked.map(|asked| asked.min(LONGEST_ASKED)) {
-            // What a server asks for the first time is no failure.
+            // A server that asks for a pause once has not failed.
             Some(asked) if first => asked,
             Some(asked) => asked.max(jittered),
             None => jittered,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_asks_for_is_never_cut_short() {
+    fn pauses_of_the_server_are_never_cut_short() {
         let asked = Duration::from_secs(45);
         let mut attempts = Attempts::new(&Reconnect::default());
         while let Some(pause) = attempts.next(Some(asked)) {

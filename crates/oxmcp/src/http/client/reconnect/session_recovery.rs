@@ -77,7 +77,7 @@ impl Exchanges {
         };
         let initialize = initialize.ok_or_else(|| Error::unsupported("there was none"))?;
         let opened = self.ask(&initialize, &Session::default()).await?;
-        let revision = negotiated_revision(&opened.answer);
+        let revision = negotiated_revision(&opened.message);
         let session = Session::new(lost.generation + 1, opened.session_id, revision.clone());
         if revision.is_none() || revision != lost.revision {
             self.state().session = session;
@@ -125,7 +125,7 @@ impl Exchanges {
         });
     }
 
-    /// Makes a request, and keeps its answer, which brings a result.
+    /// Makes a request, and returns its answer, which has a result.
     async fn ask(self: &Arc<Self>, request: &OutgoingMessage, session: &Session) -> Result<Answer> {
         let response = in_time(self.send(request, session)).await?;
         if !response.status().is_success() {
@@ -133,14 +133,17 @@ impl Exchanges {
         }
         let session_id = response.headers().get(SESSION_ID).cloned();
         let sink = MessageSink::new(request, OnAnswer::Keep(None));
-        let taking = async {
+        let reading = async {
             let kept = self.read_answer(request, sink, session, response).await;
             kept.map(Option::unwrap_or_default)
                 .map_err(ExchangeError::into_error)
         };
-        let answer = in_time(taking).await?;
-        result_of(&answer)?;
-        Ok(Answer { answer, session_id })
+        let message = in_time(reading).await?;
+        result_of(&message)?;
+        Ok(Answer {
+            message,
+            session_id,
+        })
     }
 }
 
@@ -151,8 +154,9 @@ fn is_final(error: &Error) -> bool {
     error.is_unsupported() || error.is_protocol() && !is_passing
 }
 
+/// The answer to a request, and the session that its response names.
 struct Answer {
-    answer: Bytes,
+    message: Bytes,
     session_id: Option<HeaderValue>,
 }
 

@@ -89,7 +89,7 @@ async fn answers_do_not_queue_behind_waiting_calls() {
         }
     };
     let all = async { tokio::join!(calls, answers) };
-    timeout(DEADLINE, all).await.expect("nobody waits for ever");
+    timeout(DEADLINE, all).await.expect("it hangs");
     let made = made.load(Ordering::Relaxed);
     assert!((2..=5).contains(&made), "{made} connections were opened");
 }
@@ -102,7 +102,7 @@ async fn requests_wait_where_no_other_connection_can_be_opened() {
         send(&client, &uri, "hello").await;
     }));
     let all = async { tokio::join!(send(&client, &uri, "call"), all) };
-    timeout(DEADLINE, all).await.expect("nobody waits for ever");
+    timeout(DEADLINE, all).await.expect("it hangs");
     assert_eq!(made.load(Ordering::Relaxed), 1);
 }
 
@@ -321,7 +321,7 @@ async fn a_request_with_an_unsent_body_can_be_cancelled() {
         (socket, stream)
     };
     let (mut socket, stream) = tokio::select! {
-        _ = asking => panic!("nobody answers"),
+        _ = asking => panic!("it is not answered"),
         begun = server => begun,
     };
     let given_up = timeout(DEADLINE, next(&mut socket, RESET)).await;

@@ -315,7 +315,7 @@ async fn drive_http1(
     }));
 }
 
-/// The idle time-out by the header `Keep-Alive`: a second less than the server's, since what is sent then takes its time.
+/// The idle time-out by the header `Keep-Alive`: a second less than the server's, since a request takes a while to arrive.
 fn announced_idle(headers: &HeaderMap) -> Duration {
     let header = headers.get("keep-alive").and_then(|it| it.to_str().ok());
     let mut params = header.unwrap_or_default().split(',');

@@ -63,7 +63,7 @@ impl Connector {
     /// Connects to the server of a URL.
     ///
     /// # Errors
-    /// With what went wrong, in words.
+    /// [`Error::unreachable`], with the reason in words.
     pub(crate) async fn connect(&self, uri: Uri) -> Result<Socket> {
         let connecting = timeout(CONNECT_TIMEOUT, self.clone().direct_or_proxied(uri));
         let connected = connecting.await.unwrap_or_else(|_| {

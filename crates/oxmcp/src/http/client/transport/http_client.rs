@@ -9,8 +9,8 @@ use http::{Request, Response};
 
 use crate::error::Result;
 
-/// What sends HTTP requests for an [`Endpoint`](crate::http::Endpoint): implement it to bring an HTTP client of your own, with
-/// its proxies and certificates, or to wrap one and add what each request needs.
+/// An HTTP client for an [`Endpoint`](crate::http::Endpoint): implement it to bring one of your own, with its proxies and
+/// certificates, or to wrap one and add a header to each request.
 ///
 /// It must neither follow redirects nor retry: the endpoint does both, and knows what may be sent to whom. It should not
 /// bound the time of a whole answer either, since some of them are streams that stay open for hours.

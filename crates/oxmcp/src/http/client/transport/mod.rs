@@ -3,14 +3,15 @@
 //! | | |
 //! |---|---|
 //! | `http_client` | the trait that an endpoint sends by, and its bodies |
-//! | `default_client` | the client on hyper: checks connections out, and sends what was not served again |
+//! | `default_client` | the client on hyper: checks connections out, and retries unserved requests |
 //! | `pool` | idle connections |
 //! | `connection`, `stream_limits` | a connection of HTTP/1.1 or HTTP/2; how many requests one of HTTP/2 takes |
 //! | `response_body` | a body, and the way of its connection back to the pool |
 //! | `connector`, `socks`, `tls_roots` | TCP, proxies, and trusted certificates |
 //! | `destination` | the server that a connection leads to |
 
-#[cfg(all(test, feature = "http-server"))]
+#[cfg(feature = "http-server")]
+#[cfg(test)]
 mod concurrency_tests;
 mod connection;
 mod connector;

@@ -20,7 +20,7 @@ use crate::http::client::transport::connection::Connection;
 /// How many connections are kept: more than most clients have calls in flight.
 pub(crate) const MAX_KEPT: usize = 64;
 
-/// The connections of one client: those of HTTP/1.1 while they are idle, those of HTTP/2 until they were idle for long.
+/// The connections of one client: those of HTTP/1.1 while they are idle, those of HTTP/2 until they were idle too long.
 #[derive(Default)]
 pub(crate) struct Pool(Mutex<State>);
 
@@ -153,7 +153,8 @@ async fn sweep(pool: Weak<Pool>, first: Instant) {
     }
 }
 
-#[cfg(all(test, feature = "http-server"))]
+#[cfg(feature = "http-server")]
+#[cfg(test)]
 mod tests {
     use std::convert::Infallible;
 
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_requests_share_one_than_the_server_takes() {
+    async fn no_more_requests_share_a_connection_than_its_server_takes() {
         let pool = Arc::<Pool>::default();
         let uri = uri(URL);
         pool.put(http2(2).await);
@@ -230,7 +231,7 @@ mod tests {
         assert!(pool.take(&uri).is_none());
         assert!(pool.take_any(&uri).is_some(), "it is kept all the same");
         drop(second);
-        let mut second = pool.take(&uri).expect("nobody uses it");
+        let mut second = pool.take(&uri).expect("its stream is free");
         assert!(pool.take(&uri).is_none());
         let mut body = HttpBody::new(body);
         assert!(body.chunk().await.unwrap().is_some());
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_connection_whose_runtime_has_ended() {
+    fn requests_fail_on_a_connection_whose_runtime_has_ended() {
         let pool = Arc::<Pool>::default();
         let run = || {
             let mut builder = tokio::runtime::Builder::new_current_thread();
@@ -252,13 +253,13 @@ mod tests {
             let mut kept = pool.take(&uri(URL)).unwrap();
             let request = Request::get(URL).body(Full::default()).unwrap();
             let sent = timeout(DEFAULT_IDLE, kept.send(request)).await;
-            let mut failed = sent.expect("nobody waits").unwrap_err();
+            let mut failed = sent.expect("it does not hang").unwrap_err();
             assert!(failed.take_message().is_some());
         });
     }
 
     #[tokio::test(start_paused = true)]
-    async fn attack_8_what_nobody_uses_is_closed() {
+    async fn attack_8_idle_connections_are_closed() {
         let pool = Arc::<Pool>::default();
         let uri = uri(URL);
         for _ in 0..2 {
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn attack_8_no_more_is_kept_than_is_of_use() {
+    async fn attack_8_the_pool_is_bounded() {
         let pool = Arc::<Pool>::default();
         let connection = http2(100).await;
         for _ in 0..MAX_KEPT * 2 {

@@ -128,7 +128,7 @@ fn tls_error<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Erro
         if let Some(error) = error.downcast_ref::<rustls::Error>() {
             return Some(error);
         }
-        // What an I/O error was made of is no source of it, but its source is.
+        // The error inside an I/O error is no source of it, but the source of that one is.
         let within = error
             .downcast_ref::<io::Error>()
             .and_then(|error| error.get_ref());
