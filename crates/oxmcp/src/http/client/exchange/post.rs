@@ -348,3 +348,98 @@ fn interrupted(why: &Error) -> Error {
         why.message()
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use http::{HeaderMap, Request, StatusCode};
+    use tokio::sync::mpsc;
+    use tokio_util::sync::DropGuard;
+
+    use super::*;
+    use crate::{
+        http::client::{
+            exchange::{
+                requests::{RequestSender, Target},
+                tasks::Tasks,
+            },
+            reconnect::retry::Reconnect,
+            transport::http_client::HttpClient,
+        },
+        transport::Mirror,
+    };
+
+    fn exchanges(client: impl HttpClient) -> (Arc<Exchanges>, mpsc::Receiver<Event>, DropGuard) {
+        let target = Target::new("http://a/mcp".parse().unwrap()).unwrap();
+        let requests = RequestSender::new(Arc::new(client), target, HeaderMap::new());
+        let (tasks, events, guard) = Tasks::new();
+        let reconnect = Reconnect::default();
+        let exchanges = Exchanges::new(requests, tasks, reconnect, 1 << 20, Mirror::new());
+        (Arc::new(exchanges), events, guard)
+    }
+
+    fn message(text: &str) -> OutgoingMessage {
+        OutgoingMessage::read(text.as_bytes(), &Mirror::new()).unwrap()
+    }
+
+    struct Panicking;
+
+    impl HttpClient for Panicking {
+        async fn send(&self, _: Request<Bytes>) -> Result<Response<HttpBody>> {
+            panic!("it is a bad client");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_the_http_client_fails_one_request() {
+        let (exchanges, mut events, _guard) = exchanges(Panicking);
+        for id in 1..3 {
+            let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize"}}"#);
+            exchanges.start(message(&request)).await;
+            let event = events.recv().await;
+            let Some(Event::Failed(failed, error)) = event else {
+                panic!("{event:?}");
+            };
+            assert_eq!(failed, RequestId::Number(id));
+            assert!(error.message().contains("panicked"), "{error}");
+        }
+        assert!(exchanges.state().in_flight.is_empty());
+    }
+
+    /// Accepts messages, and records them.
+    struct Recording(Arc<Mutex<Vec<Bytes>>>);
+
+    impl HttpClient for Recording {
+        async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
+            self.0.lock().unwrap().push(request.into_body());
+            let mut response = Response::new(HttpBody::from(Bytes::new()));
+            *response.status_mut() = StatusCode::ACCEPTED;
+            Ok(response)
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn notifications_are_sent_in_order() {
+        let sent = Arc::<Mutex<Vec<Bytes>>>::default();
+        let (exchanges, _events, _guard) = exchanges(Recording(Arc::clone(&sent)));
+        let messages: Vec<_> = (0..20)
+            .map(|n| {
+                message(&format!(
+                    r#"{{"jsonrpc":"2.0","method":"x","params":{{"n":{n}}}}}"#
+                ))
+            })
+            .collect();
+        let expected: Vec<_> = messages.iter().map(|it| it.body.clone()).collect();
+        let sending = Arc::clone(&exchanges);
+        let task = tokio::spawn(async move {
+            for message in messages {
+                sending.start(message).await;
+            }
+        });
+        task.await.unwrap();
+        let permits = exchanges.unaccepted.acquire_many(256);
+        let _all = permits.await.unwrap();
+        assert_eq!(*sent.lock().unwrap(), expected);
+    }
+}
