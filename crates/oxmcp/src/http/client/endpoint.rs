@@ -10,13 +10,13 @@ use crate::{
     error::{Error, Result},
     http::client::{
         exchange::{
-            requests::{RequestSender, Target},
+            requests::{RequestSender, uri_of},
             shared::Exchanges,
             tasks::Tasks,
         },
         halves::{EndpointReader, EndpointWriter, halves},
         reconnect::retry::Reconnect,
-        redaction::{fingerprint, shown},
+        redaction::{fingerprint, redacted_url},
         transport::{
             default_client::DefaultClient,
             http_client::{DynHttpClient, HttpClient},
@@ -199,12 +199,12 @@ impl Transport for Endpoint {
             // Its pool is kept for when the client connects again.
             None => Arc::clone(self.client.insert(Arc::new(DefaultClient::new()))),
         };
-        let target = Target::new(url)?;
+        let uri = uri_of(&url)?;
         let mut headers = self.headers.clone();
         if !self.own_client {
-            DefaultClient::add_headers(&mut headers, &target.uri)?;
+            DefaultClient::add_headers(&mut headers, &uri)?;
         }
-        let requests = RequestSender::new(client, target, headers);
+        let requests = RequestSender::new(client, url, headers);
         let (tasks, events, guard) = Tasks::new();
         let exchanges = Arc::new(Exchanges::new(
             requests,
@@ -221,7 +221,7 @@ impl Transport for Endpoint {
 
     fn name(&self) -> String {
         match &self.url {
-            Some(url) => format!("the server at {}", shown(url)),
+            Some(url) => format!("the server at {}", redacted_url(url)),
             None => "the server".into(),
         }
     }
@@ -230,7 +230,11 @@ impl Transport for Endpoint {
         let url = self.url.as_ref()?;
         // What comes behind the path can be secret, but other servers may be there.
         let query = url.query().map(|query| fingerprint([query.as_bytes()]));
-        Some(format!("{} {}", shown(url), query.unwrap_or_default()))
+        Some(format!(
+            "{} {}",
+            redacted_url(url),
+            query.unwrap_or_default()
+        ))
     }
 
     fn authorization(&self) -> Option<String> {
@@ -258,7 +262,7 @@ impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.headers.keys().map(HeaderName::as_str).collect();
         f.debug_struct("Endpoint")
-            .field("url", &self.url.as_ref().map(shown))
+            .field("url", &self.url.as_ref().map(redacted_url))
             .field("headers", &names)
             .field("reconnect", &self.reconnect)
             .field("only_2024", &self.only_2024)

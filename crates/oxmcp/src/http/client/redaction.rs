@@ -27,7 +27,7 @@ pub(crate) fn fingerprint<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Stri
 }
 
 /// A URL for people to read, without the parts that may be secret.
-pub(crate) fn shown(url: &Url) -> String {
+pub(crate) fn redacted_url(url: &Url) -> String {
     let mut url = url.clone();
     // Neither fails for a URL with a host.
     let _ = url.set_username("");
@@ -52,6 +52,6 @@ mod tests {
     #[test]
     fn attack_21_urls_are_shown_without_secrets() {
         let url = Url::parse("https://me:secret@a/mcp?key=secret#secret").unwrap();
-        assert_eq!(shown(&url), "https://a/mcp");
+        assert_eq!(redacted_url(&url), "https://a/mcp");
     }
 }

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
 use tokio::time::timeout;
+use url::Url;
 
 use crate::{
     codec::sse::{Decoder, Item},
@@ -14,14 +15,13 @@ use crate::{
             event_stream::{EventStream, StreamEnd},
             message::OutgoingMessage,
             post::ExchangeError,
-            requests::Target,
             response::{Form, refusal},
             session::Session,
             shared::Exchanges,
             sink::MessageSink,
         },
         reconnect::redirect::is_same_origin,
-        redaction::shown,
+        redaction::redacted_url,
         transport::http_client::HttpBody,
     },
     json::Logged,
@@ -55,13 +55,13 @@ impl Exchanges {
 
     /// Opens the stream of a server of 2024-11-05.
     pub(crate) async fn open_2024(self: &Arc<Self>) -> Result<()> {
-        let opened = timeout(OPEN_TIMEOUT, self.find_2024()).await;
-        let (target, body) = opened.unwrap_or_else(|_| {
+        let opened = timeout(OPEN_TIMEOUT, self.open_stream_2024()).await;
+        let (url, body) = opened.unwrap_or_else(|_| {
             Err(Error::timeout(format!(
                 "the server did not say within {OPEN_TIMEOUT:?} where messages go"
             )))
         })?;
-        self.state().messages_2024 = Some(target);
+        self.state().messages_2024 = Some(url);
         let exchanges = Arc::clone(self);
         self.tasks.spawn(async move {
             let mut stream = EventStream::new(MessageSink::without_request());
@@ -79,7 +79,7 @@ impl Exchanges {
     }
 
     /// Opens the stream, and reads up to its first event, which names the URL for messages.
-    async fn find_2024(&self) -> Result<(Target, HttpBody)> {
+    async fn open_stream_2024(&self) -> Result<(Url, HttpBody)> {
         let response = self.requests.get(|_| ()).await?;
         if !response.status().is_success() {
             return Err(refusal(response).await.error);
@@ -101,9 +101,9 @@ impl Exchanges {
                         "the server does not say first where messages go",
                     ));
                 }
-                let target = self.messages_target(event.data)?;
+                let url = self.messages_url(event.data)?;
                 // Behind an event a stream can be read as if it began there.
-                return Ok((target, body.after(chunk.slice_ref(rest))));
+                return Ok((url, body.after(chunk.slice_ref(rest))));
             }
         }
         Err(Error::network(
@@ -113,19 +113,19 @@ impl Exchanges {
 
     /// The URL for messages that the server has named. It must have the server's own origin: messages, and the credentials
     /// with them, are meant for no other.
-    fn messages_target(&self, said: &[u8]) -> Result<Target> {
+    fn messages_url(&self, said: &[u8]) -> Result<Url> {
         let said = std::str::from_utf8(said).unwrap_or_default();
-        let url = self.requests.target.url.join(said.trim());
+        let url = self.requests.url.join(said.trim());
         let url = url.map_err(|error| {
             Error::decode(format!("the server sends messages to no URL: {error}"))
         })?;
-        if said.len() > MAX_URL || !is_same_origin(&url, &self.requests.target.url) {
+        if said.len() > MAX_URL || !is_same_origin(&url, &self.requests.url) {
             return Err(Error::unsupported(format!(
                 "the server wants messages sent to another origin, {}, which is refused",
-                shown(&url)
+                redacted_url(&url)
             )));
         }
-        Target::new(url)
+        Ok(url)
     }
 }
 

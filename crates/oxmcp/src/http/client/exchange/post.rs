@@ -87,7 +87,7 @@ impl Exchanges {
             let outcome = exchange.await.unwrap_or_else(panicked);
             exchanges.state().in_flight.remove(&id);
             if let Err(error) = outcome {
-                exchanges.tasks.tell(Event::Failed(id, error)).await;
+                exchanges.tasks.send_event(Event::Failed(id, error)).await;
             }
         };
         let mut state = self.state();
@@ -151,7 +151,7 @@ impl Exchanges {
         let exchanges = Arc::clone(self);
         // The task that writes also reads, and must not wait for itself.
         self.tasks.spawn(async move {
-            exchanges.tasks.tell(Event::Failed(id, error)).await;
+            exchanges.tasks.send_event(Event::Failed(id, error)).await;
         });
     }
 
@@ -216,7 +216,7 @@ impl Exchanges {
         let on_answer = if message.is("initialize") {
             OnAnswer::OpenSession(response.headers().get(SESSION_ID).cloned())
         } else {
-            OnAnswer::Tell
+            OnAnswer::Forward
         };
         let sink = MessageSink::new(message, on_answer);
         self.read_answer(message, sink, session, response).await?;
@@ -231,11 +231,11 @@ impl Exchanges {
     ) -> Result<Response<HttpBody>> {
         let mut attempts = Attempts::new(&self.reconnect);
         loop {
-            let target = self.state().messages_2024.clone();
-            let target = target.filter(|_| message.modern.is_none());
-            let target = target.as_ref().unwrap_or(&self.requests.target);
+            let url = self.state().messages_2024.clone();
+            let url = url.filter(|_| message.modern.is_none());
+            let url = url.as_ref().unwrap_or(&self.requests.url);
             let headers = self.headers(message, session);
-            let sent = self.requests.post(target, headers, message.body.clone());
+            let sent = self.requests.post(url, headers, message.body.clone());
             let error = match sent.await {
                 Ok(response) => {
                     self.state().was_reached = true;
@@ -360,10 +360,7 @@ mod tests {
     use super::*;
     use crate::{
         http::client::{
-            exchange::{
-                requests::{RequestSender, Target},
-                tasks::Tasks,
-            },
+            exchange::{requests::RequestSender, tasks::Tasks},
             reconnect::retry::Reconnect,
             transport::http_client::HttpClient,
         },
@@ -371,8 +368,8 @@ mod tests {
     };
 
     fn exchanges(client: impl HttpClient) -> (Arc<Exchanges>, mpsc::Receiver<Event>, DropGuard) {
-        let target = Target::new("http://a/mcp".parse().unwrap()).unwrap();
-        let requests = RequestSender::new(Arc::new(client), target, HeaderMap::new());
+        let url = "http://a/mcp".parse().unwrap();
+        let requests = RequestSender::new(Arc::new(client), url, HeaderMap::new());
         let (tasks, events, guard) = Tasks::new();
         let reconnect = Reconnect::default();
         let exchanges = Exchanges::new(requests, tasks, reconnect, 1 << 20, Mirror::new());

@@ -13,7 +13,7 @@ use crate::{
     error::{Error, Result},
     http::client::{
         reconnect::redirect::{MAX_REDIRECTS, redirect_target},
-        redaction::shown,
+        redaction::redacted_url,
         transport::http_client::{DynHttpClient, HttpBody},
     },
 };
@@ -21,26 +21,11 @@ use crate::{
 /// The sender of requests to one endpoint.
 pub(crate) struct RequestSender {
     client: Arc<dyn DynHttpClient>,
-    pub(crate) target: Target,
+    pub(crate) url: Url,
     /// The headers that the user adds to each request.
     headers: HeaderMap,
     /// The headers of all messages, with those of the user.
     pub(crate) post_headers: HeaderMap,
-}
-
-/// A URL of the server, in the forms of two libraries.
-#[derive(Clone, Debug)]
-pub(crate) struct Target {
-    pub(crate) url: Url,
-    pub(crate) uri: Uri,
-}
-
-impl Target {
-    pub(crate) fn new(url: Url) -> Result<Self> {
-        let uri = url.as_str().parse();
-        let uri = uri.map_err(|_| Error::misuse("the URL cannot be sent to"))?;
-        Ok(Self { url, uri })
-    }
 }
 
 /// The media types of responses to messages.
@@ -49,14 +34,14 @@ pub(crate) const JSON: &str = "application/json";
 pub(crate) const EVENTS: &str = "text/event-stream";
 
 impl RequestSender {
-    pub(crate) fn new(client: Arc<dyn DynHttpClient>, target: Target, headers: HeaderMap) -> Self {
+    pub(crate) fn new(client: Arc<dyn DynHttpClient>, url: Url, headers: HeaderMap) -> Self {
         let mut post_headers = headers.clone();
         // The headers of the protocol win over those of the user.
         post_headers.insert(ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
         post_headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         Self {
             client,
-            target,
+            url,
             headers,
             post_headers,
         }
@@ -65,11 +50,11 @@ impl RequestSender {
     /// Sends a message to a URL of the server, with all its headers.
     pub(crate) async fn post(
         &self,
-        target: &Target,
+        url: &Url,
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response<HttpBody>> {
-        self.send(Method::POST, target, headers, body).await
+        self.send(Method::POST, url, headers, body).await
     }
 
     /// Asks for a stream of events.
@@ -80,7 +65,7 @@ impl RequestSender {
         let mut headers = self.headers.clone();
         headers.insert(ACCEPT, HeaderValue::from_static(EVENTS));
         add_headers(&mut headers);
-        self.send(Method::GET, &self.target, headers, Bytes::new())
+        self.send(Method::GET, &self.url, headers, Bytes::new())
             .await
     }
 
@@ -91,7 +76,7 @@ impl RequestSender {
     ) -> Result<Response<HttpBody>> {
         let mut headers = self.headers.clone();
         add_headers(&mut headers);
-        self.send(Method::DELETE, &self.target, headers, Bytes::new())
+        self.send(Method::DELETE, &self.url, headers, Bytes::new())
             .await
     }
 
@@ -99,23 +84,20 @@ impl RequestSender {
     async fn send(
         &self,
         method: Method,
-        target: &Target,
+        url: &Url,
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response<HttpBody>> {
-        let mut target = Cow::Borrowed(target);
+        let mut url = Cow::Borrowed(url);
         for _ in 0..=MAX_REDIRECTS {
             let mut request = Request::new(body.clone());
             *request.method_mut() = method.clone();
-            *request.uri_mut() = target.uri.clone();
+            *request.uri_mut() = uri_of(&url)?;
             *request.headers_mut() = headers.clone();
-            let response = self
-                .client
-                .send_boxed(request)
-                .await
-                .map_err(|error| with_request(&error, &method, &target.url))?;
-            match redirect_target(&target.url, &method, &response)? {
-                Some(url) => target = Cow::Owned(Target::new(url)?),
+            let response = self.client.send_boxed(request).await;
+            let response = response.map_err(|error| with_request(&error, &method, &url))?;
+            match redirect_target(&url, &method, &response)? {
+                Some(target) => url = Cow::Owned(target),
                 None => return Ok(response),
             }
         }
@@ -125,9 +107,18 @@ impl RequestSender {
     }
 }
 
+/// A URL in the form of the crate http.
+///
+/// # Errors
+/// Where it is no URL for HTTP.
+pub(crate) fn uri_of(url: &Url) -> Result<Uri> {
+    let uri = url.as_str().parse();
+    uri.map_err(|_| Error::misuse("the URL cannot be sent to"))
+}
+
 /// An error of the client, with the request that failed.
 fn with_request(error: &Error, method: &Method, url: &Url) -> Error {
-    let url = shown(url);
+    let url = redacted_url(url);
     let text = format!("{method} {url} failed: {}", error.message());
     if error.is_unreachable() {
         Error::unreachable(text)

@@ -10,6 +10,7 @@ use tokio::{
     sync::{Semaphore, watch},
     task::AbortHandle,
 };
+use url::Url;
 
 use crate::{
     error::Error,
@@ -17,7 +18,7 @@ use crate::{
         client::{
             exchange::{
                 message::OutgoingMessage,
-                requests::{RequestSender, Target},
+                requests::RequestSender,
                 response,
                 session::{Session, SessionSetup},
                 tasks::{Event, Tasks},
@@ -58,7 +59,7 @@ pub(crate) struct State {
     pub(crate) session: Session,
     pub(crate) setup: SessionSetup,
     /// The URL for messages in the transport of 2024-11-05.
-    pub(crate) messages_2024: Option<Target>,
+    pub(crate) messages_2024: Option<Url>,
     /// The requests in flight.
     pub(crate) in_flight: BTreeMap<RequestId, InFlight>,
     /// The task of the stream by GET, for messages of the server that belong to no request.
@@ -144,7 +145,7 @@ impl Exchanges {
 
     /// Ends the connection.
     pub(crate) async fn end(&self, error: Error) {
-        self.tasks.tell(Event::End(error)).await;
+        self.tasks.send_event(Event::End(error)).await;
     }
 }
 

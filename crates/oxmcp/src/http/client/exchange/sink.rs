@@ -22,7 +22,7 @@ pub(crate) struct MessageSink<'a> {
 /// The treatment of the answer.
 pub(crate) enum OnAnswer {
     /// The reader is told, as of all other messages.
-    Tell,
+    Forward,
     /// The same, and a session with this id is open before.
     OpenSession(Option<HeaderValue>),
     /// It is kept.
@@ -42,7 +42,7 @@ impl<'a> MessageSink<'a> {
     pub(crate) fn without_request() -> Self {
         Self {
             request: None,
-            on_answer: OnAnswer::Tell,
+            on_answer: OnAnswer::Forward,
             has_answer: false,
         }
     }
@@ -53,7 +53,7 @@ impl<'a> MessageSink<'a> {
         {
             self.has_answer = true;
             match &mut self.on_answer {
-                OnAnswer::Tell => {}
+                OnAnswer::Forward => {}
                 OnAnswer::OpenSession(id) => exchanges.open_session(&message, id.take()),
                 OnAnswer::Keep(kept) => {
                     *kept = Some(message);
@@ -64,7 +64,7 @@ impl<'a> MessageSink<'a> {
                 exchanges.state().setup.record(request);
             }
         }
-        exchanges.tasks.tell(Event::Message(message)).await;
+        exchanges.tasks.send_event(Event::Message(message)).await;
     }
 
     /// The answer that was kept.

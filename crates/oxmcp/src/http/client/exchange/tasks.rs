@@ -54,7 +54,7 @@ impl Tasks {
     }
 
     /// Tells the reader. Waits while the queue is full.
-    pub(crate) async fn tell(&self, event: Event) {
+    pub(crate) async fn send_event(&self, event: Event) {
         select! {
             biased;
             () = self.closing.cancelled() => {}
@@ -94,9 +94,9 @@ mod tests {
         let tasks = Arc::new(tasks);
         let inner = Arc::clone(&tasks);
         tasks.spawn(async move {
-            inner.tell(event(1)).await;
+            inner.send_event(event(1)).await;
             let innermost = Arc::clone(&inner);
-            inner.spawn(async move { innermost.tell(event(2)).await });
+            inner.spawn(async move { innermost.send_event(event(2)).await });
         });
         assert_eq!((next(&mut events).await, next(&mut events).await), (1, 2));
     }
@@ -114,7 +114,7 @@ mod tests {
                 select! {
                     biased;
                     _ = given_up => {}
-                    () = inner.tell(event(number)) => {}
+                    () = inner.send_event(event(number)) => {}
                 }
             });
         }
@@ -139,7 +139,7 @@ mod tests {
             let (inner, kept) = (Arc::clone(&tasks), Arc::clone(&kept));
             tasks.spawn(async move {
                 for _ in 0..=MAX_EVENTS {
-                    inner.tell(event(1)).await;
+                    inner.send_event(event(1)).await;
                 }
                 drop(kept);
             });
@@ -160,7 +160,7 @@ mod tests {
         let (tasks, _events, _guard) = Tasks::new();
         tasks.discard_events();
         for _ in 0..=MAX_EVENTS {
-            tasks.tell(event(1)).await;
+            tasks.send_event(event(1)).await;
         }
     }
 }

@@ -5,7 +5,7 @@ use url::Url;
 
 use crate::{
     error::{Error, Result},
-    http::client::redaction::shown,
+    http::client::redaction::redacted_url,
 };
 
 /// How many redirects are followed in a row.
@@ -36,7 +36,9 @@ pub(crate) fn redirect_target<B>(
         .and_then(|it| it.to_str().ok())
         .and_then(|it| from.join(it).ok());
     let refuse = |why: &str| {
-        let to = to.as_ref().map_or_else(|| "nowhere".to_owned(), shown);
+        let to = to
+            .as_ref()
+            .map_or_else(|| "nowhere".to_owned(), redacted_url);
         Err(Error::http(
             status.as_u16(),
             format!("the server redirects to {to}, {why}"),
