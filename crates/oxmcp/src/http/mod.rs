@@ -8,7 +8,7 @@
 //! | [`Serving`] | `http-server` | an address that is served |
 //! | [`Principal`] | `http-server` | who makes a request, as the middleware in front has found out |
 //! | [`Endpoint`] | `http-client` | a URL to connect a client to |
-//! | [`Reconnect`] | `http-client` | how its streams are taken up again that break off |
+//! | [`Reconnect`] | `http-client` | its retries, and the resumption of its streams |
 //! | [`HttpClient`] | `http-client` | an HTTP client of your own to reach it with |
 //!
 //! See [transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports).

@@ -6,19 +6,23 @@ use data_encoding::BASE64;
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use url::Url;
 
-use super::{
-    default_client::DefaultClient,
-    engine::Engine,
-    fingerprint::fingerprint,
-    halves::{EndpointReader, EndpointWriter, halves},
-    http_client::{AnyClient, HttpClient},
-    link::Link,
-    reconnect::Reconnect,
-    redirect::shown,
-    wire::{Target, Wire},
-};
 use crate::{
-    Error, Limits, Result,
+    error::{Error, Result},
+    http::client::{
+        exchange::{
+            requests::{RequestSender, uri_of},
+            shared::Exchanges,
+            tasks::Tasks,
+        },
+        halves::{EndpointReader, EndpointWriter, halves},
+        reconnect::retry::Reconnect,
+        redaction::{fingerprint, redacted_url},
+        transport::{
+            default_client::DefaultClient,
+            http_client::{DynHttpClient, HttpClient},
+        },
+    },
+    limits::Limits,
     transport::{Mirror, Transport},
 };
 
@@ -54,14 +58,14 @@ use crate::{
 pub struct Endpoint {
     url: Option<Url>,
     headers: HeaderMap,
-    client: Option<Arc<dyn AnyClient>>,
+    client: Option<Arc<dyn DynHttpClient>>,
     /// Whether the client is the user's own.
     own_client: bool,
     reconnect: Reconnect,
     only_2024: bool,
     max_message: Option<usize>,
     mirror: Mirror,
-    /// What is wrong with what was given: who connects is told.
+    /// The first mistake in what was given, which connecting tells.
     problem: Option<String>,
 }
 
@@ -195,26 +199,29 @@ impl Transport for Endpoint {
             // Its pool is kept for when the client connects again.
             None => Arc::clone(self.client.insert(Arc::new(DefaultClient::new()))),
         };
-        let target = Target::new(url)?;
+        let uri = uri_of(&url)?;
         let mut headers = self.headers.clone();
         if !self.own_client {
-            DefaultClient::add_headers(&mut headers, &target.uri)?;
+            DefaultClient::add_headers(&mut headers, &uri)?;
         }
-        let wire = Wire::new(client, target, headers);
-        let (engine, inlet) = Engine::new();
-        let max_message = self.max_message.unwrap_or(limits.max_message_bytes);
-        let mut link = Link::new(wire, inlet, self.reconnect.clone(), max_message);
-        link.mirror = self.mirror.clone();
-        let link = Arc::new(link);
+        let requests = RequestSender::new(client, url, headers);
+        let (tasks, events, guard) = Tasks::new();
+        let exchanges = Arc::new(Exchanges::new(
+            requests,
+            tasks,
+            self.reconnect.clone(),
+            self.max_message.unwrap_or(limits.max_message_bytes),
+            self.mirror.clone(),
+        ));
         if self.only_2024 {
-            Box::pin(link.open_2024()).await?;
+            Box::pin(exchanges.open_2024()).await?;
         }
-        Ok(halves(engine, link))
+        Ok(halves(exchanges, events, guard))
     }
 
     fn name(&self) -> String {
         match &self.url {
-            Some(url) => format!("the server at {}", shown(url)),
+            Some(url) => format!("the server at {}", redacted_url(url)),
             None => "the server".into(),
         }
     }
@@ -223,7 +230,11 @@ impl Transport for Endpoint {
         let url = self.url.as_ref()?;
         // What comes behind the path can be secret, but other servers may be there.
         let query = url.query().map(|query| fingerprint([query.as_bytes()]));
-        Some(format!("{} {}", shown(url), query.unwrap_or_default()))
+        Some(format!(
+            "{} {}",
+            redacted_url(url),
+            query.unwrap_or_default()
+        ))
     }
 
     fn authorization(&self) -> Option<String> {
@@ -251,7 +262,7 @@ impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.headers.keys().map(HeaderName::as_str).collect();
         f.debug_struct("Endpoint")
-            .field("url", &self.url.as_ref().map(shown))
+            .field("url", &self.url.as_ref().map(redacted_url))
             .field("headers", &names)
             .field("reconnect", &self.reconnect)
             .field("only_2024", &self.only_2024)

@@ -1,45 +1,24 @@
-//! The client's side of HTTP.
+//! The client's side of HTTP: an endpoint, which is a transport over every revision of HTTP that the protocol has.
+//!
+//! | | |
+//! |---|---|
+//! | `endpoint` | a server behind a URL, as users configure it |
+//! | `halves` | the reader and the writer that the session's driver uses |
+//! | `exchange/` | the POST of a message and its response, on a task of its own |
+//! | `reconnect/` | retries, resumption, recovery of sessions, redirects |
+//! | `sse_2024` | the transport of 2024-11-05 |
+//! | `transport/` | the HTTP client: connections, pool, TLS, proxies |
+//! | `redaction` | secrets in names and texts |
 
-mod answer;
-mod answer_body;
-mod begin;
-mod connection;
-mod connector;
-#[cfg(feature = "http-server")]
-#[cfg(test)]
-mod crowd_tests;
-mod default_client;
 mod endpoint;
-mod engine;
-#[cfg(test)]
-mod engine_tests;
-mod fingerprint;
-mod gate;
+mod exchange;
 mod halves;
-mod http2;
-mod http_client;
-mod known;
-mod link;
-mod mirror;
-mod outgoing;
-mod pool;
-mod post;
-#[cfg(test)]
-mod proxy_tests;
 mod reconnect;
-mod redirect;
-mod renew;
-mod resume;
-mod session;
-mod socks;
+mod redaction;
 mod sse_2024;
-mod stream;
-mod taker;
-mod traffic;
-mod trust;
-mod wire;
+mod transport;
 
 pub use endpoint::Endpoint;
 pub use halves::{EndpointReader, EndpointWriter};
-pub use http_client::{HttpBody, HttpClient};
-pub use reconnect::Reconnect;
+pub use reconnect::retry::Reconnect;
+pub use transport::http_client::{HttpBody, HttpClient};

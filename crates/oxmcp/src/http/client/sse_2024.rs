@@ -1,39 +1,43 @@
-//! The transport of 2024-11-05: one stream for all that the server says, and another URL for all that it is told.
+//! The transport of 2024-11-05: one stream for all messages of the server, and another URL for those to it.
 //! See [HTTP with SSE](https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse).
 
 use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
 use tokio::time::timeout;
+use url::Url;
 
-use super::{
-    answer::{Form, refusal},
-    http_client::HttpBody,
-    link::Link,
-    outgoing::Outgoing,
-    post::Missed,
-    redirect::{is_same_origin, shown},
-    session::Session,
-    stream::{Ended, Stream},
-    taker::Taker,
-    wire::Target,
-};
 use crate::{
-    Error, ErrorCode, Result,
     codec::sse::{Decoder, Item},
+    error::{Error, Result},
+    http::client::{
+        exchange::{
+            event_stream::{EventStream, StreamEnd},
+            message::OutgoingMessage,
+            post::ExchangeError,
+            response::{Form, refusal},
+            session::Session,
+            shared::Exchanges,
+            sink::MessageSink,
+        },
+        reconnect::redirect::is_same_origin,
+        redaction::redacted_url,
+        transport::http_client::HttpBody,
+    },
     json::Logged,
+    jsonrpc::ErrorCode,
 };
 
-/// How long the server may take to say where messages go.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How long the URL may be that it says.
-const LONGEST_URL: usize = 16 << 10;
+/// How long the server may take to name the URL for messages.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest such URL.
+const MAX_URL: usize = 16 << 10;
 
-impl Link {
+impl Exchanges {
     /// A server refused `initialize`: where that can mean that it speaks the transport of 2024-11-05, asks it so.
-    pub(super) async fn initialize_2024(
+    pub(crate) async fn initialize_2024(
         self: &Arc<Self>,
-        initialize: &Outgoing,
+        initialize: &OutgoingMessage,
         refused: Error,
     ) -> Result<()> {
         if !may_be_2024(&refused) || self.state().messages_2024.is_some() {
@@ -44,39 +48,39 @@ impl Link {
             return Err(no_server(refused));
         }
         match self.attempt(initialize, &Session::default()).await {
-            Ok(()) | Err(Missed::Lost { .. }) => Ok(()),
-            Err(Missed::Failed(error)) => Err(error),
+            Ok(()) | Err(ExchangeError::SessionLost { .. }) => Ok(()),
+            Err(ExchangeError::Failed(error)) => Err(error),
         }
     }
 
     /// Opens the stream of a server of 2024-11-05.
-    pub(super) async fn open_2024(self: &Arc<Self>) -> Result<()> {
-        let opened = timeout(PATIENCE, self.find_2024()).await;
-        let (target, body) = opened.unwrap_or_else(|_| {
+    pub(crate) async fn open_2024(self: &Arc<Self>) -> Result<()> {
+        let opened = timeout(OPEN_TIMEOUT, self.open_stream_2024()).await;
+        let (url, body) = opened.unwrap_or_else(|_| {
             Err(Error::timeout(format!(
-                "the server did not say within {PATIENCE:?} where messages go"
+                "the server did not say within {OPEN_TIMEOUT:?} where messages go"
             )))
         })?;
-        self.state().messages_2024 = Some(target);
-        let link = Arc::clone(self);
-        self.inlet.begin(async move {
-            let mut stream = Stream::new(Taker::of_all());
-            let why = match stream.read(&link, body).await {
-                Ended::Cut { why, .. } | Ended::Overlong(why) => why,
-                Ended::Answered => return,
+        self.state().messages_2024 = Some(url);
+        let exchanges = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let mut stream = EventStream::new(MessageSink::without_request());
+            let why = match stream.read(&exchanges, body).await {
+                StreamEnd::Interrupted { why, .. } | StreamEnd::TooLong(why) => why,
+                StreamEnd::Answered => return,
             };
             let text = format!(
                 "{}; a session with a server of 2024-11-05 cannot be taken up again",
                 why.message()
             );
-            link.end(Error::closed(text)).await;
+            exchanges.end(Error::closed(text)).await;
         });
         Ok(())
     }
 
-    /// Asks for the stream, and reads up to its first event, which says where messages go.
-    async fn find_2024(&self) -> Result<(Target, HttpBody)> {
-        let response = self.wire.get(|_| ()).await?;
+    /// Opens the stream, and reads up to its first event, which names the URL for messages.
+    async fn open_stream_2024(&self) -> Result<(Url, HttpBody)> {
+        let response = self.requests.get(|_| ()).await?;
         if !response.status().is_success() {
             return Err(refusal(response).await.error);
         }
@@ -84,7 +88,7 @@ impl Link {
             return Err(Error::decode("the server has no stream of events there"));
         }
         let mut body = response.into_body();
-        let mut decoder = Decoder::new(self.max_message.max(LONGEST_URL));
+        let mut decoder = Decoder::new(self.max_message.max(MAX_URL));
         while let Some(chunk) = body.chunk().await? {
             let mut rest = &chunk[..];
             while let Some(item) = decoder
@@ -97,9 +101,9 @@ impl Link {
                         "the server does not say first where messages go",
                     ));
                 }
-                let target = self.messages_target(event.data)?;
+                let url = self.messages_url(event.data)?;
                 // Behind an event a stream can be read as if it began there.
-                return Ok((target, body.after(chunk.slice_ref(rest))));
+                return Ok((url, body.after(chunk.slice_ref(rest))));
             }
         }
         Err(Error::network(
@@ -107,25 +111,25 @@ impl Link {
         ))
     }
 
-    /// Where messages go, by what the server says. It may not be elsewhere than the server itself: they, and the
-    /// credentials with them, are for nobody else.
-    fn messages_target(&self, said: &[u8]) -> Result<Target> {
+    /// The URL for messages that the server has named. It must have the server's own origin: messages, and the credentials
+    /// with them, are meant for no other.
+    fn messages_url(&self, said: &[u8]) -> Result<Url> {
         let said = std::str::from_utf8(said).unwrap_or_default();
-        let url = self.wire.target.url.join(said.trim());
+        let url = self.requests.url.join(said.trim());
         let url = url.map_err(|error| {
             Error::decode(format!("the server sends messages to no URL: {error}"))
         })?;
-        if said.len() > LONGEST_URL || !is_same_origin(&url, &self.wire.target.url) {
+        if said.len() > MAX_URL || !is_same_origin(&url, &self.requests.url) {
             return Err(Error::unsupported(format!(
                 "the server wants messages sent to another origin, {}, which is refused",
-                shown(&url)
+                redacted_url(&url)
             )));
         }
-        Target::new(url)
+        Ok(url)
     }
 }
 
-/// The refusal of `initialize` by what speaks no transport of the protocol: another path of the server, mostly.
+/// The refusal of `initialize` by a server without any transport of the protocol: mostly another path of it.
 fn no_server(refused: Error) -> Error {
     match refused.http_status() {
         Some(status) if !refused.is_protocol() => {

@@ -1,4 +1,4 @@
-//! When to take up again what broke off.
+//! The pauses before retries: exponential, with jitter, and bounded.
 
 use std::{collections::hash_map::RandomState, hash::BuildHasher, time::Duration};
 
@@ -6,10 +6,10 @@ use std::{collections::hash_map::RandomState, hash::BuildHasher, time::Duration}
 const SHORTEST: Duration = Duration::from_millis(100);
 /// The longest pause that a server can ask for.
 const LONGEST_ASKED: Duration = Duration::from_secs(3600);
-/// A stream that was open for so long went well, whether it brought anything or not: many a proxy ends one that is quiet.
-pub(super) const LONG: Duration = Duration::from_secs(10);
+/// A stream that was open for so long counts as a success, with events or without: many a proxy ends a silent one.
+pub(crate) const STABLE: Duration = Duration::from_secs(10);
 
-/// How an [`Endpoint`](super::Endpoint) goes on when a stream breaks off or a server cannot be reached for a while: after
+/// How an [`Endpoint`](crate::http::Endpoint) goes on when a stream breaks off or a server cannot be reached for a while: after
 /// pauses that grow, each cut short by chance, and not for ever.
 ///
 /// A server that says how long to wait (`retry`) is not asked before.
@@ -61,28 +61,28 @@ impl Reconnect {
     }
 }
 
-/// The attempts at one thing.
+/// The attempts at one stream or request.
 #[derive(Debug)]
-pub(super) struct Attempts {
+pub(crate) struct Attempts {
     policy: Reconnect,
     made: u32,
 }
 
 impl Attempts {
-    pub(super) fn new(policy: &Reconnect) -> Self {
+    pub(crate) fn new(policy: &Reconnect) -> Self {
         Self {
             policy: policy.clone(),
             made: 0,
         }
     }
 
-    /// It got further: what was tried before does not count.
-    pub(super) fn progressed(&mut self) {
+    /// There was progress: earlier attempts do not count.
+    pub(crate) fn progressed(&mut self) {
         self.made = 0;
     }
 
-    /// How long to wait before the next attempt. `asked` is what the server asked for. `None` where it is not tried again.
-    pub(super) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
+    /// The pause before the next attempt, at least the one that the server has asked for. `None` after the last attempt.
+    pub(crate) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
         // The keys of each new state are random.
         self.pause(asked, RandomState::new().hash_one(SHORTEST))
     }
@@ -102,7 +102,7 @@ impl Attempts {
         let first = self.made == 0;
         self.made += 1;
         let pause = match asked.map(|asked| asked.min(LONGEST_ASKED)) {
-            // What a server asks for the first time is no failure.
+            // A server that asks for a pause once has not failed.
             Some(asked) if first => asked,
             Some(asked) => asked.max(jittered),
             None => jittered,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_asks_for_is_never_cut_short() {
+    fn pauses_of_the_server_are_never_cut_short() {
         let asked = Duration::from_secs(45);
         let mut attempts = Attempts::new(&Reconnect::default());
         while let Some(pause) = attempts.next(Some(asked)) {

@@ -1,4 +1,4 @@
-//! Whom TLS trusts: whom the system trusts.
+//! The certificates that TLS trusts: those of the system.
 
 use std::{error::Error as StdError, io, sync::Arc};
 
@@ -9,62 +9,65 @@ use rustls::{
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::{sync::OnceCell, task::spawn_blocking};
 
-use crate::{Error, Result, session::with_causes};
+use crate::{
+    error::{Error, Result},
+    session::with_causes,
+};
 
-/// What to do where a certificate is one of those that only some trust.
+/// The advice where a certificate has an authority that the system does not trust.
 const OWN_AUTHORITY: &str = "nobody whom this system trusts has issued the certificate: let the system trust the \
     authority that did; where the system keeps certificates in files, as Linux does, the variable SSL_CERT_FILE can name another one";
 
-/// What to do where nobody speaks TLS.
+/// The advice where the server does not speak TLS.
 const NO_TLS: &str =
     "what answers there does not speak TLS: begin its URL with http:// if that is right";
 
-/// Whom to trust.
+/// The trusted certificates.
 #[derive(Clone, Debug)]
-pub(super) enum Trust {
-    /// Whom the system trusts. Its certificates are read when the first connection needs them, once in a process: that takes
-    /// milliseconds, and many a client never needs them.
+pub(crate) enum TlsRoots {
+    /// Those of the system, read when the first connection needs them, once in a process: that takes milliseconds, and many
+    /// a client never needs them.
     System,
     #[cfg(test)]
-    These(Tls),
+    These(TlsConfigs),
     /// A system that has no certificates.
     #[cfg(test)]
     Unreadable,
 }
 
-/// How to speak TLS.
+/// The configurations of TLS.
 #[derive(Clone, Debug)]
-pub(super) struct Tls {
+pub(crate) struct TlsConfigs {
     /// Offers HTTP/2.
     servers: Arc<ClientConfig>,
     /// Proxies speak HTTP/1.1.
     proxies: Arc<ClientConfig>,
 }
 
-static SYSTEM: OnceCell<Tls> = OnceCell::const_new();
+static SYSTEM: OnceCell<TlsConfigs> = OnceCell::const_new();
 
-impl Trust {
-    /// How to speak to servers.
+impl TlsRoots {
+    /// The configuration for servers.
     ///
     /// # Errors
     /// Where the certificates of the system cannot be read. It is tried again the next time.
-    pub(super) async fn servers(&self) -> Result<Arc<ClientConfig>> {
+    pub(crate) async fn servers(&self) -> Result<Arc<ClientConfig>> {
         Ok(self.tls().await?.servers)
     }
 
-    /// How to speak to proxies.
+    /// The configuration for proxies.
     ///
     /// # Errors
     /// As above.
-    pub(super) async fn proxies(&self) -> Result<Arc<ClientConfig>> {
+    pub(crate) async fn proxies(&self) -> Result<Arc<ClientConfig>> {
         Ok(self.tls().await?.proxies)
     }
 
-    async fn tls(&self) -> Result<Tls> {
+    async fn tls(&self) -> Result<TlsConfigs> {
         match self {
             Self::System => {
                 let tls = SYSTEM.get_or_try_init(|| async {
-                    let read = spawn_blocking(Tls::of_the_system).await;
+                    let read = spawn_blocking(TlsConfigs::system).await;
                     read.map_err(|error| Error::unreachable(with_causes(&error)))?
                 });
                 Ok(tls.await?.clone())
@@ -77,8 +80,8 @@ impl Trust {
     }
 }
 
-impl Tls {
-    fn of_the_system() -> Result<Self> {
+impl TlsConfigs {
+    fn system() -> Result<Self> {
         let config = builder().and_then(BuilderVerifierExt::with_platform_verifier);
         Ok(Self::new(config.map_err(|error| unreadable(&error))?))
     }
@@ -107,25 +110,25 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, rustls::Error
     ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()
 }
 
-/// What kept a server from being reached, in words, and what to do.
-pub(super) fn why(error: &(dyn StdError + 'static)) -> String {
+/// The reason for which a connection failed, in words, with advice.
+pub(crate) fn explain(error: &(dyn StdError + 'static)) -> String {
     let text = with_causes(error);
     let unknown = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
-    match of_tls(error) {
+    match tls_error(error) {
         Some(error) if *error == unknown => format!("{text}: {OWN_AUTHORITY}"),
         Some(rustls::Error::InvalidMessage(_)) => format!("{text}: {NO_TLS}"),
         _ => text,
     }
 }
 
-/// What went wrong with TLS.
-fn of_tls<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
+/// The TLS error among the causes of an error.
+fn tls_error<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<rustls::Error>() {
             return Some(error);
         }
-        // What an I/O error was made of is no source of it, but its source is.
+        // The error inside an I/O error is no source of it, but the source of that one is.
         let within = error
             .downcast_ref::<io::Error>()
             .and_then(|error| error.get_ref());
@@ -143,24 +146,24 @@ mod tests {
 
     use super::*;
 
-    impl Trust {
-        /// No server is trusted.
-        pub(in crate::http::client) fn nobody() -> Self {
+    impl TlsRoots {
+        /// None at all.
+        pub(crate) fn none() -> Self {
             let config = builder().unwrap();
-            Self::These(Tls::new(
+            Self::These(TlsConfigs::new(
                 config.with_root_certificates(RootCertStore::empty()),
             ))
         }
     }
 
     #[test]
-    fn who_is_not_trusted_is_told_how_to_be() {
+    fn an_untrusted_certificate_comes_with_advice() {
         for (error, is_of_authority) in [
             (CertificateError::UnknownIssuer, true),
             (CertificateError::Expired, false),
         ] {
             let error = io::Error::other(rustls::Error::InvalidCertificate(error));
-            let text = why(&io::Error::other(error));
+            let text = explain(&io::Error::other(error));
             assert_eq!(text.contains("SSL_CERT_FILE"), is_of_authority, "{text}");
         }
     }

@@ -1,4 +1,4 @@
-//! Requests that go by way of proxies, and to who does not speak what the URL says.
+//! Requests through proxies, and to servers that do not speak what the URL says.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -8,16 +8,18 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use super::{
-    connector::Connector,
-    default_client::DefaultClient,
-    http_client::{HttpBody, HttpClient},
-    trust::Trust,
+use crate::{
+    error::Result,
+    http::client::transport::{
+        connector::Connector,
+        default_client::DefaultClient,
+        http_client::{HttpBody, HttpClient},
+        tls_roots::TlsRoots,
+    },
 };
-use crate::Result;
 
-/// The head of a request that comes.
-pub(super) async fn head(socket: &mut TcpStream) -> String {
+/// The head of the next request.
+pub(crate) async fn head(socket: &mut TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(socket.read_u8().await.unwrap());
@@ -30,8 +32,8 @@ async fn by_proxy(url: &str, status: u16) -> (Result<Response<HttpBody>>, String
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let proxies = Matcher::builder().all(format!("http://me:secret@{address}"));
-    let connector = Connector::new(Trust::nobody(), proxies.build());
-    let client = DefaultClient::over(connector);
+    let connector = Connector::new(TlsRoots::none(), proxies.build());
+    let client = DefaultClient::with_connector(connector);
     let proxy = async {
         let (mut socket, _) = listener.accept().await.unwrap();
         let head = head(&mut socket).await;
@@ -44,7 +46,7 @@ async fn by_proxy(url: &str, status: u16) -> (Result<Response<HttpBody>>, String
 }
 
 #[tokio::test]
-async fn a_proxy_is_told_where_requests_go_and_who_asks() {
+async fn a_forward_proxy_gets_the_whole_url_and_credentials() {
     let (response, head) = by_proxy("http://example.test/mcp", 200).await;
     assert_eq!(response.unwrap().status(), 200);
     assert!(head.starts_with("GET http://example.test/mcp HTTP/1.1\r\n"));
@@ -77,8 +79,8 @@ async fn by_socks(scheme: &str, url: &str, reply: u8) -> (Result<Response<HttpBo
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let proxies = Matcher::builder().all(format!("{scheme}://me:secret@{address}"));
-    let connector = Connector::new(Trust::nobody(), proxies.build());
-    let client = DefaultClient::over(connector);
+    let connector = Connector::new(TlsRoots::none(), proxies.build());
+    let client = DefaultClient::with_connector(connector);
     let proxy = async {
         let (mut socket, _) = listener.accept().await.unwrap();
         assert_eq!(bytes(&mut socket, 3).await, [5, 1, 2]);
@@ -105,7 +107,7 @@ async fn by_socks(scheme: &str, url: &str, reply: u8) -> (Result<Response<HttpBo
 }
 
 #[tokio::test]
-async fn a_proxy_that_speaks_socks_is_asked_for_a_connection() {
+async fn a_socks_proxy_connects() {
     const NAME: &[u8] = b"\x03\x0cexample.test";
     let table: [(&str, &str, &[u8]); 3] = [
         (
@@ -130,7 +132,7 @@ async fn a_proxy_that_speaks_socks_is_asked_for_a_connection() {
 }
 
 #[tokio::test]
-async fn attack_21_a_proxy_that_speaks_socks_sees_nothing_of_what_is_for_a_server_with_tls() {
+async fn attack_21_a_socks_proxy_sees_nothing_of_what_is_for_a_server_with_tls() {
     const HANDSHAKE: u8 = 22;
     let (response, to, first) = by_socks("socks5h", "https://example.test/mcp", 0).await;
     assert!(response.unwrap_err().is_unreachable());
@@ -138,7 +140,7 @@ async fn attack_21_a_proxy_that_speaks_socks_sees_nothing_of_what_is_for_a_serve
 }
 
 #[tokio::test]
-async fn what_a_proxy_that_speaks_socks_cannot_do_is_told() {
+async fn errors_of_a_socks_proxy_are_explained() {
     const REFUSED: u8 = 5;
     let (response, ..) = by_socks("socks5h", "http://example.test/mcp", REFUSED).await;
     let error = response.unwrap_err();
@@ -147,7 +149,7 @@ async fn what_a_proxy_that_speaks_socks_cannot_do_is_told() {
     assert!(error.message().contains("connection refused"), "{error}");
     assert!(!error.message().contains("secret"), "{error}");
     let proxies = Matcher::builder().all("socks4://127.0.0.1:1");
-    let client = DefaultClient::over(Connector::new(Trust::nobody(), proxies.build()));
+    let client = DefaultClient::with_connector(Connector::new(TlsRoots::none(), proxies.build()));
     let request = Request::get("http://example.test/").body(Bytes::new());
     let error = client.send(request.unwrap()).await.unwrap_err();
     assert!(error.message().contains("socks5://"), "{error}");
@@ -157,8 +159,8 @@ async fn what_a_proxy_that_speaks_socks_cannot_do_is_told() {
 async fn answered(scheme: &str, answer: &[u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("{scheme}://{}/mcp", listener.local_addr().unwrap());
-    let connector = Connector::new(Trust::nobody(), Matcher::builder().build());
-    let client = DefaultClient::over(connector);
+    let connector = Connector::new(TlsRoots::none(), Matcher::builder().build());
+    let client = DefaultClient::with_connector(connector);
     let server = async {
         let (mut socket, _) = listener.accept().await.unwrap();
         socket
@@ -175,7 +177,7 @@ async fn answered(scheme: &str, answer: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn who_speaks_no_tls_or_nothing_else_is_told_apart() {
+async fn servers_with_and_without_tls_are_told_apart() {
     let answer = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n";
     let error = answered("https", answer).await;
     assert!(

@@ -1,4 +1,4 @@
-//! What sends HTTP requests.
+//! The trait of HTTP clients, and the bodies of their responses.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
@@ -7,10 +7,10 @@ use futures_core::Stream;
 use futures_util::{StreamExt, stream};
 use http::{Request, Response};
 
-use crate::Result;
+use crate::error::Result;
 
-/// What sends HTTP requests for an [`Endpoint`](super::Endpoint): implement it to bring an HTTP client of your own, with
-/// its proxies and certificates, or to wrap one and add what each request needs.
+/// An HTTP client for an [`Endpoint`](crate::http::Endpoint): implement it to bring one of your own, with its proxies and
+/// certificates, or to wrap one and add a header to each request.
 ///
 /// It must neither follow redirects nor retry: the endpoint does both, and knows what may be sent to whom. It should not
 /// bound the time of a whole answer either, since some of them are streams that stay open for hours.
@@ -75,12 +75,12 @@ impl HttpBody {
     }
 
     /// The next chunk. `None` at the end.
-    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>> {
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>> {
         self.0.next().await.transpose()
     }
 
     /// The same body with a chunk in front of it.
-    pub(super) fn after(self, first: Bytes) -> Self {
+    pub(crate) fn after(self, first: Bytes) -> Self {
         Self::new(stream::iter([Ok(first)]).chain(self.0))
     }
 }
@@ -97,17 +97,17 @@ impl fmt::Debug for HttpBody {
     }
 }
 
-/// What an [`HttpClient`] is where its type does not matter.
-pub(super) trait AnyClient: Send + Sync {
-    fn send_boxed(&self, request: Request<Bytes>) -> Sending<'_>;
+/// An [`HttpClient`] as a trait object.
+pub(crate) trait DynHttpClient: Send + Sync {
+    fn send_boxed(&self, request: Request<Bytes>) -> BoxSending<'_>;
 
     fn authorization(&self) -> Option<String>;
 }
 
-type Sending<'a> = Pin<Box<dyn Future<Output = Result<Response<HttpBody>>> + Send + 'a>>;
+type BoxSending<'a> = Pin<Box<dyn Future<Output = Result<Response<HttpBody>>> + Send + 'a>>;
 
-impl<C: HttpClient> AnyClient for C {
-    fn send_boxed(&self, request: Request<Bytes>) -> Sending<'_> {
+impl<C: HttpClient> DynHttpClient for C {
+    fn send_boxed(&self, request: Request<Bytes>) -> BoxSending<'_> {
         Box::pin(self.send(request))
     }
 

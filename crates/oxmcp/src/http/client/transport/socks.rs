@@ -1,4 +1,4 @@
-//! Connections by way of a SOCKS proxy.
+//! Connections through a SOCKS proxy.
 //! See [SOCKS 5](https://www.rfc-editor.org/rfc/rfc1928).
 
 use std::{
@@ -19,39 +19,42 @@ use hyper_util::{
 use tokio::net::{TcpStream, lookup_host};
 use tower_service::Service;
 
-use super::connection::usual_port;
+use crate::http::client::transport::destination::default_port;
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// Where such proxies are, unless they are said to be elsewhere.
-const PORT: u16 = 1080;
+/// The port of proxies whose URL names none.
+const DEFAULT_PORT: u16 = 1080;
 
 /// Whether a proxy speaks SOCKS, in any version.
-pub(super) fn is_socks(proxy: &Intercept) -> bool {
+pub(crate) fn is_socks(proxy: &Intercept) -> bool {
     let scheme = proxy.uri().scheme_str();
     scheme.is_some_and(|it| it.starts_with("socks"))
 }
 
-/// Reaches the server of a URL by way of a proxy.
+/// Connects to the server of a URL through a proxy.
 ///
 /// # Errors
-/// Where the proxy cannot be reached, speaks only SOCKS 4, or does not reach the server.
-pub(super) async fn connect(
+/// Where the proxy cannot be reached, is one of SOCKS 4, or cannot reach the server.
+pub(crate) async fn connect(
     mut tcp: HttpConnector,
     proxy: &Intercept,
     uri: &Uri,
 ) -> Result<TokioIo<TcpStream>, BoxError> {
     let hop = proxy.uri();
-    let knows_names = match hop.scheme_str() {
+    let resolves_names = match hop.scheme_str() {
         Some("socks5h") => true,
         Some("socks5") => false,
         _ => return Err("it is to be spoken to in SOCKS 4, but only SOCKS 5 is known here: name it with socks5:// or socks5h://".into()),
     };
     let host = hop.host().unwrap_or_default();
-    let hop = at(&format!("{host}:{}", hop.port_u16().unwrap_or(PORT)))?;
-    let server = at(&address(uri, knows_names).await?)?;
+    let hop = at(&format!(
+        "{host}:{}",
+        hop.port_u16().unwrap_or(DEFAULT_PORT)
+    ))?;
+    let server = at(&address(uri, resolves_names).await?)?;
     let socket = tcp.call(hop.clone()).await?;
-    let mut socks = SocksV5::new(hop, Reached(Some(socket)));
+    let mut socks = SocksV5::new(hop, Connected(Some(socket)));
     if let Some((user, password)) = proxy.raw_auth() {
         socks = socks.with_auth(user.to_owned(), password.to_owned());
     }
@@ -66,12 +69,13 @@ fn at(authority: &str) -> Result<Uri, http::Error> {
         .build()
 }
 
-/// The host and the port of a server, or its address, where the proxy knows no names.
-async fn address(uri: &Uri, knows_names: bool) -> Result<String, BoxError> {
+/// The host and the port of a server, or its address, where the proxy resolves no names. (`SocksV5::local_dns` would block
+/// the thread.)
+async fn address(uri: &Uri, resolves_names: bool) -> Result<String, BoxError> {
     let host = uri.host().unwrap_or_default();
     let scheme = uri.scheme().unwrap_or(&Scheme::HTTP);
-    let port = uri.port_u16().unwrap_or_else(|| usual_port(scheme));
-    if knows_names || host.starts_with('[') {
+    let port = uri.port_u16().unwrap_or_else(|| default_port(scheme));
+    if resolves_names || host.starts_with('[') {
         return Ok(format!("{host}:{port}"));
     }
     let first = lookup_host((host, port)).await?.next();
@@ -79,10 +83,10 @@ async fn address(uri: &Uri, knows_names: bool) -> Result<String, BoxError> {
     Ok(address.to_string())
 }
 
-/// A connection that is there, for those who want to make one.
-pub(super) struct Reached<T>(pub(super) Option<T>);
+/// A connector that returns a connection that there is already.
+pub(crate) struct Connected<T>(pub(crate) Option<T>);
 
-impl<T> Service<Uri> for Reached<T> {
+impl<T> Service<Uri> for Connected<T> {
     type Response = T;
     type Error = io::Error;
     type Future = Ready<io::Result<T>>;

@@ -1,21 +1,24 @@
-//! Where a redirect leads, and whether it may be followed.
+//! Redirects, which are followed within the origin of the server.
 
 use http::{Method, Response, StatusCode, header::LOCATION};
 use url::Url;
 
-use crate::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    http::client::redaction::redacted_url,
+};
 
 /// How many redirects are followed in a row.
-pub(super) const MAX_REDIRECTS: usize = 5;
+pub(crate) const MAX_REDIRECTS: usize = 5;
 
-/// Where an answer sends the request instead. `None` where it is no redirect.
+/// The URL to which a response redirects. `None` where it does not.
 ///
-/// It is followed within an origin, and from `http` to `https` on one host. What a request carries, credentials above
-/// all, was meant for that server and nobody else.
+/// It is followed within an origin, and from `http` to `https` on one host. A request, with the
+/// credentials in it, is meant for that server alone.
 ///
 /// # Errors
 /// Where it must not be followed.
-pub(super) fn target<B>(
+pub(crate) fn redirect_target<B>(
     from: &Url,
     method: &Method,
     response: &Response<B>,
@@ -33,7 +36,9 @@ pub(super) fn target<B>(
         .and_then(|it| it.to_str().ok())
         .and_then(|it| from.join(it).ok());
     let refuse = |why: &str| {
-        let to = to.as_ref().map_or_else(|| "nowhere".to_owned(), shown);
+        let to = to
+            .as_ref()
+            .map_or_else(|| "nowhere".to_owned(), redacted_url);
         Err(Error::http(
             status.as_u16(),
             format!("the server redirects to {to}, {why}"),
@@ -51,7 +56,7 @@ pub(super) fn target<B>(
     }
 }
 
-/// Whether what is meant for one URL may go to the other.
+/// Whether a request to one URL may go to the other.
 fn may_follow(from: &Url, to: &Url) -> bool {
     let upgrade = from.scheme() == "http"
         && to.scheme() == "https"
@@ -61,20 +66,9 @@ fn may_follow(from: &Url, to: &Url) -> bool {
     upgrade || is_same_origin(from, to)
 }
 
-/// Whether two URLs are of one server, as browsers see it.
-pub(super) fn is_same_origin(one: &Url, other: &Url) -> bool {
+/// Whether two URLs have the same origin, as browsers define it.
+pub(crate) fn is_same_origin(one: &Url, other: &Url) -> bool {
     one.origin() == other.origin()
-}
-
-/// A URL for people to read, without what may be secret in it.
-pub(super) fn shown(url: &Url) -> String {
-    let mut url = url.clone();
-    // Neither fails for a URL with a host.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url.set_query(None);
-    url.set_fragment(None);
-    url.into()
 }
 
 #[cfg(test)]
@@ -103,7 +97,7 @@ mod tests {
         for (from, location, to) in table {
             let from = Url::parse(from).unwrap();
             for status in [307, 308] {
-                let found = target(&from, &Method::POST, &redirect(status, location));
+                let found = redirect_target(&from, &Method::POST, &redirect(status, location));
                 let found = found.ok().flatten().map(String::from);
                 assert_eq!(found.as_deref(), to, "{from} {location}");
             }
@@ -111,27 +105,21 @@ mod tests {
     }
 
     #[test]
-    fn only_what_keeps_the_message_is_followed() {
+    fn only_redirects_that_keep_the_message_are_followed() {
         let from = Url::parse("http://a/mcp").unwrap();
-        let lost = target(&from, &Method::POST, &redirect(302, "/x"));
+        let lost = redirect_target(&from, &Method::POST, &redirect(302, "/x"));
         assert_eq!(lost.unwrap_err().http_status(), Some(302));
         assert!(
-            target(&from, &Method::GET, &redirect(302, "/x"))
+            redirect_target(&from, &Method::GET, &redirect(302, "/x"))
                 .unwrap()
                 .is_some()
         );
         assert!(
-            target(&from, &Method::POST, &redirect(200, "/x"))
+            redirect_target(&from, &Method::POST, &redirect(200, "/x"))
                 .unwrap()
                 .is_none()
         );
-        let nowhere = target(&from, &Method::POST, &redirect(307, "http://["));
+        let nowhere = redirect_target(&from, &Method::POST, &redirect(307, "http://["));
         assert!(nowhere.is_err());
-    }
-
-    #[test]
-    fn attack_21_urls_are_shown_without_secrets() {
-        let url = Url::parse("https://me:secret@a/mcp?key=secret#secret").unwrap();
-        assert_eq!(shown(&url), "https://a/mcp");
     }
 }

@@ -1,62 +1,55 @@
-//! What a session of a legacy server is on the wire.
+//! The session of a legacy server, and the messages that set it up.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use serde::Deserialize;
 
-use super::outgoing::Outgoing;
 use crate::{
-    Error, Result,
-    http::names::{PROTOCOL_VERSION, SESSION_ID},
+    error::{Error, Result},
+    http::{
+        client::exchange::message::OutgoingMessage,
+        names::{PROTOCOL_VERSION, SESSION_ID},
+    },
     json::Text,
     jsonrpc::{Envelope, Params},
     protocol::method,
 };
 
-/// How much of what restores a session is kept, in resources and in bytes: as much as a server takes by default.
+/// How many subscriptions are restored, and how many bytes of them: as many as a server takes by default.
 const MAX_RESTORED: usize = 10_000;
 const MAX_RESTORED_BYTES: usize = 4 << 20;
 
 /// A session of a legacy server. None is open while it has no revision.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Session {
+pub(crate) struct Session {
     /// Counts the sessions of this connection.
-    pub(super) generation: u64,
+    pub(crate) generation: u64,
     /// Its id, where the server gave it one.
-    pub(super) id: Option<HeaderValue>,
-    /// The revision that was agreed on.
-    pub(super) revision: Option<HeaderValue>,
-    /// The headers of its messages.
-    pub(super) posted: Arc<HeaderMap>,
+    pub(crate) id: Option<HeaderValue>,
+    /// The negotiated revision.
+    pub(crate) revision: Option<HeaderValue>,
 }
 
 impl Session {
-    /// `posted` are the headers of messages in no session.
-    pub(super) fn new(
+    pub(crate) fn new(
         generation: u64,
-        id: Option<HeaderValue>,
+        mut id: Option<HeaderValue>,
         revision: Option<HeaderValue>,
-        posted: &HeaderMap,
     ) -> Self {
-        let mut session = Self {
+        if let Some(id) = &mut id {
+            id.set_sensitive(true);
+        }
+        Self {
             generation,
             id,
             revision,
-            posted: Arc::default(),
-        };
-        if let Some(id) = &mut session.id {
-            id.set_sensitive(true);
         }
-        let mut posted = posted.clone();
-        session.add_headers(&mut posted);
-        session.posted = Arc::new(posted);
-        session
     }
 
-    /// Adds the headers of all that belongs to it.
-    pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
+    /// Adds the headers of its requests.
+    pub(crate) fn add_headers(&self, headers: &mut HeaderMap) {
         for (name, value) in [(SESSION_ID, &self.id), (PROTOCOL_VERSION, &self.revision)] {
             if let Some(value) = value {
                 headers.insert(name, value.clone());
@@ -65,25 +58,25 @@ impl Session {
     }
 }
 
-/// What opens the session again, as it is now.
+/// The messages that open a session like the present one.
 #[derive(Debug, Default)]
-pub(super) struct Restore {
-    pub(super) initialize: Option<Outgoing>,
-    pub(super) initialized: Option<Outgoing>,
-    level: Option<Outgoing>,
+pub(crate) struct SessionSetup {
+    pub(crate) initialize: Option<OutgoingMessage>,
+    pub(crate) initialized: Option<OutgoingMessage>,
+    level: Option<OutgoingMessage>,
     /// By URI.
-    subscriptions: BTreeMap<String, Outgoing>,
+    subscriptions: BTreeMap<String, OutgoingMessage>,
     bytes: usize,
 }
 
-impl Restore {
-    /// Remembers what changes the state of the session, once the server has agreed to it.
-    pub(super) fn agreed(&mut self, message: &Outgoing) {
+impl SessionSetup {
+    /// Records a message that changes the state of the session, once the server has accepted it.
+    pub(crate) fn record(&mut self, message: &OutgoingMessage) {
         match message.method() {
             Some("initialize") => self.initialize = Some(message.clone()),
             Some("notifications/initialized") => self.initialized = Some(message.clone()),
             Some("logging/setLevel") => self.level = Some(message.clone()),
-            Some("resources/subscribe") => self.subscribed(message),
+            Some("resources/subscribe") => self.record_subscription(message),
             Some("resources/unsubscribe") => {
                 if let Some(uri) = uri(message)
                     && let Some(old) = self.subscriptions.remove(&uri)
@@ -95,7 +88,7 @@ impl Restore {
         }
     }
 
-    fn subscribed(&mut self, message: &Outgoing) {
+    fn record_subscription(&mut self, message: &OutgoingMessage) {
         let Some(uri) = uri(message) else {
             return;
         };
@@ -110,26 +103,26 @@ impl Restore {
         }
     }
 
-    /// What is asked of a new session before anything else.
-    pub(super) fn requests(&self) -> Vec<Outgoing> {
+    /// The requests that a new session begins with, after its handshake.
+    pub(crate) fn requests(&self) -> Vec<OutgoingMessage> {
         let level = self.level.iter();
         level.chain(self.subscriptions.values()).cloned().collect()
     }
 }
 
-/// Whether a request changes the state of a session, where the server agrees to it.
-pub(super) fn changes_session(message: &Outgoing) -> bool {
+/// Whether a request changes the state of a session, where the server accepts it.
+pub(crate) fn changes_session(message: &OutgoingMessage) -> bool {
     let row = message
         .method()
         .and_then(|name| method::find(method::REQUESTS_TO_SERVER, name));
-    message.modern().is_none() && row.is_some_and(|row| row.changes_session)
+    message.modern.is_none() && row.is_some_and(|row| row.changes_session)
 }
 
-/// Whether an answer brings a result.
+/// Checks that an answer has a result.
 ///
 /// # Errors
-/// The one that it brings instead.
-pub(super) fn outcome(answer: &[u8]) -> Result<()> {
+/// The error that it has instead.
+pub(crate) fn result_of(answer: &[u8]) -> Result<()> {
     let mut params = Text::UNREAD;
     match Envelope::parse(answer, &mut params) {
         Ok(Envelope::Response(response)) => response.outcome.map(drop).map_err(Error::from),
@@ -137,22 +130,22 @@ pub(super) fn outcome(answer: &[u8]) -> Result<()> {
     }
 }
 
-fn uri(message: &Outgoing) -> Option<String> {
+fn uri(message: &OutgoingMessage) -> Option<String> {
     let uri = message.param("uri")?;
     uri.as_str().map(String::from)
 }
 
-/// The revision in the result of `initialize`.
-pub(super) fn agreed_revision(answer: &Bytes) -> Option<HeaderValue> {
+/// The revision in the answer to `initialize`.
+pub(crate) fn negotiated_revision(answer: &Bytes) -> Option<HeaderValue> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Agreed {
+    struct Negotiated {
         protocol_version: String,
     }
     let mut params = Text::UNREAD;
     let Ok(Envelope::Response(response)) = Envelope::parse(answer, &mut params) else {
         return None;
     };
-    let agreed: Agreed = response.outcome.ok()?.parse().ok()?;
-    HeaderValue::from_str(&agreed.protocol_version).ok()
+    let negotiated: Negotiated = response.outcome.ok()?.parse().ok()?;
+    HeaderValue::from_str(&negotiated.protocol_version).ok()
 }

@@ -1,4 +1,4 @@
-//! The HTTP client that is there where the user brings none.
+//! The HTTP client of endpoints that are given none.
 
 use std::{
     fmt,
@@ -17,49 +17,49 @@ use http_body_util::Full;
 use hyper_util::client::proxy::matcher::Matcher;
 use tokio::{sync::Mutex, time::Instant};
 
-use super::{
-    answer_body::AnswerBody,
-    connection::{Connection, Origin},
-    connector::Connector,
-    http_client::{HttpBody, HttpClient},
-    http2,
-    pool::Pool,
-    trust::Trust,
+use crate::{
+    error::{Error, Result},
+    http::client::transport::{
+        connection::Connection,
+        connector::Connector,
+        destination::Destination,
+        http_client::{HttpBody, HttpClient},
+        pool::{MAX_KEPT, Pool},
+        response_body::ResponseBody,
+        stream_limits::Reset,
+        tls_roots::TlsRoots,
+    },
 };
-use crate::{Error, Result};
 
-/// How it is called in requests.
-const NAME: &str = concat!("oxmcp/", env!("CARGO_PKG_VERSION"));
+/// The header `User-Agent`.
+const USER_AGENT_NAME: &str = concat!("oxmcp/", env!("CARGO_PKG_VERSION"));
 
-/// How often a request that was not served is sent again: to as many connections as there may be that nobody has seen closed.
-const TRIES: usize = Pool::MOST;
+/// How often a request that was not served is sent again: as often as the pool can hold connections that are closed already.
+const MAX_RETRIES: usize = MAX_KEPT;
 
-/// A client that uses connections again.
-pub(super) struct DefaultClient {
+/// An [`HttpClient`] on hyper, with a pool of connections.
+pub(crate) struct DefaultClient {
     pool: Arc<Pool>,
     connector: Connector,
-    /// Whether the server speaks HTTP/2, with which requests share connections.
+    /// Whether the server speaks HTTP/2, over which requests share connections.
     is_shared: AtomicBool,
-    /// Held by whoever opens such a connection, with when and why it was the last time that none could be.
-    opening: Mutex<Option<(Instant, String)>>,
+    /// Held while a further connection of HTTP/2 is opened, with the last failure to open one.
+    opening: Mutex<Option<FailedAttempt>>,
+}
+
+/// When and why no connection could be opened.
+struct FailedAttempt {
+    at: Instant,
+    why: String,
 }
 
 impl DefaultClient {
-    /// One that trusts whom the system trusts, and goes by way of the proxies that it names.
-    pub(super) fn new() -> Self {
-        Self::over(Connector::new(Trust::System, Matcher::from_system()))
+    /// A client with the certificates and the proxies of the system.
+    pub(crate) fn new() -> Self {
+        Self::with_connector(Connector::new(TlsRoots::System, Matcher::from_system()))
     }
 
-    /// Adds the headers that it would add to each request to this server. Those of the user stay.
-    pub(super) fn add_headers(headers: &mut HeaderMap, uri: &Uri) -> Result<()> {
-        let name = HeaderValue::from_static(NAME);
-        headers.entry(USER_AGENT).or_insert(name);
-        let host = Origin::of(uri)?.host()?;
-        headers.entry(HOST).or_insert(host);
-        Ok(())
-    }
-
-    pub(super) fn over(connector: Connector) -> Self {
+    pub(crate) fn with_connector(connector: Connector) -> Self {
         Self {
             pool: Arc::default(),
             connector,
@@ -68,70 +68,80 @@ impl DefaultClient {
         }
     }
 
-    /// A connection to where a URI leads.
-    async fn reach(&self, uri: &Uri) -> Result<Reached> {
+    /// Adds the headers that it would add to each request to this server. Those of the user stay.
+    pub(crate) fn add_headers(headers: &mut HeaderMap, uri: &Uri) -> Result<()> {
+        let name = HeaderValue::from_static(USER_AGENT_NAME);
+        headers.entry(USER_AGENT).or_insert(name);
+        let host = Destination::of(uri)?.host_header()?;
+        headers.entry(HOST).or_insert(host);
+        Ok(())
+    }
+
+    /// A connection for a request: from the pool, or a new one.
+    async fn checkout(&self, uri: &Uri) -> Result<Checkout> {
         match self.pool.take(uri) {
-            Some(connection) => Ok(Reached::kept(connection)),
+            Some(connection) => Ok(Checkout::pooled(connection)),
             None if self.is_shared.load(Ordering::Relaxed) => {
-                Box::pin(self.reach_beside(uri)).await
+                Box::pin(self.open_another(uri)).await
             }
             None => Box::pin(self.connect(uri)).await,
         }
     }
 
-    /// One more connection of HTTP/2, since those that there are have no room. Requests do not wait for each other: some may be
-    /// answered only when what this side has to say meanwhile has come.
-    async fn reach_beside(&self, uri: &Uri) -> Result<Reached> {
+    /// One more connection of HTTP/2, since the others have no free stream. A request does not wait for one: some responses
+    /// come only after further requests.
+    async fn open_another(&self, uri: &Uri) -> Result<Checkout> {
         let since = Instant::now();
-        // There will be room for many on the next one.
+        // One at a time: the next connection has streams for many.
         let mut failed = self.opening.lock().await;
         if let Some(connection) = self.pool.take(uri) {
-            return Ok(Reached::kept(connection));
+            return Ok(Checkout::pooled(connection));
         }
-        let (when, error) = match failed.take() {
-            // Another one would have done no better.
-            Some((when, why)) if when >= since => (when, Error::unreachable(why)),
+        let (at, error) = match failed.take() {
+            // Another attempt would have failed, too.
+            Some(FailedAttempt { at, why }) if at >= since => (at, Error::unreachable(why)),
             _ => match self.connect(uri).await {
-                Ok(reached) => return Ok(reached),
+                Ok(checkout) => return Ok(checkout),
                 Err(error) => (Instant::now(), error),
             },
         };
-        *failed = Some((when, error.message().to_owned()));
-        // A server that wants no further one has its reasons; then requests do wait.
-        self.pool.take_any(uri).map(Reached::kept).ok_or(error)
+        let why = error.message().to_owned();
+        *failed = Some(FailedAttempt { at, why });
+        // Where the server takes no further connection, requests do wait.
+        self.pool.take_any(uri).map(Checkout::pooled).ok_or(error)
     }
 
-    async fn connect(&self, uri: &Uri) -> Result<Reached> {
+    async fn connect(&self, uri: &Uri) -> Result<Checkout> {
         let socket = self.connector.connect(uri.clone()).await?;
         if socket.is_http2
-            // Somebody may have been faster.
+            // Another request may have opened one meanwhile.
             && let Some(shared) = self.pool.take(uri)
         {
-            return Ok(Reached::kept(shared));
+            return Ok(Checkout::pooled(shared));
         }
         let mut connection = Connection::open(socket, uri).await?;
-        connection.occupy();
+        connection.reserve_stream();
         let shared = connection.share();
         self.is_shared.store(shared.is_some(), Ordering::Relaxed);
         if let Some(shared) = shared {
             self.pool.put(shared);
         }
-        Ok(Reached {
+        Ok(Checkout {
             connection,
             is_new: true,
         })
     }
 }
 
-/// A connection that was reached.
-struct Reached {
+/// A connection for one request.
+struct Checkout {
     connection: Connection,
     is_new: bool,
 }
 
-impl Reached {
-    /// One that may have been closed while nobody used it.
-    fn kept(connection: Connection) -> Self {
+impl Checkout {
+    /// A connection that may have been closed while it was idle.
+    fn pooled(connection: Connection) -> Self {
         Self {
             connection,
             is_new: false,
@@ -144,20 +154,23 @@ impl Reached {
         request: Request<Full<Bytes>>,
         pool: &Arc<Pool>,
     ) -> Result<Result<Response<HttpBody>, Request<Full<Bytes>>>> {
-        let again = self.connection.may_refuse().then(|| request.clone());
+        // Only HTTP/2 tells that a request which was sent was not served.
+        let copy = self.connection.is_http2().then(|| request.clone());
         let mut failed = match self.connection.send(request).await {
             Ok(response) => {
-                let body = |body| HttpBody::new(AnswerBody::new(body, self.connection, pool));
+                let body = |body| HttpBody::new(ResponseBody::new(body, self.connection, pool));
                 return Ok(Ok(response.map(body)));
             }
             Err(failed) => failed,
         };
-        let unserved = again.filter(|_| http2::is_unserved(failed.error()));
-        let unsent = failed.take_message().or(unserved);
-        let why = Box::pin(self.connection.why(failed.error()));
-        match unsent {
-            Some(unsent) if !self.is_new => Ok(Err(unsent)),
-            // The server closed it at once, or refused. Nothing was served.
+        let is_unserved = Reset::of(failed.error()).is_some_and(|reset| reset.is_unserved());
+        let unserved = failed
+            .take_message()
+            .or_else(|| copy.filter(|_| is_unserved));
+        let why = Box::pin(self.connection.explain(failed.error()));
+        match unserved {
+            Some(request) if !self.is_new => Ok(Err(request)),
+            // The server closed it at once, or refused the first request.
             Some(_) => Err(Error::unreachable(why.await)),
             None => Err(Error::network(why.await)),
         }
@@ -168,11 +181,11 @@ impl HttpClient for DefaultClient {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
         let mut request = request.map(Full::new);
         let uri = request.uri().clone();
-        for _ in 0..=TRIES {
-            let reached = self.reach(&uri).await?;
-            match reached.send(request, &self.pool).await? {
+        for _ in 0..=MAX_RETRIES {
+            let checkout = self.checkout(&uri).await?;
+            match checkout.send(request, &self.pool).await? {
                 Ok(response) => return Ok(response),
-                Err(unsent) => request = unsent,
+                Err(unserved) => request = unserved,
             }
             *request.uri_mut() = uri.clone();
         }
@@ -192,21 +205,22 @@ mod tests {
 
     use tokio::{io::AsyncWriteExt, net::TcpListener};
 
-    use super::{super::proxy_tests::head, *};
+    use super::*;
+    use crate::http::client::transport::proxy_tests::head;
 
     #[tokio::test]
-    async fn what_was_closed_before_anything_was_sent_was_not_reached() {
+    async fn a_connection_closed_before_anything_was_sent_is_unreachable() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let client = direct(Trust::nobody());
+        let client = direct(TlsRoots::none());
         for is_new in [true, false] {
-            let reached = client.connect(&url.parse().unwrap()).await.unwrap();
-            assert!(reached.is_new);
+            let checkout = client.connect(&url.parse().unwrap()).await.unwrap();
+            assert!(checkout.is_new);
             drop(listener.accept().await.unwrap());
-            let mut reached = Reached { is_new, ..reached };
-            reached.connection.ended().await;
+            let mut checkout = Checkout { is_new, ..checkout };
+            checkout.connection.ended().await;
             let request = Request::get(&url).body(Full::default()).unwrap();
-            let sent = reached.send(request, &client.pool).await;
+            let sent = checkout.send(request, &client.pool).await;
             assert_eq!(sent.is_err_and(|error| error.is_unreachable()), is_new);
         }
     }
@@ -215,7 +229,7 @@ mod tests {
     async fn answered(header: &str) -> (DefaultClient, Uri) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let client = direct(Trust::nobody());
+        let client = direct(TlsRoots::none());
         let server = async {
             let (mut socket, _) = listener.accept().await.unwrap();
             head(&mut socket).await;
@@ -230,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_is_kept_for_less_than_the_server_keeps_it() {
+    async fn an_idle_connection_is_closed_before_the_server_does() {
         for (header, seconds) in [
             ("", 4),
             ("keep-alive: timeout=3\r\n", 2),
@@ -254,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_must_be_closed_soon_does_not_wait_for_others() {
+    async fn the_sweeper_follows_the_earliest_deadline() {
         let (long, _) = answered("keep-alive: timeout=40\r\n").await;
         let (short, uri) = answered("").await;
         tokio::time::pause();
@@ -267,13 +281,13 @@ mod tests {
         assert_eq!(pool.len(), 0);
     }
 
-    fn direct(trust: Trust) -> DefaultClient {
-        DefaultClient::over(Connector::new(trust, Matcher::builder().build()))
+    fn direct(roots: TlsRoots) -> DefaultClient {
+        DefaultClient::with_connector(Connector::new(roots, Matcher::builder().build()))
     }
 
     #[tokio::test]
-    async fn without_tls_nobody_needs_certificates() {
-        let client = direct(Trust::Unreadable);
+    async fn certificates_are_read_only_for_tls() {
+        let client = direct(TlsRoots::Unreadable);
         let request = |url: &str| Request::get(url).body(Bytes::new()).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let authority = listener.local_addr().unwrap();

@@ -1,54 +1,57 @@
-//! Reading a stream of events.
+//! A stream of server-sent events, over one response or several.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
 
-use super::{answer::REST, http_client::HttpBody, link::Link, taker::Taker};
 use crate::{
-    Error,
     codec::sse::{Decoder, Item},
+    error::Error,
+    http::client::{
+        exchange::{response::TRAILING, shared::Exchanges, sink::MessageSink},
+        transport::http_client::HttpBody,
+    },
 };
 
-/// A stream, which may go on over several connections.
-pub(super) struct Stream<'a> {
-    /// The last id that it named.
-    pub(super) last_id: String,
-    /// How long the server wants to be left alone after it broke off.
-    pub(super) retry: Option<Duration>,
-    /// Who takes its messages.
-    pub(super) taker: Taker<'a>,
+/// A stream, which further responses may resume.
+pub(crate) struct EventStream<'a> {
+    /// The id of the last event.
+    pub(crate) last_id: String,
+    /// The pause that the server asks for before the stream is resumed.
+    pub(crate) retry: Option<Duration>,
+    /// The sink of its messages.
+    pub(crate) sink: MessageSink<'a>,
 }
 
-/// How a connection of a stream ended.
+/// How a response of a stream ended.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(crate) enum StreamEnd {
     /// The request is answered.
     Answered,
-    /// It broke off: whether it had got any further, and why.
-    Cut { progressed: bool, why: Error },
+    /// It broke off: whether it has brought further events, and why.
+    Interrupted { progressed: bool, why: Error },
     /// It brought an event that is too long.
-    Overlong(Error),
+    TooLong(Error),
 }
 
-impl<'a> Stream<'a> {
-    pub(super) fn new(taker: Taker<'a>) -> Self {
+impl<'a> EventStream<'a> {
+    pub(crate) fn new(sink: MessageSink<'a>) -> Self {
         Self {
             last_id: String::new(),
             retry: None,
-            taker,
+            sink,
         }
     }
 
-    /// Whether it can be taken up again.
-    pub(super) fn is_resumable(&self) -> bool {
+    /// Whether it can be resumed.
+    pub(crate) fn is_resumable(&self) -> bool {
         !self.last_id.is_empty()
     }
 
-    /// Reads a connection to its end, and hands on the messages in it.
-    pub(super) async fn read(&mut self, link: &Link, mut body: HttpBody) -> Ended {
-        let mut decoder = Decoder::new(link.max_message).with_id(&self.last_id);
+    /// Reads a response to its end, and hands its messages to the sink.
+    pub(crate) async fn read(&mut self, exchanges: &Exchanges, mut body: HttpBody) -> StreamEnd {
+        let mut decoder = Decoder::new(exchanges.max_message).with_id(&self.last_id);
         let before = self.last_id.clone();
         let mut end = None;
         let why = loop {
@@ -56,7 +59,7 @@ impl<'a> Stream<'a> {
                 None => body.chunk().await,
                 Some(end) => match timeout_at(end, body.chunk()).await {
                     Ok(chunk) => chunk,
-                    Err(_) => return Ended::Answered,
+                    Err(_) => return StreamEnd::Answered,
                 },
             };
             let chunk = match chunk {
@@ -67,24 +70,24 @@ impl<'a> Stream<'a> {
                     break Error::network(format!("the stream of events broke off: {why}"));
                 }
             };
-            if let Err(error) = self.take(link, &mut decoder, &chunk).await {
-                return Ended::Overlong(error);
+            if let Err(error) = self.take(exchanges, &mut decoder, &chunk).await {
+                return StreamEnd::TooLong(error);
             }
-            if end.is_none() && self.taker.has_answer {
-                end = Some(Instant::now() + REST);
+            if end.is_none() && self.sink.has_answer {
+                end = Some(Instant::now() + TRAILING);
             }
         };
-        if self.taker.has_answer {
-            return Ended::Answered;
+        if self.sink.has_answer {
+            return StreamEnd::Answered;
         }
         let progressed = self.last_id != before;
-        Ended::Cut { progressed, why }
+        StreamEnd::Interrupted { progressed, why }
     }
 
-    /// Takes what a chunk holds.
+    /// Reads the events in a chunk.
     async fn take(
         &mut self,
-        link: &Link,
+        exchanges: &Exchanges,
         decoder: &mut Decoder,
         mut chunk: &[u8],
     ) -> Result<(), Error> {
@@ -94,7 +97,7 @@ impl<'a> Stream<'a> {
                     event.id.clone_into(&mut self.last_id);
                     if event.name == "message" && !event.data.trim_ascii().is_empty() {
                         let message = Bytes::copy_from_slice(event.data);
-                        self.taker.take(link, message).await;
+                        self.sink.take(exchanges, message).await;
                     }
                 }
                 Ok(Some(Item::Id(id))) => id.clone_into(&mut self.last_id),

@@ -25,18 +25,18 @@ use tokio::{
     time::timeout,
 };
 
-use super::{
+use crate::http::client::transport::{
     connection::Connection, connector::Connector, default_client::DefaultClient,
-    http_client::HttpClient, trust::Trust,
+    http_client::HttpClient, tls_roots::TlsRoots,
 };
 
-/// Whoever waits for longer waits in vain.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a test waits for what must happen.
+const DEADLINE: Duration = Duration::from_secs(20);
 
 fn speaking_http2() -> DefaultClient {
-    let mut connector = Connector::new(Trust::nobody(), Matcher::builder().build());
+    let mut connector = Connector::new(TlsRoots::none(), Matcher::builder().build());
     connector.speaks_http2 = true;
-    DefaultClient::over(connector)
+    DefaultClient::with_connector(connector)
 }
 
 /// A server that answers as many calls as were answered themselves, and takes `streams` requests at once on each of
@@ -79,7 +79,7 @@ async fn send(client: &DefaultClient, uri: &Uri, path: &str) {
 }
 
 #[tokio::test]
-async fn what_calls_wait_for_does_not_wait_for_them() {
+async fn answers_do_not_queue_behind_waiting_calls() {
     let (client, uri, made) = server(2, usize::MAX).await;
     send(&client, &uri, "hello").await;
     let calls = join_all((0..5).map(|_| send(&client, &uri, "call")));
@@ -89,20 +89,20 @@ async fn what_calls_wait_for_does_not_wait_for_them() {
         }
     };
     let all = async { tokio::join!(calls, answers) };
-    timeout(PATIENCE, all).await.expect("nobody waits for ever");
+    timeout(DEADLINE, all).await.expect("it hangs");
     let made = made.load(Ordering::Relaxed);
     assert!((2..=5).contains(&made), "{made} connections were opened");
 }
 
 #[tokio::test]
-async fn where_there_is_no_other_connection_requests_wait_for_room() {
+async fn requests_wait_where_no_other_connection_can_be_opened() {
     let (client, uri, made) = server(2, 1).await;
     send(&client, &uri, "answer").await;
     let all = join_all((0..5).map(|_| async {
         send(&client, &uri, "hello").await;
     }));
     let all = async { tokio::join!(send(&client, &uri, "call"), all) };
-    timeout(PATIENCE, all).await.expect("nobody waits for ever");
+    timeout(DEADLINE, all).await.expect("it hangs");
     assert_eq!(made.load(Ordering::Relaxed), 1);
 }
 
@@ -177,7 +177,7 @@ async fn refuse(mut socket: TcpStream) -> usize {
 }
 
 #[tokio::test]
-async fn who_refuses_a_request_is_not_asked_again_at_once() {
+async fn a_connection_that_refuses_a_request_is_not_used_at_once() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let client = speaking_http2();
@@ -194,7 +194,7 @@ async fn who_refuses_a_request_is_not_asked_again_at_once() {
         drop(client);
     };
     let both = async { tokio::join!(server, asking).0 };
-    assert_eq!(timeout(PATIENCE, both).await.unwrap(), (2, 1));
+    assert_eq!(timeout(DEADLINE, both).await.unwrap(), (2, 1));
 }
 
 /// Asks twice, and returns what becomes of the second request.
@@ -218,7 +218,7 @@ async fn ask_twice(second: Answer<'_>, is_last: bool) -> crate::Result<u16> {
     };
     tokio::select! {
         () = server => panic!("it serves for ever"),
-        asked = timeout(PATIENCE, asking) => asked.unwrap(),
+        asked = timeout(DEADLINE, asking) => asked.unwrap(),
     }
 }
 
@@ -240,7 +240,7 @@ fn go_away(reason: u32, before: u32) -> impl Fn(u32) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn only_what_was_not_served_is_sent_again() {
+async fn only_unserved_requests_are_sent_again() {
     let served: [Answer<'_>; 3] = [&reset(7), &go_away(0, 1), &go_away(11, 1)];
     for (row, second) in served.into_iter().enumerate() {
         let answer = ask_twice(second, false).await;
@@ -270,7 +270,7 @@ async fn only_what_was_not_served_is_sent_again() {
 }
 
 #[tokio::test]
-async fn one_that_waits_for_room_is_told_that_the_connection_ended() {
+async fn a_queued_request_fails_when_the_connection_ends() {
     /// One request at once.
     const ONE: [u8; 6] = [0, 3, 0, 0, 0, 1];
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -285,7 +285,7 @@ async fn one_that_waits_for_room_is_told_that_the_connection_ended() {
     };
     let asking = async {
         let uri: Uri = url.parse().unwrap();
-        let mut connector = Connector::new(Trust::nobody(), Matcher::builder().build());
+        let mut connector = Connector::new(TlsRoots::none(), Matcher::builder().build());
         connector.speaks_http2 = true;
         let socket = connector.connect(uri.clone()).await.unwrap();
         let mut first = Connection::open(socket, &uri).await.unwrap();
@@ -294,10 +294,10 @@ async fn one_that_waits_for_room_is_told_that_the_connection_ended() {
         let (answer, waiting) = tokio::join!(first.send(request()), second.send(request()));
         assert_eq!(answer.unwrap().status(), 204);
         let failed = waiting.unwrap_err();
-        second.why(failed.error()).await
+        second.explain(failed.error()).await
     };
     let both = async { tokio::join!(server, asking) };
-    let (third, why) = timeout(PATIENCE, both).await.unwrap();
+    let (third, why) = timeout(DEADLINE, both).await.unwrap();
     assert_eq!(third, None);
     assert!(
         why.contains("the connection ended, and nobody knows"),
@@ -306,7 +306,7 @@ async fn one_that_waits_for_room_is_told_that_the_connection_ended() {
 }
 
 #[tokio::test]
-async fn a_request_whose_body_is_not_taken_can_be_given_up() {
+async fn a_request_with_an_unsent_body_can_be_cancelled() {
     /// No window for bodies.
     const CLOSED: [u8; 6] = [0, 4, 0, 0, 0, 0];
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -321,9 +321,9 @@ async fn a_request_whose_body_is_not_taken_can_be_given_up() {
         (socket, stream)
     };
     let (mut socket, stream) = tokio::select! {
-        _ = asking => panic!("nobody answers"),
+        _ = asking => panic!("it is not answered"),
         begun = server => begun,
     };
-    let given_up = timeout(PATIENCE, next(&mut socket, RESET)).await;
+    let given_up = timeout(DEADLINE, next(&mut socket, RESET)).await;
     assert_eq!(given_up.unwrap(), stream);
 }

@@ -1,4 +1,4 @@
-//! What is in an HTTP answer.
+//! The response to a request: its form, its body, and the error in it.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 use memchr::memchr;
 use tokio::time::timeout;
 
-use super::{
-    http_client::HttpBody,
-    wire::{EVENTS, JSON},
-};
 use crate::{
-    Error, ErrorCode, Result,
+    error::{Error, Result},
+    http::client::{
+        exchange::requests::{EVENTS, JSON},
+        transport::http_client::HttpBody,
+    },
     json::Text,
-    jsonrpc::{Envelope, Params, RequestId},
+    jsonrpc::{Envelope, ErrorCode, Params, RequestId},
 };
 
 /// How much of the body of an error is read: more than any JSON-RPC error has.
 const MAX_ERROR_BODY: usize = 64 << 10;
-/// How much of one that is none is shown, in characters.
+/// How many characters of another error body are shown.
 const SHOWN: usize = 200;
-/// How long the rest of an answer may take of which nothing more is needed: others may wait for whoever reads it. A
-/// connection is used again only where its answer was read to the end.
-pub(super) const REST: Duration = Duration::from_secs(1);
+/// How long the rest of a response may take of which nothing more is needed. It is read, since a connection is used again only
+/// after the end of its response.
+pub(crate) const TRAILING: Duration = Duration::from_secs(1);
 
-/// In which form the server answers.
+/// The form of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     Json,
     Events,
     /// Neither, or nothing.
@@ -35,7 +35,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    pub(super) fn of<B>(response: &Response<B>) -> Self {
+    pub(crate) fn of<B>(response: &Response<B>) -> Self {
         let form = response.headers().get(CONTENT_TYPE);
         let form = form.map_or(&b""[..], HeaderValue::as_bytes);
         let end = memchr(b';', form).unwrap_or(form.len());
@@ -51,46 +51,32 @@ impl Form {
 }
 
 /// Reads a whole body. `None` where it is longer than `limit`.
-pub(super) async fn read_body(body: &mut HttpBody, limit: usize) -> Result<Option<Bytes>> {
-    let Some(first) = body.chunk().await? else {
-        return Ok(Some(Bytes::new()));
-    };
-    if first.len() > limit {
-        return Ok(None);
-    }
-    // Most bodies are one chunk, and are not copied.
+pub(crate) async fn read_body(body: &mut HttpBody, limit: usize) -> Result<Option<Bytes>> {
     let mut whole = BytesMut::new();
     while let Some(chunk) = body.chunk().await? {
-        if whole.is_empty() {
-            whole.extend_from_slice(&first);
-        }
         if whole.len() + chunk.len() > limit {
             return Ok(None);
         }
         whole.extend_from_slice(&chunk);
     }
-    Ok(Some(if whole.is_empty() {
-        first
-    } else {
-        whole.freeze()
-    }))
+    Ok(Some(whole.freeze()))
 }
 
-/// Reads a body that nobody wants, so that the connection can be used again.
-pub(super) async fn discard(body: HttpBody) {
+/// Reads a body that is of no use, so that the connection can be used again.
+pub(crate) async fn discard(body: HttpBody) {
     read_rest(body, |_| ()).await;
 }
 
-/// What an answer that is no success says.
+/// A response that is no success, as an error.
 #[derive(Debug)]
-pub(super) struct Refusal {
-    pub(super) error: Error,
-    /// The request that it names.
+pub(crate) struct Refusal {
+    pub(crate) error: Error,
+    /// The id of the request that it names.
     names: Option<RequestId>,
 }
 
-/// Reads an answer that is no success.
-pub(super) async fn refusal(response: Response<HttpBody>) -> Refusal {
+/// Reads a response that is no success.
+pub(crate) async fn refusal(response: Response<HttpBody>) -> Refusal {
     let (head, body) = response.into_parts();
     let mut said = BytesMut::new();
     read_rest(body, |chunk| said.extend_from_slice(chunk)).await;
@@ -109,10 +95,10 @@ async fn read_rest(mut body: HttpBody, mut take: impl FnMut(&[u8])) {
             room -= chunk.len();
         }
     };
-    let _ = timeout(REST, reading).await;
+    let _ = timeout(TRAILING, reading).await;
 }
 
-/// The same, of a body that has been read. A JSON-RPC error in it is the answer, whatever id it names: each request brought
+/// The same of a body that has been read. A JSON-RPC error in it is the answer, whatever id it names: each request has
 /// one message.
 fn refused(status: StatusCode, body: &[u8]) -> Refusal {
     let mut params = Text::UNREAD;
@@ -139,10 +125,10 @@ fn refused(status: StatusCode, body: &[u8]) -> Refusal {
 }
 
 impl Refusal {
-    /// Whether the server says that it does not know the session in which it was asked `asked`. The specification wants
-    /// 404; there are servers that say 400 and name what is wrong. One that names the request instead has looked into it:
-    /// that is its answer, whatever word is in it.
-    pub(super) fn is_session_lost(&self, asked: Option<&RequestId>) -> bool {
+    /// Whether the server does not know the session of the request with the id `asked`. The specification wants 404; some
+    /// servers respond with 400 and a text about the session. A response that names the request is its answer, whatever the
+    /// text.
+    pub(crate) fn is_session_lost(&self, asked: Option<&RequestId>) -> bool {
         let error = &self.error;
         match error.http_status() {
             // It knows the session, but not the method.
@@ -156,7 +142,7 @@ impl Refusal {
     }
 }
 
-/// The beginning of a text that somebody else wrote, in one line.
+/// The beginning of a text of a peer, in one line.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });

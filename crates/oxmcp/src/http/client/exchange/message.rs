@@ -1,0 +1,237 @@
+//! A JSON-RPC message that is posted, with the parts of it that HTTP repeats or depends on.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
+
+use crate::{
+    error::{Error, Result},
+    json::Text,
+    jsonrpc::{Envelope, Params, RequestId, answered},
+    protocol::{Era, RequestParams, revision::Revision},
+    transport::Mirror,
+};
+
+/// A message of this side.
+#[derive(Clone, Debug)]
+pub(crate) struct OutgoingMessage {
+    pub(crate) body: Bytes,
+    /// The id of a request.
+    pub(crate) id: Option<RequestId>,
+    /// `None` for a response.
+    method: Option<Box<str>>,
+    /// The revision that a modern message names.
+    pub(crate) modern: Option<Revision>,
+    /// The headers of a modern request that repeat parts of it, for intermediaries that do not read bodies.
+    /// See [request metadata](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#request-metadata).
+    pub(crate) mirrored: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl OutgoingMessage {
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// Where it is malformed, which only a transport that wraps this one can bring about; and, with its id, where it is a request
+    /// that cannot be sent.
+    pub(crate) fn read(
+        message: &[u8],
+        mirror: &Mirror,
+    ) -> Result<Self, (Option<RequestId>, Error)> {
+        let mut params = RequestParams::UNREAD;
+        let envelope = Envelope::parse(message, &mut params);
+        let envelope = envelope.map_err(|malformed| (None, Error::from(malformed.error)))?;
+        let (id, method, params) = match envelope {
+            Envelope::Request(it) => (Some(it.id), Some(it.method), it.params),
+            Envelope::Notification(it) => (None, Some(it.method), it.params),
+            Envelope::Response(_) => (None, None, None),
+        };
+        let modern = params.and_then(modern_revision);
+        let mirrored = match &method {
+            Some(method) if modern.is_some() => mirrored(method, params, mirror),
+            _ => Ok(Vec::new()),
+        };
+        let mirrored = match mirrored {
+            Ok(mirrored) => mirrored,
+            Err(error) => return Err((id, error)),
+        };
+        Ok(Self {
+            body: Bytes::copy_from_slice(message),
+            id,
+            method: method.map(|it| it.as_ref().into()),
+            modern,
+            mirrored,
+        })
+    }
+
+    pub(crate) fn method(&self) -> Option<&str> {
+        self.method.as_deref()
+    }
+
+    pub(crate) fn is(&self, method: &str) -> bool {
+        self.method() == Some(method)
+    }
+
+    /// Whether a message is, or holds, the answer.
+    pub(crate) fn is_answered_by(&self, message: &[u8]) -> bool {
+        let id = self.id.as_ref();
+        id.is_some_and(|id| answered(message).any(|it| it == *id))
+    }
+
+    /// The request that a notification cancels.
+    pub(crate) fn cancels(&self) -> Option<RequestId> {
+        if !self.is("notifications/cancelled") {
+            return None;
+        }
+        RequestId::from_text(self.param("requestId")?)
+    }
+
+    /// A member of the params.
+    pub(crate) fn param(&self, name: &str) -> Option<Text<'_>> {
+        let mut params = Text::UNREAD;
+        let envelope = Envelope::parse(&self.body, &mut params).ok()?;
+        let params = match envelope {
+            Envelope::Request(request) => *request.params?,
+            Envelope::Notification(notification) => *notification.params?,
+            Envelope::Response(_) => return None,
+        };
+        let mut members = params.members();
+        while let Some(key) = members.key() {
+            let value = members.value()?;
+            if key.is_str(name) {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+fn modern_revision(params: &RequestParams<'_>) -> Option<Revision> {
+    match params.meta.classify(&Revision::ALL) {
+        Ok(Era::Modern(revision)) => Some(revision),
+        _ => None,
+    }
+}
+
+/// The headers that mirror a modern message.
+///
+/// # Errors
+/// Where an argument that must be mirrored cannot be.
+fn mirrored(
+    method: &str,
+    params: Option<&RequestParams<'_>>,
+    mirror: &Mirror,
+) -> Result<Vec<(HeaderName, HeaderValue)>> {
+    let headers = mirror.headers_of(method, params)?.into_iter();
+    // All of them are fit to be sent: the names that extensions give were checked before.
+    let headers = headers.filter_map(|(name, value)| {
+        let name = match name {
+            Cow::Borrowed(name) => HeaderName::from_static(name),
+            Cow::Owned(name) => HeaderName::try_from(name).ok()?,
+        };
+        Some((name, HeaderValue::try_from(value).ok()?))
+    });
+    Ok(headers.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::protocol::Tool;
+
+    const MODERN: Option<Revision> = Some(Revision::V2026_07_28);
+
+    fn meta(more: &str) -> String {
+        format!(
+            r#"{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}{more}}}"#
+        )
+    }
+
+    fn message(method: &str, params: &str) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#)
+    }
+
+    fn read(message: &str, mirror: &Mirror) -> OutgoingMessage {
+        OutgoingMessage::read(message.as_bytes(), mirror).unwrap()
+    }
+
+    #[test]
+    fn modern_messages_name_their_revision_and_have_headers() {
+        let of = |meta: &str| message("prompts/get", &format!(r#""_meta":{meta},"name":"add""#));
+        let (plain, token) = (meta(""), meta(r#","progressToken":1"#));
+        let long = meta(&format!(r#","x":"{}""#, "x".repeat(1 << 20)));
+        for (meta, expected) in [
+            (&*plain, MODERN),
+            (&token, MODERN),
+            ("{}", None),
+            (&long, MODERN),
+        ] {
+            let message = read(&of(meta), &Mirror::new());
+            assert_eq!(message.modern, expected, "{meta}");
+            let headers = expected.map_or(0, |_| 2);
+            assert_eq!(message.mirrored.len(), headers, "{meta}");
+        }
+        let legacy = r#"{"jsonrpc":"2.0","method":"x"}"#;
+        let message = read(legacy, &Mirror::new());
+        assert_eq!((message.modern, message.mirrored.len()), (None, 0));
+        let broken = of(&format!("{plain}}}"));
+        assert!(OutgoingMessage::read(broken.as_bytes(), &Mirror::new()).is_err());
+    }
+
+    #[test]
+    fn calls_mirror_what_the_tool_wants_wherever_the_metadata_stands() {
+        let mirror = Mirror::new();
+        mirror.begin(1 << 20, Vec::new());
+        let call = |meta: &str, name: &str, arguments: &str| {
+            let params = format!(r#"{meta}"name":"{name}","arguments":{arguments}"#);
+            read(&message("tools/call", &params), &mirror)
+        };
+        let modern = format!(r#""_meta":{},"#, meta(""));
+        for name in ["add", "ad", "addd"] {
+            let message = call(&modern, name, r#"{"a":1}"#);
+            assert_eq!(message.id, Some(RequestId::Number(1)));
+            assert_eq!(message.mirrored.len(), 2);
+            assert_eq!(message.mirrored[1].1, name);
+            assert!(call("", name, "{}").mirrored.is_empty());
+        }
+        let late = message("tools/call", &format!(r#""name":"x","_meta":{}"#, meta("")));
+        let late = read(&late, &mirror);
+        assert_eq!((late.modern, late.mirrored.len()), (MODERN, 2));
+
+        let schema = json!({"properties": {"a": {"type": "integer", "x-mcp-header": "A"}}});
+        let tool = json!({"name": "add", "inputSchema": schema}).to_string();
+        let tool: Tool = serde_json::from_str(&tool).unwrap();
+        assert!(mirror.learn(&tool).is_ok());
+        for a in ["1", "2"] {
+            let message = call(&modern, "add", &format!(r#"{{"a":{a}}}"#));
+            assert_eq!(message.mirrored.len(), 3);
+            assert_eq!(message.mirrored[2].1, a);
+        }
+    }
+
+    #[test]
+    fn an_answer_is_known_by_its_id() {
+        let mut asked = read(&message("x", ""), &Mirror::new());
+        for (id, answer, expected) in [
+            (1, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, true),
+            (1, r#"{"jsonrpc":"2.0","id":1,"error":{}}"#, true),
+            (1, r#"{"result":{},"id":1,"jsonrpc":"2.0"}"#, true),
+            (1, r#"[{"jsonrpc":"2.0","id":1,"result":{}}]"#, true),
+            (1, r#"{"jsonrpc":"2.0","id":1,"method":"result"}"#, false),
+            (1, r#"{"jsonrpc":"2.0","id":12,"result":{}}"#, false),
+            (12, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, false),
+            (1, r#"{"jsonrpc":"2.0","id":"1","result":{}}"#, false),
+        ] {
+            asked.id = Some(RequestId::Number(id));
+            assert_eq!(
+                asked.is_answered_by(answer.as_bytes()),
+                expected,
+                "{answer}"
+            );
+        }
+        asked.id = None;
+        assert!(!asked.is_answered_by(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+    }
+}

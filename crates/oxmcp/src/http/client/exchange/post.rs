@@ -1,0 +1,442 @@
+//! An exchange: the POST of a message, its response, and the answer in it.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::Response;
+use tokio::{
+    sync::oneshot,
+    task::yield_now,
+    time::{sleep, timeout},
+};
+
+use crate::{
+    error::{Error, Result},
+    http::{
+        client::{
+            exchange::{
+                event_stream::{EventStream, StreamEnd},
+                message::OutgoingMessage,
+                response::{self, Form, read_body, refusal},
+                session::Session,
+                shared::{Exchanges, InFlight},
+                sink::{MessageSink, OnAnswer},
+                tasks::Event,
+            },
+            reconnect::retry::Attempts,
+            transport::http_client::HttpBody,
+        },
+        names::SESSION_ID,
+    },
+    json::Logged,
+    jsonrpc::RequestId,
+    protocol::method,
+};
+
+/// How long a server may take to accept a notification or an answer.
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long the first request waits for the stream by GET: messages of the server that belong to no request would be lost
+/// before it is open.
+const STREAM_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// Why an exchange ended without an answer.
+pub(crate) enum ExchangeError {
+    /// The server does not know the session. `begun` is whether it may have begun to serve the message.
+    SessionLost {
+        begun: bool,
+        error: Error,
+    },
+    Failed(Error),
+}
+
+impl From<Error> for ExchangeError {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Exchanges {
+    /// Starts the exchange of a message. Waits while too many messages are not accepted yet.
+    pub(crate) async fn start(self: &Arc<Self>, message: OutgoingMessage) {
+        if let Some(id) = message.cancels() {
+            let cancelled = self.state().in_flight.remove(&id);
+            if let Some(request) = &cancelled {
+                request.task.abort();
+            }
+            let is_modern = cancelled.map_or_else(|| !self.is_legacy(), |it| it.is_modern);
+            if is_modern {
+                // The end of the exchange is the cancellation.
+                return;
+            }
+        }
+        match message.id.clone() {
+            Some(id) => self.start_request(id, message),
+            None => self.start_notification(message).await,
+        }
+    }
+
+    fn start_request(self: &Arc<Self>, id: RequestId, message: OutgoingMessage) {
+        let exchanges = Arc::clone(self);
+        let revision = message.modern;
+        let key = id.clone();
+        let request = async move {
+            // A panic in the HTTP client of the user ends one request, as another error of it does.
+            let exchange = AssertUnwindSafe(exchanges.exchange(&message)).catch_unwind();
+            let panicked = |_| Err(Error::internal("the HTTP client panicked"));
+            let outcome = exchange.await.unwrap_or_else(panicked);
+            exchanges.state().in_flight.remove(&id);
+            if let Err(error) = outcome {
+                exchanges.tasks.send_event(Event::Failed(id, error)).await;
+            }
+        };
+        let mut state = self.state();
+        state.modern = revision.or(state.modern);
+        // It takes the lock before it removes itself.
+        let task = self.tasks.spawn(request);
+        let is_modern = revision.is_some();
+        state.in_flight.insert(key, InFlight { task, is_modern });
+    }
+
+    /// Starts the exchange of a notification or an answer.
+    async fn start_notification(self: &Arc<Self>, message: OutgoingMessage) {
+        let Ok(permit) = Arc::clone(&self.unaccepted).acquire_owned().await else {
+            return;
+        };
+        let exchanges = Arc::clone(self);
+        // No message of the session may come before it.
+        let barrier = message
+            .is("notifications/initialized")
+            .then(|| self.barrier.close());
+        self.tasks.spawn(async move {
+            let accepted = timeout(ACCEPT_TIMEOUT, exchanges.exchange(&message)).await;
+            drop(permit);
+            match accepted {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!(error = %Logged(&error), "the server did not take a message");
+                }
+                Err(_) => tracing::warn!("the server did not take a message in time"),
+            }
+            if barrier.is_some() {
+                exchanges.session_opened(&message).await;
+            }
+        });
+        // Keeps notifications in order: of tasks that are spawned together tokio runs the last one first.
+        yield_now().await;
+    }
+
+    /// Opens the stream by GET of a legacy session.
+    async fn session_opened(self: &Arc<Self>, initialized: &OutgoingMessage) {
+        let generation = {
+            let mut state = self.state();
+            state.setup.record(initialized);
+            if state.messages_2024.is_some() || state.session.revision.is_none() {
+                return;
+            }
+            state.session.generation
+        };
+        let (responded, response) = oneshot::channel();
+        self.open_standalone_stream(generation, responded);
+        let _ = timeout(STREAM_TIMEOUT, response).await;
+    }
+
+    fn is_legacy(&self) -> bool {
+        let state = self.state();
+        state.session.revision.is_some() || state.messages_2024.is_some()
+    }
+
+    /// Tells that a request is not sent.
+    pub(crate) fn refuse(self: &Arc<Self>, id: RequestId, error: Error) {
+        let exchanges = Arc::clone(self);
+        // The task that writes also reads, and must not wait for itself.
+        self.tasks.spawn(async move {
+            exchanges.tasks.send_event(Event::Failed(id, error)).await;
+        });
+    }
+
+    /// Sends a message until it is answered, in another session where the server has lost the present one.
+    async fn exchange(self: &Arc<Self>, message: &OutgoingMessage) -> Result<()> {
+        if message.modern.is_some() || message.is("initialize") {
+            return match self.attempt(message, &Session::default()).await {
+                Err(ExchangeError::Failed(error)) if message.is("initialize") => {
+                    Box::pin(self.initialize_2024(message, error)).await
+                }
+                outcome => outcome.map_err(ExchangeError::into_error),
+            };
+        }
+        if !message.is("notifications/initialized") {
+            self.barrier.pass().await;
+        }
+        let session = self.session();
+        let begun = match self.attempt(message, &session).await {
+            Ok(()) => return Ok(()),
+            Err(ExchangeError::Failed(error)) => return Err(error),
+            Err(ExchangeError::SessionLost { begun, .. }) => begun,
+        };
+        Box::pin(self.recover_session(session.generation)).await?;
+        if message.method().is_none() || message.is("notifications/cancelled") {
+            // Its subject has gone with the session.
+            return Ok(());
+        }
+        if begun && !is_repeatable(message) {
+            return Err(lost_at_work());
+        }
+        match self.attempt(message, &self.session()).await {
+            Err(ExchangeError::SessionLost { begun: true, .. }) if !is_repeatable(message) => {
+                Err(lost_at_work())
+            }
+            outcome => outcome.map_err(ExchangeError::into_error),
+        }
+    }
+
+    /// Sends a message, and reads its response.
+    pub(crate) async fn attempt(
+        self: &Arc<Self>,
+        message: &OutgoingMessage,
+        session: &Session,
+    ) -> Result<(), ExchangeError> {
+        let response = self.send(message, session).await?;
+        if !response.status().is_success() {
+            let refusal = refusal(response).await;
+            let is_lost = session.id.is_some() && refusal.is_session_lost(message.id.as_ref());
+            let error = refusal.error;
+            return Err(if is_lost {
+                let begun = false;
+                ExchangeError::SessionLost { begun, error }
+            } else {
+                error.into()
+            });
+        }
+        let is_of_2024 = message.modern.is_none() && self.state().messages_2024.is_some();
+        if message.id.is_none() || is_of_2024 {
+            response::discard(response.into_body()).await;
+            return Ok(());
+        }
+        let on_answer = if message.is("initialize") {
+            OnAnswer::OpenSession(response.headers().get(SESSION_ID).cloned())
+        } else {
+            OnAnswer::Forward
+        };
+        let sink = MessageSink::new(message, on_answer);
+        self.read_answer(message, sink, session, response).await?;
+        Ok(())
+    }
+
+    /// Sends a message. Retries while a server cannot be reached that has answered before.
+    pub(crate) async fn send(
+        &self,
+        message: &OutgoingMessage,
+        session: &Session,
+    ) -> Result<Response<HttpBody>> {
+        let mut attempts = Attempts::new(&self.reconnect);
+        loop {
+            let url = self.state().messages_2024.clone();
+            let url = url.filter(|_| message.modern.is_none());
+            let url = url.as_ref().unwrap_or(&self.requests.url);
+            let headers = self.headers(message, session);
+            let sent = self.requests.post(url, headers, message.body.clone());
+            let error = match sent.await {
+                Ok(response) => {
+                    self.state().was_reached = true;
+                    return Ok(response);
+                }
+                Err(error) => error,
+            };
+            let retries = error.is_unreachable() && self.state().was_reached;
+            match attempts.next(None).filter(|_| retries) {
+                Some(pause) => sleep(pause).await,
+                None => return Err(error),
+            }
+        }
+    }
+
+    /// Reads a response until the request is answered. Returns what the sink has kept.
+    pub(crate) async fn read_answer(
+        self: &Arc<Self>,
+        message: &OutgoingMessage,
+        mut sink: MessageSink<'_>,
+        session: &Session,
+        response: Response<HttpBody>,
+    ) -> Result<Option<Bytes>, ExchangeError> {
+        // The session of `initialize` is the one that its response names, also where that breaks off.
+        let opened = message.is("initialize").then(|| Session {
+            id: response.headers().get(SESSION_ID).cloned(),
+            ..Session::default()
+        });
+        match Form::of(&response) {
+            Form::Json => {
+                let body = self.read_json(response).await?;
+                sink.take(self, body).await;
+                if !sink.has_answer {
+                    return Err(unanswered().into());
+                }
+                Ok(sink.into_kept())
+            }
+            Form::Events => {
+                let mut stream = EventStream::new(sink);
+                match stream.read(self, response.into_body()).await {
+                    StreamEnd::Answered => {}
+                    StreamEnd::TooLong(error) => return Err(error.into()),
+                    StreamEnd::Interrupted { .. }
+                        if message.modern.is_none() && stream.is_resumable() =>
+                    {
+                        let session = opened.as_ref().unwrap_or(session);
+                        Box::pin(self.resume(&mut stream, session)).await?;
+                    }
+                    StreamEnd::Interrupted { why, .. } => return Err(interrupted(&why).into()),
+                }
+                Ok(stream.sink.into_kept())
+            }
+            Form::Other => {
+                let status = response.status();
+                response::discard(response.into_body()).await;
+                Err(Error::decode(format!(
+                    "the server answered a request with {status} and neither JSON nor a stream of events; is this the URL \
+                     of an MCP server?"
+                ))
+                .into())
+            }
+        }
+    }
+
+    async fn read_json(&self, response: Response<HttpBody>) -> Result<Bytes> {
+        let limit = self.max_message;
+        match read_body(&mut response.into_body(), limit).await {
+            Ok(Some(body)) => Ok(body),
+            Ok(None) => Err(Error::limit(format!(
+                "the answer is longer than {limit} bytes, which is the limit; it was not read"
+            ))),
+            Err(error) => {
+                let why = error.message();
+                Err(Error::network(format!("the answer broke off: {why}")))
+            }
+        }
+    }
+}
+
+impl ExchangeError {
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            Self::Failed(error) | Self::SessionLost { error, .. } => error,
+        }
+    }
+}
+
+/// Whether a request that may have been served can be made again.
+fn is_repeatable(message: &OutgoingMessage) -> bool {
+    let row = message
+        .method()
+        .and_then(|name| method::find(method::REQUESTS_TO_SERVER, name));
+    row.is_some_and(|row| row.repeatable)
+}
+
+fn lost_at_work() -> Error {
+    Error::network(
+        "the server lost the session while it worked on this request, so nobody knows what of it was done: ask again where \
+         that can do no harm",
+    )
+}
+
+fn unanswered() -> Error {
+    Error::decode("the answer of the server does not answer the request that was made")
+}
+
+fn interrupted(why: &Error) -> Error {
+    Error::network(format!(
+        "{} before the answer was there, and it cannot be taken up again: call again where that can do no harm",
+        why.message()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use http::{HeaderMap, Request, StatusCode};
+    use tokio::sync::mpsc;
+    use tokio_util::sync::DropGuard;
+
+    use super::*;
+    use crate::{
+        http::client::{
+            exchange::{requests::RequestSender, tasks::Tasks},
+            reconnect::retry::Reconnect,
+            transport::http_client::HttpClient,
+        },
+        transport::Mirror,
+    };
+
+    fn exchanges(client: impl HttpClient) -> (Arc<Exchanges>, mpsc::Receiver<Event>, DropGuard) {
+        let url = "http://a/mcp".parse().unwrap();
+        let requests = RequestSender::new(Arc::new(client), url, HeaderMap::new());
+        let (tasks, events, guard) = Tasks::new();
+        let reconnect = Reconnect::default();
+        let exchanges = Exchanges::new(requests, tasks, reconnect, 1 << 20, Mirror::new());
+        (Arc::new(exchanges), events, guard)
+    }
+
+    fn message(text: &str) -> OutgoingMessage {
+        OutgoingMessage::read(text.as_bytes(), &Mirror::new()).unwrap()
+    }
+
+    struct Panicking;
+
+    impl HttpClient for Panicking {
+        async fn send(&self, _: Request<Bytes>) -> Result<Response<HttpBody>> {
+            panic!("it is a bad client");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_the_http_client_fails_one_request() {
+        let (exchanges, mut events, _guard) = exchanges(Panicking);
+        for id in 1..3 {
+            let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize"}}"#);
+            exchanges.start(message(&request)).await;
+            let event = events.recv().await;
+            let Some(Event::Failed(failed, error)) = event else {
+                panic!("{event:?}");
+            };
+            assert_eq!(failed, RequestId::Number(id));
+            assert!(error.message().contains("panicked"), "{error}");
+        }
+        assert!(exchanges.state().in_flight.is_empty());
+    }
+
+    /// Accepts messages, and records them.
+    struct Recording(Arc<Mutex<Vec<Bytes>>>);
+
+    impl HttpClient for Recording {
+        async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
+            self.0.lock().unwrap().push(request.into_body());
+            let mut response = Response::new(HttpBody::from(Bytes::new()));
+            *response.status_mut() = StatusCode::ACCEPTED;
+            Ok(response)
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn notifications_are_sent_in_order() {
+        let sent = Arc::<Mutex<Vec<Bytes>>>::default();
+        let (exchanges, _events, _guard) = exchanges(Recording(Arc::clone(&sent)));
+        let messages: Vec<_> = (0..20)
+            .map(|n| {
+                message(&format!(
+                    r#"{{"jsonrpc":"2.0","method":"x","params":{{"n":{n}}}}}"#
+                ))
+            })
+            .collect();
+        let expected: Vec<_> = messages.iter().map(|it| it.body.clone()).collect();
+        let sending = Arc::clone(&exchanges);
+        let task = tokio::spawn(async move {
+            for message in messages {
+                sending.start(message).await;
+            }
+        });
+        task.await.unwrap();
+        let permits = exchanges.unaccepted.acquire_many(256);
+        let _all = permits.await.unwrap();
+        assert_eq!(*sent.lock().unwrap(), expected);
+    }
+}

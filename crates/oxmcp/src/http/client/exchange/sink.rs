@@ -1,0 +1,89 @@
+//! The sink of the messages in a response, which finds the answer among them.
+
+use bytes::Bytes;
+use http::HeaderValue;
+
+use crate::http::client::exchange::{
+    message::OutgoingMessage,
+    session::{Session, changes_session, negotiated_revision, result_of},
+    shared::Exchanges,
+    tasks::Event,
+};
+
+/// The sink of one exchange.
+pub(crate) struct MessageSink<'a> {
+    /// The request that is to be answered.
+    request: Option<&'a OutgoingMessage>,
+    on_answer: OnAnswer,
+    /// Whether the answer was among the messages.
+    pub(crate) has_answer: bool,
+}
+
+/// The treatment of the answer.
+pub(crate) enum OnAnswer {
+    /// The reader is told, as of all other messages.
+    Forward,
+    /// The same, and a session with this id is open before.
+    OpenSession(Option<HeaderValue>),
+    /// It is kept.
+    Keep(Option<Bytes>),
+}
+
+impl<'a> MessageSink<'a> {
+    pub(crate) fn new(request: &'a OutgoingMessage, on_answer: OnAnswer) -> Self {
+        Self {
+            request: Some(request),
+            on_answer,
+            has_answer: false,
+        }
+    }
+
+    /// The sink of a stream that belongs to no request.
+    pub(crate) fn without_request() -> Self {
+        Self {
+            request: None,
+            on_answer: OnAnswer::Forward,
+            has_answer: false,
+        }
+    }
+
+    pub(crate) async fn take(&mut self, exchanges: &Exchanges, message: Bytes) {
+        if let Some(request) = self.request.filter(|_| !self.has_answer)
+            && request.is_answered_by(&message)
+        {
+            self.has_answer = true;
+            match &mut self.on_answer {
+                OnAnswer::Forward => {}
+                OnAnswer::OpenSession(id) => exchanges.open_session(&message, id.take()),
+                OnAnswer::Keep(kept) => {
+                    *kept = Some(message);
+                    return;
+                }
+            }
+            if changes_session(request) && result_of(&message).is_ok() {
+                exchanges.state().setup.record(request);
+            }
+        }
+        exchanges.tasks.send_event(Event::Message(message)).await;
+    }
+
+    /// The answer that was kept.
+    pub(crate) fn into_kept(self) -> Option<Bytes> {
+        match self.on_answer {
+            OnAnswer::Keep(kept) => kept,
+            _ => None,
+        }
+    }
+}
+
+impl Exchanges {
+    /// Opens the session that an answer to `initialize` has agreed to.
+    fn open_session(&self, answer: &Bytes, id: Option<HeaderValue>) {
+        let Some(revision) = negotiated_revision(answer) else {
+            return;
+        };
+        let mut state = self.state();
+        let generation = state.session.generation + 1;
+        state.session = Session::new(generation, id, Some(revision));
+    }
+}

@@ -1,0 +1,13 @@
+//! The ways back to a server after a failure, and to where it has moved.
+//!
+//! | | |
+//! |---|---|
+//! | `retry` | the pauses between attempts |
+//! | `resumption` | streams that broke off, and the stream by GET |
+//! | `session_recovery` | another session in place of one that the server has lost |
+//! | `redirect` | redirects |
+
+pub(super) mod redirect;
+pub(super) mod resumption;
+pub(super) mod retry;
+pub(super) mod session_recovery;

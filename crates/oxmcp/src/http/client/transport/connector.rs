@@ -1,0 +1,170 @@
+//! Connections to servers over TCP, TLS, and the proxies that the environment or the system names.
+
+use std::{error::Error as StdError, sync::Arc, time::Duration};
+
+use http::{HeaderValue, Uri, uri::Scheme};
+use hyper::rt::{Read, Write};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::{
+    legacy::connect::{Connection, HttpConnector, proxy::Tunnel},
+    proxy::matcher::{Intercept, Matcher},
+};
+use rustls::ClientConfig;
+use tokio::time::timeout;
+use tower_service::Service;
+
+use crate::{
+    error::{Error, Result},
+    http::client::transport::{
+        socks::{self, Connected, is_socks},
+        tls_roots::{TlsRoots, explain},
+    },
+};
+
+/// How long connecting may take, proxies and TLS included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// When a silent connection is probed, and how often before it is closed: a stream of events may be silent for hours, and a
+/// dead one should be resumed.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+const PROBES: u32 = 3;
+
+type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// Connects to servers, directly or through proxies.
+#[derive(Clone, Debug)]
+pub(crate) struct Connector {
+    tcp: HttpConnector,
+    roots: TlsRoots,
+    proxies: Arc<Matcher>,
+    /// Whether servers speak HTTP/2 without TLS, too.
+    #[cfg(test)]
+    pub(crate) speaks_http2: bool,
+}
+
+impl Connector {
+    pub(crate) fn new(roots: TlsRoots, proxies: Matcher) -> Self {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(KEEPALIVE));
+        tcp.set_keepalive_interval(Some(KEEPALIVE));
+        tcp.set_keepalive_retries(Some(PROBES));
+        #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+        tcp.set_tcp_user_timeout(Some(2 * KEEPALIVE));
+        Self {
+            tcp,
+            roots,
+            proxies: Arc::new(proxies),
+            #[cfg(test)]
+            speaks_http2: false,
+        }
+    }
+
+    /// Connects to the server of a URL.
+    ///
+    /// # Errors
+    /// [`Error::unreachable`], with the reason in words.
+    pub(crate) async fn connect(&self, uri: Uri) -> Result<Socket> {
+        let connecting = timeout(CONNECT_TIMEOUT, self.clone().direct_or_proxied(uri));
+        let connected = connecting.await.unwrap_or_else(|_| {
+            Err(format!("it could not be reached within {CONNECT_TIMEOUT:?}").into())
+        });
+        #[cfg(test)]
+        let connected = connected.map(|mut socket| {
+            socket.is_http2 |= self.speaks_http2;
+            socket
+        });
+        connected.map_err(|error| Error::unreachable(explain(&*error)))
+    }
+
+    async fn direct_or_proxied(self, uri: Uri) -> Result<Socket, BoxError> {
+        let Some(proxy) = self.proxies.intercept(&uri) else {
+            return connect(self.tcp, self.roots.servers(), uri).await;
+        };
+        let connected = self.proxied(&proxy, uri).await;
+        connected.map_err(|error| {
+            let named = proxy.uri().host().unwrap_or_default();
+            format!("by way of the proxy {named}: {}", explain(&*error)).into()
+        })
+    }
+
+    async fn proxied(self, proxy: &Intercept, uri: Uri) -> Result<Socket, BoxError> {
+        if is_socks(proxy) {
+            let socket = socks::connect(self.tcp, proxy, &uri).await?;
+            return connect(Connected(Some(socket)), self.roots.servers(), uri).await;
+        }
+        let hop = proxy.uri().clone();
+        if uri.scheme() != Some(&Scheme::HTTPS) {
+            let mut socket = connect(self.tcp, self.roots.proxies(), hop).await?;
+            socket.forward_proxy = Some(ForwardProxy {
+                credentials: proxy.basic_auth().cloned(),
+            });
+            return Ok(socket);
+        }
+        let connector = HttpsConnector::from((self.tcp, self.roots.proxies().await?));
+        let mut tunnel = Tunnel::new(hop, connector);
+        if let Some(credentials) = proxy.basic_auth() {
+            tunnel = tunnel.with_auth(credentials.clone());
+        }
+        connect(tunnel, self.roots.servers(), uri).await
+    }
+}
+
+/// Connects through a connector, and speaks TLS where the URL wants it: only then is `tls` awaited, which reads certificates.
+async fn connect<C>(
+    mut connector: C,
+    tls: impl Future<Output = Result<Arc<ClientConfig>>>,
+    uri: Uri,
+) -> Result<Socket, BoxError>
+where
+    C: Service<Uri, Response: Io + Connection + 'static, Error: Into<BoxError>, Future: Send>
+        + 'static,
+    C::Future: 'static,
+{
+    if uri.scheme() != Some(&Scheme::HTTPS) {
+        let connected = connector.call(uri).await;
+        return Ok(Socket::new(connected.map_err(Into::into)?));
+    }
+    let mut connector = HttpsConnector::from((connector, tls.await?));
+    Ok(Socket::new(connector.call(uri).await?))
+}
+
+/// A stream of bytes to a server.
+pub(crate) struct Socket {
+    pub(crate) io: BoxIo,
+    /// Whether the server has chosen HTTP/2.
+    pub(crate) is_http2: bool,
+    /// The proxy that forwards the requests, where there is no tunnel through it.
+    pub(crate) forward_proxy: Option<ForwardProxy>,
+}
+
+/// A proxy that reads the requests, which name the whole URL.
+pub(crate) struct ForwardProxy {
+    pub(crate) credentials: Option<HeaderValue>,
+}
+
+pub(crate) type BoxIo = Box<dyn Io>;
+
+pub(crate) trait Io: Read + Write + Send + Unpin {}
+
+impl<T: Read + Write + Send + Unpin> Io for T {}
+
+impl Socket {
+    fn new(io: impl Io + Connection + 'static) -> Self {
+        Self {
+            is_http2: io.connected().is_negotiated_h2(),
+            io: Box::new(io),
+            forward_proxy: None,
+        }
+    }
+
+    #[cfg(feature = "http-server")]
+    #[cfg(test)]
+    pub(crate) fn http2(io: impl Io + 'static) -> Self {
+        Self {
+            is_http2: true,
+            io: Box::new(io),
+            forward_proxy: None,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The HTTP client: connections, their pool, TLS and proxies.
+//!
+//! | | |
+//! |---|---|
+//! | `http_client` | the trait that an endpoint sends by, and its bodies |
+//! | `default_client` | the client on hyper: checks connections out, and retries unserved requests |
+//! | `pool` | idle connections |
+//! | `connection`, `stream_limits` | a connection of HTTP/1.1 or HTTP/2; how many requests one of HTTP/2 takes |
+//! | `response_body` | a body, and the way of its connection back to the pool |
+//! | `connector`, `socks`, `tls_roots` | TCP, proxies, and trusted certificates |
+//! | `destination` | the server that a connection leads to |
+
+#[cfg(feature = "http-server")]
+#[cfg(test)]
+mod concurrency_tests;
+mod connection;
+mod connector;
+pub(super) mod default_client;
+mod destination;
+pub(super) mod http_client;
+mod pool;
+#[cfg(test)]
+mod proxy_tests;
+mod response_body;
+mod socks;
+mod stream_limits;
+mod tls_roots;
