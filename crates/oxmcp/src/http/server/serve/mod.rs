@@ -5,14 +5,17 @@
 mod accept;
 mod connection;
 #[cfg(test)]
+#[path = "tests/closing.rs"]
 mod end_tests;
 mod heads;
 mod overdue;
 mod preface;
 #[cfg(test)]
+#[path = "tests/script.rs"]
 mod script;
 mod serving;
 #[cfg(test)]
+#[path = "tests/connections.rs"]
 mod tests;
 
 pub(crate) use accept::serve;

@@ -3,13 +3,17 @@
 //! See [server validation](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#server-validation).
 
 mod allowed;
+#[path = "run.rs"]
 mod climb;
+#[path = "access.rs"]
 mod guard;
 mod head;
 mod media;
 mod message;
+#[path = "mirrored_headers.rs"]
 mod mirrored;
 mod refusal;
+#[path = "check.rs"]
 mod rungs;
 #[cfg(test)]
 mod tests;
