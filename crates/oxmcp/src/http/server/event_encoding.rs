@@ -1,4 +1,4 @@
-//! Messages as events of a stream.
+//! Encoding of messages as events of a stream.
 
 use std::{iter, time::Duration};
 
@@ -6,13 +6,12 @@ use memchr::{memchr, memrchr};
 
 use crate::{codec::sse::Outgoing, store::EventId};
 
-/// How often a stream on which nothing happens says that it is alive: proxies close what is silent for a minute.
+/// How often a silent stream gets a comment: proxies close what is silent for a minute.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// What it says.
 pub(super) const COMMENT: &[u8] = b":\n\n";
-/// So much of what is sent at once is kept at once: a store that is short of room drops it together.
+/// How many bytes are stored at once: a store that is short of room drops them together.
 const PART: usize = 16 << 10;
-/// How long what is around a message is, with an id but without the name of its stream.
+/// The length of what is around a message, with an id but without the name of its stream.
 const AROUND: usize = 32;
 
 /// The messages of an outbox, which are lines.
@@ -49,12 +48,12 @@ pub(super) fn encode(out: &mut Vec<u8>, lines: &[u8]) {
 }
 
 /// Writes events of a stream that can be asked for again.
-pub(super) struct Writer<'a> {
+pub(super) struct EventWriter<'a> {
     stream: &'a str,
     out: Vec<u8>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> EventWriter<'a> {
     /// With room for so many events, and so many bytes of data.
     pub(super) fn new(stream: &'a str, events: usize, bytes: usize) -> Self {
         let around = AROUND + stream.len();

@@ -1,50 +1,31 @@
 //! The server's side of HTTP.
+//!
+//! | | |
+//! |---|---|
+//! | `endpoint` | [`StreamableHttp`]: its settings and its state |
+//! | `routing` | from a request to what answers it |
+//! | `validation/` | the checks that a request must pass |
+//! | `stateless` | the answers to modern requests |
+//! | `sessions/` | sessions that `initialize` opens, and their streams |
+//! | `sse_2024/` | the transport of 2024-11-05 |
+//! | `serve/` | the accept loop and its connections |
+//! | `origin` | [`Principal`], and the HTTP request that handlers see |
+//! | `response` | [`ResponseBody`], and the forms of responses |
+//! | `event_encoding` | messages as events |
 
-mod answer;
-mod body;
-mod context;
-mod detached;
-#[path = "sessions/expiry.rs"]
-mod ending;
 mod endpoint;
-#[path = "event_encoding.rs"]
-mod events;
-#[path = "stateless.rs"]
-mod exchange;
-#[path = "sessions/get.rs"]
-mod get;
-#[path = "sessions/persistence.rs"]
-mod kept;
-#[path = "validation/mod.rs"]
-mod ladder;
-#[path = "sessions/post.rs"]
-mod legacy;
-mod open;
-#[path = "sessions/channel.rs"]
-mod pipe;
-#[path = "sessions/quota.rs"]
-mod places;
-mod post;
-mod principal;
-#[path = "sessions/event_stream.rs"]
-mod pump;
-#[path = "routing.rs"]
-mod respond;
-#[path = "sessions/restore.rs"]
-mod restore;
+mod event_encoding;
+mod origin;
+mod response;
+mod routing;
 mod serve;
-#[path = "sessions/session.rs"]
-mod session;
-#[path = "sessions/registry.rs"]
 mod sessions;
 mod sse_2024;
-#[path = "sessions/streams.rs"]
-mod streams;
-#[path = "sessions/eviction.rs"]
-mod unused;
+mod stateless;
+mod validation;
 
-pub use body::ResponseBody;
 pub use endpoint::StreamableHttp;
-pub use principal::Principal;
+pub use origin::Principal;
+pub use response::ResponseBody;
 pub use serve::Serving;
 pub use sse_2024::{LegacySse, SseInbox, SseReader, SseTransport, SseWriter};

@@ -1,230 +1,198 @@
-//! What comes to an endpoint, up to who answers it.
+//! Routing of a request: to a stateless answer, to its session, or to the transport of 2024-11-05.
 
 use std::{
     convert::Infallible,
     error::Error as StdError,
-    future::{Future, ready},
+    future::Future,
     pin::Pin,
     sync::Arc,
+    task::{Context, Poll},
 };
 
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version,
-    request::Parts,
-};
+use futures_core::future::BoxFuture;
+use http::{HeaderValue, Method as HttpMethod, Request, Response, request::Parts};
 use http_body::Body;
+use tower_service::Service;
 
 use crate::{
-    Error, Revision, Server,
     http::{
         names::{PROTOCOL_VERSION, SESSION_ID},
         server::{
-            Principal, ResponseBody, StreamableHttp,
-            answer::{self, Answer},
-            body,
-            detached::Detached,
-            get, ladder, post,
-            restore::restore,
-            session::Session,
-            sse_2024::is_message,
+            endpoint::{HttpRequest, StreamableHttp, misconfigured},
+            origin::Principal,
+            response::{self, Refused, ResponseBody},
+            sessions::{self, Posted, Session, restore},
+            sse_2024::names_session,
+            stateless, validation,
         },
     },
-    session::{Origin, guarded},
+    jsonrpc::{Envelope, Params},
+    protocol::{Era, Method, RequestParams, Revision, method::Initialize},
+    transport::Frame,
 };
 
-impl StreamableHttp {
-    /// The server for a request that is not of a session.
-    pub(super) fn choose(&self, parts: &Parts) -> Result<Server, Box<Response<ResponseBody>>> {
-        let refuse = |status, why: &Error| Err(Box::new(answer::refuse(status, None, why)));
-        // Other requests may come over the same connection, which must not panic.
-        let chosen = guarded(|| Ok((self.settings.choose)(parts)));
-        let Some(server) = chosen.map_err(|error| Box::new(failed(&error)))? else {
-            let why = Error::invalid_request("nothing is served here for this request");
-            return refuse(StatusCode::BAD_REQUEST, &why);
-        };
-        if let Err(error) = server.check() {
-            return Err(Box::new(failed(&error)));
-        }
-        Ok(server)
+impl<B> Service<Request<B>> for StreamableHttp
+where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
+{
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
     }
 
-    /// The server for a request: that of its session, where it has one.
-    fn server(
-        &self,
-        parts: &Parts,
-        session: Option<&Arc<Session>>,
-    ) -> Result<Server, Box<Response<ResponseBody>>> {
-        match session {
-            Some(session) => Ok(session.peer().server().clone()),
-            None => self.choose(parts),
-        }
-    }
-
-    /// Answers a request. What its head says is looked at now: so nothing has to be kept of it, and moved about, but what the
-    /// answer needs. What only few requests need is in boxes of its own.
-    pub(super) fn respond<B>(&self, request: Request<B>) -> Responding
-    where
-        B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
-    {
-        if is_2024(&request) {
-            let responding = self.sse().respond(request);
-            return Box::pin(
-                async move { Ok(responding.await.unwrap_or_else(|refused| *refused)) },
-            );
-        }
-        let (parts, body) = request.into_parts();
-        let parts = Arc::new(parts);
-        if let Some(refused) = self.refuse(&parts) {
-            return Box::pin(ready(Ok(refused)));
-        }
-        let session = find(self, &parts);
-        if session.is_none() && self.settings.sessions.is_some() {
-            let endpoint = self.clone();
-            return Box::pin(async move {
-                let asked = match restore(&endpoint, &parts).await {
-                    Ok(session) => endpoint.asked(parts, session),
-                    Err(response) => Err(response),
-                };
-                match asked {
-                    Ok(asked) => answered(asked, body).await,
-                    Err(response) => Ok(*response),
-                }
-            });
-        }
-        match self.asked(parts, session) {
-            Ok(asked) => Box::pin(answered(asked, body)),
-            Err(response) => Box::pin(ready(Ok(*response))),
-        }
-    }
-
-    /// How a request is refused before its session is looked for, if it is.
-    fn refuse(&self, parts: &Parts) -> Option<Response<ResponseBody>> {
-        let policy = &self.settings.policy;
-        if let Err(error) = policy.check() {
-            return Some(failed(&error));
-        }
-        if let Err(refusal) = ladder::head(policy, self.settings.limits.max_http_body_bytes, parts)
-        {
-            return Some(refusal.response(None));
-        }
-        self.state.closing.is_set().then(answer::closing)
-    }
-
-    fn asked(
-        &self,
-        parts: Arc<Parts>,
-        session: Option<Arc<Session>>,
-    ) -> Result<Asked, Box<Response<ResponseBody>>> {
-        Ok(Asked {
-            server: self.server(&parts, session.as_ref())?,
-            endpoint: self.clone(),
-            names_session: session.is_some() || parts.headers.contains_key(SESSION_ID),
-            session,
-            parts,
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let endpoint = self.clone();
+        Box::pin(async move {
+            let response = respond(endpoint, request).await;
+            Ok(response.unwrap_or_else(|refused| *refused))
         })
     }
 }
 
-/// The response to a request.
-pub(super) type Responding =
-    Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Infallible>> + Send>>;
-
-/// Answers a request whose head has been looked at.
-#[expect(
-    clippy::manual_async_fn,
-    reason = "an async fn has its arguments in it twice"
-)]
-fn answered<B>(
-    asked: Asked,
-    body: B,
-) -> impl Future<Output = Result<Response<ResponseBody>, Infallible>> + Send
+/// Answers a request.
+///
+/// # Errors
+/// How it is refused.
+async fn respond<B>(
+    endpoint: StreamableHttp,
+    request: Request<B>,
+) -> Result<Response<ResponseBody>, Refused>
 where
     B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
 {
-    async move {
-        let limit = asked.endpoint.settings.limits.max_http_body_bytes;
-        Ok(match asked.parts.method {
-            Method::GET => Box::pin(get::get(asked)).await,
-            Method::DELETE => Box::pin(get::delete(asked)).await,
-            _ => match body::read(body, limit).await {
-                // A body may take long, and what is begun now would not be waited for.
-                Ok(_) if asked.endpoint.state.closing.is_set() => answer::closing(),
-                Ok(body) => {
-                    let parts = Arc::clone(&asked.parts);
-                    match post::take(asked, &body) {
-                        Answer::Plain(plain) => plain.response_in(emptied(parts)),
-                        Answer::Now(response) => response,
-                        Answer::Later(response) => {
-                            drop((parts, body));
-                            response.await
-                        }
-                    }
-                }
-                Err(response) => *response,
-            },
-        })
+    // What only few requests need is in boxes.
+    if is_2024(&request) {
+        return Box::pin(endpoint.sse().respond(request)).await;
     }
-}
-
-/// The room of the headers of a request that nobody needs any more.
-fn emptied(parts: Arc<Parts>) -> HeaderMap {
-    /// Hyper keeps it for as long as the connection lasts, and most requests need no more.
-    const KEPT: usize = 12;
-
-    match Arc::into_inner(parts) {
-        Some(mut parts) if parts.headers.capacity() <= KEPT => {
-            parts.headers.clear();
-            parts.headers
+    let (parts, body) = request.into_parts();
+    validate_head(&endpoint, &parts)?;
+    let parts = Arc::new(parts);
+    let mut session = find(&endpoint, &parts);
+    if session.is_none() && endpoint.settings.sessions.is_some() {
+        session = Box::pin(restore(&endpoint, &parts)).await?;
+    }
+    let request = HttpRequest {
+        server: match &session {
+            Some(session) => session.peer().server().clone(),
+            None => endpoint.choose(&parts)?,
+        },
+        endpoint,
+        names_session: session.is_some() || parts.headers.contains_key(SESSION_ID),
+        session,
+        parts,
+    };
+    match request.parts.method {
+        HttpMethod::GET => Box::pin(sessions::get(request)).await,
+        HttpMethod::DELETE => Box::pin(sessions::delete(request)).await,
+        _ => {
+            let limit = request.endpoint.settings.limits.max_http_body_bytes;
+            let body = validation::read_body(body, limit).await?;
+            // It may have taken long, and what is begun now would not be waited for.
+            if request.endpoint.state.closing.is_set() {
+                return Ok(response::closing());
+            }
+            let answer = post(request, &body)?;
+            drop(body);
+            Ok(answer.await)
         }
-        _ => HeaderMap::new(),
     }
 }
 
-/// What went wrong on this side is told to its log.
-fn failed(error: &Error) -> Response<ResponseBody> {
-    tracing::error!(%error, "the server or its endpoint was put together wrongly");
-    let why = Error::internal("the server was put together wrongly; its log says how");
-    answer::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why)
-}
-
-/// A request whose head has been looked at.
-pub(super) struct Asked {
-    pub(super) endpoint: StreamableHttp,
-    pub(super) server: Server,
-    /// The session that it names, if it belongs to whom the request comes from.
-    pub(super) session: Option<Arc<Session>>,
-    /// Whether it names a session, be there one or not.
-    pub(super) names_session: bool,
-    pub(super) parts: Arc<Parts>,
-}
-
-impl Asked {
-    /// Whether there are sessions for whom it says that it is.
-    pub(super) fn has_sessions(&self) -> Result<(), ladder::Refusal> {
-        ladder::session(&self.server.features(), &self.parts.headers)
+/// Validates the head of a request.
+///
+/// # Errors
+/// How it is refused.
+fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<(), Refused> {
+    let policy = &endpoint.settings.policy;
+    policy.check().map_err(|error| misconfigured(&error))?;
+    let limit = endpoint.settings.limits.max_http_body_bytes;
+    validation::check_head(policy, limit, parts)
+        .map_err(|refusal| Box::new(refusal.response(None)))?;
+    if endpoint.state.closing.is_set() {
+        return Err(Box::new(response::closing()));
     }
+    Ok(())
 }
 
-/// The session that a request names, if it belongs to whom it comes from.
+/// Begins to serve what was posted. Returns the answer.
+///
+/// # Errors
+/// How the request is refused.
+fn post(
+    request: HttpRequest,
+    body: &[u8],
+) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
+    if body.trim_ascii_start().first() == Some(&b'[') {
+        return batch(request, body);
+    }
+    let mut params = RequestParams::UNREAD;
+    let message = Envelope::parse(body, &mut params).map_err(|malformed| {
+        let refusal = validation::Refusal::malformed(&malformed);
+        Box::new(refusal.response(malformed.id.as_ref()))
+    })?;
+    let (id, method, params) = match &message {
+        Envelope::Request(it) => (Some(it.id.clone()), &*it.method, it.params),
+        Envelope::Notification(it) => (None, &*it.method, it.params),
+        Envelope::Response(_) => (None, "", None),
+    };
+    let features = request.server.features().clone();
+    let validated = validation::check_message(&features, &request.parts.headers, &message)
+        .map_err(|refusal| Box::new(refusal.response(id.as_ref())))?;
+    if let Era::Modern(_) = validated.era {
+        return stateless::begin(request, message, validated.mismatch);
+    }
+    // Without an id, `initialize` would never be answered.
+    if !request.names_session && id.is_some() && method == Initialize::NAME {
+        let initialize = params.map_or("", |it| it.whole.get());
+        return sessions::open(request, initialize, |connection| {
+            connection.take_envelope(message);
+        });
+    }
+    let posted = Posted {
+        id: id.as_ref(),
+        is_answered: id.is_some(),
+        changes_session: sessions::changes(method),
+    };
+    sessions::post(request, posted, |connection| {
+        connection.take_envelope(message);
+    })
+}
+
+/// Begins to serve a batch. It belongs to a session, which knows whether its revision has batches.
+///
+/// # Errors
+/// How the request is refused.
+fn batch(
+    request: HttpRequest,
+    body: &[u8],
+) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
+    validation::check_batch(&request.parts.headers, body)
+        .map_err(|refusal| Box::new(refusal.response(None)))?;
+    let posted = Posted {
+        id: None,
+        is_answered: true,
+        changes_session: true,
+    };
+    sessions::post(request, posted, |connection| {
+        connection.take(Frame::Message(body));
+    })
+}
+
+/// The session that a request names, if it belongs to its principal.
 fn find(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
-    let id = only(parts, &SESSION_ID)?;
+    let id = validation::single(&parts.headers, &SESSION_ID)?;
     let principal = parts.extensions.get().map(Principal::as_str);
     endpoint.state.sessions.find(id, principal)
-}
-
-/// The text of a header that stands there once. Who names two things names none: what is in front of the endpoint may have
-/// gone by the other.
-pub(super) fn only<'p>(parts: &'p Parts, name: &HeaderName) -> Option<&'p str> {
-    let mut values = parts.headers.get_all(name).iter();
-    let value = values.next().filter(|_| values.next().is_none());
-    value?.to_str().ok()
 }
 
 /// Whether a request is of the transport of 2024-11-05: a GET that names no session opens one, and a POST names it in its URI.
 fn is_2024<B>(request: &Request<B>) -> bool {
     let headers = request.headers();
     match *request.method() {
-        Method::GET => {
+        HttpMethod::GET => {
             let version = headers.get(PROTOCOL_VERSION);
             let is_legacy = |version: &HeaderValue| {
                 let revision = version.to_str().unwrap_or_default().parse();
@@ -232,28 +200,9 @@ fn is_2024<B>(request: &Request<B>) -> bool {
             };
             !headers.contains_key(SESSION_ID)
                 && version.is_none_or(is_legacy)
-                && ladder::accepts(headers, "text", "event-stream")
+                && validation::accepts(headers, "text", "event-stream")
         }
-        Method::POST => is_message(request.uri().query()),
+        HttpMethod::POST => names_session(request.uri().query()),
         _ => false,
-    }
-}
-
-/// What a transport knows of who sends a request.
-pub(super) fn origin(parts: Arc<Parts>) -> Origin {
-    let principal = parts.extensions.get().map(Principal::shared);
-    Origin {
-        principal,
-        is_alone: parts.version < Version::HTTP_2,
-        request: Some(parts),
-    }
-}
-
-/// The same of a request that is kept for as long as what it begins lasts.
-pub(super) fn lasting_origin(parts: &Parts) -> Origin {
-    Origin {
-        principal: parts.extensions.get().map(Principal::shared),
-        is_alone: parts.version < Version::HTTP_2,
-        request: Some(Arc::new(Detached::from(parts))),
     }
 }

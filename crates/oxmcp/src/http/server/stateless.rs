@@ -1,91 +1,113 @@
-//! Answering a modern request: on the request's own path, without anything that outlives it.
+//! Stateless requests, those of modern revisions: each is answered by a connection of its own, which does not outlive it.
 
 use std::{mem, sync::Arc};
 
 use bytes::Bytes;
+use futures_core::future::BoxFuture;
 use futures_util::stream;
 use http::{Response, StatusCode};
 use tokio::{
     select,
     time::{Instant, sleep_until},
 };
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::{
-    ErrorCode,
+    error::Error,
     http::server::{
-        ResponseBody,
-        answer::{self, Plain},
-        endpoint::StreamableHttp,
-        events::{COMMENT, KEEP_ALIVE, encode},
-        open::Entered,
+        endpoint::{HttpRequest, StreamableHttp},
+        event_encoding::{COMMENT, KEEP_ALIVE, encode},
+        origin::{lasting_origin, origin},
+        response::{self, Refused, ResponseBody},
     },
+    jsonrpc::{Envelope, ErrorCode},
+    protocol::{Method, RequestParams, method::Listen},
     server::ServerPeer,
     session::{Connection, Last, Reply, after},
 };
 
-/// A request that is being answered. Dropped before it is, as it is when the client is gone, it is cancelled.
-pub(super) struct Exchange {
+/// Begins to serve a modern message. A modern client knows of no session, even where it names one. `mismatch` answers the request
+/// where its caller sees the tool that it names.
+///
+/// # Errors
+/// How the request is refused.
+pub(super) fn begin(
+    request: HttpRequest,
+    message: Envelope<'_, RequestParams<'_>>,
+    mismatch: Option<Error>,
+) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
+    let HttpRequest {
+        endpoint,
+        mut server,
+        session,
+        parts,
+        ..
+    } = request;
+    if session.is_some() {
+        server = endpoint.choose(&parts)?;
+    }
+    let is_request = matches!(message, Envelope::Request(_));
+    let lasts = matches!(&message, Envelope::Request(it) if it.method == Listen::NAME);
+    let origin = if lasts {
+        lasting_origin(&parts)
+    } else {
+        origin(parts)
+    };
+    let limits = Arc::clone(&server.features().limits);
+    let peer = ServerPeer::stateless(server, mismatch);
+    let connection = Connection::of(Arc::clone(&peer) as _, limits, origin);
+    connection.take_envelope(message);
+    let answer = StatelessAnswer {
+        connection,
+        peer,
+        buffer: Vec::new(),
+        cut_at: None,
+        last: None,
+        _tracked: endpoint.state.open.token(),
+        endpoint,
+    };
+    Ok(if is_request {
+        Box::pin(answer.answer())
+    } else {
+        Box::pin(async { response::empty(StatusCode::ACCEPTED) })
+    })
+}
+
+/// The answer to a request. Dropped before it is whole, as it is when the client is gone, it cancels the request.
+struct StatelessAnswer {
     connection: Arc<Connection>,
     peer: Arc<ServerPeer>,
     endpoint: StreamableHttp,
-    /// What has to be sent.
+    /// Messages to send.
     buffer: Vec<u8>,
-    /// Until when it may go on, once the endpoint is being closed.
+    /// The deadline of the request, once the endpoint is being closed.
     cut_at: Option<Instant>,
     /// What was taken last, once nothing follows.
     last: Option<Last>,
-    _open: Entered,
+    _tracked: TaskTrackerToken,
 }
 
-impl Exchange {
-    /// For a request that the connection has taken.
-    pub(super) fn new(
-        connection: Arc<Connection>,
-        peer: Arc<ServerPeer>,
-        endpoint: StreamableHttp,
-    ) -> Self {
-        Self {
-            connection,
-            peer,
-            buffer: Vec::new(),
-            cut_at: None,
-            last: None,
-            _open: endpoint.state.open.enter(),
-            endpoint,
-        }
-    }
-
-    /// The response, where all of it is there already.
-    pub(super) fn at_once(&mut self) -> Option<Plain> {
-        self.last = self.connection.outbox.take_last(&mut self.buffer);
-        (self.last == Some(Last::Message)).then(|| Plain {
-            status: self.status(),
-            line: mem::take(&mut self.buffer),
-        })
-    }
-
+impl StatelessAnswer {
     /// The response: one message where there is one, events where there are more, or may be.
-    pub(super) async fn answer(mut self) -> Response<ResponseBody> {
-        if self.last.is_none() {
-            self.next().await;
-        }
+    async fn answer(mut self) -> Response<ResponseBody> {
+        self.next().await;
         match self.last {
             Some(Last::Message) => {
-                return answer::json(self.status(), mem::take(&mut self.buffer));
+                return response::message(self.status(), mem::take(&mut self.buffer));
             }
-            Some(Last::Nothing) if self.cut_at.is_some() => return answer::closing(),
+            Some(Last::Nothing) if self.cut_at.is_some() => return response::closing(),
             _ => {}
         }
-        answer::events(ResponseBody::stream(stream::unfold(
+        response::events(ResponseBody::stream(stream::unfold(
             self,
-            |mut exchange| async move {
-                let item = exchange.item().await?;
-                Some((item, exchange))
+            |mut answer| async move {
+                let item = answer.item().await?;
+                Some((item, answer))
             },
         )))
     }
 
-    /// Waits for what is to be sent, but no longer than a stream may be silent: then it returns false.
+    /// Waits for messages to send, but no longer than a stream may be silent: then it returns false.
     async fn next(&mut self) -> bool {
         let until = Instant::now() + KEEP_ALIVE;
         loop {
@@ -128,14 +150,14 @@ impl Exchange {
         (!out.is_empty()).then(|| out.into())
     }
 
-    /// The status of an answer that is alone. What a handler says is no matter of HTTP, but for a capability that is missing:
-    /// the specification wants 400 for it, whoever finds out.
+    /// The status of an answer that is alone. The errors of handlers do not show in it, but for a missing capability: the
+    /// specification wants 400 for that, whatever found it out.
     fn status(&self) -> StatusCode {
         status(self.peer.refused(), self.connection.failed_with())
     }
 }
 
-/// By the code of an error that no handler was asked about, and of one that answers.
+/// The status by the code of an error that came before any handler, and of the error that answers.
 pub(super) fn status(refused: Option<ErrorCode>, failed: Option<ErrorCode>) -> StatusCode {
     match (refused, failed) {
         (_, Some(ErrorCode::MISSING_CLIENT_CAPABILITY))
@@ -146,7 +168,7 @@ pub(super) fn status(refused: Option<ErrorCode>, failed: Option<ErrorCode>) -> S
     }
 }
 
-impl Drop for Exchange {
+impl Drop for StatelessAnswer {
     fn drop(&mut self) {
         if self.last.is_some() {
             // Nothing is being served any more, and nothing may be sent.

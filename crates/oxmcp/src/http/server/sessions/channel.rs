@@ -1,6 +1,6 @@
-//! What goes from one task to another that reads it: a queue that is short, and takes no room while it is empty.
+//! Channel from one task to another: short, and without memory while it is empty.
 //!
-//! A channel of tokio's makes room for 32 items with its first; here most streams are silent, and there may be thousands.
+//! tokio's allocates 32 slots with its first item; here most streams are silent, and there may be thousands.
 
 use std::{
     collections::VecDeque,
@@ -11,29 +11,29 @@ use std::{
 
 use crate::session::waiting;
 
-/// A queue with room for as many items as that.
-pub(super) fn pipe<T>(room: usize) -> (Sender<T>, Receiver<T>) {
+/// A channel with room for `capacity` items.
+pub(super) fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared {
-        room,
+        capacity,
         state: Mutex::new(State {
             items: VecDeque::new(),
             sender: None,
             receiver: None,
-            is_over: false,
-            is_unread: false,
+            is_closed: false,
+            is_abandoned: false,
         }),
     });
     (Sender(Arc::clone(&shared)), Receiver(shared))
 }
 
-/// Where items are added. Once it is dropped no more will come.
+/// The end where items are added. Once it is dropped no more will come.
 pub(super) struct Sender<T>(Arc<Shared<T>>);
 
-/// Where items are taken. Once it is dropped nobody reads.
+/// The end where items are taken.
 pub(super) struct Receiver<T>(Arc<Shared<T>>);
 
 struct Shared<T> {
-    room: usize,
+    capacity: usize,
     state: Mutex<State<T>>,
 }
 
@@ -44,22 +44,22 @@ struct State<T> {
     /// The task that waits for one.
     receiver: Option<Waker>,
     /// Whether the sender was dropped.
-    is_over: bool,
+    is_closed: bool,
     /// Whether the receiver was dropped.
-    is_unread: bool,
+    is_abandoned: bool,
 }
 
 impl<T> Sender<T> {
-    /// Adds an item once there is room. Returns whether anybody may read it. Cancel safe: dropped before, the item is not
+    /// Adds an item once there is room. Returns false where the receiver was dropped. Cancel safe: dropped before, the item is not
     /// added. One task at a time may wait.
     pub(super) async fn send(&self, item: T) -> bool {
         let mut item = Some(item);
         poll_fn(|cx| {
             let mut state = self.0.lock();
-            if state.is_unread {
+            if state.is_abandoned {
                 return Poll::Ready(false);
             }
-            if state.items.len() >= self.0.room {
+            if state.items.len() >= self.0.capacity {
                 waiting::note(&mut state.sender, cx.waker());
                 return Poll::Pending;
             }
@@ -70,10 +70,10 @@ impl<T> Sender<T> {
         .await
     }
 
-    /// Puts an item in the place of all that were not taken. Returns whether anybody may read it.
+    /// Puts an item in the place of all that were not taken. Returns false where the receiver was dropped.
     pub(super) fn put(&self, item: T) -> bool {
         let mut state = self.0.lock();
-        if state.is_unread {
+        if state.is_abandoned {
             return false;
         }
         state.items.clear();
@@ -82,11 +82,11 @@ impl<T> Sender<T> {
         true
     }
 
-    /// Waits until nobody reads any more. Cancel safe. One task at a time may wait.
-    pub(super) async fn unread(&self) {
+    /// Waits until the receiver was dropped. Cancel safe. One task at a time may wait.
+    pub(super) async fn abandoned(&self) {
         poll_fn(|cx| {
             let mut state = self.0.lock();
-            if state.is_unread {
+            if state.is_abandoned {
                 return Poll::Ready(());
             }
             waiting::note(&mut state.sender, cx.waker());
@@ -105,7 +105,7 @@ impl<T> Receiver<T> {
             wake(state, |state| &mut state.sender);
             return Poll::Ready(item);
         }
-        if state.is_over {
+        if state.is_closed {
             return Poll::Ready(None);
         }
         waiting::note(&mut state.receiver, cx.waker());
@@ -142,9 +142,9 @@ impl<T> Shared<T> {
     }
 }
 
-/// Wakes who waits, without holding the lock.
-fn wake<T>(mut state: MutexGuard<'_, State<T>>, who: fn(&mut State<T>) -> &mut Option<Waker>) {
-    let waker = who(&mut state).take();
+/// Wakes a task that waits, without holding the lock.
+fn wake<T>(mut state: MutexGuard<'_, State<T>>, waiter: fn(&mut State<T>) -> &mut Option<Waker>) {
+    let waker = waiter(&mut state).take();
     drop(state);
     if let Some(waker) = waker {
         waker.wake();
@@ -154,7 +154,7 @@ fn wake<T>(mut state: MutexGuard<'_, State<T>>, who: fn(&mut State<T>) -> &mut O
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.is_over = true;
+        state.is_closed = true;
         wake(state, |state| &mut state.receiver);
     }
 }
@@ -162,10 +162,10 @@ impl<T> Drop for Sender<T> {
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.is_unread = true;
-        let unread = std::mem::take(&mut state.items);
+        state.is_abandoned = true;
+        let items = std::mem::take(&mut state.items);
         wake(state, |state| &mut state.sender);
-        drop(unread);
+        drop(items);
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
 
     #[tokio::test]
     async fn items_come_in_order_and_then_the_end() {
-        let (sender, receiver) = pipe(2);
+        let (sender, receiver) = channel(2);
         let all = async {
             while let Some(item) = receiver.next().await {
                 assert!(item < 10);
@@ -190,7 +190,7 @@ mod tests {
             }
         };
         join!(all, sent);
-        let (sender, receiver) = pipe(2);
+        let (sender, receiver) = channel(2);
         assert!(sender.send(1).await && sender.send(2).await);
         drop(sender);
         let rest = [
@@ -202,8 +202,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_sends_waits_for_room() {
-        let (sender, receiver) = pipe(1);
+    async fn a_sender_waits_for_room() {
+        let (sender, receiver) = channel(1);
         assert_eq!(sender.send(1).now_or_never(), Some(true));
         assert_eq!(sender.send(2).now_or_never(), None);
         let (sent, ()) = join!(sender.send(3), async {
@@ -219,8 +219,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_put_takes_the_place_of_what_was_not_taken() {
-        let (sender, receiver) = pipe(1);
+    async fn an_item_that_is_put_replaces_those_not_taken() {
+        let (sender, receiver) = channel(1);
         assert!(sender.put(1) && sender.put(2));
         assert_eq!(receiver.take(), Some(2));
         assert_eq!(receiver.take(), None);
@@ -230,17 +230,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_hears_that_nobody_reads() {
-        let (sender, receiver) = pipe(1);
+    async fn a_sender_that_waits_learns_that_the_receiver_is_gone() {
+        let (sender, receiver) = channel(1);
         assert!(sender.send(Arc::new(())).await);
-        assert_eq!(sender.unread().now_or_never(), None);
+        assert_eq!(sender.abandoned().now_or_never(), None);
         let kept = Arc::new(());
         let (sent, ()) = join!(sender.send(Arc::clone(&kept)), async {
             yield_now().await;
             drop(receiver);
         });
         assert!(!sent);
-        sender.unread().await;
+        sender.abandoned().await;
         assert_eq!(Arc::strong_count(&kept), 1);
     }
 }

@@ -1,134 +1,186 @@
-//! What sends on one stream of a session.
+//! Stream of events of a session: what is sent on it is stored, so that it can be resumed after its connection broke.
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use http::Response;
 use memchr::memchr_iter;
 use tokio::{select, time::sleep};
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::{
+    channel::Sender,
+    persistence::log,
+    session::{Session, SessionGuard},
+    streams::{Purpose, Reader, Readers, stream_response},
+};
 use crate::{
     http::server::{
-        events::{COMMENT, KEEP_ALIVE, Writer, encode, messages, parts},
-        kept,
-        pipe::Sender,
-        session::{InUse, Session, log},
-        streams::{Purpose, REPLAYED, Reader, Registered},
+        event_encoding::{COMMENT, EventWriter, KEEP_ALIVE, encode, messages, parts},
+        response::ResponseBody,
     },
     session::{Connection, Hearing, Reply},
     store::{AnyEventStore, EventBatch, Replay},
 };
 
-/// How long a reader may take for each part once the session has ended: who reads nothing must not keep it.
+/// How many events are taken from a store at once.
+pub(super) const REPLAYED: usize = 64;
+/// How long a reader may take for each part once the session has ended: one that reads nothing must not keep it.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// What sends on one stream.
-pub(super) struct Pump {
-    pub(super) name: Arc<str>,
+/// The beginning of a stream.
+pub(super) struct StreamStart {
     pub(super) purpose: Purpose,
-    pub(super) connection: Arc<Connection>,
-    pub(super) store: Option<Arc<dyn AnyEventStore>>,
-    pub(super) readers: Registered,
-    /// Whether new readers still come here.
-    pub(super) is_registered: bool,
-    /// Who reads it. Nobody, while the client is away.
-    pub(super) sink: Option<Sender<Bytes>>,
-    /// The index of the last event that who reads it has, where what follows is to be sent again.
-    pub(super) pending: Option<u64>,
-    pub(super) buffer: Vec<u8>,
-    #[expect(dead_code, reason = "it is heard for as long as it is here")]
-    pub(super) hearing: Option<Hearing>,
-    /// Whether the session is another once it has sent all.
+    /// The stream that it goes on with, and the index of the last event there that the client has seen.
+    pub(super) resumed: Option<(Box<str>, u64)>,
+    /// Messages that were taken from the outbox already.
+    pub(super) taken: Vec<u8>,
+    /// What the outbox said of them.
+    pub(super) reply: Option<Reply>,
+    /// Counts it among the streams of the endpoint.
+    pub(super) counted: Option<TaskTrackerToken>,
+    /// Whether the session is saved once it ends.
     pub(super) saves: bool,
-    /// The session, which lasts for as long as this is here.
-    pub(super) session: InUse,
 }
 
-/// What a pump has to do.
-enum Todo {
-    Send(Reply),
-    Replay(Reader),
+/// Begins a stream. `None` where there is one already that this would take the place of.
+pub(super) fn begin(
+    session: &Arc<Session>,
+    connection: Arc<Connection>,
+    store: Option<Arc<dyn AnyEventStore>>,
+    start: StreamStart,
+) -> Option<Response<ResponseBody>> {
+    let resumed = start.resumed.as_ref();
+    let (name, readers) = session
+        .streams
+        .register(start.purpose, resumed.map(|(name, _)| &**name))?;
+    let (reader, body) = stream_response(start.counted);
+    let is_standing = start.purpose == Purpose::Standing;
+    let stream = EventStream {
+        _hearing: is_standing.then(|| Hearing::new(&connection)),
+        session: session.enter(),
+        name,
+        purpose: start.purpose,
+        connection,
+        store,
+        readers,
+        is_registered: true,
+        reader: Some(reader),
+        replay_after: start.resumed.map(|(_, seen)| seen),
+        buffer: start.taken,
+        saves: start.saves,
+    };
+    tokio::spawn(stream.run(start.reply.map(Box::new)));
+    Some(body)
+}
+
+/// The task of one stream: it takes from an outbox, stores what it takes, and sends it to the reader of the stream, if there is one.
+/// A client that has lost its connection comes again with the id of the last event that it has seen: the task, or if it has ended
+/// the store, gives it the rest.
+struct EventStream {
+    name: Arc<str>,
+    purpose: Purpose,
+    connection: Arc<Connection>,
+    store: Option<Arc<dyn AnyEventStore>>,
+    readers: Readers,
+    /// Whether new readers still come here.
+    is_registered: bool,
+    /// Its reader; none while the client is away.
+    reader: Option<Sender<Bytes>>,
+    /// The index of the last event that the reader has seen, where what follows must be replayed.
+    replay_after: Option<u64>,
+    buffer: Vec<u8>,
+    _hearing: Option<Hearing>,
+    /// Whether the session is saved once all is sent.
+    saves: bool,
+    session: SessionGuard,
+}
+
+/// The next thing that a stream must deal with.
+enum Input {
+    Reply(Reply),
+    NewReader(Reader),
     /// Nothing has happened for a while.
-    Comment,
-    /// Whoever read it is gone.
-    Gone,
+    Silence,
+    ReaderGone,
 }
 
-/// What comes after something was done.
+/// The state of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
-    GoOn,
+enum Progress {
+    Sending,
     /// All was sent.
-    End,
-    /// Nobody reads any more.
-    Stop,
+    Sent,
+    /// It is not read any more, and nothing else needs it.
+    Abandoned,
 }
 
-impl Pump {
-    /// Sends until there is no more to send, or for what belongs to no request, nobody reads any more.
+impl EventStream {
+    /// Sends until all is sent, or until a standing stream is not read any more.
     ///
-    /// What it does now and then is in boxes: most streams are silent, and there may be thousands.
+    /// What happens now and then is in boxes: most streams are silent, and there may be thousands.
     #[expect(
         clippy::manual_async_fn,
         reason = "an async fn has its arguments in it twice"
     )]
     pub(super) fn run(mut self, mut first: Option<Box<Reply>>) -> impl Future<Output = ()> + Send {
         async move {
-            let mut then = Box::pin(self.open(first.take())).await;
-            while then == Then::GoOn {
-                let todo = self.next().await;
-                then = Box::pin(self.act(todo)).await;
+            let mut progress = Box::pin(self.open(first.take())).await;
+            while progress == Progress::Sending {
+                let input = self.next().await;
+                progress = Box::pin(self.handle(input)).await;
             }
-            if then == Then::End {
+            if progress == Progress::Sent {
                 Box::pin(self.end()).await;
             }
         }
     }
 
     /// Sends what comes before the first message, and that where it was taken already.
-    async fn open(&mut self, first: Option<Box<Reply>>) -> Then {
-        if self.pending.is_none() {
-            let is_primed = self.prime().await;
+    async fn open(&mut self, first: Option<Box<Reply>>) -> Progress {
+        if self.replay_after.is_none() {
+            let has_id = self.send_first_id().await;
             // The head of the response must not wait for the first message.
-            if !is_primed && self.purpose == Purpose::Standing {
-                self.hand(COMMENT.into()).await;
+            if !has_id && self.purpose == Purpose::Standing {
+                self.send_to_reader(COMMENT.into()).await;
             }
         }
         self.replay().await;
         match first {
-            Some(reply) => self.act(Todo::Send(*reply)).await,
-            None => Then::GoOn,
+            Some(reply) => self.handle(Input::Reply(*reply)).await,
+            None => Progress::Sending,
         }
     }
 
-    async fn act(&mut self, todo: Todo) -> Then {
-        match todo {
-            Todo::Send(reply) => {
-                self.send().await;
+    async fn handle(&mut self, input: Input) -> Progress {
+        match input {
+            Input::Reply(reply) => {
+                self.send_taken().await;
                 match reply {
                     Reply::More => {}
-                    Reply::Part(retry) => self.part(retry).await,
-                    Reply::Last(_) => return Then::End,
+                    Reply::Part(retry) => self.suspend(retry).await,
+                    Reply::Last(_) => return Progress::Sent,
                 }
             }
-            Todo::Replay(reader) => self.turn_to(reader),
-            Todo::Comment => self.hand(COMMENT.into()).await,
-            Todo::Gone if self.purpose == Purpose::Standing => {
+            Input::NewReader(reader) => self.switch_to(reader),
+            Input::Silence => self.send_to_reader(COMMENT.into()).await,
+            Input::ReaderGone if self.purpose == Purpose::Standing => {
                 if self.leave() {
-                    return Then::Stop;
+                    return Progress::Abandoned;
                 }
             }
-            Todo::Gone => self.lose(),
+            Input::ReaderGone => self.drop_reader(),
         }
         self.replay().await;
-        Then::GoOn
+        Progress::Sending
     }
 
     /// All was sent.
     async fn end(&mut self) {
         if self.saves {
-            kept::begin_save(&self.session);
+            self.session.save();
         }
-        // Who comes before it has left gets the end of the stream here, and who comes later from the store.
+        // A reader that comes before it has left gets the end of the stream here, and one that comes later from the store.
         loop {
             self.replay().await;
             if self.leave() {
@@ -142,21 +194,21 @@ impl Pump {
         }
     }
 
-    async fn next(&mut self) -> Todo {
+    async fn next(&mut self) -> Input {
         select! {
             biased;
-            Some(reader) = self.readers.next() => Todo::Replay(reader),
-            () = gone(self.purpose, self.sink.as_ref()) => Todo::Gone,
-            reply = self.connection.outbox.reply(&mut self.buffer) => Todo::Send(reply),
-            () = sleep(KEEP_ALIVE), if self.sink.is_some() => Todo::Comment,
+            Some(reader) = self.readers.next() => Input::NewReader(reader),
+            () = gone(self.purpose, self.reader.as_ref()) => Input::ReaderGone,
+            reply = self.connection.outbox.reply(&mut self.buffer) => Input::Reply(reply),
+            () = sleep(KEEP_ALIVE), if self.reader.is_some() => Input::Silence,
         }
     }
 
     /// Sends what was taken from the outbox.
-    async fn send(&mut self) {
+    async fn send_taken(&mut self) {
         let taken = std::mem::take(&mut self.buffer);
         let out = match &self.store {
-            Some(store) => self.keep(&**store, &taken).await,
+            Some(store) => self.store_messages(&**store, &taken).await,
             None => {
                 let mut out = Vec::new();
                 encode(&mut out, &taken);
@@ -165,13 +217,13 @@ impl Pump {
         };
         self.buffer = taken;
         self.buffer.clear();
-        self.hand(out).await;
+        self.send_to_reader(out).await;
     }
 
     /// Keeps messages, and makes them events with the ids that they have got.
-    async fn keep(&self, store: &dyn AnyEventStore, lines: &[u8]) -> Vec<u8> {
+    async fn store_messages(&self, store: &dyn AnyEventStore, lines: &[u8]) -> Vec<u8> {
         let count = memchr_iter(b'\n', lines).count();
-        let mut out = Writer::new(&self.name, count, lines.len());
+        let mut out = EventWriter::new(&self.name, count, lines.len());
         for part in parts(lines) {
             let batch = EventBatch::of_lines(part);
             let kept = store.append_all(self.session.id(), &self.name, batch);
@@ -179,7 +231,7 @@ impl Pump {
             for message in messages(part) {
                 let index = match indexes.next() {
                     // What cannot be kept with the others is tried alone: it need not be that all of it is refused.
-                    None => self.keep_one(store, message).await,
+                    None => self.store_one(store, message).await,
                     index => index,
                 };
                 out.event(index, message);
@@ -188,7 +240,7 @@ impl Pump {
         out.finish()
     }
 
-    async fn keep_one(&self, store: &dyn AnyEventStore, data: &[u8]) -> Option<u64> {
+    async fn store_one(&self, store: &dyn AnyEventStore, data: &[u8]) -> Option<u64> {
         let data = Bytes::copy_from_slice(data);
         match store.append(self.session.id(), &self.name, data).await {
             Ok(index) => Some(index),
@@ -200,106 +252,106 @@ impl Pump {
     }
 
     /// Keeps an event that is nothing but an index to come back with.
-    async fn mark(&self) -> Option<u64> {
+    async fn store_empty(&self) -> Option<u64> {
         let store = self.store.as_ref()?;
-        self.keep_one(&**store, b"").await
+        self.store_one(&**store, b"").await
     }
 
-    /// Gives the client an id to come back with, before there is anything to send, if the revision of the session knows of
-    /// it. Without one it would be told that its stream is read, for as long as nobody has noticed that its connection broke.
-    async fn prime(&mut self) -> bool {
+    /// Gives the client an id to come back with, before there is anything to send, if the revision of the session has
+    /// that. Without one it would be told that its stream is read, until it shows that its connection broke.
+    async fn send_first_id(&mut self) -> bool {
         let polls = self.session.revision().is_some_and(|it| it.has_polling());
-        if polls && let Some(index) = self.mark().await {
-            let mut out = Writer::new(&self.name, 1, 0);
+        if polls && let Some(index) = self.store_empty().await {
+            let mut out = EventWriter::new(&self.name, 1, 0);
             out.event(Some(index), b"");
-            self.hand(out.finish()).await;
+            self.send_to_reader(out.finish()).await;
             return true;
         }
         false
     }
 
     /// Ends the stream for now: the client comes back for the rest.
-    async fn part(&mut self, retry: Duration) {
-        if let Some(index) = self.mark().await {
-            let mut out = Writer::new(&self.name, 1, 0);
+    async fn suspend(&mut self, retry: Duration) {
+        if let Some(index) = self.store_empty().await {
+            let mut out = EventWriter::new(&self.name, 1, 0);
             out.retry(index, retry);
-            self.hand(out.finish()).await;
-            // Who has just come again comes for the rest.
-            if self.pending.is_none() {
-                self.sink = None;
+            self.send_to_reader(out.finish()).await;
+            // A reader that has just come again comes for the rest.
+            if self.replay_after.is_none() {
+                self.reader = None;
             }
         }
     }
 
-    /// From here on it is read by another, who has not seen all of it.
-    fn turn_to(&mut self, reader: Reader) {
-        self.sink = Some(reader.sink);
-        self.pending = Some(reader.seen);
+    /// Gives it another reader, which has not seen all of it.
+    fn switch_to(&mut self, reader: Reader) {
+        self.reader = Some(reader.sink);
+        self.replay_after = Some(reader.seen);
     }
 
     /// Lets no new reader come here any more, unless one has come already.
     fn leave(&mut self) -> bool {
         if let Some(reader) = self.session.streams.leave(&self.name, &self.readers) {
-            self.turn_to(reader);
+            self.switch_to(reader);
             return false;
         }
         self.is_registered = false;
         true
     }
 
-    /// Nobody reads it any more.
-    fn lose(&mut self) {
-        self.sink = None;
-        self.pending = None;
+    /// Gives up its reader.
+    fn drop_reader(&mut self) {
+        self.reader = None;
+        self.replay_after = None;
     }
 
-    /// Gives a new reader what it has not seen, and who comes meanwhile what that one has not.
+    /// Gives a new reader what it has not seen, and one that comes meanwhile what that has not.
     async fn replay(&mut self) {
         let Some(store) = self.store.clone() else {
             return;
         };
-        while let Some(mut seen) = self.pending {
+        while let Some(mut seen) = self.replay_after {
             let found = store
                 .after(self.session.id(), &self.name, seen, REPLAYED)
                 .await;
             let events = match found {
                 Ok(Replay::Events { events, .. }) => events,
-                Ok(Replay::Lost) => return self.lose(),
+                Ok(Replay::Lost) => return self.drop_reader(),
                 Err(error) => {
                     log(Err(error));
-                    return self.lose();
+                    return self.drop_reader();
                 }
             };
             if events.is_empty() {
-                self.pending = None;
+                self.replay_after = None;
                 return;
             }
-            let out = replayed(&self.name, &mut seen, &events);
-            self.pending = Some(seen);
-            self.hand(out).await;
+            let out = encode_replayed(&self.name, &mut seen, &events);
+            self.replay_after = Some(seen);
+            self.send_to_reader(out).await;
         }
     }
 
-    /// Hands a part of the stream to its reader. One that is slow holds up this stream alone; one that comes again is not
-    /// made to wait for itself: it gets nothing yet, but by [`replay`](Self::replay) all that it has not seen.
-    async fn hand(&mut self, out: Vec<u8>) {
-        let Some(sink) = self.sink.as_ref().filter(|_| !out.is_empty()) else {
+    /// Sends a part of the stream to its reader. A slow one holds up this stream alone; one that comes again does not wait for
+    /// itself: it gets nothing yet, but by [`replay`](Self::replay) all that it has not seen.
+    async fn send_to_reader(&mut self, out: Vec<u8>) {
+        let Some(reader) = self.reader.as_ref().filter(|_| !out.is_empty()) else {
             return;
         };
         select! {
             biased;
-            is_read = sink.send(out.into()) => {
+            is_read = reader.send(out.into()) => {
                 if !is_read {
-                    self.lose();
+                    self.drop_reader();
                 }
             }
-            Some(reader) = self.readers.next() => self.turn_to(reader),
-            () = overdue(&self.session) => self.lose(),
+            Some(new) = self.readers.next() => self.switch_to(new),
+            () = overdue(&self.session) => self.drop_reader(),
         }
     }
 }
 
-impl Drop for Pump {
+impl Drop for EventStream {
     fn drop(&mut self) {
         // Once it has left, the name may be that of another.
         if self.is_registered {
@@ -311,13 +363,13 @@ impl Drop for Pump {
     }
 }
 
-/// Waits until whoever still reads a stream of the session has had the time for it.
+/// Waits until the session has ended, and its readers have had their time.
 async fn overdue(session: &Session) {
     session.connection().ended().await;
     sleep(FLUSH).await;
 }
 
-/// Waits until nobody reads any more, where somebody does or must.
+/// Waits until the reader is gone, where there is one or must be one.
 #[expect(
     clippy::manual_async_fn,
     reason = "an async fn has its arguments in it twice"
@@ -325,17 +377,17 @@ async fn overdue(session: &Session) {
 fn gone(purpose: Purpose, sink: Option<&Sender<Bytes>>) -> impl Future<Output = ()> {
     async move {
         match (sink, purpose) {
-            (Some(sink), _) => sink.unread().await,
+            (Some(sink), _) => sink.abandoned().await,
             (None, Purpose::Standing) => {}
             (None, Purpose::Request) => std::future::pending().await,
         }
     }
 }
 
-/// Events that are sent again. `seen` counts them.
-pub(super) fn replayed(stream: &str, seen: &mut u64, events: &[Bytes]) -> Vec<u8> {
+/// Encodes events that are sent again. `seen` counts them.
+pub(super) fn encode_replayed(stream: &str, seen: &mut u64, events: &[Bytes]) -> Vec<u8> {
     let length = events.iter().map(Bytes::len).sum();
-    let mut out = Writer::new(stream, events.len(), length);
+    let mut out = EventWriter::new(stream, events.len(), length);
     for data in events {
         *seen += 1;
         out.event(Some(*seen), data);

@@ -5,50 +5,48 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::stream;
 use http::{Response, StatusCode};
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::{
+    event_stream::{self, REPLAYED, StreamStart, encode_replayed},
+    post::no_session,
+    streams::{Purpose, purpose},
+};
 use crate::{
-    Error,
+    error::Error,
     http::{
         names::LAST_EVENT_ID,
         server::{
-            ResponseBody, answer, kept,
-            ladder::Refusal,
-            legacy::no_session,
-            pump::replayed,
-            respond::{Asked, only},
-            streams::{self, Opening, Purpose, REPLAYED, purpose},
+            endpoint::{HttpRequest, StreamableHttp},
+            response::{self, Refused, ResponseBody},
+            validation::{Refusal, single},
         },
     },
     store::{AnyEventStore, EventId, Replay},
 };
 
 /// Opens the stream of a session, or resumes one.
-pub(super) async fn get(asked: Asked) -> Response<ResponseBody> {
-    if let Err(refusal) = asked.has_sessions() {
-        return refusal.response(None);
+///
+/// # Errors
+/// How the request is refused.
+pub(in crate::http::server) async fn get(
+    request: HttpRequest,
+) -> Result<Response<ResponseBody>, Refused> {
+    request.check_sessions()?;
+    if !request.names_session {
+        return Err(Box::new(Refusal::no_stream().response(None)));
     }
-    if !asked.names_session {
-        return Refusal::no_stream().response(None);
-    }
-    let Asked {
+    let HttpRequest {
         endpoint,
         session,
         parts,
         ..
-    } = asked;
-    let Some(session) = session else {
-        return no_session(None);
-    };
-    let limit = endpoint.settings.limits.max_http_streams;
-    let Some(counted) = endpoint.state.streams.enter_below(limit) else {
-        let why = Error::internal(format!(
-            "there are {limit} streams, which is the limit; try another time"
-        ));
-        return answer::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why);
-    };
+    } = request;
+    let session = session.ok_or_else(|| no_session(None))?;
+    let counted = count_stream(&endpoint)?;
     let connection = Arc::clone(session.connection());
     let store = endpoint.settings.events.clone();
-    let mut opening = Opening {
+    let mut start = StreamStart {
         purpose: Purpose::Standing,
         resumed: None,
         taken: Vec::new(),
@@ -57,68 +55,90 @@ pub(super) async fn get(asked: Asked) -> Response<ResponseBody> {
         saves: false,
     };
     if parts.headers.contains_key(LAST_EVENT_ID) {
-        let seen = only(&parts, &LAST_EVENT_ID).and_then(EventId::parse);
+        let seen = single(&parts.headers, &LAST_EVENT_ID).and_then(EventId::parse);
         let (Some(seen), Some(store)) = (seen, &store) else {
-            return lost();
+            return Err(lost());
         };
         let rest = Rest {
             store: Arc::clone(store),
-            session: session.id().into(),
+            session: Arc::clone(session.id()),
             stream: seen.stream().into(),
             seen: seen.index(),
         };
         let Some(events) = rest.fetch().await else {
-            return lost();
+            return Err(lost());
         };
-        let counted = &mut opening.counted;
+        let counted = &mut start.counted;
         let streams = &session.streams;
         if let Some(response) = streams.resume(&rest.stream, rest.seen, counted) {
-            return response;
+            return Ok(response);
         }
-        if purpose(&rest.stream) == Purpose::Request || session.streams.is_standing() {
-            return rest.respond(events);
+        if purpose(&rest.stream) == Purpose::Request || session.streams.has_standing() {
+            return Ok(rest.respond(events));
         }
-        opening.resumed = Some((rest.stream, rest.seen));
+        start.resumed = Some((rest.stream, rest.seen));
     }
-    streams::begin(&session, connection, store, opening).unwrap_or_else(|| {
+    event_stream::begin(&session, connection, store, start).ok_or_else(|| {
         let why = Error::invalid_request(
             "the session has this stream already, and it is being read; there is one for each session",
         );
-        answer::refuse(StatusCode::CONFLICT, None, &why)
+        Box::new(response::refuse(StatusCode::CONFLICT, None, &why))
     })
 }
 
-/// Ends a session.
-pub(super) async fn delete(asked: Asked) -> Response<ResponseBody> {
-    if let Err(refusal) = asked.has_sessions() {
-        return refusal.response(None);
+/// Counts one more stream, until the returned token is dropped.
+///
+/// # Errors
+/// How the request is refused where there are too many.
+fn count_stream(endpoint: &StreamableHttp) -> Result<TaskTrackerToken, Refused> {
+    let limit = endpoint.settings.limits.max_http_streams;
+    let streams = &endpoint.state.streams;
+    let counted = streams.token();
+    if streams.len() <= limit {
+        return Ok(counted);
     }
-    if !asked.names_session {
-        let why = Error::invalid_request("DELETE ends the session that Mcp-Session-Id names");
-        return answer::refuse(StatusCode::BAD_REQUEST, None, &why);
-    }
-    let Some(session) = asked.session else {
-        return no_session(None);
-    };
-    session.begin_close();
-    // Nobody finds it from here on, though what runs may finish.
-    kept::remove(&session).await;
-    asked.endpoint.state.sessions.remove(&session);
-    answer::empty(StatusCode::NO_CONTENT)
+    let why = Error::internal(format!(
+        "there are {limit} streams, which is the limit; try another time"
+    ));
+    let refused = response::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why);
+    Err(Box::new(refused))
 }
 
-/// What a client is told that wants events which are not there any more, or never were.
-fn lost() -> Response<ResponseBody> {
+/// Ends a session.
+///
+/// # Errors
+/// How the request is refused.
+pub(in crate::http::server) async fn delete(
+    request: HttpRequest,
+) -> Result<Response<ResponseBody>, Refused> {
+    request.check_sessions()?;
+    if !request.names_session {
+        let why = Error::invalid_request("DELETE ends the session that Mcp-Session-Id names");
+        let refused = response::refuse(StatusCode::BAD_REQUEST, None, &why);
+        return Err(Box::new(refused));
+    }
+    let session = request.session.ok_or_else(|| no_session(None))?;
+    session.begin_close();
+    // It cannot be found from here on, though what runs may finish.
+    if let Some(persistence) = session.persistence() {
+        persistence.remove(session.id()).await;
+    }
+    request.endpoint.state.sessions.remove(&session);
+    Ok(response::empty(StatusCode::NO_CONTENT))
+}
+
+/// The refusal where the events that a client wants are not there any more, or never were.
+fn lost() -> Refused {
     let why = Error::invalid_request(
         "Last-Event-ID names no event of this session that can be gone on from; send GET without it",
     );
-    answer::refuse(StatusCode::BAD_REQUEST, None, &why)
+    Box::new(response::refuse(StatusCode::BAD_REQUEST, None, &why))
 }
 
-/// The rest of a stream that nobody sends on any more.
+/// The rest of a stream that has ended, or is not sent on here.
 struct Rest {
     store: Arc<dyn AnyEventStore>,
-    session: Box<str>,
+    session: Arc<str>,
     stream: Box<str>,
     /// The index of the last event that the client has seen.
     seen: u64,
@@ -151,9 +171,9 @@ impl Rest {
             if events.is_empty() {
                 return None;
             }
-            let out = replayed(&rest.stream, &mut rest.seen, &events);
+            let out = encode_replayed(&rest.stream, &mut rest.seen, &events);
             Some((Bytes::from(out), (rest, None)))
         });
-        answer::events(ResponseBody::stream(rest))
+        response::events(ResponseBody::stream(rest))
     }
 }

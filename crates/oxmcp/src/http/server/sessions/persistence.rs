@@ -1,42 +1,34 @@
-//! What the store keeps of a session: one record at a time is written, and nothing once the session is over.
+//! Persistence of a session: its record is saved to the store one time after another, and never once the session is over.
 
-use std::{
-    mem,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use serde_json::value::RawValue;
-use tokio::sync::Notify;
+use tokio::sync::Mutex;
 
 use crate::{
-    http::server::session::{Session, log},
+    error::Result,
+    protocol::Revision,
     store::{AnySessionStore, SessionRecord},
 };
 
-/// What is kept of a session, and where.
-pub(super) struct Kept {
+/// The record of a session in a store.
+pub(super) struct Persistence {
     store: Arc<dyn AnySessionStore>,
     initialize: Box<RawValue>,
     /// When the session was opened, as its records say.
     created: OnceLock<u64>,
-    state: Mutex<State>,
-    changed: Notify,
+    /// How many times the session has changed.
+    changes: AtomicU64,
+    /// How many of these changes are saved. Locked while one is.
+    saved: Mutex<u64>,
+    is_over: AtomicBool,
 }
 
-#[derive(Default)]
-struct State {
-    /// How often it was to be written.
-    wanted: u64,
-    /// Up to which of these times it is.
-    written: u64,
-    /// Whether there is a task that writes.
-    is_writing: bool,
-    /// Whether nothing may be written any more.
-    is_over: bool,
-}
-
-impl Kept {
-    /// Of a session that these params of `initialize` open, or where it was opened before, have opened then.
+impl Persistence {
+    /// For a session that these params of `initialize` open, or have opened on another node, at `created`.
     pub(super) fn new(
         store: Arc<dyn AnySessionStore>,
         initialize: Box<RawValue>,
@@ -46,127 +38,59 @@ impl Kept {
             store,
             initialize,
             created: created.map_or_else(OnceLock::new, OnceLock::from),
-            state: Mutex::default(),
-            changed: Notify::new(),
+            changes: AtomicU64::new(0),
+            saved: Mutex::new(0),
+            is_over: AtomicBool::new(false),
         }
     }
 
-    /// Whether the session is over, here and elsewhere.
+    /// Whether the session is over, here and on other nodes.
     pub(super) fn is_over(&self) -> bool {
-        self.lock().is_over
+        self.is_over.load(Ordering::Acquire)
     }
 
-    /// What is written of the session as it is now.
-    fn record(&self, session: &Session) -> Option<SessionRecord> {
-        let peer = session.peer();
-        let mut record = SessionRecord::new(self.initialize.clone(), session.revision()?);
+    /// A record of the session of this revision as far as it is known here.
+    pub(super) fn record(&self, revision: Revision) -> SessionRecord {
+        let mut record = SessionRecord::new(self.initialize.clone(), revision);
         record.created = *self.created.get_or_init(|| record.created);
-        record.principal = session.principal().map(|it| it.as_ref().to_owned());
-        record.initialized = peer.callers().ready().is_some();
-        record.log_level = peer.log_gate().level();
-        record.subscribed = peer.subscribed_uris();
-        Some(record)
+        record
     }
 
-    /// Which time is to be written now. Where there is none, the task that writes ends.
-    fn next(&self) -> Option<u64> {
-        let mut state = self.lock();
-        if state.is_over || state.written == state.wanted {
-            state.stop();
-            return None;
+    /// The session has changed. Returns the number of the change.
+    pub(super) fn changed(&self) -> u64 {
+        self.changes.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Saves what `record` makes of the session, unless a later save has included this change. Nothing is saved where it makes
+    /// nothing.
+    pub(super) async fn save(
+        &self,
+        id: &str,
+        change: u64,
+        record: impl FnOnce() -> Option<SessionRecord>,
+    ) {
+        let mut saved = self.saved.lock().await;
+        if *saved >= change || self.is_over() {
+            return;
         }
-        Some(state.wanted)
-    }
-
-    /// Waits until something is so. Cancel safe.
-    async fn until(&self, is_so: impl Fn(&State) -> bool) {
-        loop {
-            let changed = self.changed.notified();
-            if is_so(&self.lock()) {
-                return;
-            }
-            changed.await;
+        let changes = self.changes.load(Ordering::Acquire);
+        if let Some(record) = record() {
+            log(self.store.save(id, record).await);
         }
+        *saved = changes;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Begins to keep what a session is made of now, in a task of its own: whoever has changed it may go away. There is one such
-/// task, however often that is.
-pub(super) fn begin_save(session: &Arc<Session>) {
-    let Some(kept) = session.kept() else {
-        return;
-    };
-    let mut state = kept.lock();
-    state.wanted += 1;
-    if !mem::replace(&mut state.is_writing, true) {
-        tokio::spawn(write(Writing {
-            session: Arc::clone(session),
-            is_done: false,
-        }));
+    /// Removes the record of a session that is over. A save under way is waited for, and none follows.
+    pub(super) async fn remove(&self, id: &str) {
+        self.is_over.store(true, Ordering::Release);
+        drop(self.saved.lock().await);
+        log(self.store.remove(id).await);
     }
 }
 
-/// Waits until what a session was made of when this was called is kept. Cancel safe.
-pub(super) async fn saved(session: &Session) {
-    if let Some(kept) = session.kept() {
-        let wanted = kept.lock().wanted;
-        kept.until(|state| state.written >= wanted).await;
-    }
-}
-
-/// Drops what is kept of a session that is over. What is being written is waited for, and nothing is written after it.
-pub(super) async fn remove(session: &Session) {
-    if let Some(kept) = session.kept() {
-        kept.lock().is_over = true;
-        kept.until(|state| !state.is_writing).await;
-        log(kept.store.remove(session.id()).await);
-    }
-}
-
-/// Writes what a session is made of until there is nothing new.
-async fn write(mut writing: Writing) {
-    let session = Arc::clone(&writing.session);
-    let Some(kept) = session.kept() else {
-        return;
-    };
-    while let Some(wanted) = kept.next() {
-        let record = kept.record(&session);
-        // What has ended here watches nothing any more, but elsewhere it goes on.
-        let record = record.filter(|_| !session.connection().is_cut());
-        if let Some(record) = record {
-            log(kept.store.save(session.id(), record).await);
-        }
-        kept.lock().written = wanted;
-        kept.changed.notify_waiters();
-    }
-    writing.is_done = true;
-}
-
-impl State {
-    fn stop(&mut self) {
-        self.is_writing = false;
-        self.written = self.wanted;
-    }
-}
-
-/// Who writes. Nobody waits for it in vain where the store panics.
-struct Writing {
-    session: Arc<Session>,
-    /// Whether it has ended by itself: there may be another by now.
-    is_done: bool,
-}
-
-impl Drop for Writing {
-    fn drop(&mut self) {
-        if let Some(kept) = self.session.kept() {
-            if !self.is_done {
-                kept.lock().stop();
-            }
-            kept.changed.notify_waiters();
-        }
+/// Logs the failure of a store, which clients are not told of.
+pub(super) fn log(result: Result<()>) {
+    if let Err(error) = result {
+        tracing::warn!(%error, "a store failed");
     }
 }

@@ -1,80 +1,80 @@
-//! Places for sessions: so many for each principal, and so many for all.
+//! Quota of sessions, and the eviction of unused ones where it is used up.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::{BTreeMap, HashMap, hash_map::Entry},
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use http::StatusCode;
 
-use crate::Limits;
+use crate::limits::Limits;
 
-/// The places of all sessions.
+/// The quota of sessions of an endpoint: so many for each principal, and so many for all.
 #[derive(Clone, Default)]
-pub(super) struct Places(Arc<Mutex<Taken>>);
+pub(in crate::http::server) struct SessionQuota(Arc<Mutex<Used>>);
 
-/// How many are taken.
+/// How many sessions there are.
 #[derive(Default)]
-struct Taken {
+struct Used {
     all: usize,
-    /// By each principal, of those that have any.
+    /// By principal, of those that have any.
     own: HashMap<Arc<str>, usize>,
 }
 
-/// The place of a session, until it is dropped.
-pub(super) struct Place {
-    places: Places,
+/// The share of a session in the quota, until it is dropped.
+pub(in crate::http::server) struct QuotaPermit {
+    quota: SessionQuota,
     principal: Option<Arc<str>>,
 }
 
-/// Why there is no place.
+/// The part of the quota that is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Full {
-    /// The principal has as many as it may have.
-    Own,
-    All,
+pub(in crate::http::server) enum QuotaExceeded {
+    /// That of the principal.
+    OfPrincipal,
+    OfAll,
 }
 
-impl Places {
-    /// A place for a session of this principal, where it is known.
+impl SessionQuota {
+    /// A permit for a session of this principal, where that is known.
     ///
     /// # Errors
-    /// Why there is none.
-    pub(super) fn enter(
+    /// Where there is none.
+    pub(in crate::http::server) fn acquire(
         &self,
         principal: Option<&Arc<str>>,
         limits: &Limits,
-    ) -> Result<Place, Full> {
-        let mut taken = self.lock();
-        let own = |principal| taken.own.get(principal).copied().unwrap_or_default();
+    ) -> Result<QuotaPermit, QuotaExceeded> {
+        let mut used = self.lock();
+        let own = |principal| used.own.get(principal).copied().unwrap_or_default();
         if principal.is_some_and(|it| own(it) >= limits.max_http_sessions_each) {
-            return Err(Full::Own);
+            return Err(QuotaExceeded::OfPrincipal);
         }
-        if taken.all >= limits.max_http_sessions {
-            return Err(Full::All);
+        if used.all >= limits.max_http_sessions {
+            return Err(QuotaExceeded::OfAll);
         }
-        taken.all += 1;
+        used.all += 1;
         if let Some(principal) = principal {
-            *taken.own.entry(Arc::clone(principal)).or_default() += 1;
+            *used.own.entry(Arc::clone(principal)).or_default() += 1;
         }
-        Ok(Place {
-            places: self.clone(),
+        Ok(QuotaPermit {
+            quota: self.clone(),
             principal: principal.cloned(),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Taken> {
+    fn lock(&self) -> MutexGuard<'_, Used> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Place {
+impl Drop for QuotaPermit {
     fn drop(&mut self) {
-        let mut taken = self.places.lock();
-        taken.all -= 1;
+        let mut used = self.quota.lock();
+        used.all -= 1;
         if let Some(principal) = self.principal.take()
-            && let Entry::Occupied(mut own) = taken.own.entry(principal)
+            && let Entry::Occupied(mut own) = used.own.entry(principal)
         {
             *own.get_mut() -= 1;
             if *own.get() == 0 {
@@ -84,16 +84,16 @@ impl Drop for Place {
     }
 }
 
-impl Full {
-    /// What a client is told.
-    pub(super) fn why(self, limits: &Limits) -> (StatusCode, String) {
+impl QuotaExceeded {
+    /// The response to a client: its status, and the reason.
+    pub(in crate::http::server) fn why(self, limits: &Limits) -> (StatusCode, String) {
         match self {
-            Self::Own => {
+            Self::OfPrincipal => {
                 let limit = limits.max_http_sessions_each;
                 let why = format!("you have {limit} sessions, which is the limit; end one first");
                 (StatusCode::TOO_MANY_REQUESTS, why)
             }
-            Self::All => {
+            Self::OfAll => {
                 let limit = limits.max_http_sessions;
                 let why =
                     format!("there are {limit} sessions, which is the limit; try another time");
@@ -103,16 +103,89 @@ impl Full {
     }
 }
 
-impl fmt::Debug for Places {
+impl fmt::Debug for SessionQuota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.lock().all, f)
     }
 }
 
-/// Names of people do not belong in logs.
-impl fmt::Debug for Place {
+/// Without the principal: names of people do not belong in logs.
+impl fmt::Debug for QuotaPermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Place(..)")
+        f.write_str("QuotaPermit(..)")
+    }
+}
+
+/// An evictable session.
+pub(super) trait Evict: Send + Sync {
+    /// Ends it in favour of another, which gets its permit at once, unless it was used meanwhile.
+    fn evict(&self);
+}
+
+/// Sessions whose client has sent nothing but `initialize`. The oldest is evicted where the quota is used up.
+///
+/// A client that opens sessions without end evicts those alone that are not used, most of them its own. A session that is used is
+/// never evicted: else such a client could end the sessions of others.
+#[derive(Default)]
+pub(super) struct EvictionQueue(Mutex<Queue>);
+
+#[derive(Default)]
+struct Queue {
+    last: u64,
+    /// In the order of their age, with their principals.
+    sessions: BTreeMap<u64, (Option<Arc<str>>, Weak<dyn Evict>)>,
+}
+
+/// The place of a session in the queue, until this is dropped.
+pub(super) struct Evictable {
+    queue: Arc<EvictionQueue>,
+    number: u64,
+}
+
+impl EvictionQueue {
+    /// Adds a session that was opened just now.
+    pub(super) fn add(
+        self: &Arc<Self>,
+        principal: Option<Arc<str>>,
+        session: Weak<dyn Evict>,
+    ) -> Evictable {
+        let mut queue = self.lock();
+        queue.last += 1;
+        let number = queue.last;
+        queue.sessions.insert(number, (principal, session));
+        drop(queue);
+        Evictable {
+            queue: Arc::clone(self),
+            number,
+        }
+    }
+
+    /// Evicts the oldest of all, or of a principal. Returns false where there is none.
+    pub(super) fn evict_oldest(&self, of: Option<&Arc<str>>) -> bool {
+        let mut queue = self.lock();
+        let mut sessions = queue.sessions.iter();
+        let oldest = sessions.find(|(_, (owner, _))| of.is_none() || owner.as_ref() == of);
+        let Some(number) = oldest.map(|(number, _)| *number) else {
+            return false;
+        };
+        let session = queue.sessions.remove(&number);
+        drop(queue);
+        if let Some(session) = session.and_then(|(_, session)| session.upgrade()) {
+            session.evict();
+        }
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Evictable {
+    fn drop(&mut self) {
+        let session = self.queue.lock().sessions.remove(&self.number);
+        // Its memory is freed without the lock.
+        drop(session);
     }
 }
 
@@ -121,23 +194,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_up_is_free_again_and_nobody_is_remembered() {
-        let places = Places::default();
+    fn a_dropped_permit_is_free_again_and_its_principal_is_not_remembered() {
+        let quota = SessionQuota::default();
         let limits = Limits {
             max_http_sessions: 3,
             max_http_sessions_each: 1,
             ..Limits::default()
         };
         let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
-        let enter = |principal| places.enter(principal, &limits);
+        let enter = |principal| quota.acquire(principal, &limits);
         let (of_ann, _of_nobody) = (enter(Some(&ann)).unwrap(), enter(None).unwrap());
-        assert_eq!(enter(Some(&ann)).unwrap_err(), Full::Own);
+        assert_eq!(enter(Some(&ann)).unwrap_err(), QuotaExceeded::OfPrincipal);
         let of_nobody = enter(None).unwrap();
-        assert_eq!(enter(Some(&bob)).unwrap_err(), Full::All);
+        assert_eq!(enter(Some(&bob)).unwrap_err(), QuotaExceeded::OfAll);
         drop(of_nobody);
         let of_bob = enter(Some(&bob)).unwrap();
         drop((of_ann, of_bob));
-        assert!(places.lock().own.is_empty());
+        assert!(quota.lock().own.is_empty());
         assert!(enter(Some(&ann)).is_ok());
     }
 }

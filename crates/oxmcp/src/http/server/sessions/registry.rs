@@ -1,212 +1,157 @@
-//! The sessions of an endpoint, by id.
+//! Registry of an endpoint's sessions, by id.
 
 use std::{
-    borrow::Borrow,
-    collections::HashSet,
+    collections::HashMap,
     fmt,
-    hash::{BuildHasher, BuildHasherDefault, Hash, Hasher},
-    mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    future::Future,
+    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak},
 };
 
-use crate::{
-    Limits,
-    http::server::{
-        open::{Entered, Open},
-        places::{Full, Place, Places},
-        session::Session,
-        unused::Unused,
-    },
+use tokio::task::AbortHandle;
+use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
+
+use super::{
+    quota::{EvictionQueue, QuotaExceeded, QuotaPermit, SessionQuota},
+    session::Session,
 };
-
-/// In so many parts the table is locked: requests of different sessions hardly ever wait for each other.
-const PARTS: usize = 16;
-
-type Part = Mutex<HashSet<ById, Spread>>;
+use crate::limits::Limits;
 
 /// The sessions of an endpoint, by id.
 #[derive(Default)]
-pub(super) struct Sessions {
-    parts: [Part; PARTS],
-    /// All that there are, those included that are being opened, or end.
-    open: Arc<Open>,
-    places: Places,
-    unused: Arc<Unused>,
-    /// Whether somebody looks for those that are idle.
-    is_swept: Mutex<bool>,
-}
-
-/// A session, found by its id.
-struct ById(Arc<Session>);
-
-impl Borrow<str> for ById {
-    fn borrow(&self) -> &str {
-        self.0.id()
-    }
-}
-
-impl Hash for ById {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.id().hash(state);
-    }
-}
-
-impl PartialEq for ById {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.id() == other.0.id()
-    }
-}
-
-impl Eq for ById {}
-
-type Spread = BuildHasherDefault<IdHasher>;
-
-/// Spreads ids by their first half. Those in the table were all made here or by another node, and are random: nobody can choose
-/// them to collide. What a client looks for is not put there.
-#[derive(Default)]
-struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        let Some((first, rest)) = bytes.split_first_chunk() else {
-            // The end of a text, or the text of no id.
-            return;
-        };
-        let second = rest.first_chunk().copied().unwrap_or_default();
-        let digits = u64::from_le_bytes(*first) ^ u64::from_le_bytes(second).rotate_left(4);
-        // The multiplier of the golden ratio. What it makes of digits is in the upper bits, and wanted in the lower ones, too.
-        let spread = digits.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = spread ^ (spread >> 32);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
+pub(in crate::http::server) struct Sessions {
+    by_id: RwLock<HashMap<Arc<str>, Arc<Session>>>,
+    /// All that there are, those included that are being opened, or closed.
+    all: TaskTracker,
+    quota: SessionQuota,
+    unused: Arc<EvictionQueue>,
+    /// The task that expires idle sessions.
+    sweeper: Mutex<Option<AbortHandle>>,
 }
 
 impl Sessions {
-    /// There is one more, until the returned guard is dropped.
-    pub(super) fn open(&self) -> Entered {
-        self.open.enter()
+    /// A guard of one more session: it is counted until that is dropped.
+    pub(super) fn track(&self) -> TaskTrackerToken {
+        self.all.token()
     }
 
-    /// Makes room for one more. Where there is none, the oldest that nobody has used gives way: of the same principal where
-    /// that has too many, or else of all.
+    /// A permit for one more session. Where there is none, the oldest unused one is evicted: of the same principal where that
+    /// has too many, or else of all.
     ///
     /// # Errors
-    /// Why there is no room, though nothing is unused.
-    pub(super) fn enter(
+    /// Where there is none, though nothing is unused.
+    pub(super) fn acquire(
         &self,
         principal: Option<&Arc<str>>,
         limits: &Limits,
-    ) -> Result<Place, Full> {
+    ) -> Result<QuotaPermit, QuotaExceeded> {
         loop {
-            let full = match self.places.enter(principal, limits) {
-                Ok(place) => return Ok(place),
-                Err(full) => full,
+            let exceeded = match self.quota.acquire(principal, limits) {
+                Ok(permit) => return Ok(permit),
+                Err(exceeded) => exceeded,
             };
-            // Those that gave way end in their own time, which a store may draw out: as many again, and no more.
-            if self.open.count() >= limits.max_http_sessions.saturating_mul(2) {
-                return Err(full);
+            // Evicted sessions close in their own time, which a store may draw out: as many again, and no more.
+            if self.all.len() >= limits.max_http_sessions.saturating_mul(2) {
+                return Err(exceeded);
             }
-            let of = principal.filter(|_| full == Full::Own);
-            let Some(oldest) = self.unused.take_oldest(of) else {
-                return Err(full);
-            };
-            if let Some(session) = oldest.upgrade() {
-                session.give_way();
+            let of = principal.filter(|_| exceeded == QuotaExceeded::OfPrincipal);
+            if !self.unused.evict_oldest(of) {
+                return Err(exceeded);
             }
         }
     }
 
-    /// Until somebody uses the session, which was opened just now, it may give way to others.
-    pub(super) fn is_unused(&self, session: &Arc<Session>) {
-        let owner = session.principal().map(Arc::clone);
-        session.is_unused(self.unused.enter(owner, Arc::downgrade(session)));
+    /// Lets a session that was opened just now be evicted until it is used.
+    pub(super) fn set_unused(&self, session: &Arc<Session>) {
+        let principal = session.principal().map(Arc::clone);
+        let evicted: Weak<Session> = Arc::downgrade(session);
+        session.set_evictable(self.unused.add(principal, evicted));
     }
 
-    /// Puts a session where it is found.
+    /// Registers a session.
     ///
     /// # Errors
-    /// The one that is there already.
+    /// The one of its id that is there already.
     pub(super) fn insert(&self, session: &Arc<Session>) -> Result<(), Arc<Session>> {
-        let mut part = self.part(session.id());
-        if let Some(ById(there)) = part.get(session.id()) {
+        let mut by_id = self.write();
+        if let Some(there) = by_id.get(session.id()) {
             return Err(Arc::clone(there));
         }
-        part.insert(ById(Arc::clone(session)));
+        by_id.insert(Arc::clone(session.id()), Arc::clone(session));
         Ok(())
     }
 
-    /// The session of this id. `None` for whoever it does not belong to, as if there were none.
-    pub(super) fn find(&self, id: &str, principal: Option<&str>) -> Option<Arc<Session>> {
-        let part = self.part(id);
-        let ById(found) = part.get(id)?;
-        found.belongs_to(principal).then(|| Arc::clone(found))
+    /// The session of this id. `None` for a principal that it does not belong to, as if there were none.
+    pub(in crate::http::server) fn find(
+        &self,
+        id: &str,
+        principal: Option<&str>,
+    ) -> Option<Arc<Session>> {
+        let by_id = self.read();
+        let session = by_id.get(id)?;
+        session.belongs_to(principal).then(|| Arc::clone(session))
     }
 
-    /// Takes a session out. Another of its id stays: a request that came before the end may have made it again of what was kept.
+    /// Takes a session out. Another of its id stays: a request that came before the end may have restored it from the store.
     pub(super) fn remove(&self, session: &Arc<Session>) {
-        let mut part = self.part(session.id());
-        if let Some(ById(there)) = part.get(session.id())
-            && Arc::ptr_eq(there, session)
-        {
-            part.remove(session.id());
+        let mut by_id = self.write();
+        let there = by_id.get(session.id());
+        if there.is_some_and(|there| Arc::ptr_eq(there, session)) {
+            by_id.remove(session.id());
         }
     }
 
-    /// Shows all of them.
-    pub(super) fn for_each(&self, mut show: impl FnMut(&Arc<Session>)) {
-        for part in &self.parts {
-            let sessions = part.lock().unwrap_or_else(PoisonError::into_inner);
-            sessions.iter().for_each(|ById(session)| show(session));
-        }
+    pub(super) fn for_each(&self, visit: impl FnMut(&Arc<Session>)) {
+        self.read().values().for_each(visit);
     }
 
-    /// Ends all of them, in the background.
-    pub(super) fn close_all(&self) {
+    /// Closes all of them, in the background.
+    pub(in crate::http::server) fn close_all(&self) {
         self.for_each(|session| session.begin_close());
     }
 
-    /// There is a session. Returns whether somebody must begin to look for those that are idle.
-    pub(super) fn begin_sweeping(&self) -> bool {
-        !mem::replace(&mut *self.lock_swept(), true)
-    }
-
-    /// Whoever looked for sessions that are idle is gone.
-    pub(super) fn stop_sweeping(&self) {
-        *self.lock_swept() = false;
-    }
-
-    /// Stops that where there are none: one that is opened meanwhile either is seen here or begins it anew.
-    pub(super) fn end_sweeping(&self) -> bool {
-        let mut is_swept = self.lock_swept();
-        *is_swept = self.open.count() > 0;
-        !*is_swept
-    }
-
-    fn lock_swept(&self) -> MutexGuard<'_, bool> {
-        self.is_swept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until there is none any more, and nothing that belongs to one. Cancel safe.
-    pub(super) async fn all_gone(&self) {
-        self.open.none().await;
+    pub(in crate::http::server) async fn all_gone(&self) {
+        // It can still be entered, but only a closed one can be waited for.
+        self.all.close();
+        self.all.wait().await;
     }
 
-    fn part(&self, id: &str) -> MutexGuard<'_, HashSet<ById, Spread>> {
-        // Within a part, sessions are spread by other bits.
-        let hash = Spread::default().hash_one(id) >> 16;
-        let index = usize::try_from(hash % PARTS as u64).unwrap_or_default();
-        let part = self.parts.get(index).unwrap_or(&self.parts[0]);
-        part.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Spawns the task that expires idle sessions, unless it runs.
+    pub(super) fn ensure_sweeper<F>(&self, sweep: impl FnOnce() -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let mut sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that has finished was dropped with its runtime.
+        if sweeper.as_ref().is_none_or(AbortHandle::is_finished) {
+            *sweeper = Some(tokio::spawn(sweep()).abort_handle());
+        }
+    }
+
+    /// Returns whether the sweeper ends, since there are no sessions: one that is opened meanwhile is either seen here or spawns
+    /// another.
+    pub(super) fn end_sweeper(&self) -> bool {
+        let mut sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
+        let ends = self.all.is_empty();
+        if ends {
+            *sweeper = None;
+        }
+        ends
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+        self.by_id.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+        self.by_id.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sessions")
-            .field("open", &self.open)
+            .field("open", &self.all.len())
             .finish()
     }
 }
@@ -214,43 +159,17 @@ impl fmt::Debug for Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        Server,
-        http::server::{endpoint::StreamableHttp, session::new_id},
-        session::Origin,
-    };
-
-    #[test]
-    fn ids_are_spread() {
-        let (ids, places) = (1024, 64);
-        let mut low = vec![0; places];
-        let mut high = vec![0; places];
-        for _ in 0..ids {
-            let hash = Spread::default().hash_one(new_id().unwrap());
-            let place = |hash: u64| usize::try_from(hash % 64).unwrap();
-            low[place(hash)] += 1;
-            high[place(hash >> 58)] += 1;
-        }
-        // Far less would be all in one place in every eighth case.
-        for places in [low, high] {
-            assert!(
-                places.iter().all(|count| (1..=64).contains(count)),
-                "{places:?}"
-            );
-        }
-    }
+    use crate::{server::Server, session::Origin};
 
     #[tokio::test]
-    async fn who_ends_takes_no_other_of_the_same_id_along() {
-        let server = Server::new("s", "1");
-        let endpoint = StreamableHttp::from(server.clone());
+    async fn a_session_that_ends_takes_no_other_of_the_same_id_along() {
+        let sessions = Sessions::default();
         let made = || {
-            let origin = Origin::default();
-            let made = Session::unbegun(&endpoint, server.clone(), "id".into(), &origin);
-            made.unwrap_or_else(|_| panic!("there is room"))
+            let permit = sessions.acquire(None, &Limits::default()).unwrap();
+            let (server, origin) = (Server::new("s", "1"), Origin::default());
+            Session::new("id".into(), server, &origin, permit, sessions.track())
         };
         let (first, second) = (made(), made());
-        let sessions = &endpoint.state.sessions;
         assert!(sessions.insert(&first).is_ok());
         sessions.remove(&first);
         assert!(sessions.insert(&second).is_ok());
@@ -261,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_no_id_can_be_looked_for() {
+    fn a_text_that_is_no_id_can_be_looked_for() {
         let sessions = Sessions::default();
         for text in ["", "x", "12345678", "0123456789", &"z".repeat(1000)] {
             assert!(sessions.find(text, None).is_none());

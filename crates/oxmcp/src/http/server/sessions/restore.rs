@@ -1,48 +1,53 @@
-//! Sessions that were opened elsewhere, or before a restart: what is kept of one is what its client has said, and it is
-//! made again by saying it again.
+//! Restoring of sessions that were opened on another node, or before a restart: their record has what the client has sent, which is
+//! taken once more.
 
 use std::sync::Arc;
 
-use http::{Response, StatusCode, request::Parts};
+use http::{StatusCode, request::Parts};
 use serde::Serialize;
 use serde_json::json;
 
+use super::{
+    lifecycle::UnopenedSession,
+    persistence::{Persistence, log},
+    session::{Session, is_id},
+};
 use crate::{
-    Error,
+    error::Error,
     http::{
         names::SESSION_ID,
         server::{
-            Principal, ResponseBody, StreamableHttp, answer,
-            kept::Kept,
-            respond::{lasting_origin, only},
-            session::{self, Session, log},
+            endpoint::StreamableHttp,
+            origin::{Principal, lasting_origin},
+            response::{self, Refused},
+            validation::single,
         },
     },
     protocol::{
         Method,
         method::{self, Initialize, SetLevel, Subscribe},
     },
-    session::{Origin, Reply},
+    session::{Connection, Origin, Reply},
     transport::Frame,
 };
 
-/// Whether what is kept of a session is another after this.
-pub(super) fn changes(name: &str) -> bool {
+/// Whether the record of a session is another after this method.
+pub(in crate::http::server) fn changes(name: &str) -> bool {
     let of = |table| method::find(table, name);
     let row = of(method::REQUESTS_TO_SERVER).or_else(|| of(method::NOTIFICATIONS_TO_SERVER));
     row.is_some_and(|row| row.changes_session)
 }
 
-/// Makes the session that a request names, if it is kept for whom the request comes from.
+/// Restores the session that a request names, if its record belongs to the principal of the request.
 ///
 /// # Errors
 /// How a request is refused whose session may be there all the same. Where a client is told that it is not, it gives it up.
-pub(super) async fn restore(
+pub(in crate::http::server) async fn restore(
     endpoint: &StreamableHttp,
     parts: &Arc<Parts>,
-) -> Result<Option<Arc<Session>>, Box<Response<ResponseBody>>> {
-    let refuse = |status, why: &Error| Box::new(answer::refuse(status, None, why));
-    let id = only(parts, &SESSION_ID).filter(|id| session::is_id(id));
+) -> Result<Option<Arc<Session>>, Refused> {
+    let refuse = |status, why: &Error| Box::new(response::refuse(status, None, why));
+    let id = single(&parts.headers, &SESSION_ID).filter(|id| is_id(id));
     let (Some(store), Some(id)) = (&endpoint.settings.sessions, id) else {
         return Ok(None);
     };
@@ -58,95 +63,80 @@ pub(super) async fn restore(
     };
     let server = endpoint.choose(parts)?;
     let origin = lasting_origin(parts);
-    let session = Session::unbegun(endpoint, server, id.into(), &origin)?;
+    let session = UnopenedSession::new(endpoint, server, id.into(), &origin)?;
     session
         .set_apart()
         .map_err(|why| refuse(StatusCode::INTERNAL_SERVER_ERROR, &why))?;
-    let initialize = record.initialize.clone();
-    session.keep(Kept::new(
-        Arc::clone(store),
-        initialize,
-        Some(record.created),
-    ));
-    let is_taken = say(
-        &session,
-        &origin,
-        Initialize::NAME,
-        &record.initialize,
-        true,
-    )
-    .await;
+    let (initialize, created) = (record.initialize.clone(), Some(record.created));
+    session.persist(Persistence::new(Arc::clone(store), initialize, created));
+    let replay = Replay {
+        session: &session,
+        origin: &origin,
+    };
+    let is_taken = replay.request(Initialize::NAME, &record.initialize).await;
     if !is_taken || session.revision() != Some(record.revision) {
-        tracing::warn!(
-            "a session is not gone on with: it was of another revision, or is refused now"
-        );
+        tracing::warn!("a session is not restored: it was of another revision, or is refused now");
         return Ok(None);
     }
     if record.initialized {
-        say(
-            &session,
-            &origin,
-            "notifications/initialized",
-            &json!({}),
-            false,
-        )
-        .await;
+        replay.take(None, "notifications/initialized", &json!({}));
     }
     if let Some(level) = record.log_level {
-        say(
-            &session,
-            &origin,
-            SetLevel::NAME,
-            &json!({"level": level}),
-            true,
-        )
-        .await;
+        let params = json!({"level": level});
+        replay.request(SetLevel::NAME, &params).await;
     }
     for uri in record.subscribed {
-        say(
-            &session,
-            &origin,
-            Subscribe::NAME,
-            &json!({"uri": uri}),
-            true,
-        )
-        .await;
+        let params = json!({"uri": uri});
+        replay.request(Subscribe::NAME, &params).await;
     }
-    Ok(Some(session::begin(endpoint, session)))
+    Ok(Some(session.open(endpoint)))
 }
 
-/// Says again what the client has said, and waits until it is done. What is answered is known already, unless it is refused:
-/// then this returns false.
-async fn say(
-    session: &Arc<Session>,
-    origin: &Origin,
-    method: &str,
-    params: &impl Serialize,
-    is_request: bool,
-) -> bool {
-    #[derive(Serialize)]
-    struct Message<'a, P> {
-        jsonrpc: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<&'a str>,
-        method: &'a str,
-        params: &'a P,
+/// The messages of a client once more, in a session that is being restored.
+struct Replay<'a> {
+    session: &'a Session,
+    origin: &'a Origin,
+}
+
+impl Replay<'_> {
+    /// Makes a request, and waits until it is done. The client has the answer already, unless it is an error: then this returns
+    /// false.
+    async fn request(&self, method: &str, params: &impl Serialize) -> bool {
+        let Some(branch) = self.take(Some("again"), method, params) else {
+            return false;
+        };
+        let mut answer = Vec::new();
+        while !matches!(branch.outbox.reply(&mut answer).await, Reply::Last(_)) {
+            answer.clear();
+        }
+        branch.failed_with().is_none()
     }
 
-    let message = Message {
-        jsonrpc: "2.0",
-        id: is_request.then_some("again"),
-        method,
-        params,
-    };
-    let Ok(message) = serde_json::to_vec(&message) else {
-        return false;
-    };
-    let branch = session.branch(origin.clone());
-    branch.take(Frame::Message(&message));
-    let mut answer = Vec::new();
-    while is_request && !matches!(branch.outbox.reply(&mut answer).await, Reply::Last(_)) {
-        answer.clear();
+    /// Lets the session take a message. `None` where its params cannot be written.
+    fn take(
+        &self,
+        id: Option<&str>,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Option<Arc<Connection>> {
+        let jsonrpc = "2.0";
+        let message = serde_json::to_vec(&Message {
+            jsonrpc,
+            id,
+            method,
+            params,
+        });
+        let branch = self.session.branch(self.origin.clone());
+        branch.take(Frame::Message(&message.ok()?));
+        Some(branch)
     }
-    branch.failed_with().is_none()
+}
+
+#[derive(Serialize)]
+struct Message<'a, P> {
+    jsonrpc: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    method: &'a str,
+    params: &'a P,
 }

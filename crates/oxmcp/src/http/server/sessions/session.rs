@@ -1,4 +1,4 @@
-//! A session that `initialize` opened.
+//! Session that `initialize` opened.
 
 use std::{
     fmt,
@@ -7,122 +7,95 @@ use std::{
     time::Duration,
 };
 
-use http::Response;
-use tokio::time::Instant;
+use tokio::{task::JoinHandle, time::Instant};
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::{
+    persistence::Persistence,
+    quota::{Evict, Evictable, QuotaPermit},
+    streams::Streams,
+};
 use crate::{
-    Error, Result, Revision, Server,
-    http::server::{
-        ResponseBody, answer, ending, endpoint::StreamableHttp, kept::Kept, open::Entered,
-        places::Place, streams::Streams, unused::IsUnused,
-    },
-    server::{ServerPeer, ServerSession, random},
+    error::Result,
+    protocol::Revision,
+    server::{Server, ServerPeer, random},
     session::{Connection, Origin, after},
+    store::SessionRecord,
 };
 
 /// How many bytes may wait for a client of a session that gets no stream of its own: few of them ever do.
-const MAX_WAITING: usize = 64 << 10;
+const MAX_UNSENT: usize = 64 << 10;
 
-/// A session that `initialize` opened. Nobody drives its connection: each request brings its own branch of it, and what
-/// belongs to no request waits in the connection's outbox for the stream that the client gets by GET.
-pub(super) struct Session {
-    id: Box<str>,
+/// A session that `initialize` opened. No driver reads and writes its connection: each request brings its own branch of it, and
+/// what belongs to no request waits in the connection's outbox for the stream that the client gets by GET.
+pub(in crate::http::server) struct Session {
+    id: Arc<str>,
     principal: Option<Arc<str>>,
-    /// Where it is kept, if it is.
-    kept: OnceLock<Box<Kept>>,
+    /// Its record in a store, where there is one.
+    persistence: OnceLock<Box<Persistence>>,
     connection: Arc<Connection>,
     peer: Arc<ServerPeer>,
     pub(super) streams: Streams,
     activity: Mutex<Activity>,
-    _open: Entered,
+    _tracked: TaskTrackerToken,
 }
 
 struct Activity {
     /// How many requests are answered, and streams open.
-    open: usize,
+    in_use: usize,
     /// When that was none, or else when the session was opened.
-    last: Instant,
-    /// That nothing has come after `initialize`.
-    unused: Option<IsUnused>,
-    /// `None` once it was given to another.
-    place: Option<Place>,
-}
-
-/// A session that is being made. Dropped before it has begun, as where the client goes away, it ends: something of it may run
-/// or be watched already.
-pub(super) struct Unbegun {
-    session: Arc<Session>,
-    is_begun: bool,
-}
-
-impl Deref for Unbegun {
-    type Target = Arc<Session>;
-
-    fn deref(&self) -> &Arc<Session> {
-        &self.session
-    }
-}
-
-impl Drop for Unbegun {
-    fn drop(&mut self) {
-        if !self.is_begun {
-            self.session.connection.end();
-        }
-    }
+    idle_since: Instant,
+    /// Set while nothing has come after `initialize`.
+    evictable: Option<Evictable>,
+    /// `None` once it was given to another session.
+    permit: Option<QuotaPermit>,
 }
 
 impl Session {
-    /// A session that `initialize` may open, for whom the request comes from.
-    ///
-    /// # Errors
-    /// How it is refused where there is no room for it.
-    pub(super) fn unbegun(
-        endpoint: &StreamableHttp,
+    /// A session that `initialize` may open, for the origin of that request.
+    pub(super) fn new(
+        id: Arc<str>,
         server: Server,
-        id: Box<str>,
         origin: &Origin,
-    ) -> Result<Unbegun, Box<Response<ResponseBody>>> {
-        let place = enter(endpoint, origin)?;
+        permit: QuotaPermit,
+        tracked: TaskTrackerToken,
+    ) -> Arc<Self> {
         let limits = Arc::clone(&server.features().limits);
-        let max_unsent = limits.max_unsent_bytes.min(MAX_WAITING);
+        let max_unsent = limits.max_unsent_bytes.min(MAX_UNSENT);
         let peer = ServerPeer::new(server);
         let connection = Connection::trunk_of(Arc::clone(&peer) as _, limits, max_unsent);
         // Until the client gets a stream.
         connection.outbox.is_for_later();
-        let session = Arc::new(Self {
+        Arc::new(Self {
             id,
             principal: origin.principal.clone(),
-            kept: OnceLock::new(),
+            persistence: OnceLock::new(),
             connection,
             peer,
             streams: Streams::default(),
             activity: Mutex::new(Activity {
-                open: 0,
-                last: Instant::now(),
-                unused: None,
-                place: Some(place),
+                in_use: 0,
+                idle_since: Instant::now(),
+                evictable: None,
+                permit: Some(permit),
             }),
-            _open: endpoint.state.sessions.open(),
-        });
-        Ok(Unbegun {
-            session,
-            is_begun: false,
+            _tracked: tracked,
         })
     }
 
-    /// Lets its streams and the ids of the server's own requests be others than those of the nodes that had the session
-    /// before: a client may come back to a stream of theirs, or answer what they have asked.
+    /// Keeps its streams and the ids of the server's own requests apart from those of the nodes that had the session before: a
+    /// client may come back to a stream of theirs, or answer what they have asked.
     pub(super) fn set_apart(&self) -> Result<()> {
         let (name, number) = (random::<4>()?, random::<4>()?);
         self.streams
-            .set_apart(&data_encoding::HEXLOWER.encode(&name));
+            .set_prefix(&data_encoding::HEXLOWER.encode(&name));
         // Far from each other, and below 2^53: not every client can read what is beyond.
         let first = (i64::from(u32::from_le_bytes(number)) + 1) << 20;
         self.connection.calls().count_from(first);
         Ok(())
     }
 
-    pub(super) fn id(&self) -> &str {
+    pub(super) fn id(&self) -> &Arc<str> {
         &self.id
     }
 
@@ -134,18 +107,7 @@ impl Session {
         self.principal.as_ref()
     }
 
-    /// Where it is kept, if it is.
-    pub(super) fn kept(&self) -> Option<&Kept> {
-        self.kept.get().map(|kept| &**kept)
-    }
-
-    /// Lets it be kept.
-    pub(super) fn keep(&self, kept: Kept) {
-        // It is opened once.
-        let _ = self.kept.set(Box::new(kept));
-    }
-
-    /// Whether it belongs to whom a request comes from.
+    /// Whether it belongs to the principal of a request.
     pub(super) fn belongs_to(&self, principal: Option<&str>) -> bool {
         self.principal.as_deref() == principal
     }
@@ -156,51 +118,72 @@ impl Session {
     }
 
     /// The server at its end of the session.
-    pub(super) fn peer(&self) -> &ServerPeer {
+    pub(in crate::http::server) fn peer(&self) -> &Arc<ServerPeer> {
         &self.peer
     }
 
-    /// What belongs to one request goes to an outbox of its own.
+    /// A branch of its connection for a request, with an outbox of its own.
     pub(super) fn branch(&self, origin: Origin) -> Arc<Connection> {
         self.connection.branch(origin)
     }
 
-    /// The session lasts at least until what this returns is dropped.
-    pub(super) fn enter(self: &Arc<Self>) -> InUse {
+    /// Its record in a store, where there is one.
+    pub(super) fn persistence(&self) -> Option<&Persistence> {
+        self.persistence.get().map(|it| &**it)
+    }
+
+    /// Lets it be saved from here on.
+    pub(super) fn persist(&self, persistence: Persistence) {
+        // It is opened once.
+        let _ = self.persistence.set(Box::new(persistence));
+    }
+
+    /// Saves what it is now, in a task of its own: the client that has changed it may go away.
+    pub(super) fn save(self: &Arc<Self>) -> Option<JoinHandle<()>> {
+        let change = self.persistence()?.changed();
+        let session = Arc::clone(self);
+        Some(tokio::spawn(async move {
+            if let Some(persistence) = session.persistence() {
+                let record = || session.record(persistence);
+                persistence.save(&session.id, change, record).await;
+            }
+        }))
+    }
+
+    /// Its record as it is now. None once its connection was cut: it watches nothing any more here, but may go on elsewhere.
+    fn record(&self, persistence: &Persistence) -> Option<SessionRecord> {
+        let mut record = persistence.record(self.revision()?);
+        record.principal = self.principal.as_ref().map(|it| it.as_ref().to_owned());
+        record.initialized = self.peer.callers().ready().is_some();
+        record.log_level = self.peer.log_gate().level();
+        record.subscribed = self.peer.subscribed_uris();
+        (!self.connection.is_cut()).then_some(record)
+    }
+
+    /// Keeps the session in use until the returned guard is dropped.
+    pub(super) fn enter(self: &Arc<Self>) -> SessionGuard {
         let mut activity = self.lock();
-        activity.open += 1;
-        let unused = activity.unused.take();
+        activity.in_use += 1;
+        let evictable = activity.evictable.take();
         drop(activity);
-        drop(unused);
-        InUse(Arc::clone(self))
+        drop(evictable);
+        SessionGuard(Arc::clone(self))
     }
 
-    /// It may give way to another until it is used for the first time.
-    pub(super) fn is_unused(&self, unused: IsUnused) {
-        self.lock().unused = Some(unused);
+    /// Lets it be evicted until it is used for the first time.
+    pub(super) fn set_evictable(&self, evictable: Evictable) {
+        self.lock().evictable = Some(evictable);
     }
 
-    /// Ends the session in favour of another, which gets its place at once, unless it was used meanwhile.
-    pub(super) fn give_way(&self) {
-        let mut activity = self.lock();
-        let unused = activity.unused.take();
-        let place = unused.as_ref().and_then(|_| activity.place.take());
-        drop(activity);
-        if place.is_some() {
-            tracing::debug!(session = self.id(), "a session that nobody used gives way");
-            self.begin_close();
-        }
-    }
-
-    /// Ends it in the background.
+    /// Closes it in the background.
     pub(super) fn begin_close(&self) {
         self.connection.begin_close();
     }
 
-    /// Until when it lasts if nothing happens. `None` while something is open.
-    pub(super) fn lasts_until(&self, idle: Duration) -> Option<Instant> {
+    /// When it expires if nothing happens. `None` while it is in use.
+    pub(super) fn expires_at(&self, idle: Duration) -> Option<Instant> {
         let activity = self.lock();
-        (activity.open == 0).then(|| after(activity.last, idle))
+        (activity.in_use == 0).then(|| after(activity.idle_since, idle))
     }
 
     fn lock(&self) -> MutexGuard<'_, Activity> {
@@ -208,63 +191,36 @@ impl Session {
     }
 }
 
-/// Puts a session that was opened in its place, and sees it to its end. Where there is one already that somebody has made
-/// meanwhile, that is the one.
-pub(super) fn begin(endpoint: &StreamableHttp, mut unbegun: Unbegun) -> Arc<Session> {
-    let session = Arc::clone(&unbegun);
-    if let Err(other) = endpoint.state.sessions.insert(&session) {
-        return other;
-    }
-    unbegun.is_begun = true;
-    let handle = ServerSession::new(Arc::clone(&session.connection), Arc::clone(&session.peer));
-    session.peer.server().remember(&handle);
-    ending::watch(endpoint, &session);
-    if endpoint.state.closing.is_set() {
-        session.begin_close();
-    }
-    session
-}
-
-/// What a store fails to do is no matter of the client.
-pub(super) fn log(done: Result<()>) {
-    if let Err(error) = done {
-        tracing::warn!(%error, "a store failed");
+impl Evict for Session {
+    fn evict(&self) {
+        let mut activity = self.lock();
+        let evictable = activity.evictable.take();
+        let permit = evictable.as_ref().and_then(|_| activity.permit.take());
+        drop(activity);
+        if permit.is_some() {
+            tracing::debug!(session = %self.id, "an unused session is evicted");
+            self.begin_close();
+        }
     }
 }
 
-/// Makes room for one more session, for whom it is.
-///
-/// # Errors
-/// How it is refused where there is none.
-fn enter(endpoint: &StreamableHttp, origin: &Origin) -> Result<Place, Box<Response<ResponseBody>>> {
-    let limits = &endpoint.settings.limits;
-    let entered = endpoint
-        .state
-        .sessions
-        .enter(origin.principal.as_ref(), limits);
-    entered.map_err(|full| {
-        let (status, why) = full.why(limits);
-        Box::new(answer::refuse(status, None, &Error::internal(why)))
-    })
-}
-
-/// 128 random bits.
-pub(super) fn new_id() -> Result<Box<str>> {
+/// The id of a new session: 128 random bits.
+pub(in crate::http::server) fn new_id() -> Result<Arc<str>> {
     let random = random::<16>()?;
     Ok(data_encoding::HEXLOWER.encode(&random).into())
 }
 
-/// Whether this is the id of a session as they are made. No other gets anywhere near a store.
+/// Whether a text has the form of a session id. No other gets anywhere near a store.
 pub(super) fn is_id(text: &str) -> bool {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     text.len() == 32 && text.bytes().all(is_hex)
 }
 
-/// Something of a session is open.
+/// Keeps a session in use until it is dropped.
 #[derive(Debug)]
-pub(super) struct InUse(Arc<Session>);
+pub(super) struct SessionGuard(Arc<Session>);
 
-impl Deref for InUse {
+impl Deref for SessionGuard {
     type Target = Arc<Session>;
 
     fn deref(&self) -> &Arc<Session> {
@@ -272,11 +228,11 @@ impl Deref for InUse {
     }
 }
 
-impl Drop for InUse {
+impl Drop for SessionGuard {
     fn drop(&mut self) {
         let mut activity = self.0.lock();
-        activity.open -= 1;
-        activity.last = Instant::now();
+        activity.in_use -= 1;
+        activity.idle_since = Instant::now();
     }
 }
 

@@ -1,4 +1,4 @@
-//! One session.
+//! Transport of one session: messages that are posted in, and a stream of events out.
 
 use std::fmt;
 
@@ -9,9 +9,13 @@ use tokio::{select, sync::mpsc, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    Error, Limits, Result,
     codec::sse::{Outgoing, write_comment},
-    http::server::{ResponseBody, answer, events::KEEP_ALIVE},
+    error::{Error, Result},
+    http::server::{
+        event_encoding::KEEP_ALIVE,
+        response::{self, ResponseBody},
+    },
+    limits::Limits,
     transport::{Frame, Messages, ReadHalf, Transport, WriteHalf},
 };
 
@@ -66,7 +70,7 @@ impl SseTransport {
         (
             Self(Some((reader, SseWriter(Some(writer))))),
             SseInbox(inbox),
-            answer::events(body),
+            response::events(body),
         )
     }
 }

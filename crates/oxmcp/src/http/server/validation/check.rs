@@ -1,194 +1,150 @@
-//! The ladder, as data.
+//! Checks of a request, in the order in which they are made, and how their failures are refused.
 
-use http::{StatusCode, request::Parts};
+use http::StatusCode;
+use serde_json::value::RawValue;
 
-use super::{
-    guard::{self, Policy},
-    head,
-    message::{self, Message},
-    mirrored,
-    refusal::Fault,
+use crate::{
+    error::Error,
+    jsonrpc::{ErrorCode, ErrorObject},
 };
-use crate::ErrorCode;
 
-/// A step of the ladder.
+/// A check of a request. [`run`](super::run) makes them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::http::server) enum Rung {
+pub(in crate::http::server) enum Check {
+    /// `Host` is one of those under which the endpoint is reached.
     Host,
+    /// `Origin`, which browsers send, is one of those that may come here.
     Origin,
-    Verb,
+    /// The method of HTTP is POST, or for sessions GET or DELETE.
+    HttpMethod,
+    /// The body is JSON.
     ContentType,
+    /// The client takes JSON and event streams.
     Accept,
-    Length,
+    /// The body is not too long.
+    BodyLength,
+    /// The body can be parsed.
     Json,
+    /// The body is a message that clients of its revision send.
     Shape,
-    Repeated,
-    Ambiguous,
-    Agreement,
-    Version,
-    Envelope,
+    /// No header by which messages are routed stands there twice.
+    RepeatedHeader,
+    /// The params can be read in one way only.
+    AmbiguousParams,
+    /// `MCP-Protocol-Version` names the revision that the message names.
+    RevisionHeader,
+    /// The revision is served.
+    Revision,
+    /// A modern request has all the `_meta` that it must have.
+    Meta,
+    /// The revision has the method.
     Method,
+    /// `Mcp-Method` repeats the method.
     MethodHeader,
+    /// `Mcp-Name`, and what extensions have beside it, repeats what the params name.
     NameHeader,
+    /// The `Mcp-Param-` headers of a tool repeat its arguments.
     ParamHeaders,
 }
 
-/// What a step checks, and how who fails there is refused.
+impl Check {
+    #[cfg(test)]
+    pub(super) const ALL: [Self; 17] = [
+        Self::Host,
+        Self::Origin,
+        Self::HttpMethod,
+        Self::ContentType,
+        Self::Accept,
+        Self::BodyLength,
+        Self::Json,
+        Self::Shape,
+        Self::RepeatedHeader,
+        Self::AmbiguousParams,
+        Self::RevisionHeader,
+        Self::Revision,
+        Self::Meta,
+        Self::Method,
+        Self::MethodHeader,
+        Self::NameHeader,
+        Self::ParamHeaders,
+    ];
+
+    /// The status of the response to a request that fails the check.
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Self::Host | Self::Origin => StatusCode::FORBIDDEN,
+            Self::HttpMethod => StatusCode::METHOD_NOT_ALLOWED,
+            Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Accept => StatusCode::NOT_ACCEPTABLE,
+            Self::BodyLength => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Method => StatusCode::NOT_FOUND,
+            _ => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    /// The code of the error in its body.
+    pub(super) fn code(self) -> ErrorCode {
+        match self {
+            Self::Json => ErrorCode::PARSE_ERROR,
+            Self::AmbiguousParams | Self::Meta => ErrorCode::INVALID_PARAMS,
+            Self::Revision => ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+            Self::Method => ErrorCode::METHOD_NOT_FOUND,
+            Self::RepeatedHeader
+            | Self::RevisionHeader
+            | Self::MethodHeader
+            | Self::NameHeader
+            | Self::ParamHeaders => ErrorCode::HEADER_MISMATCH,
+            _ => ErrorCode::INVALID_REQUEST,
+        }
+    }
+}
+
+/// The outcome of a check.
+pub(super) type Checked = Result<(), Failure>;
+
+/// What is wrong with a request.
 #[derive(Debug)]
-pub(super) struct Row {
-    pub(super) rung: Rung,
-    /// What must hold.
-    pub(super) must: &'static str,
-    pub(super) status: StatusCode,
-    pub(super) code: ErrorCode,
-    pub(super) check: Check,
+pub(super) struct Failure {
+    pub(super) message: String,
+    pub(super) data: Option<Box<RawValue>>,
+    /// The methods of HTTP that would do.
+    pub(super) allow: Option<&'static str>,
 }
 
-pub(super) type Verdict = Result<(), Fault>;
+impl Failure {
+    pub(super) fn with_allow(mut self, allow: &'static str) -> Self {
+        self.allow = Some(allow);
+        self
+    }
 
-/// What a step needs to know, and what it does.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Check {
-    /// Where a request comes from: for every endpoint and every method of HTTP.
-    Guard(fn(&Policy, &Parts) -> Verdict),
-    /// What the request is, before its body is read. The body may have so many bytes.
-    Head(fn(usize, &Parts) -> Verdict),
-    /// What the body is, which shows when it is parsed.
-    Body,
-    /// What the message says, and whether the headers say the same.
-    Message(fn(&Message<'_>) -> Verdict),
-    /// Whether the headers say what the arguments of the tool say, which takes the tool.
-    Tool,
+    /// The body has more than `limit` bytes.
+    pub(super) fn too_long(limit: usize) -> Self {
+        format!("the body is longer than {limit} bytes, which is the limit").into()
+    }
 }
 
-/// All steps. This is the order in which they are taken, since whoever climbs goes over this table.
-pub(super) const RUNGS: &[Row] = &[
-    Row {
-        rung: Rung::Host,
-        must: "`Host` is one of those that the endpoint is reached by",
-        status: StatusCode::FORBIDDEN,
-        code: ErrorCode::INVALID_REQUEST,
-        check: Check::Guard(guard::host),
-    },
-    Row {
-        rung: Rung::Origin,
-        must: "`Origin`, which browsers send, is one of those that may come here",
-        status: StatusCode::FORBIDDEN,
-        code: ErrorCode::INVALID_REQUEST,
-        check: Check::Guard(guard::origin),
-    },
-    Row {
-        rung: Rung::Verb,
-        must: "the method of HTTP is POST, or for sessions GET or DELETE",
-        status: StatusCode::METHOD_NOT_ALLOWED,
-        code: ErrorCode::INVALID_REQUEST,
-        check: Check::Head(head::verb),
-    },
-    Row {
-        rung: Rung::ContentType,
-        must: "the body is JSON",
-        status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        code: ErrorCode::INVALID_REQUEST,
-        check: Check::Head(head::content_type),
-    },
-    Row {
-        rung: Rung::Accept,
-        must: "the client takes JSON and event streams",
-        status: StatusCode::NOT_ACCEPTABLE,
-        code: ErrorCode::INVALID_REQUEST,
-        check: Check::Head(head::accept),
-    },
-    Row {
-        rung: Rung::Length,
-        must: "the body is not too long",
-        status: StatusCode::PAYLOAD_TOO_LARGE,
-        code: ErrorCode::INVALID_REQUEST,
-        check: Check::Head(head::length),
-    },
-    Row {
-        rung: Rung::Json,
-        must: "the body can be parsed",
-        status: StatusCode::BAD_REQUEST,
-        code: ErrorCode::PARSE_ERROR,
-        check: Check::Body,
-    },
-    Row {
-        rung: Rung::Shape,
-        must: "the body is a message that clients of its revision send",
-        status: StatusCode::BAD_REQUEST,
-        code: ErrorCode::INVALID_REQUEST,
-        check: Check::Message(message::shape),
-    },
-    Row {
-        rung: Rung::Repeated,
-        must: "no header by which messages are routed stands there twice",
-        status: StatusCode::BAD_REQUEST,
-        code: ErrorCode::HEADER_MISMATCH,
-        check: Check::Message(message::repeated),
-    },
-    Row {
-        rung: Rung::Ambiguous,
-        must: "the params can be read in one way only",
-        status: StatusCode::BAD_REQUEST,
-        code: ErrorCode::INVALID_PARAMS,
-        check: Check::Message(message::ambiguous),
-    },
-    Row {
-        rung: Rung::Agreement,
-        must: "`MCP-Protocol-Version` names the revision that the message names",
-        status: StatusCode::BAD_REQUEST,
-        code: ErrorCode::HEADER_MISMATCH,
-        check: Check::Message(message::agreement),
-    },
-    Row {
-        rung: Rung::Version,
-        must: "the revision is served",
-        status: StatusCode::BAD_REQUEST,
-        code: ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
-        check: Check::Message(message::version),
-    },
-    Row {
-        rung: Rung::Envelope,
-        must: "a modern request says all that it must",
-        status: StatusCode::BAD_REQUEST,
-        code: ErrorCode::INVALID_PARAMS,
-        check: Check::Message(message::envelope),
-    },
-    Row {
-        rung: Rung::Method,
-        must: "the revision has the method",
-        status: StatusCode::NOT_FOUND,
-        code: ErrorCode::METHOD_NOT_FOUND,
-        check: Check::Message(message::method),
-    },
-    Row {
-        rung: Rung::MethodHeader,
-        must: "`Mcp-Method` repeats the method",
-        status: StatusCode::BAD_REQUEST,
-        code: ErrorCode::HEADER_MISMATCH,
-        check: Check::Message(mirrored::method),
-    },
-    Row {
-        rung: Rung::NameHeader,
-        must: "`Mcp-Name`, and what extensions have beside it, repeats what the params name",
-        status: StatusCode::BAD_REQUEST,
-        code: ErrorCode::HEADER_MISMATCH,
-        check: Check::Message(mirrored::name),
-    },
-    Row {
-        rung: Rung::ParamHeaders,
-        must: "the `Mcp-Param-` headers of a tool repeat its arguments",
-        status: StatusCode::BAD_REQUEST,
-        code: ErrorCode::HEADER_MISMATCH,
-        check: Check::Tool,
-    },
-];
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self {
+            message,
+            data: None,
+            allow: None,
+        }
+    }
+}
 
-impl Rung {
-    /// What is known of the step.
-    pub(super) fn row(self) -> &'static Row {
-        let mut rows = RUNGS.iter();
-        rows.find(|row| row.rung == self)
-            .expect("every step has its row")
+impl From<&str> for Failure {
+    fn from(message: &str) -> Self {
+        message.to_owned().into()
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let ErrorObject { message, data, .. } = ErrorObject::from(&error);
+        Self {
+            data,
+            ..message.into()
+        }
     }
 }

@@ -1,28 +1,28 @@
-//! What a message says of itself, and by which rules it is served.
+//! Message of a request, and the checks of it: the era that it is of, and what must hold there.
 //!
 //! The body decides. A proxy can lose or add a header, and the header then gives that away: it is only held against the body.
 
 use http::{HeaderMap, HeaderName};
 
 use super::{
-    mirrored::{is_repeated, text},
-    refusal::{Fault, Refusal},
-    rungs::{Rung, Verdict},
+    check::{Check, Checked, Failure},
+    head::{is_repeated, text},
+    refusal::Refusal,
 };
 use crate::{
-    Error, Revision,
+    error::Error,
     extension::Extensions,
     http::names::{METHOD, NAME, PROTOCOL_VERSION, SESSION_ID},
     json::Text,
     jsonrpc::{Envelope, Params},
     protocol::{
-        Method, RequestMeta, RequestParams,
+        Era, Method, RequestMeta, RequestParams, Revision,
         method::{self, Initialize, REQUESTS_TO_SERVER},
         unsupported_version,
     },
 };
 
-/// What a server serves, as far as the ladder needs to know.
+/// The revisions and extensions of a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Served<'a> {
     pub(super) revisions: &'a [Revision],
@@ -40,15 +40,6 @@ impl Served<'_> {
         let revision = name.parse().ok();
         revision.filter(|it: &Revision| it.is_modern() && self.revisions.contains(it))
     }
-}
-
-/// By which rules a message is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::http::server) enum Admitted {
-    /// By those of this revision, without a session.
-    Modern(Revision),
-    /// By those of the session that it names, or that it opens.
-    Legacy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +89,7 @@ pub(super) fn named(served: &[Revision], headers: &HeaderMap) -> Result<Option<R
 }
 
 pub(super) fn unserved(served: &[Revision], version: &str) -> Refusal {
-    Refusal::new(Rung::Version, unsupported_version(served, version).into())
+    Refusal::new(Check::Revision, unsupported_version(served, version).into())
 }
 
 impl<'m> Message<'m> {
@@ -166,19 +157,19 @@ impl<'m> Message<'m> {
         }
     }
 
-    /// By which rules the message is served, once it has come up the ladder.
-    pub(super) fn admitted(&self) -> Admitted {
-        self.revision().map_or(Admitted::Legacy, Admitted::Modern)
+    /// The era of the message, once it has passed all checks.
+    pub(super) fn era(&self) -> Era {
+        self.revision().map_or(Era::Legacy, Era::Modern)
     }
 
-    fn unsupported(&self, version: &str) -> Fault {
+    fn unsupported(&self, version: &str) -> Failure {
         unsupported_version(self.served.revisions, version).into()
     }
 }
 
-/// The step [`Rung::Shape`], as far as it does not show when a message is parsed. Modern servers ask
+/// [`Check::Shape`], as far as it does not show when a message is parsed. Modern servers ask
 /// nothing, so that nobody has an answer for them.
-pub(super) fn shape(message: &Message<'_>) -> Verdict {
+pub(super) fn shape(message: &Message<'_>) -> Checked {
     if message.kind == Kind::Response && message.is_modern() {
         return Err("modern clients send requests and notifications, and no responses".into());
     }
@@ -186,20 +177,16 @@ pub(super) fn shape(message: &Message<'_>) -> Verdict {
 }
 
 /// The same step for a message within an array.
-pub(super) fn batched(message: &Message<'_>) -> Verdict {
+pub(super) fn batched(message: &Message<'_>) -> Checked {
     if message.is_modern() {
         return Err("a modern message is sent by itself, and not in an array".into());
     }
     Ok(())
 }
 
-/// The step [`Rung::Repeated`].
-pub(super) fn repeated(message: &Message<'_>) -> Verdict {
+/// [`Check::RepeatedHeader`].
+pub(super) fn repeated_header(message: &Message<'_>) -> Checked {
     static ROUTING: [HeaderName; 4] = [PROTOCOL_VERSION, SESSION_ID, METHOD, NAME];
-    if message.headers.len() == message.headers.keys_len() {
-        // No header at all stands there twice.
-        return Ok(());
-    }
     let own = message.served.extensions.headers_of(message.method);
     let own = own.map(|(_, name)| name);
     let mut names = ROUTING.iter().map(HeaderName::as_str).chain(own);
@@ -209,14 +196,14 @@ pub(super) fn repeated(message: &Message<'_>) -> Verdict {
     }
 }
 
-/// The step [`Rung::Ambiguous`].
-pub(super) fn ambiguous(message: &Message<'_>) -> Verdict {
-    message.params.check().map_err(Fault::from)
+/// [`Check::AmbiguousParams`].
+pub(super) fn ambiguous_params(message: &Message<'_>) -> Checked {
+    message.params.check().map_err(Failure::from)
 }
 
-/// The step [`Rung::Agreement`]. No rule says which headers notifications have: what is there must
+/// [`Check::RevisionHeader`]. No rule says which headers notifications have: what is there must
 /// be true.
-pub(super) fn agreement(message: &Message<'_>) -> Verdict {
+pub(super) fn revision_header(message: &Message<'_>) -> Checked {
     let is_request = message.kind == Kind::Request;
     let missing = || {
         let what = message.meta().version();
@@ -246,13 +233,13 @@ pub(super) fn agreement(message: &Message<'_>) -> Verdict {
     }
 }
 
-fn disagreement(header: &str, body: &str) -> Fault {
+fn disagreement(header: &str, body: &str) -> Failure {
     format!("Header mismatch: MCP-Protocol-Version says {header:?}, and the body says {body:?}")
         .into()
 }
 
-/// The step [`Rung::Version`].
-pub(super) fn version(message: &Message<'_>) -> Verdict {
+/// [`Check::Revision`].
+pub(super) fn revision(message: &Message<'_>) -> Checked {
     if let Some(version) = message.meta().version() {
         return match message.served.modern(&version) {
             Some(_) => Ok(()),
@@ -282,8 +269,8 @@ fn asked(params: &RequestParams<'_>) -> Option<String> {
     version.as_str().map(std::borrow::Cow::into_owned)
 }
 
-/// The step [`Rung::Envelope`].
-pub(super) fn envelope(message: &Message<'_>) -> Verdict {
+/// [`Check::Meta`].
+pub(super) fn meta(message: &Message<'_>) -> Checked {
     if !message.is_modern_request() {
         return Ok(());
     }
@@ -291,11 +278,11 @@ pub(super) fn envelope(message: &Message<'_>) -> Verdict {
         return Err(message.meta().what_is_missing().into());
     }
     let classified = message.meta().classify(message.served.revisions);
-    classified.map(drop).map_err(Fault::from)
+    classified.map(drop).map_err(Failure::from)
 }
 
-/// The step [`Rung::Method`]. In sessions whoever serves the request says what there is.
-pub(super) fn method(message: &Message<'_>) -> Verdict {
+/// [`Check::Method`]. In sessions whoever serves the request says what there is.
+pub(super) fn method(message: &Message<'_>) -> Checked {
     let Some(revision) = message.revision().filter(|_| message.kind == Kind::Request) else {
         return Ok(());
     };
@@ -310,10 +297,6 @@ pub(super) fn method(message: &Message<'_>) -> Verdict {
 
 /// The member of the params that is this text, where there is one of that name and no more.
 pub(super) fn member<'a>(params: &RequestParams<'a>, name: &str) -> Option<Text<'a>> {
-    // It was found while the message was read; where it stands there twice, the request is refused for that.
-    if name == "name" && params.name.is_some() {
-        return params.name;
-    }
     let mut members = params.whole.members().filter(|(key, _)| key.is_str(name));
     let (_, value) = members.next()?;
     members.next().is_none().then_some(value)

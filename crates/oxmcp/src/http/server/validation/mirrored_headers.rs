@@ -1,13 +1,11 @@
 //! Headers that repeat what the body says.
 
-use std::borrow::Cow;
-
-use http::{HeaderMap, HeaderName, header::AsHeaderName};
+use http::HeaderMap;
 
 use super::{
+    check::{Checked, Failure},
+    head::{given, text},
     message::{Message, member},
-    refusal::Fault,
-    rungs::Verdict,
 };
 use crate::{
     http::names::{METHOD, NAME},
@@ -19,33 +17,8 @@ use crate::{
     },
 };
 
-/// What stands under the name of a header.
-fn given<'h>(headers: &'h HeaderMap, name: impl AsHeaderName) -> Given<'h> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (None, _) => Given::Nothing,
-        (Some(value), None) => Given::Value(value.as_bytes()),
-        (Some(_), Some(_)) => Given::Several,
-    }
-}
-
-pub(super) fn is_repeated(headers: &HeaderMap, name: &str) -> bool {
-    given(headers, name) == Given::Several
-}
-
-/// The value of a header that is never encoded.
-pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Cow<'h, str>> {
-    let value = headers.get(name)?.as_bytes().trim_ascii();
-    Some(String::from_utf8_lossy(value))
-}
-
-/// The step [`Rung::MethodHeader`](super::rungs::Rung::MethodHeader).
-pub(super) fn method(message: &Message<'_>) -> Verdict {
-    let value = message.headers.get(&METHOD);
-    if value.is_some_and(|value| value.as_bytes() == message.method.as_bytes()) {
-        // What nearly all clients send, if they send it.
-        return Ok(());
-    }
+/// [`Check::MethodHeader`](super::check::Check::MethodHeader).
+pub(super) fn method(message: &Message<'_>) -> Checked {
     let header = text(message.headers, &METHOD);
     let must = message.is_modern_request();
     match header {
@@ -61,8 +34,8 @@ pub(super) fn method(message: &Message<'_>) -> Verdict {
     }
 }
 
-/// The step [`Rung::NameHeader`](super::rungs::Rung::NameHeader).
-pub(super) fn name(message: &Message<'_>) -> Verdict {
+/// [`Check::NameHeader`](super::check::Check::NameHeader).
+pub(super) fn name(message: &Message<'_>) -> Checked {
     if !message.is_modern_request() {
         return Ok(());
     }
@@ -80,13 +53,12 @@ pub(super) fn name(message: &Message<'_>) -> Verdict {
 }
 
 /// Whether a header says what the body says. Where the body says nothing that can be read, whoever reads it will complain.
-fn repeats(header: &str, given: Given<'_>, body: Option<&str>) -> Verdict {
-    let mismatch = |what: &str| Err(Fault::from(format!("Header mismatch: {header} {what}")));
+fn repeats(header: &str, given: Given<'_>, body: Option<&str>) -> Checked {
+    let mismatch = |what: &str| Err(Failure::from(format!("Header mismatch: {header} {what}")));
     let value = match (given, body) {
         (Given::Nothing, None) => return Ok(()),
         (Given::Nothing, Some(_)) => return mismatch("is missing"),
         (Given::Several, _) => return mismatch("stands there twice"),
-        (Given::Value(value), Some(body)) if is_plainly(value, body) => return Ok(()),
         (Given::Value(value), _) => value,
     };
     match (decode(value), body) {
@@ -99,17 +71,12 @@ fn repeats(header: &str, given: Given<'_>, body: Option<&str>) -> Verdict {
     }
 }
 
-/// Whether a value says a text without encoding it, as most do.
-fn is_plainly(value: &[u8], text: &str) -> bool {
-    value == text.as_bytes() && value.iter().all(u8::is_ascii_graphic) && !value.starts_with(b"=?")
-}
-
-/// The step [`Rung::ParamHeaders`](super::rungs::Rung::ParamHeaders).
-pub(super) fn tool(
+/// [`Check::ParamHeaders`](super::check::Check::ParamHeaders).
+pub(super) fn params(
     headers: &HeaderMap,
     expected: &ParamHeaders,
     params: &RequestParams<'_>,
-) -> Verdict {
+) -> Checked {
     let arguments = params.arguments.unwrap_or(Text::EMPTY);
     let checked = expected.check(arguments, |name| given(headers, name));
     checked.map_err(|mismatch| mismatch.to_string().into())

@@ -1,106 +1,109 @@
-//! Going over the table.
-
-use std::cell::OnceCell;
+//! Order of the checks. An endpoint of 2024-11-05 alone makes those of [`check_origin`] and no others: its POSTs and GETs are otherwise
+//! checked in `sse_2024/service.rs`.
 
 use http::{HeaderMap, request::Parts};
 
 use super::{
-    guard::Policy,
-    message::{Admitted, Message, Served, batched, named, unserved},
-    mirrored::tool,
-    refusal::{Fault, Refusal},
-    rungs::{Check, RUNGS, Rung},
+    access::{self, Policy},
+    check::{Check, Checked},
+    head,
+    message::{self, Message, Served, batched, named, unserved},
+    mirrored_headers,
+    refusal::Refusal,
 };
 use crate::{
-    Error, Revision,
+    error::Error,
     extension::Extensions,
     json::Cursor,
     jsonrpc::{Envelope, Params},
-    protocol::{Method, RequestParams, method::CallTool},
+    protocol::{Era, Method, RequestParams, Revision, method::CallTool},
     server::Features,
 };
 
-/// Whether a request may come from where it comes from. For endpoints that have the other steps not, or otherwise.
+/// Checks where a request comes from.
 ///
 /// # Errors
 /// How it is refused.
-pub(in crate::http::server) fn guard(policy: &Policy, parts: &Parts) -> Result<(), Refusal> {
-    climb(|check| match check {
-        Check::Guard(check) => check(policy, parts),
-        _ => Ok(()),
-    })
+pub(in crate::http::server) fn check_origin(policy: &Policy, parts: &Parts) -> Result<(), Refusal> {
+    require(Check::Host, access::host(policy, parts))?;
+    require(Check::Origin, access::origin(policy, parts))
 }
 
-/// Whether a request may come from where it comes from, and its body, of at most `limit` bytes, is worth reading.
+/// Checks where a request comes from, and whether its body, of at most `limit` bytes, is worth reading.
 ///
 /// # Errors
 /// How it is refused.
-pub(in crate::http::server) fn head(
+pub(in crate::http::server) fn check_head(
     policy: &Policy,
     limit: usize,
     parts: &Parts,
 ) -> Result<(), Refusal> {
-    climb(|check| match check {
-        Check::Guard(check) => check(policy, parts),
-        Check::Head(check) => check(limit, parts),
-        _ => Ok(()),
-    })
+    check_origin(policy, parts)?;
+    require(Check::HttpMethod, head::http_method(parts))?;
+    require(Check::ContentType, head::content_type(parts))?;
+    require(Check::Accept, head::accept(parts))?;
+    require(Check::BodyLength, head::body_length(limit, parts))
 }
 
-/// What came up the ladder.
-pub(in crate::http::server) struct Climbed {
-    pub(in crate::http::server) admitted: Admitted,
-    /// The error that answers where the caller sees the tool that the request names. Who does not see it must not
+/// A message that has passed all checks.
+pub(in crate::http::server) struct Validated {
+    pub(in crate::http::server) era: Era,
+    /// The error that answers where the caller sees the tool that the request names. A caller that does not see it must not
     /// learn from a refusal that there is one.
-    pub(in crate::http::server) doubt: Option<Error>,
+    pub(in crate::http::server) mismatch: Option<Error>,
 }
 
-/// By which rules a message is to be served, if it is.
+/// Checks a message, and says by the rules of which era it is served.
 ///
 /// # Errors
 /// How it is refused. The id is the caller's to echo.
-pub(in crate::http::server) fn message(
+pub(in crate::http::server) fn check_message(
     features: &Features,
     headers: &HeaderMap,
     envelope: &Envelope<'_, RequestParams<'_>>,
-) -> Result<Climbed, Refusal> {
+) -> Result<Validated, Refusal> {
     let served = Served {
         revisions: &features.revisions,
         extensions: &features.extensions,
     };
     let message = Message::new(&served, headers, envelope);
-    let doubt = OnceCell::new();
-    climb(|check| match check {
-        Check::Message(check) => check(&message),
-        Check::Tool if message.is_modern_request() && message.method == CallTool::NAME => {
-            let name = message.params.name.and_then(|name| name.as_str());
-            let Some(expected) = name.and_then(|name| features.param_headers(&name)) else {
-                return Ok(());
-            };
-            let checked = tool(headers, expected.headers, message.params);
-            if expected.is_for_all {
-                return checked;
-            }
-            checked.or_else(|fault| {
-                // It is decided where the request is served, since nobody else can say who sees what.
-                doubt.set(Refusal::new(Rung::ParamHeaders, fault)).ok();
-                Ok(())
-            })
-        }
-        _ => Ok(()),
-    })?;
-    let doubt = doubt.into_inner();
-    Ok(Climbed {
-        admitted: message.admitted(),
-        doubt: doubt.map(|refusal| refusal.error.into()),
+    require(Check::Shape, message::shape(&message))?;
+    require(Check::RepeatedHeader, message::repeated_header(&message))?;
+    require(Check::AmbiguousParams, message::ambiguous_params(&message))?;
+    require(Check::RevisionHeader, message::revision_header(&message))?;
+    require(Check::Revision, message::revision(&message))?;
+    require(Check::Meta, message::meta(&message))?;
+    require(Check::Method, message::method(&message))?;
+    require(Check::MethodHeader, mirrored_headers::method(&message))?;
+    require(Check::NameHeader, mirrored_headers::name(&message))?;
+    Ok(Validated {
+        mismatch: param_headers(features, &message)?,
+        era: message.era(),
     })
+}
+
+/// [`Check::ParamHeaders`], which takes the tool. Returns the failure where only some callers see that: it is decided where the
+/// request is served, since nothing else knows what its caller sees.
+fn param_headers(features: &Features, message: &Message<'_>) -> Result<Option<Error>, Refusal> {
+    if !message.is_modern_request() || message.method != CallTool::NAME {
+        return Ok(None);
+    }
+    let name = message.params.name.and_then(|name| name.as_str());
+    let Some(expected) = name.and_then(|name| features.param_headers(&name)) else {
+        return Ok(None);
+    };
+    let checked = mirrored_headers::params(message.headers, expected.headers, message.params);
+    match require(Check::ParamHeaders, checked) {
+        Err(refusal) if !expected.is_for_all => Ok(Some(refusal.error.into())),
+        checked => checked.map(|()| None),
+    }
 }
 
 /// Whether a session may be listened to, or ended.
 ///
 /// # Errors
 /// How it is refused: where the server has no sessions, or another revision is named than those that it serves.
-pub(in crate::http::server) fn session(
+pub(in crate::http::server) fn check_session(
     features: &Features,
     headers: &HeaderMap,
 ) -> Result<(), Refusal> {
@@ -120,37 +123,37 @@ pub(in crate::http::server) fn session(
 ///
 /// # Errors
 /// How it is refused: where it is no array, or a header or one of the messages is modern.
-pub(in crate::http::server) fn batch(headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
+pub(in crate::http::server) fn check_batch(
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<(), Refusal> {
     let served = Served {
         revisions: &Revision::ALL,
         extensions: &Extensions::default(),
     };
     named(served.revisions, headers)?;
-    let mut verdict = Ok(());
+    let mut outcome = Ok(());
     let text = str::from_utf8(body).unwrap_or_default();
     let mut cursor = Cursor::new(text);
     let array = cursor.items(|cursor| {
         let element = cursor.value()?;
         let mut params = RequestParams::UNREAD;
         if let Ok(envelope) = Envelope::parse_str(element.get(), &mut params)
-            && verdict.is_ok()
+            && outcome.is_ok()
         {
-            verdict = batched(&Message::new(&served, headers, &envelope));
+            outcome = batched(&Message::new(&served, headers, &envelope));
         }
         Ok(())
     });
     if array.is_err() {
         return Err(Refusal::new(
-            Rung::Json,
+            Check::Json,
             "not JSON, though it begins as an array".into(),
         ));
     }
-    verdict.map_err(|fault| Refusal::new(Rung::Shape, fault))
+    outcome.map_err(|failure| Refusal::new(Check::Shape, failure))
 }
 
-/// Takes all steps, each by `step`, up to the first that fails.
-fn climb(step: impl Fn(Check) -> Result<(), Fault>) -> Result<(), Refusal> {
-    RUNGS
-        .iter()
-        .try_for_each(|row| step(row.check).map_err(|fault| Refusal::new(row.rung, fault)))
+fn require(check: Check, checked: Checked) -> Result<(), Refusal> {
+    checked.map_err(|failure| Refusal::new(check, failure))
 }

@@ -1,4 +1,4 @@
-//! How serving ends, and HTTP/2.
+//! Graceful shutdown, and HTTP/2.
 
 use std::{
     future::pending,
@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::script::*;
-use crate::Limits;
+use crate::limits::Limits;
 
 #[tokio::test(start_paused = true)]
 async fn w13_close_lets_requests_finish_and_ends_idle_connections_at_once() {
@@ -123,7 +123,7 @@ fn http2_request(path: &str) -> Vec<u8> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn http2_is_spoken_with_who_begins_with_it() {
+async fn http2_is_served_after_its_preface() {
     let it = tested(Limits::default());
     let mut client = it.connect().await;
     client
@@ -200,4 +200,57 @@ async fn attack_7_a_client_of_http2_that_sends_and_never_reads_is_not_waited_for
     }
     let waited = start.elapsed().as_secs();
     assert!((20..=31).contains(&waited), "{waited} s");
+}
+
+/// Pings go both ways meanwhile, and are no requests.
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_over_http2_is_told_and_ended() {
+    let it = tested(Limits::default());
+    let mut client = it.connect().await;
+    client.near.write_all(&http2_request("/a")).await.unwrap();
+    client.read_until("/a").await;
+    let start = Instant::now();
+    let mut frames = Vec::new();
+    let mut ended = false;
+    while !ended {
+        let mut head = [0; 9];
+        ended = client.near.read_exact(&mut head).await.is_err();
+        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+        ended |= client.near.read_exact(&mut payload).await.is_err();
+        let (kind, flags) = (head[3], head[4]);
+        frames.push(kind);
+        if kind == 6 && flags == 0 {
+            let pong = [&[0, 0, 8, 6, 1, 0, 0, 0, 0][..], &payload].concat();
+            let _ = client.near.write_all(&pong).await;
+        }
+    }
+    let waited = start.elapsed().as_secs();
+    assert!((100..=125).contains(&waited), "{waited} s");
+    assert!(frames.contains(&7), "GOAWAY is among {frames:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_over_http2_without_a_request_is_not_waited_for() {
+    let it = tested(Limits::default());
+    let mut client = it.connect().await;
+    let preface = [
+        &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..],
+        &[0, 0, 0, 4, 0, 0, 0, 0, 0],
+    ];
+    client.near.write_all(&preface.concat()).await.unwrap();
+    let start = Instant::now();
+    client.rest().await;
+    assert_eq!(start.elapsed().as_secs(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w13_close_does_not_wait_for_a_connection_that_has_said_nothing() {
+    let it = tested(Limits::default());
+    let mut client = it.connect().await;
+    client.send("PRI").await;
+    sleep(Duration::from_millis(1)).await;
+    let start = Instant::now();
+    it.serving.close().await;
+    assert_eq!(start.elapsed().as_millis(), 0);
+    client.rest().await;
 }

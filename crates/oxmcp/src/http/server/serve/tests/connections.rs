@@ -1,4 +1,4 @@
-//! What the accept loop does with connections.
+//! Connections: their requests, the bound on their number, and their deadlines.
 
 use std::{
     io::{self, ErrorKind},
@@ -13,8 +13,8 @@ use tokio::{
     time::{Duration, Instant, sleep, timeout},
 };
 
-use super::{accept::serve, script::*};
-use crate::Limits;
+use super::script::*;
+use crate::{http::server::serve::accept::serve, limits::Limits};
 
 #[tokio::test(start_paused = true)]
 async fn requests_of_one_connection_are_answered_in_order() {
@@ -121,7 +121,7 @@ async fn attack_7_connections_beyond_the_limit_wait_until_one_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attack_5_what_cannot_be_accepted_does_not_spin_and_is_tried_again() {
+async fn attack_5_failures_to_accept_do_not_spin_and_are_tried_again() {
     let it = tested(Limits::default());
     let no_files = || Err(io::Error::from_raw_os_error(24));
     for accepted in [no_files(), no_files(), no_files()] {
@@ -135,7 +135,7 @@ async fn attack_5_what_cannot_be_accepted_does_not_spin_and_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_missing_is_looked_for_once_a_connection_ends() {
+async fn accepting_is_tried_again_once_a_connection_ends() {
     let it = tested(Limits::default());
     let mut first = it.connect().await;
     first.get("/a").await;
@@ -165,7 +165,7 @@ async fn a_connection_that_breaks_before_it_is_accepted_holds_up_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attack_7_who_says_nothing_or_half_of_it_is_not_waited_for() {
+async fn attack_7_a_client_that_sends_no_head_or_half_of_one_is_not_waited_for() {
     for begun in ["", "PRI * HT", "GET / HTTP/1.1\r\nhost: local"] {
         let it = tested(Limits::default());
         let mut client = it.connect().await;
@@ -173,7 +173,7 @@ async fn attack_7_who_says_nothing_or_half_of_it_is_not_waited_for() {
         let start = Instant::now();
         client.rest().await;
         let waited = start.elapsed().as_secs();
-        assert!((100..=125).contains(&waited), "{begun:?}: {waited} s");
+        assert!((10..=12).contains(&waited), "{begun:?}: {waited} s");
     }
 }
 
@@ -195,7 +195,7 @@ async fn a_connection_may_be_idle_between_requests_but_not_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_may_be_idle_for_as_long_as_is_said_but_no_head_takes_as_long() {
+async fn the_idle_time_out_may_be_long_and_no_head_takes_as_long() {
     let limits = Limits {
         http_connection_idle: Duration::from_secs(650),
         ..Limits::default()
@@ -212,7 +212,7 @@ async fn a_connection_may_be_idle_for_as_long_as_is_said_but_no_head_takes_as_lo
         let start = Instant::now();
         client.rest().await;
         let waited = start.elapsed().as_secs();
-        assert!((100..=125).contains(&waited), "{waited} s");
+        assert!((10..=12).contains(&waited), "{waited} s");
     }
     let mut idle = it.connect().await;
     idle.get("/a").await;
@@ -234,7 +234,7 @@ async fn a_request_that_takes_long_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attack_7_who_takes_nothing_of_what_is_written_is_not_waited_for() {
+async fn attack_7_a_client_that_takes_nothing_of_what_is_written_is_not_waited_for() {
     let it = tested(Limits::default());
     let mut client = it.connect().await;
     client.get("/floods").await;
@@ -287,4 +287,28 @@ async fn sockets_are_served() {
     serving.close().await;
     assert!(TcpStream::connect(address).await.is_err());
     serving.await;
+}
+
+/// Its bytes go out long after the service has done its part.
+#[tokio::test(start_paused = true)]
+async fn a_slow_reader_of_a_long_answer_is_not_idle() {
+    let limits = Limits {
+        http_connection_idle: Duration::from_secs(5),
+        ..Limits::default()
+    };
+    let it = tested(limits);
+    let mut client = it.connect().await;
+    let body = "x".repeat(4 << 20);
+    client
+        .send(&format!(
+            "POST /echo HTTP/1.1\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        ))
+        .await;
+    client.send(&body).await;
+    let mut piece = vec![0; 512 << 10];
+    for _ in 0..8 {
+        sleep(Duration::from_secs(4)).await;
+        client.near.read_exact(&mut piece).await.unwrap();
+    }
 }

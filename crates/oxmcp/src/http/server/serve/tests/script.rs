@@ -1,4 +1,4 @@
-//! For tests of the accept loop: connections are pipes in memory, and the service does what the path of a request says.
+//! Harness of the tests: connections are pipes in memory, and the service does what the path of a request says.
 
 use std::{
     convert::Infallible,
@@ -25,11 +25,16 @@ use tokio::{
 };
 use tower_service::Service;
 
-use super::{
-    Serving,
-    accept::{Listen, supervise},
+use crate::{
+    http::server::{
+        response::ResponseBody,
+        serve::{
+            accept::{Listener, run},
+            serving::Serving,
+        },
+    },
+    limits::Limits,
 };
-use crate::{Limits, http::ResponseBody};
 
 pub(super) type Accepted = io::Result<Recorded>;
 
@@ -39,7 +44,7 @@ pub(super) struct Script {
     pub(super) asked: Arc<AtomicUsize>,
 }
 
-impl Listen for Script {
+impl Listener for Script {
     type Io = Recorded;
 
     async fn accept(&mut self) -> Accepted {
@@ -171,9 +176,9 @@ pub(super) fn tested_until(
         accepted,
         asked: Arc::clone(&asked),
     };
-    let (serving, ending) = Serving::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
+    let (serving, signal) = Serving::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
     let paths = Paths::default();
-    tokio::spawn(supervise(script, paths.clone(), limits, ending, on_close));
+    tokio::spawn(run(script, paths.clone(), limits, signal, on_close));
     Tested {
         serving: Arc::new(serving),
         paths,

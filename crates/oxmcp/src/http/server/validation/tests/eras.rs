@@ -11,7 +11,7 @@ use crate::{
     protocol::{EmptyParams, EmptyResult, Method},
 };
 
-const MODERN: Admitted = Admitted::Modern(Revision::LATEST);
+const MODERN: Era = Era::Modern(Revision::LATEST);
 
 fn request(method: &str, params: &Value) -> Sent {
     Sent::post(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}))
@@ -44,19 +44,18 @@ fn messages_without_a_claim_are_of_a_session() {
         Sent::post(&json!({"jsonrpc": "2.0", "id": 1, "result": {}})),
     ];
     for sent in table {
-        assert_eq!(sent.climb().unwrap(), Admitted::Legacy, "{sent:?}");
+        assert_eq!(sent.validate().unwrap(), Era::Legacy, "{sent:?}");
     }
 }
 
 #[test]
 fn modern_requests_say_so_themselves() {
     let discover = || Sent::modern("server/discover", json!({}));
-    assert_eq!(discover().climb().unwrap(), MODERN);
+    assert_eq!(discover().validate().unwrap(), MODERN);
     let bare = || request("server/discover", &json!({})).with("mcp-method", "server/discover");
-    let refusal =
-        bare()
-            .with("mcp-protocol-version", "2026-07-28")
-            .fails(Rung::Envelope, 400, -32602);
+    let refusal = bare()
+        .with("mcp-protocol-version", "2026-07-28")
+        .fails(Check::Meta, 400, -32602);
     for key in ["protocolVersion", "clientCapabilities"] {
         assert!(refusal.error.message.contains(key));
     }
@@ -66,7 +65,7 @@ fn modern_requests_say_so_themselves() {
         keys.remove(&format!("io.modelcontextprotocol/{missing}"));
         let sent = request("server/discover", &json!({"_meta": meta}));
         let sent = sent.with("mcp-protocol-version", "2026-07-28");
-        let refusal = sent.fails(Rung::Envelope, 400, -32602);
+        let refusal = sent.fails(Check::Meta, 400, -32602);
         assert!(refusal.error.message.contains(missing));
     }
 }
@@ -76,27 +75,28 @@ fn header_and_body_name_the_same_revision() {
     let discover = || Sent::modern("server/discover", json!({}));
     discover()
         .without("mcp-protocol-version")
-        .fails(Rung::Agreement, 400, -32020);
+        .fails(Check::RevisionHeader, 400, -32020);
     for header in ["2025-11-25", "v999.0.0", "2026-07-28, 2026-07-28", ""] {
         discover()
             .with("mcp-protocol-version", header)
-            .fails(Rung::Agreement, 400, -32020);
+            .fails(Check::RevisionHeader, 400, -32020);
     }
     let other = request("server/discover", &json!({"_meta": meta("v999.0.0")}));
     other
         .clone()
         .with("mcp-protocol-version", "2026-07-28")
-        .fails(Rung::Agreement, 400, -32020);
-    let refusal = other
-        .with("mcp-protocol-version", "v999.0.0")
-        .fails(Rung::Version, 400, -32022);
+        .fails(Check::RevisionHeader, 400, -32020);
+    let refusal =
+        other
+            .with("mcp-protocol-version", "v999.0.0")
+            .fails(Check::Revision, 400, -32022);
     let data: Value = serde_json::from_str(refusal.error.data.unwrap().get()).unwrap();
     assert_eq!(data["requested"], "v999.0.0");
     assert_eq!(data["supported"][0], "2026-07-28");
     let legacy = request("tools/list", &json!({"_meta": meta("2025-11-25")}));
     legacy
         .with("mcp-protocol-version", "2025-11-25")
-        .fails(Rung::Version, 400, -32022);
+        .fails(Check::Revision, 400, -32022);
 }
 
 #[test]
@@ -104,28 +104,28 @@ fn a_session_names_a_revision_that_is_served() {
     let list = || request("tools/list", &json!({}));
     list()
         .with("mcp-protocol-version", "2025-01-01")
-        .fails(Rung::Version, 400, -32022);
+        .fails(Check::Revision, 400, -32022);
     let new = server().revisions([Revision::LATEST_LEGACY, Revision::LATEST]);
     let old = list().with("mcp-protocol-version", "2025-03-26");
-    assert_eq!(old.climb_at(&new).unwrap_err().rung, Rung::Version);
-    assert!(list().climb_at(&new).is_ok());
+    assert_eq!(old.validate_at(&new).unwrap_err().check, Check::Revision);
+    assert!(list().validate_at(&new).is_ok());
 }
 
 #[test]
 fn a_modern_server_names_its_revisions_to_legacy_clients() {
     let modern = server().revisions([Revision::LATEST]);
-    let climb = |sent: Sent| sent.climb_at(&modern);
-    let refusal = climb(initialize()).unwrap_err();
-    assert_eq!(refusal.rung, Rung::Version);
+    let validate = |sent: Sent| sent.validate_at(&modern);
+    let refusal = validate(initialize()).unwrap_err();
+    assert_eq!(refusal.check, Check::Revision);
     let data: Value = serde_json::from_str(refusal.error.data.unwrap().get()).unwrap();
     assert_eq!(
         data,
         json!({"supported": ["2026-07-28"], "requested": "2025-11-25"})
     );
-    let bare = climb(request("tools/list", &json!({}))).unwrap_err();
-    assert_eq!(bare.rung, Rung::Agreement);
+    let bare = validate(request("tools/list", &json!({}))).unwrap_err();
+    assert_eq!(bare.check, Check::RevisionHeader);
     let named = request("tools/list", &json!({})).with("mcp-protocol-version", "2025-11-25");
-    assert_eq!(climb(named).unwrap_err().rung, Rung::Version);
+    assert_eq!(validate(named).unwrap_err().check, Check::Revision);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn methods_that_the_revision_lost_are_not_found() {
         "resources/unsubscribe",
         "unknown/method",
     ] {
-        Sent::modern(method, json!({})).fails(Rung::Method, 404, -32601);
+        Sent::modern(method, json!({})).fails(Check::Method, 404, -32601);
     }
 }
 
@@ -173,22 +173,22 @@ fn what_a_request_names_stands_in_its_header() {
         ),
     ];
     for (sent, fits) in table {
-        let rung = sent.climb().map_err(|refusal| refusal.rung);
+        let check = sent.validate().map_err(|refusal| refusal.check);
         let expected = if fits {
             Ok(MODERN)
         } else {
-            Err(Rung::NameHeader)
+            Err(Check::NameHeader)
         };
-        assert_eq!(rung, expected, "{sent:?}");
+        assert_eq!(check, expected, "{sent:?}");
     }
     for method in ["TOOLS/LIST", "tools/call", ""] {
         Sent::modern("tools/list", json!({}))
             .with("mcp-method", method)
-            .fails(Rung::MethodHeader, 400, -32020);
+            .fails(Check::MethodHeader, 400, -32020);
     }
     Sent::modern("tools/list", json!({}))
         .without("mcp-method")
-        .fails(Rung::MethodHeader, 400, -32020);
+        .fails(Check::MethodHeader, 400, -32020);
 }
 
 #[test]
@@ -199,15 +199,15 @@ fn notifications_are_judged_by_what_they_say_and_else_by_the_header() {
         Sent::post(&json!({"jsonrpc": "2.0", "method": "notifications/x", "params": params}))
     };
     let header = |sent: Sent, version| sent.with("mcp-protocol-version", version);
-    assert_eq!(claim().climb().unwrap(), MODERN);
-    assert_eq!(header(claim(), "2026-07-28").climb().unwrap(), MODERN);
-    assert_eq!(header(bare(), "2026-07-28").climb().unwrap(), MODERN);
-    header(claim(), "2025-11-25").fails(Rung::Agreement, 400, -32020);
+    assert_eq!(claim().validate().unwrap(), MODERN);
+    assert_eq!(header(claim(), "2026-07-28").validate().unwrap(), MODERN);
+    assert_eq!(header(bare(), "2026-07-28").validate().unwrap(), MODERN);
+    header(claim(), "2025-11-25").fails(Check::RevisionHeader, 400, -32020);
     header(bare(), "2026-07-28")
         .with("mcp-method", "notifications/y")
-        .fails(Rung::MethodHeader, 400, -32020);
+        .fails(Check::MethodHeader, 400, -32020);
     let response = Sent::post(&json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
-    header(response, "2026-07-28").fails(Rung::Shape, 400, -32600);
+    header(response, "2026-07-28").fails(Check::Shape, 400, -32600);
 }
 
 #[test]
@@ -215,17 +215,17 @@ fn batches_hold_no_modern_message() {
     let array = |sent: &[Sent], headers: &Sent| {
         let bodies: Vec<&str> = sent.iter().map(|sent| &*sent.body).collect();
         let body = format!(" [{}] ", bodies.join(" , "));
-        batch(&headers.parts().headers, body.as_bytes()).map_err(|refusal| {
+        check_batch(&headers.parts().headers, body.as_bytes()).map_err(|refusal| {
             (
-                refusal.rung,
-                refusal.status.as_u16(),
+                refusal.check,
+                refusal.check.status().as_u16(),
                 refusal.error.code.value(),
             )
         })
     };
     let legacy = request("tools/list", &json!({}));
     let modern = Sent::modern("tools/list", json!({}));
-    let refused = Err((Rung::Shape, 400, -32600));
+    let refused = Err((Check::Shape, 400, -32600));
     let both = [legacy.clone(), modern.clone()];
     assert_eq!(array(&both[..1], &legacy), Ok(()));
     assert_eq!(array(&both, &legacy), refused);
@@ -238,10 +238,10 @@ fn batches_hold_no_modern_message() {
     assert_eq!(array(&[Sent::post("7")], &legacy), Ok(()));
     let headers = legacy.parts().headers;
     for body in [&b"["[..], b"[1,", b"[\xff]"] {
-        let refusal = batch(&headers, body).unwrap_err();
+        let refusal = check_batch(&headers, body).unwrap_err();
         assert_eq!(
-            (refusal.rung, refusal.error.code.value()),
-            (Rung::Json, -32700)
+            (refusal.check, refusal.error.code.value()),
+            (Check::Json, -32700)
         );
     }
 }
@@ -260,12 +260,12 @@ fn methods_and_headers_of_extensions_are_known() {
         .method::<Wind, _>(Revision::LATEST.., || async { EmptyResult::default() })
         .header::<Wind>("clockId", "Mcp-Name");
     let server = server().extension(clock);
-    let climb = |sent: &Sent| sent.climb_at(&server).map_err(|refusal| refusal.rung);
+    let validate = |sent: &Sent| sent.validate_at(&server).map_err(|refusal| refusal.check);
     let wind = Sent::modern(Wind::NAME, json!({"clockId": "c-1"}));
-    assert_eq!(climb(&wind), Err(Rung::NameHeader));
+    assert_eq!(validate(&wind), Err(Check::NameHeader));
     assert_eq!(
-        climb(&wind.clone().with("mcp-name", "c-2")),
-        Err(Rung::NameHeader)
+        validate(&wind.clone().with("mcp-name", "c-2")),
+        Err(Check::NameHeader)
     );
-    assert_eq!(climb(&wind.with("mcp-name", "c-1")), Ok(MODERN));
+    assert_eq!(validate(&wind.with("mcp-name", "c-1")), Ok(MODERN));
 }

@@ -1,4 +1,4 @@
-//! The ladder is climbed with requests that have faults: one, several, and those that clients make.
+//! Validation of requests that have faults: one, several, and those that clients make.
 
 mod eras;
 mod faults;

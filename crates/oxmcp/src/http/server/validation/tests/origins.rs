@@ -18,7 +18,7 @@ fn lets_in(policy: &Policy, host: &str, origin: Option<&str>) -> bool {
     if let Some(origin) = origin {
         sent.set("origin", origin);
     }
-    guard(policy, &sent.parts()).is_ok()
+    check_origin(policy, &sent.parts()).is_ok()
 }
 
 #[test]
@@ -138,16 +138,16 @@ fn the_host_is_named_once() {
     let host = |sent: &Sent, uri: &str| {
         let mut parts = sent.parts();
         parts.uri = uri.parse().unwrap();
-        guard(&Policy::default(), &parts).map_err(|refusal| refusal.rung)
+        check_origin(&Policy::default(), &parts).map_err(|refusal| refusal.check)
     };
     let none = Sent::post("").without("host");
-    assert_eq!(host(&none, "/mcp"), Err(Rung::Host));
+    assert_eq!(host(&none, "/mcp"), Err(Check::Host));
     assert_eq!(host(&none, "http://localhost:1/mcp"), Ok(()), "HTTP/2");
-    assert_eq!(host(&none, "http://evil.example/mcp"), Err(Rung::Host));
+    assert_eq!(host(&none, "http://evil.example/mcp"), Err(Check::Host));
     let one = Sent::post("").with("host", "localhost:1");
     assert_eq!(host(&one, "http://LOCALHOST:1/mcp"), Ok(()));
-    assert_eq!(host(&one, "http://localhost:2/mcp"), Err(Rung::Host));
-    for (name, rung) in [("host", Rung::Host), ("origin", Rung::Origin)] {
+    assert_eq!(host(&one, "http://localhost:2/mcp"), Err(Check::Host));
+    for (name, check) in [("host", Check::Host), ("origin", Check::Origin)] {
         let mut two = one.clone();
         let value = if name == "host" {
             "localhost:1"
@@ -157,16 +157,16 @@ fn the_host_is_named_once() {
         two.headers.retain(|(it, _)| it != name);
         two.headers.push((name.into(), value.into()));
         two.headers.push((name.into(), value.into()));
-        assert_eq!(host(&two, "/mcp"), Err(rung));
+        assert_eq!(host(&two, "/mcp"), Err(check));
     }
 }
 
 #[test]
 fn media_types_are_ranges_and_have_parameters() {
-    let rung = |sent: Sent| {
-        head(&Policy::default(), LIMIT, &sent.parts())
+    let check = |sent: Sent| {
+        check_head(&Policy::default(), LIMIT, &sent.parts())
             .err()
-            .map(|refusal| refusal.rung)
+            .map(|refusal| refusal.check)
     };
     for (accept, fits) in [
         ("text/event-stream, application/json", true),
@@ -181,8 +181,8 @@ fn media_types_are_ranges_and_have_parameters() {
         ("", false),
     ] {
         let sent = Sent::post("").with("accept", accept);
-        let expected = (!fits).then_some(Rung::Accept);
-        assert_eq!(rung(sent), expected, "{accept}");
+        let expected = (!fits).then_some(Check::Accept);
+        assert_eq!(check(sent), expected, "{accept}");
     }
     for (kind, fits) in [
         ("application/json", true),
@@ -195,23 +195,23 @@ fn media_types_are_ranges_and_have_parameters() {
         ("", false),
     ] {
         let sent = Sent::post("").with("content-type", kind);
-        let expected = (!fits).then_some(Rung::ContentType);
-        assert_eq!(rung(sent), expected, "{kind}");
+        let expected = (!fits).then_some(Check::ContentType);
+        assert_eq!(check(sent), expected, "{kind}");
     }
     for (verb, accept, expected) in [
         ("GET", "text/event-stream", None),
-        ("GET", "application/json", Some(Rung::Accept)),
+        ("GET", "application/json", Some(Check::Accept)),
         ("DELETE", "", None),
-        ("OPTIONS", "*/*", Some(Rung::Verb)),
+        ("OPTIONS", "*/*", Some(Check::HttpMethod)),
     ] {
         let mut sent = Sent::post("").without("content-type");
         sent.verb = verb;
-        assert_eq!(rung(sent.with("accept", accept)), expected, "{verb}");
+        assert_eq!(check(sent.with("accept", accept)), expected, "{verb}");
     }
     let bare = Sent::post("").without("accept");
-    assert_eq!(rung(bare), Some(Rung::Accept));
+    assert_eq!(check(bare), Some(Check::Accept));
     let exact = Sent::post("").with("content-length", "4194304");
-    assert_eq!(rung(exact), None);
+    assert_eq!(check(exact), None);
     let long = Sent::post("").with("content-length", "4194305");
-    assert_eq!(rung(long), Some(Rung::Length));
+    assert_eq!(check(long), Some(Check::BodyLength));
 }

@@ -68,31 +68,31 @@ impl Sent {
     }
 
     /// Climbs, at the endpoint of a server.
-    pub(super) fn climb_at(&self, server: &Server) -> Result<Admitted, Refusal> {
+    pub(super) fn validate_at(&self, server: &Server) -> Result<Era, Refusal> {
         let parts = self.parts();
-        head(&Policy::default(), LIMIT, &parts)?;
+        check_head(&Policy::default(), LIMIT, &parts)?;
         let mut params = RequestParams::UNREAD;
         let envelope = Envelope::parse(self.body.as_bytes(), &mut params);
         let envelope = envelope.map_err(|malformed| Refusal::malformed(&malformed))?;
-        let climbed = message(&server.features(), &parts.headers, &envelope)?;
-        Ok(climbed.admitted)
+        let validated = check_message(&server.features(), &parts.headers, &envelope)?;
+        Ok(validated.era)
     }
 
-    pub(super) fn climb(&self) -> Result<Admitted, Refusal> {
-        self.climb_at(&server())
+    pub(super) fn validate(&self) -> Result<Era, Refusal> {
+        self.validate_at(&server())
     }
 
     /// Where it fails, with status and code.
     #[track_caller]
-    pub(super) fn fails(&self, rung: Rung, status: u16, code: i64) -> Refusal {
-        let refusal = self.climb().unwrap_err();
+    pub(super) fn fails(&self, check: Check, status: u16, code: i64) -> Refusal {
+        let refusal = self.validate().unwrap_err();
         assert_eq!(
             (
-                refusal.rung,
-                refusal.status.as_u16(),
+                refusal.check,
+                refusal.check.status().as_u16(),
                 refusal.error.code.value()
             ),
-            (rung, status, code),
+            (check, status, code),
             "{self:?}: {}",
             refusal.error.message
         );

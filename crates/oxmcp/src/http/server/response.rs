@@ -1,29 +1,27 @@
-//! The bodies of requests and of responses.
+//! Responses: their bodies, and the forms that they have.
 
 use std::{
     convert::Infallible,
-    error::Error as StdError,
-    fmt,
-    future::{Future, poll_fn},
-    mem,
-    pin::{Pin, pin},
+    fmt, mem,
+    pin::Pin,
     task::{Context, Poll},
-    time::Duration,
 };
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use futures_core::Stream;
-use http::{Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
-use tokio::time::timeout;
 
 use crate::{
-    Error,
-    http::server::{answer, ladder::Refusal},
+    error::Error,
+    jsonrpc::{ErrorObject, RequestId, write_error},
 };
 
-/// How long a client may take to send its request: none needs a minute for 4 MiB.
-const BODY_TIME: Duration = Duration::from_secs(60);
+/// A proxy must not hold back the events of a stream until it has many.
+const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// A response that is known when its request is refused; boxed, since most requests are not.
+pub(super) type Refused = Box<Response<ResponseBody>>;
 
 /// The body of a response: bytes that are all there, or a stream of events that lasts.
 ///
@@ -68,91 +66,6 @@ impl ResponseBody {
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self(Kind::Stream(Box::pin(stream)))
     }
-}
-
-/// Reads the body of a request.
-///
-/// # Errors
-/// How the request is refused.
-pub(super) async fn read<B>(body: B, limit: usize) -> Result<Bytes, Box<Response<ResponseBody>>>
-where
-    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
-{
-    let refuse = |status, why: &Error| Err(Box::new(answer::refuse(status, None, why)));
-    let mut collecting = pin!(collect(body, limit));
-    let collected = match soon(collecting.as_mut()).await {
-        Some(collected) => Ok(collected),
-        None => Box::pin(timeout(BODY_TIME, collecting)).await,
-    };
-    match collected {
-        Ok(Ok(body)) => Ok(body),
-        Ok(Err(Broken::TooLong)) => Err(Box::new(Refusal::too_long(limit).response(None))),
-        Ok(Err(Broken::Off(error))) => {
-            tracing::debug!(%error, "the body of a request broke off");
-            let why = Error::invalid_request("the body broke off");
-            refuse(StatusCode::BAD_REQUEST, &why)
-        }
-        Err(_) => {
-            let why = Error::timeout("the body took longer than a minute to arrive");
-            refuse(StatusCode::REQUEST_TIMEOUT, &why)
-        }
-    }
-}
-
-/// What a future gives within two turns. Most bodies arrive with their head, and are handed over a turn later: they need no
-/// clock, which would cost more than they do.
-async fn soon<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
-    let mut waited = false;
-    poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending if waited => Poll::Ready(None),
-        Poll::Pending => {
-            waited = true;
-            cx.waker().wake_by_ref();
-            Poll::Pending
-        }
-    })
-    .await
-}
-
-type BoxError = Box<dyn StdError + Send + Sync>;
-
-/// Why a body cannot be had.
-enum Broken {
-    TooLong,
-    Off(BoxError),
-}
-
-/// All of a body. Most come in one piece, which is not copied.
-async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Broken>
-where
-    B: Body<Data: Send, Error: Into<BoxError>> + Send,
-{
-    let mut body = pin!(body);
-    let mut first = Bytes::new();
-    let mut rest = BytesMut::new();
-    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-        let frame = frame.map_err(|error| Broken::Off(error.into()))?;
-        // Trailers say nothing here.
-        let Ok(mut data) = frame.into_data() else {
-            continue;
-        };
-        let length = data.remaining();
-        if length > limit.saturating_sub(first.len() + rest.len()) {
-            return Err(Broken::TooLong);
-        }
-        if first.is_empty() {
-            first = data.copy_to_bytes(length);
-        } else {
-            rest.put(data);
-        }
-    }
-    if rest.is_empty() {
-        return Ok(first);
-    }
-    let mut whole = BytesMut::from(first);
-    whole.unsplit(rest);
-    Ok(whole.freeze())
 }
 
 impl Body for ResponseBody {
@@ -203,6 +116,70 @@ impl fmt::Debug for ResponseBody {
             Kind::Stream(_) => f.write_str("ResponseBody(stream)"),
         }
     }
+}
+
+/// A response without a body.
+pub(super) fn empty(status: StatusCode) -> Response<ResponseBody> {
+    with_status(ResponseBody::empty(), status)
+}
+
+/// One message, as it lies in an outbox: a line, or nothing.
+pub(super) fn message(status: StatusCode, mut line: Vec<u8>) -> Response<ResponseBody> {
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    }
+    let is_empty = line.is_empty();
+    let mut response = with_status(ResponseBody::full(line), status);
+    if !is_empty {
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, json);
+    }
+    response
+}
+
+/// An error that answers a request, or where there is no id, what was no request.
+pub(super) fn error(
+    status: StatusCode,
+    id: Option<&RequestId>,
+    error: &ErrorObject,
+) -> Response<ResponseBody> {
+    let mut line = Vec::new();
+    write_error(&mut line, id, error);
+    message(status, line)
+}
+
+/// The same for an error of this side.
+pub(super) fn refuse(
+    status: StatusCode,
+    id: Option<&RequestId>,
+    why: &Error,
+) -> Response<ResponseBody> {
+    error(status, id, &ErrorObject::from(why))
+}
+
+/// The endpoint is being closed.
+pub(super) fn closing() -> Response<ResponseBody> {
+    let why = Error::internal("the endpoint is being closed; try another time");
+    refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why)
+}
+
+/// A stream of events.
+pub(super) fn events(body: ResponseBody) -> Response<ResponseBody> {
+    let mut response = with_status(body, StatusCode::OK);
+    // hyper keeps it for as long as the stream lasts.
+    *response.headers_mut() = HeaderMap::with_capacity(3);
+    let headers = response.headers_mut();
+    let value = HeaderValue::from_static;
+    headers.insert(header::CONTENT_TYPE, value("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, value("no-cache, no-transform"));
+    headers.insert(NO_BUFFERING, value("no"));
+    response
+}
+
+fn with_status(body: ResponseBody, status: StatusCode) -> Response<ResponseBody> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response
 }
 
 #[cfg(test)]
