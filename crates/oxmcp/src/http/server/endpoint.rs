@@ -231,8 +231,7 @@ impl StreamableHttp {
         let chosen = guarded(|| Ok((self.settings.choose)(parts)));
         let Some(server) = chosen.map_err(|error| misconfigured(&error))? else {
             let why = Error::invalid_request("nothing is served here for this request");
-            let refused = response::refuse(StatusCode::BAD_REQUEST, None, &why);
-            return Err(Box::new(refused));
+            return Err(response::refuse(StatusCode::BAD_REQUEST, None, &why));
         };
         server.check().map_err(|error| misconfigured(&error))?;
         Ok(server)
@@ -256,8 +255,8 @@ impl HttpRequest {
     /// # Errors
     /// How it is refused.
     pub(super) fn check_sessions(&self) -> Result<(), Refused> {
-        validation::check_session(&self.server.features(), &self.parts.headers)
-            .map_err(|refusal| Box::new(refusal.response(None)))
+        let features = self.server.features();
+        Ok(validation::check_session(&features, &self.parts.headers)?)
     }
 }
 
@@ -265,8 +264,7 @@ impl HttpRequest {
 pub(super) fn misconfigured(error: &Error) -> Refused {
     tracing::error!(%error, "the server or its endpoint was put together wrongly");
     let why = Error::internal("the server was put together wrongly; its log says how");
-    let status = StatusCode::INTERNAL_SERVER_ERROR;
-    Box::new(response::refuse(status, None, &why))
+    response::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why)
 }
 
 impl From<Server> for StreamableHttp {

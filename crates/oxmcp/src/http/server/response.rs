@@ -148,17 +148,13 @@ pub(super) fn error(
     message(status, line)
 }
 
-/// The same for an error of this side.
-pub(super) fn refuse(
-    status: StatusCode,
-    id: Option<&RequestId>,
-    why: &Error,
-) -> Response<ResponseBody> {
-    error(status, id, &ErrorObject::from(why))
+/// A refusal for this reason.
+pub(super) fn refuse(status: StatusCode, id: Option<&RequestId>, why: &Error) -> Refused {
+    Box::new(error(status, id, &ErrorObject::from(why)))
 }
 
-/// The endpoint is being closed.
-pub(super) fn closing() -> Response<ResponseBody> {
+/// The refusal of an endpoint that is being closed.
+pub(super) fn closing() -> Refused {
     let why = Error::internal("the endpoint is being closed; try another time");
     refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why)
 }

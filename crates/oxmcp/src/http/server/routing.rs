@@ -92,7 +92,7 @@ where
             let body = validation::read_body(body, limit).await?;
             // It may have taken long, and what is begun now would not be waited for.
             if request.endpoint.state.closing.is_set() {
-                return Ok(response::closing());
+                return Err(response::closing());
             }
             let answer = post(request, &body)?;
             drop(body);
@@ -109,10 +109,9 @@ fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<(), Refused
     let policy = &endpoint.settings.policy;
     policy.check().map_err(|error| misconfigured(&error))?;
     let limit = endpoint.settings.limits.max_http_body_bytes;
-    validation::check_head(policy, limit, parts)
-        .map_err(|refusal| Box::new(refusal.response(None)))?;
+    validation::check_head(policy, limit, parts)?;
     if endpoint.state.closing.is_set() {
-        return Err(Box::new(response::closing()));
+        return Err(response::closing());
     }
     Ok(())
 }
@@ -131,7 +130,7 @@ fn post(
     let mut params = RequestParams::UNREAD;
     let message = Envelope::parse(body, &mut params).map_err(|malformed| {
         let refusal = validation::Refusal::malformed(&malformed);
-        Box::new(refusal.response(malformed.id.as_ref()))
+        refusal.response(malformed.id.as_ref())
     })?;
     let (id, method, params) = match &message {
         Envelope::Request(it) => (Some(it.id.clone()), &*it.method, it.params),
@@ -140,7 +139,7 @@ fn post(
     };
     let features = request.server.features().clone();
     let validated = validation::check_message(&features, &request.parts.headers, &message)
-        .map_err(|refusal| Box::new(refusal.response(id.as_ref())))?;
+        .map_err(|refusal| refusal.response(id.as_ref()))?;
     if let Era::Modern(_) = validated.era {
         return stateless::begin(request, message, validated.mismatch);
     }
@@ -169,8 +168,7 @@ fn batch(
     request: HttpRequest,
     body: &[u8],
 ) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
-    validation::check_batch(&request.parts.headers, body)
-        .map_err(|refusal| Box::new(refusal.response(None)))?;
+    validation::check_batch(&request.parts.headers, body)?;
     let posted = Posted {
         id: None,
         is_answered: true,

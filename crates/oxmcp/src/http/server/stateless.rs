@@ -95,7 +95,7 @@ impl StatelessAnswer {
             Some(Last::Message) => {
                 return response::message(self.status(), mem::take(&mut self.buffer));
             }
-            Some(Last::Nothing) if self.cut_at.is_some() => return response::closing(),
+            Some(Last::Nothing) if self.cut_at.is_some() => return *response::closing(),
             _ => {}
         }
         response::events(ResponseBody::stream(stream::unfold(

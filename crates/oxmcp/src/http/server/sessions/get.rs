@@ -34,7 +34,7 @@ pub(in crate::http::server) async fn get(
 ) -> Result<Response<ResponseBody>, Refused> {
     request.check_sessions()?;
     if !request.names_session {
-        return Err(Box::new(Refusal::no_stream().response(None)));
+        return Err(Refusal::no_stream().into());
     }
     let HttpRequest {
         endpoint,
@@ -82,7 +82,7 @@ pub(in crate::http::server) async fn get(
         let why = Error::invalid_request(
             "the session has this stream already, and it is being read; there is one for each session",
         );
-        Box::new(response::refuse(StatusCode::CONFLICT, None, &why))
+        response::refuse(StatusCode::CONFLICT, None, &why)
     })
 }
 
@@ -100,8 +100,11 @@ fn count_stream(endpoint: &StreamableHttp) -> Result<TaskTrackerToken, Refused> 
     let why = Error::internal(format!(
         "there are {limit} streams, which is the limit; try another time"
     ));
-    let refused = response::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why);
-    Err(Box::new(refused))
+    Err(response::refuse(
+        StatusCode::SERVICE_UNAVAILABLE,
+        None,
+        &why,
+    ))
 }
 
 /// Ends a session.
@@ -114,8 +117,7 @@ pub(in crate::http::server) async fn delete(
     request.check_sessions()?;
     if !request.names_session {
         let why = Error::invalid_request("DELETE ends the session that Mcp-Session-Id names");
-        let refused = response::refuse(StatusCode::BAD_REQUEST, None, &why);
-        return Err(Box::new(refused));
+        return Err(response::refuse(StatusCode::BAD_REQUEST, None, &why));
     }
     let session = request.session.ok_or_else(|| no_session(None))?;
     session.begin_close();
@@ -132,7 +134,7 @@ fn lost() -> Refused {
     let why = Error::invalid_request(
         "Last-Event-ID names no event of this session that can be gone on from; send GET without it",
     );
-    Box::new(response::refuse(StatusCode::BAD_REQUEST, None, &why))
+    response::refuse(StatusCode::BAD_REQUEST, None, &why)
 }
 
 /// The rest of a stream that has ended, or is not sent on here.

@@ -56,7 +56,7 @@ impl UnopenedSession {
         let permit = sessions.acquire(origin.principal.as_ref(), limits);
         let permit = permit.map_err(|exceeded| {
             let (status, why) = exceeded.why(limits);
-            Box::new(response::refuse(status, None, &Error::internal(why)))
+            response::refuse(status, None, &Error::internal(why))
         })?;
         Ok(Self {
             session: Session::new(id, server, origin, permit, sessions.track()),

@@ -54,13 +54,8 @@ pub(in crate::http::server) fn open(
         ..
     } = request;
     let origin = origin(parts);
-    let id = new_id().map_err(|why| {
-        Box::new(response::refuse(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            None,
-            &why,
-        ))
-    })?;
+    let failed = StatusCode::INTERNAL_SERVER_ERROR;
+    let id = new_id().map_err(|why| response::refuse(failed, None, &why))?;
     let session = UnopenedSession::new(&endpoint, server, id, &origin)?;
     if let Some(store) = &endpoint.settings.sessions
         && let Ok(params) = serde_json::from_str(initialize)
@@ -117,8 +112,7 @@ pub(in crate::http::server) fn post(
             "this request belongs to a session, which Mcp-Session-Id must name: initialize opens one; a request of revision \
              2026-07-28 needs none, but says its revision in `_meta`",
         );
-        let refused = response::refuse(StatusCode::BAD_REQUEST, posted.id, &why);
-        return Err(Box::new(refused));
+        return Err(response::refuse(StatusCode::BAD_REQUEST, posted.id, &why));
     }
     let session = request.session.ok_or_else(|| no_session(posted.id))?;
     let guard = session.enter();
@@ -157,7 +151,7 @@ pub(super) fn no_session(id: Option<&RequestId>) -> Refused {
     let why = Error::invalid_request(
         "there is no such session: it has ended, or never was; open one with initialize",
     );
-    Box::new(response::refuse(StatusCode::NOT_FOUND, id, &why))
+    response::refuse(StatusCode::NOT_FOUND, id, &why)
 }
 
 /// An answer that has not begun.

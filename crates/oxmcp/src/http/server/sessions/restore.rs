@@ -46,7 +46,7 @@ pub(in crate::http::server) async fn restore(
     endpoint: &StreamableHttp,
     parts: &Arc<Parts>,
 ) -> Result<Option<Arc<Session>>, Refused> {
-    let refuse = |status, why: &Error| Box::new(response::refuse(status, None, why));
+    let refuse = |status, why: &Error| response::refuse(status, None, why);
     let id = single(&parts.headers, &SESSION_ID).filter(|id| is_id(id));
     let (Some(store), Some(id)) = (&endpoint.settings.sessions, id) else {
         return Ok(None);

@@ -214,8 +214,7 @@ impl LegacySse {
         let (parts, body) = request.into_parts();
         let policy = &self.settings.policy;
         policy.check().map_err(|error| failed(&error))?;
-        validation::check_origin(policy, &parts)
-            .map_err(|refusal| Box::new(refusal.response(None)))?;
+        validation::check_origin(policy, &parts)?;
         match parts.method {
             Method::GET => self.open(parts).await,
             Method::POST => self.post(&parts, body).await,
@@ -273,7 +272,7 @@ impl LegacySse {
         })?;
         let revisions = &server.features().revisions;
         if revisions.iter().all(|revision| revision.is_modern()) {
-            return Err(Box::new(validation::Refusal::no_stream().response(None)));
+            return Err(validation::Refusal::no_stream().into());
         }
         let id = new_id().map_err(|error| failed(&error))?;
         let endpoint = endpoint(&self.settings.messages, &id);
@@ -420,7 +419,7 @@ mod tests {
         for query in ["sessionId=7", "a=b&sessionId=7", "sessionId=7&a"] {
             assert_eq!(session_id(Some(query)).unwrap(), "7", "{query}");
         }
-        assert_eq!(session(Some("sessionId=")).unwrap(), "");
+        assert_eq!(session_id(Some("sessionId=")).unwrap(), "");
     }
 
     #[test]

@@ -24,10 +24,10 @@ pub(in crate::http::server) async fn read_body<B>(body: B, limit: usize) -> Resu
 where
     B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
 {
-    let refuse = |status, why: &Error| Err(Box::new(response::refuse(status, None, why)));
+    let refuse = |status, why: &Error| Err(response::refuse(status, None, why));
     match timeout(TIMEOUT, collect(body, limit)).await {
         Ok(Ok(body)) => Ok(body),
-        Ok(Err(ReadError::TooLong)) => Err(Box::new(Refusal::too_long(limit).response(None))),
+        Ok(Err(ReadError::TooLong)) => Err(Refusal::too_long(limit).into()),
         Ok(Err(ReadError::Broken(error))) => {
             tracing::debug!(%error, "the body of a request broke off");
             let why = Error::invalid_request("the body broke off");

@@ -1,10 +1,10 @@
 //! Refusal of a request that failed a check.
 
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, header};
 
 use super::check::{Check, Failure};
 use crate::{
-    http::server::response::{self, ResponseBody},
+    http::server::response::{self, Refused},
     jsonrpc::{ErrorCode, ErrorObject, Malformed, RequestId},
 };
 
@@ -59,17 +59,20 @@ impl Refusal {
     }
 
     /// The response to its sender.
-    pub(in crate::http::server) fn response(
-        &self,
-        id: Option<&RequestId>,
-    ) -> Response<ResponseBody> {
+    pub(in crate::http::server) fn response(&self, id: Option<&RequestId>) -> Refused {
         let Self { check, error, .. } = self;
         tracing::debug!(?check, error = error.message, "a request was refused");
-        let mut response = response::error(check.status(), id, error);
+        let mut response = Box::new(response::error(check.status(), id, error));
         if let Some(allow) = self.allow {
             let allow = HeaderValue::from_static(allow);
             response.headers_mut().insert(header::ALLOW, allow);
         }
         response
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        refusal.response(None)
     }
 }

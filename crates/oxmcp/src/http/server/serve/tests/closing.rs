@@ -6,7 +6,7 @@ use std::{
 };
 
 use tokio::{
-    io::AsyncWriteExt,
+    io::{AsyncReadExt, AsyncWriteExt},
     sync::Notify,
     time::{Duration, Instant, sleep},
 };
@@ -186,9 +186,9 @@ async fn attack_7_a_client_of_http2_that_sends_and_never_reads_is_not_waited_for
         bytes.extend([0, 0, 4, 8, 0, 0, 0, 0, stream]);
         bytes.extend(0x7000_0000_u32.to_be_bytes());
     }
+    let start = Instant::now();
     client.near.write_all(&bytes).await.unwrap();
     it.until_running(1).await;
-    let start = Instant::now();
     let ping = [&[0, 0, 8, 6, 0, 0, 0, 0, 0][..], &[1; 8]].concat();
     loop {
         tokio::select! {

@@ -7,8 +7,8 @@ use super::{
     request::{Sent, meta, server},
 };
 use crate::{
-    Extension, Revision,
-    protocol::{EmptyParams, EmptyResult, Method},
+    extension::Extension,
+    protocol::{EmptyParams, EmptyResult, Era, Method, Revision},
 };
 
 const MODERN: Era = Era::Modern(Revision::LATEST);

@@ -7,7 +7,11 @@ use super::{
     super::*,
     request::{Sent, meta},
 };
-use crate::{ErrorCode, Revision, http::server::stateless};
+use crate::{
+    http::server::stateless,
+    jsonrpc::ErrorCode,
+    protocol::{Era, Revision},
+};
 
 /// A call that has all of these faults, and no other.
 fn call(faults: &[Check]) -> Sent {

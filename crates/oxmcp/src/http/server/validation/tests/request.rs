@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::super::*;
 use crate::{
-    Server, Tool,
     jsonrpc::{Envelope, Params},
-    protocol::RequestParams,
+    protocol::{Era, RequestParams},
+    server::{Server, Tool},
 };
 
 /// The longest body.
