@@ -43,7 +43,7 @@ struct State {
     bytes: usize,
     /// The highest index of the streams that were forgotten before their end.
     forgotten: u64,
-    /// When all that is too old is to be dropped, also that of sessions that nobody asks for.
+    /// When all that is too old is to be dropped, also that of sessions that are not asked for.
     sweep: Option<Instant>,
 }
 
@@ -125,7 +125,7 @@ impl MemoryEventStore {
 }
 
 impl State {
-    /// Does something to a session and keeps account of what it holds.
+    /// Changes a session and keeps account of its memory.
     fn with<T>(
         &mut self,
         name: &Arc<str>,
@@ -240,7 +240,7 @@ impl EventStore for MemoryEventStore {
 
     async fn forget(&self, session: &str) -> Result<()> {
         let forgotten = self.lock().remove(session);
-        // What it held is freed while nobody waits for the lock.
+        // Its memory is freed without the lock.
         drop(forgotten);
         Ok(())
     }
@@ -262,10 +262,10 @@ impl fmt::Debug for MemoryEventStore {
     }
 }
 
-/// What an event costs beyond its data, so that many small ones are counted for what they are.
+/// The memory of an event beyond its data.
 const EVENT_COST: usize = 64;
 /// How long a stream that has not ended is remembered though nothing is added to it. It may be that of a call that takes so
-/// long, or of a client that was told nothing; but nobody ends the streams of a session that goes on elsewhere.
+/// long, or of a client that was told nothing; but the streams of a session that goes on elsewhere are never ended.
 const MAX_STREAM_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Bounds of one session.

@@ -153,7 +153,7 @@ impl SessionRecord {
     }
 }
 
-/// Without what is the client's own business.
+/// Without what the client says of itself.
 impl fmt::Debug for SessionRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionRecord")
@@ -165,7 +165,7 @@ impl fmt::Debug for SessionRecord {
     }
 }
 
-/// How a record is written. It is another one when who reads the old one would go wrong.
+/// The version of the format. It changes when a reader of the old one would go wrong.
 #[derive(Clone, Copy)]
 struct Version;
 

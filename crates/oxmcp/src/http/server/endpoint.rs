@@ -71,7 +71,7 @@ pub(super) struct Settings {
 }
 
 /// The state that all clones share.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct State {
     pub(super) sessions: Sessions,
     /// Those of clients that know no transport but that of 2024-11-05.
@@ -239,7 +239,7 @@ impl StreamableHttp {
 }
 
 /// A request whose head was validated.
-pub(super) struct HttpRequest {
+pub(super) struct EndpointRequest {
     pub(super) endpoint: StreamableHttp,
     pub(super) server: Server,
     /// The session that it names, if it belongs to the request's principal.
@@ -249,7 +249,7 @@ pub(super) struct HttpRequest {
     pub(super) parts: Arc<Parts>,
 }
 
-impl HttpRequest {
+impl EndpointRequest {
     /// Checks that there are sessions in the revision that it names.
     ///
     /// # Errors
@@ -271,6 +271,18 @@ impl From<Server> for StreamableHttp {
     /// An endpoint that serves one server.
     fn from(server: Server) -> Self {
         Self::new(move |_| server.clone())
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("sessions", &self.sessions)
+            .field("sse", &self.sse)
+            .field("streams", &self.streams.len())
+            .field("open", &self.open.len())
+            .field("closing", &self.closing)
+            .finish()
     }
 }
 

@@ -11,7 +11,7 @@ pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(super) const COMMENT: &[u8] = b":\n\n";
 /// How many bytes are stored at once: a store that is short of room drops them together.
 const PART: usize = 16 << 10;
-/// The length of what is around a message, with an id but without the name of its stream.
+/// The length of an event beyond its message, with an id but without the name of its stream.
 const AROUND: usize = 32;
 
 /// The messages of an outbox, which are lines.

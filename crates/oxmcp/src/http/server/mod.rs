@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | `endpoint` | [`StreamableHttp`]: its settings and its state |
-//! | `routing` | from a request to what answers it |
+//! | `routing` | from a request to its session, or to its stateless answer |
 //! | `validation/` | the checks that a request must pass |
 //! | `stateless` | the answers to modern requests |
 //! | `sessions/` | sessions that `initialize` opens, and their streams |

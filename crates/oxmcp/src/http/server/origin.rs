@@ -119,7 +119,7 @@ pub(super) fn origin(parts: Arc<Parts>) -> Origin {
     }
 }
 
-/// The origin of a request that is kept for as long as what it begins lasts.
+/// The origin of a request that begins something that lasts, like a subscription, which keeps it.
 pub(super) fn lasting_origin(parts: &Parts) -> Origin {
     Origin {
         principal: principal(parts),

@@ -18,7 +18,7 @@ use crate::{
     http::{
         names::{PROTOCOL_VERSION, SESSION_ID},
         server::{
-            endpoint::{HttpRequest, StreamableHttp, misconfigured},
+            endpoint::{EndpointRequest, StreamableHttp, misconfigured},
             origin::Principal,
             response::{self, Refused, ResponseBody},
             sessions::{self, Posted, Session, restore},
@@ -74,7 +74,7 @@ where
     if session.is_none() && endpoint.settings.sessions.is_some() {
         session = Box::pin(restore(&endpoint, &parts)).await?;
     }
-    let request = HttpRequest {
+    let request = EndpointRequest {
         server: match &session {
             Some(session) => session.peer().server().clone(),
             None => endpoint.choose(&parts)?,
@@ -121,7 +121,7 @@ fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<(), Refused
 /// # Errors
 /// How the request is refused.
 fn post(
-    request: HttpRequest,
+    request: EndpointRequest,
     body: &[u8],
 ) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
     if body.trim_ascii_start().first() == Some(&b'[') {
@@ -165,7 +165,7 @@ fn post(
 /// # Errors
 /// How the request is refused.
 fn batch(
-    request: HttpRequest,
+    request: EndpointRequest,
     body: &[u8],
 ) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
     validation::check_batch(&request.parts.headers, body)?;

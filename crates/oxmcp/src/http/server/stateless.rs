@@ -15,7 +15,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use crate::{
     error::Error,
     http::server::{
-        endpoint::{HttpRequest, StreamableHttp},
+        endpoint::{EndpointRequest, StreamableHttp},
         event_encoding::{COMMENT, KEEP_ALIVE, encode},
         origin::{lasting_origin, origin},
         response::{self, Refused, ResponseBody},
@@ -32,11 +32,11 @@ use crate::{
 /// # Errors
 /// How the request is refused.
 pub(super) fn begin(
-    request: HttpRequest,
+    request: EndpointRequest,
     message: Envelope<'_, RequestParams<'_>>,
     mismatch: Option<Error>,
 ) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
-    let HttpRequest {
+    let EndpointRequest {
         endpoint,
         mut server,
         session,

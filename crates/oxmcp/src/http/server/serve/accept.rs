@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     activity::Timeouts,
-    connection::{HttpService, Settings, serve_connection},
+    connection::{HttpService, Shared, serve_connection},
     serving::{CloseSignal, Serving},
 };
 use crate::{limits::Limits, session::after};
@@ -80,14 +80,9 @@ pub(super) async fn run<L, S>(
     S: HttpService,
 {
     let mut connections = JoinSet::new();
-    let settings = Settings::new(Timeouts::from(&limits));
     let closing = CancellationToken::new();
-    let parent = closing.clone();
-    let start = move |io| {
-        // Connections do not share the lock of one token.
-        let closing = parent.child_token();
-        serve_connection(io, service.clone(), Arc::clone(&settings), closing)
-    };
+    let shared = Shared::new(Timeouts::from(&limits), closing.clone());
+    let start = move |io| serve_connection(io, service.clone(), Arc::clone(&shared));
     // Without any, nothing would ever be served.
     let max_connections = limits.max_http_connections.max(1);
     let deadline = select! {

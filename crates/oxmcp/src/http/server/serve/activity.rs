@@ -1,4 +1,4 @@
-//! Activity of a connection: what it waits for, since when, and the deadline that follows from it.
+//! Activity of a connection, from which its deadline follows.
 //!
 //! The I/O and the service of a connection note what happens, and its task asks for the deadline.
 
@@ -93,6 +93,11 @@ impl Activity {
     /// The connection is one of HTTP/2, over which bytes go that belong to no request.
     pub(super) fn is_http2(&self) {
         self.lock().is_http2 = true;
+    }
+
+    /// The idle time begins anew.
+    pub(super) fn restart_idle(&self) {
+        self.lock().idle_since = Instant::now();
     }
 
     /// Bytes were read: over HTTP/1, between requests, they begin a head.

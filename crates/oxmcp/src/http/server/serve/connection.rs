@@ -66,16 +66,18 @@ where
 {
 }
 
-/// The settings of all connections of an address.
+/// What all connections of an address have in common.
 #[derive(Debug)]
-pub(super) struct Settings {
+pub(super) struct Shared {
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
     timeouts: Timeouts,
+    /// Cancelled once connections are to end when their requests are answered.
+    closing: CancellationToken,
 }
 
-impl Settings {
-    pub(super) fn new(timeouts: Timeouts) -> Arc<Self> {
+impl Shared {
+    pub(super) fn new(timeouts: Timeouts, closing: CancellationToken) -> Arc<Self> {
         let mut http1 = http1::Builder::new();
         http1
             .max_buf_size(READ_AHEAD)
@@ -90,25 +92,22 @@ impl Settings {
             http1,
             http2,
             timeouts,
+            closing,
         })
     }
 }
 
-/// Serves the requests of a connection until it ends. Once `closing` is cancelled, that is when its requests are answered.
-pub(super) async fn serve_connection<I, S>(
-    io: I,
-    service: S,
-    settings: Arc<Settings>,
-    closing: CancellationToken,
-) where
+/// Serves the requests of a connection until it ends. There may be thousands of idle ones, and all that this needs stays in memory.
+pub(super) async fn serve_connection<I, S>(io: I, service: S, shared: Arc<Shared>)
+where
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     S: HttpService,
 {
     let activity = Activity::new();
     let preface = select! {
         biased;
-        preface = timeout(settings.timeouts.head, preface::read(io, activity.clone())) => preface,
-        () = closing.cancelled() => return,
+        preface = timeout(shared.timeouts.head, preface::read(io, activity.clone())) => preface,
+        () = shared.closing.cancelled() => return,
     };
     let Ok(Ok((version, io))) = preface else {
         tracing::debug!("a connection ended before its first request");
@@ -119,32 +118,27 @@ pub(super) async fn serve_connection<I, S>(
         service,
         activity: activity.clone(),
     };
-    let timeouts = &settings.timeouts;
     match version {
         Version::Http1 => {
-            let connection = pin!(settings.http1.serve_connection(io, service));
-            drive(connection, &activity, timeouts, &closing).await;
+            let connection = pin!(shared.http1.serve_connection(io, service));
+            drive(connection, &activity, &shared).await;
         }
         Version::Http2 => {
             activity.is_http2();
             // In a box, since it is larger, and there may be thousands of connections over HTTP/1.
-            let mut connection = Box::pin(settings.http2.serve_connection(io, service));
-            drive(connection.as_mut(), &activity, timeouts, &closing).await;
+            let mut connection = Box::pin(shared.http2.serve_connection(io, service));
+            drive(connection.as_mut(), &activity, &shared).await;
         }
     }
 }
 
 /// Drives a connection to its end. One that is idle for too long shuts down gracefully; one that exceeds another time-out is
 /// dropped.
-async fn drive<C>(
-    mut connection: Pin<&mut C>,
-    activity: &Activity,
-    timeouts: &Timeouts,
-    closing: &CancellationToken,
-) where
+async fn drive<C>(mut connection: Pin<&mut C>, activity: &Activity, shared: &Shared)
+where
     C: GracefulConnection<Error: Display>,
 {
-    let mut timer = pin!(sleep(timeouts.head));
+    let mut timer = pin!(sleep(shared.timeouts.head));
     let mut shuts_down = false;
     loop {
         select! {
@@ -155,12 +149,14 @@ async fn drive<C>(
                 }
                 return;
             }
-            () = closing.cancelled(), if !shuts_down => {}
-            exceeded = poll_fn(|cx| activity.poll_exceeded(timeouts, timer.as_mut(), cx)) => {
+            () = shared.closing.cancelled(), if !shuts_down => {}
+            exceeded = poll_fn(|cx| activity.poll_exceeded(&shared.timeouts, timer.as_mut(), cx)) => {
                 tracing::debug!("a connection is closed: {exceeded}");
                 if exceeded != Exceeded::Idle || shuts_down {
                     return;
                 }
+                // A request may be on its way, and has as long again.
+                activity.restart_idle();
             }
         }
         shuts_down = true;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `accept` | the accept loop: the bound on connections, and the graceful shutdown |
 //! | `connection` | the task of a connection over HTTP/1 or HTTP/2, which enforces its deadlines |
-//! | `activity` | what a connection waits for, and its deadlines |
+//! | `activity` | the deadlines of a connection, by what it waits for |
 //! | `preface` | which version of HTTP a client speaks, by its first bytes |
 //! | `serving` | [`Serving`], the handle of users |
 

@@ -16,7 +16,7 @@ pub(in crate::http::server) const CLOSE_GRACE: Duration = Duration::from_secs(2)
 
 /// An address that is served, until this is closed or dropped.
 ///
-/// Await it to serve for as long as the process lives, or until somebody else calls [`close`](Self::close).
+/// Await it to serve for as long as the process lives, or until another task calls [`close`](Self::close).
 #[must_use = "what is served ends when this is dropped: await it"]
 pub struct Serving {
     address: SocketAddr,
@@ -70,7 +70,7 @@ impl Serving {
         self.wait().await;
     }
 
-    /// Waits until it has ended, whoever ends it.
+    /// Waits until it has ended, however it ends.
     ///
     /// # Cancel safety
     /// Cancel safe.

@@ -17,7 +17,7 @@ use crate::{
     http::{
         names::LAST_EVENT_ID,
         server::{
-            endpoint::{HttpRequest, StreamableHttp},
+            endpoint::{EndpointRequest, StreamableHttp},
             response::{self, Refused, ResponseBody},
             validation::{Refusal, single},
         },
@@ -30,13 +30,13 @@ use crate::{
 /// # Errors
 /// How the request is refused.
 pub(in crate::http::server) async fn get(
-    request: HttpRequest,
+    request: EndpointRequest,
 ) -> Result<Response<ResponseBody>, Refused> {
     request.check_sessions()?;
     if !request.names_session {
         return Err(Refusal::no_stream().into());
     }
-    let HttpRequest {
+    let EndpointRequest {
         endpoint,
         session,
         parts,
@@ -112,7 +112,7 @@ fn count_stream(endpoint: &StreamableHttp) -> Result<TaskTrackerToken, Refused> 
 /// # Errors
 /// How the request is refused.
 pub(in crate::http::server) async fn delete(
-    request: HttpRequest,
+    request: EndpointRequest,
 ) -> Result<Response<ResponseBody>, Refused> {
     request.check_sessions()?;
     if !request.names_session {
@@ -121,7 +121,7 @@ pub(in crate::http::server) async fn delete(
     }
     let session = request.session.ok_or_else(|| no_session(None))?;
     session.begin_close();
-    // It cannot be found from here on, though what runs may finish.
+    // It cannot be found from here on, though running handlers may finish.
     if let Some(persistence) = session.persistence() {
         persistence.remove(session.id()).await;
     }

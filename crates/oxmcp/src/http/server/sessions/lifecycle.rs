@@ -168,7 +168,7 @@ fn expire(endpoint: &StreamableHttp, session: Arc<Session>) {
     }
 }
 
-/// Ends a session: what runs may finish within a bound.
+/// Ends a session: running handlers may finish within a bound.
 async fn end(endpoint: StreamableHttp, session: Arc<Session>) {
     let connection = session.connection();
     // Another node may go on with what is only idle here, or was when this one was closed.

@@ -1,4 +1,4 @@
-//! POSTs of sessions: what `initialize` opens, and what is posted to an open one.
+//! POSTs of sessions: `initialize`, which opens one, and the messages of open ones.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
     http::{
         names::SESSION_ID,
         server::{
-            endpoint::{HttpRequest, StreamableHttp},
+            endpoint::{EndpointRequest, StreamableHttp},
             event_encoding::{KEEP_ALIVE, messages},
             origin::{lasting_origin, origin},
             response::{self, Refused, ResponseBody},
@@ -38,16 +38,16 @@ pub(in crate::http::server) struct Posted<'a> {
     pub(in crate::http::server) changes_session: bool,
 }
 
-/// Opens a session with what `take` makes of `initialize`, whose params these are.
+/// Opens a session, which takes the `initialize` with these params by `take`.
 ///
 /// # Errors
 /// How the request is refused.
 pub(in crate::http::server) fn open(
-    request: HttpRequest,
+    request: EndpointRequest,
     initialize: &str,
     take: impl FnOnce(&Arc<Connection>),
 ) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
-    let HttpRequest {
+    let EndpointRequest {
         endpoint,
         server,
         parts,
@@ -98,12 +98,12 @@ async fn opened(
     response
 }
 
-/// Hands what was posted to its session by `take`, and answers it.
+/// Lets the session of a message take it by `take`, and answers it.
 ///
 /// # Errors
 /// How the request is refused.
 pub(in crate::http::server) fn post(
-    request: HttpRequest,
+    request: EndpointRequest,
     posted: Posted<'_>,
     take: impl FnOnce(&Arc<Connection>),
 ) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {

@@ -41,7 +41,8 @@ pub(in crate::http::server) fn changes(name: &str) -> bool {
 /// Restores the session that a request names, if its record belongs to the principal of the request.
 ///
 /// # Errors
-/// How a request is refused whose session may be there all the same. Where a client is told that it is not, it gives it up.
+/// How a request is refused where it is not known whether there is a record: a client that is told that its session is gone
+/// gives it up.
 pub(in crate::http::server) async fn restore(
     endpoint: &StreamableHttp,
     parts: &Arc<Parts>,

@@ -31,10 +31,8 @@ struct Live {
     prefix: Box<str>,
     /// The number of the next stream of a request.
     next: u32,
-    /// Those of requests.
-    requests: HashMap<Arc<str>, Sender<Reader>>,
-    /// The one for what belongs to no request.
-    standing: Option<(Arc<str>, Sender<Reader>)>,
+    /// By name, the way of a new reader to the task of the stream.
+    by_name: HashMap<Arc<str>, Sender<Reader>>,
 }
 
 /// A client that reads a stream from an index on.
@@ -59,7 +57,7 @@ impl Streams {
         self.lock().prefix = format!("{prefix}-").into();
     }
 
-    /// Hands a stream that is being sent on to a new reader, in place of the one before. `None` where there is none.
+    /// Hands a stream that is being sent on to a new reader, in place of the one before. `None` where there is no such stream.
     pub(super) fn resume(
         &self,
         name: &str,
@@ -67,23 +65,24 @@ impl Streams {
         counted: &mut Option<TaskTrackerToken>,
     ) -> Option<Response<ResponseBody>> {
         let live = self.lock();
-        let sender = live.find(name)?;
+        let sender = live.by_name.get(name)?;
         let (sink, body) = stream_response(counted.take());
         sender.put(Reader { sink, seen }).then_some(body)
     }
 
-    /// Whether the stream for what belongs to no request is read.
+    /// Whether the standing stream is read.
     pub(super) fn has_standing(&self) -> bool {
-        self.lock().standing.is_some()
+        self.lock().has_standing()
     }
 
+    /// Registers a stream, `resumed` by its name or new. `None` where it would be a second standing one.
     pub(super) fn register(
         &self,
         purpose: Purpose,
         resumed: Option<&str>,
     ) -> Option<(Arc<str>, Readers)> {
         let mut live = self.lock();
-        if purpose == Purpose::Standing && live.standing.is_some() {
+        if purpose == Purpose::Standing && live.has_standing() {
             return None;
         }
         let name = match resumed {
@@ -91,12 +90,7 @@ impl Streams {
             None => live.new_name(purpose),
         };
         let (sender, readers) = channel(1);
-        match purpose {
-            Purpose::Standing => live.standing = Some((Arc::clone(&name), sender)),
-            Purpose::Request => {
-                live.requests.insert(Arc::clone(&name), sender);
-            }
-        }
+        live.by_name.insert(Arc::clone(&name), sender);
         Some((name, readers))
     }
 
@@ -106,14 +100,14 @@ impl Streams {
         let mut live = self.lock();
         let reader = readers.take();
         if reader.is_none() {
-            live.remove(name);
+            live.by_name.remove(name);
         }
         reader
     }
 
     /// Takes a stream out, whatever reader has come to it.
     pub(super) fn remove(&self, name: &str) {
-        self.lock().remove(name);
+        self.lock().by_name.remove(name);
     }
 
     fn lock(&self) -> MutexGuard<'_, Live> {
@@ -122,21 +116,9 @@ impl Streams {
 }
 
 impl Live {
-    fn find(&self, name: &str) -> Option<&Sender<Reader>> {
-        let standing = self.standing.as_ref().filter(|(known, _)| **known == *name);
-        let standing = standing.map(|(_, sender)| sender);
-        standing.or_else(|| self.requests.get(name))
-    }
-
-    fn remove(&mut self, name: &str) {
-        self.requests.remove(name);
-        if self
-            .standing
-            .as_ref()
-            .is_some_and(|(known, _)| **known == *name)
-        {
-            self.standing = None;
-        }
+    fn has_standing(&self) -> bool {
+        let mut names = self.by_name.keys();
+        names.any(|name| purpose(name) == Purpose::Standing)
     }
 
     fn new_name(&mut self, purpose: Purpose) -> Arc<str> {

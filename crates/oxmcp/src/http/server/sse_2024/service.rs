@@ -362,7 +362,7 @@ fn session_id(query: Option<&str>) -> Result<&str, Refused> {
     }
 }
 
-/// A request is refused, for a reason that whoever made it can act on.
+/// The refusal of a request, for a reason that its sender can act on.
 fn refuse(status: StatusCode, why: impl Into<String>) -> Refused {
     let mut response = Response::new(ResponseBody::full(why.into()));
     *response.status_mut() = status;

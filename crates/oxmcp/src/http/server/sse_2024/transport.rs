@@ -19,8 +19,8 @@ use crate::{
     transport::{Frame, Messages, ReadHalf, Transport, WriteHalf},
 };
 
-/// How many messages may wait to be taken, each way. Then whoever brings one waits.
-const WAITING: usize = 1;
+/// How many messages may wait to be taken, each way. Then the sender of another one waits.
+const CAPACITY: usize = 1;
 
 /// One session of the transport of revision 2024-11-05 (HTTP with SSE), for those who route requests themselves; others use
 /// [`LegacySse`](super::LegacySse).
@@ -52,8 +52,8 @@ impl SseTransport {
     /// Returns what to connect to a server, where to hand what the client posts, and the response to its GET.
     #[must_use]
     pub fn open(endpoint: &str) -> (Self, SseInbox, Response<ResponseBody>) {
-        let (inbox, posts) = mpsc::channel(WAITING);
-        let (writer, events) = mpsc::channel(WAITING);
+        let (inbox, posts) = mpsc::channel(CAPACITY);
+        let (writer, events) = mpsc::channel(CAPACITY);
         let gone = CancellationToken::new();
         let stream = Events {
             first: Some(event("endpoint", endpoint.as_bytes())),

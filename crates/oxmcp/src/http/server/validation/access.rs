@@ -14,8 +14,8 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// The hosts and origins that may use an endpoint. By default those of its user's own machine: nobody else names it, and no page
-/// from elsewhere talks to it.
+/// The hosts and origins that may use an endpoint. By default those of its user's own machine: no other name
+/// reaches it, and no page from elsewhere may talk to it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http::server) struct Policy {
     hosts: Allowed<Authority<'static>>,
@@ -52,10 +52,10 @@ impl Policy {
         );
     }
 
-    /// Says what is wrong with what was allowed.
+    /// Checks the entries of both lists.
     ///
     /// # Errors
-    /// Where something is. Then nobody should be let in: what was meant is not known.
+    /// Where something is. Then no request may be let in: what was meant is not known.
     pub(in crate::http::server) fn check(&self) -> Result<()> {
         match &self.problem {
             Some(problem) => Err(Error::misuse(problem.clone())),
@@ -124,7 +124,7 @@ pub(super) fn origin(policy: &Policy, parts: &Parts) -> Checked {
     )
 }
 
-/// The host that the request names: in `Host`, or in what HTTP/2 has instead.
+/// The host that the request names: in `Host`, or over HTTP/2 in `:authority`.
 fn named_host(parts: &Parts) -> Result<&str, Failure> {
     let header = only(&parts.headers, &header::HOST)?;
     let target = parts.uri.authority().map(http::uri::Authority::as_str);

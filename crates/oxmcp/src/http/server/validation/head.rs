@@ -13,7 +13,7 @@ use crate::protocol::http_headers::Given;
 
 const ALLOW: &str = "GET, POST, DELETE";
 
-/// [`Check::HttpMethod`](super::check::Check::HttpMethod). GET and DELETE belong to sessions, which whoever serves them looks for.
+/// [`Check::HttpMethod`](super::check::Check::HttpMethod). GET and DELETE belong to sessions, which are looked for later.
 pub(super) fn http_method(parts: &Parts) -> Checked {
     if matches!(parts.method, Method::GET | Method::POST | Method::DELETE) {
         return Ok(());
@@ -144,7 +144,7 @@ impl<'a> Media<'a> {
     }
 }
 
-/// Whether the body of a request is JSON, by what it says of itself.
+/// Whether the body of a request is JSON, by its `Content-Type`.
 pub(in crate::http::server) fn is_json(headers: &HeaderMap) -> bool {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
     let (Some(value), None) = (types.next(), types.next()) else {

@@ -1,4 +1,4 @@
-//! Message of a request, and the checks of it: the era that it is of, and what must hold there.
+//! Message of a request, its era, and its checks.
 //!
 //! The body decides. A proxy can lose or add a header, and the header then gives that away: it is only held against the body.
 
@@ -168,7 +168,7 @@ impl<'m> Message<'m> {
 }
 
 /// [`Check::Shape`], as far as it does not show when a message is parsed. Modern servers ask
-/// nothing, so that nobody has an answer for them.
+/// nothing that a response could answer.
 pub(super) fn shape(message: &Message<'_>) -> Checked {
     if message.kind == Kind::Response && message.is_modern() {
         return Err("modern clients send requests and notifications, and no responses".into());
@@ -281,7 +281,7 @@ pub(super) fn meta(message: &Message<'_>) -> Checked {
     classified.map(drop).map_err(Failure::from)
 }
 
-/// [`Check::Method`]. In sessions whoever serves the request says what there is.
+/// [`Check::Method`]. In sessions the dispatch of the request decides it.
 pub(super) fn method(message: &Message<'_>) -> Checked {
     let Some(revision) = message.revision().filter(|_| message.kind == Kind::Request) else {
         return Ok(());

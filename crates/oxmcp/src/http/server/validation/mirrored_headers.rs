@@ -1,4 +1,4 @@
-//! Headers that repeat what the body says.
+//! Headers that mirror members of the body: `Mcp-Method`, `Mcp-Name`, `Mcp-Param-`.
 
 use http::HeaderMap;
 
@@ -52,7 +52,7 @@ pub(super) fn name(message: &Message<'_>) -> Checked {
     })
 }
 
-/// Whether a header says what the body says. Where the body says nothing that can be read, whoever reads it will complain.
+/// Whether a header has the value of the body. A member of the body that cannot be read is refused where it is read.
 fn repeats(header: &str, given: Given<'_>, body: Option<&str>) -> Checked {
     let mismatch = |what: &str| Err(Failure::from(format!("Header mismatch: {header} {what}")));
     let value = match (given, body) {

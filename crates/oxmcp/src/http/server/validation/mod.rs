@@ -7,7 +7,7 @@
 //! | `access` | `Host` and `Origin` |
 //! | `head` | the headers that say what the body is |
 //! | `body` | reading the body within its bounds |
-//! | `message` | what the message says, and the era that it is of |
+//! | `message` | the message, its era, and its checks |
 //! | `mirrored_headers` | headers that repeat what the body says |
 //! | `refusal` | the response to a request that failed a check |
 //!

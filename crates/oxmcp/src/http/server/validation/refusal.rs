@@ -8,7 +8,7 @@ use crate::{
     jsonrpc::{ErrorCode, ErrorObject, Malformed, RequestId},
 };
 
-/// A request that is not served, and what its sender is told.
+/// The refusal of a request.
 #[derive(Debug)]
 pub(in crate::http::server) struct Refusal {
     /// The check that it failed.

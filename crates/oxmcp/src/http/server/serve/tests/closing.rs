@@ -254,3 +254,31 @@ async fn w13_close_does_not_wait_for_a_connection_that_has_said_nothing() {
     assert_eq!(start.elapsed().as_millis(), 0);
     client.rest().await;
 }
+
+/// A request that it has sent before it could know is served.
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_over_http2_answers_a_request_that_is_on_its_way() {
+    let it = tested(Limits::default());
+    let mut client = it.connect().await;
+    client.near.write_all(&http2_request("/a")).await.unwrap();
+    client.read_until("/a").await;
+    loop {
+        let mut head = [0; 9];
+        client.near.read_exact(&mut head).await.unwrap();
+        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+        client.near.read_exact(&mut payload).await.unwrap();
+        match (head[3], head[4]) {
+            (6, 0) => {
+                let pong = [&[0, 0, 8, 6, 1, 0, 0, 0, 0][..], &payload].concat();
+                client.near.write_all(&pong).await.unwrap();
+            }
+            (7, _) => break,
+            _ => {}
+        }
+    }
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len() + 9;
+    let mut request = http2_request("/late").split_off(preface);
+    request[8] = 3;
+    client.near.write_all(&request).await.unwrap();
+    client.read_until("/late").await;
+}
