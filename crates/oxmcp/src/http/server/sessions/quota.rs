@@ -132,8 +132,14 @@ pub(super) struct EvictionQueue(Mutex<Queue>);
 #[derive(Default)]
 struct Queue {
     last: u64,
-    /// In the order of their age, with their principals.
-    sessions: BTreeMap<u64, (Option<Arc<str>>, Weak<dyn Evict>)>,
+    /// In the order of their age.
+    sessions: BTreeMap<u64, Candidate>,
+}
+
+/// A session in the queue.
+struct Candidate {
+    principal: Option<Arc<str>>,
+    session: Weak<dyn Evict>,
 }
 
 /// The place of a session in the queue, until this is dropped.
@@ -152,7 +158,9 @@ impl EvictionQueue {
         let mut queue = self.lock();
         queue.last += 1;
         let number = queue.last;
-        queue.sessions.insert(number, (principal, session));
+        queue
+            .sessions
+            .insert(number, Candidate { principal, session });
         drop(queue);
         Evictable {
             queue: Arc::clone(self),
@@ -164,13 +172,13 @@ impl EvictionQueue {
     pub(super) fn evict_oldest(&self, of: Option<&Arc<str>>) -> bool {
         let mut queue = self.lock();
         let mut sessions = queue.sessions.iter();
-        let oldest = sessions.find(|(_, (owner, _))| of.is_none() || owner.as_ref() == of);
+        let oldest = sessions.find(|(_, it)| of.is_none() || it.principal.as_ref() == of);
         let Some(number) = oldest.map(|(number, _)| *number) else {
             return false;
         };
         let session = queue.sessions.remove(&number);
         drop(queue);
-        if let Some(session) = session.and_then(|(_, session)| session.upgrade()) {
+        if let Some(session) = session.and_then(|it| it.session.upgrade()) {
             session.evict();
         }
         true

@@ -202,6 +202,24 @@ async fn attack_7_a_client_of_http2_that_sends_and_never_reads_is_not_waited_for
     assert!((20..=31).contains(&waited), "{waited} s");
 }
 
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+
+/// The type of the next frame, which is answered where it is a ping. `None` at the end.
+async fn next_frame(client: &mut Client) -> Option<u8> {
+    let mut head = [0; 9];
+    client.near.read_exact(&mut head).await.ok()?;
+    let length = u16::from_be_bytes([head[1], head[2]]);
+    let mut payload = vec![0; length.into()];
+    client.near.read_exact(&mut payload).await.ok()?;
+    let (kind, flags) = (head[3], head[4]);
+    if kind == PING && flags == 0 {
+        let pong = [&[0, 0, 8, PING, 1, 0, 0, 0, 0][..], &payload].concat();
+        let _ = client.near.write_all(&pong).await;
+    }
+    Some(kind)
+}
+
 /// Pings go both ways meanwhile, and are no requests.
 #[tokio::test(start_paused = true)]
 async fn an_idle_connection_over_http2_is_told_and_ended() {
@@ -211,22 +229,12 @@ async fn an_idle_connection_over_http2_is_told_and_ended() {
     client.read_until("/a").await;
     let start = Instant::now();
     let mut frames = Vec::new();
-    let mut ended = false;
-    while !ended {
-        let mut head = [0; 9];
-        ended = client.near.read_exact(&mut head).await.is_err();
-        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
-        ended |= client.near.read_exact(&mut payload).await.is_err();
-        let (kind, flags) = (head[3], head[4]);
-        frames.push(kind);
-        if kind == 6 && flags == 0 {
-            let pong = [&[0, 0, 8, 6, 1, 0, 0, 0, 0][..], &payload].concat();
-            let _ = client.near.write_all(&pong).await;
-        }
+    while let Some(frame) = next_frame(&mut client).await {
+        frames.push(frame);
     }
     let waited = start.elapsed().as_secs();
     assert!((100..=125).contains(&waited), "{waited} s");
-    assert!(frames.contains(&7), "GOAWAY is among {frames:?}");
+    assert!(frames.contains(&GOAWAY), "{frames:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -262,20 +270,7 @@ async fn an_idle_connection_over_http2_answers_a_request_that_is_on_its_way() {
     let mut client = it.connect().await;
     client.near.write_all(&http2_request("/a")).await.unwrap();
     client.read_until("/a").await;
-    loop {
-        let mut head = [0; 9];
-        client.near.read_exact(&mut head).await.unwrap();
-        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
-        client.near.read_exact(&mut payload).await.unwrap();
-        match (head[3], head[4]) {
-            (6, 0) => {
-                let pong = [&[0, 0, 8, 6, 1, 0, 0, 0, 0][..], &payload].concat();
-                client.near.write_all(&pong).await.unwrap();
-            }
-            (7, _) => break,
-            _ => {}
-        }
-    }
+    while next_frame(&mut client).await != Some(GOAWAY) {}
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len() + 9;
     let mut request = http2_request("/late").split_off(preface);
     request[8] = 3;
