@@ -10,6 +10,7 @@ use std::{
 };
 
 use futures_core::future::BoxFuture;
+use futures_util::FutureExt;
 use http::{HeaderValue, Method as HttpMethod, Request, Response, request::Parts};
 use http_body::Body;
 use tower_service::Service;
@@ -44,11 +45,9 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let endpoint = self.clone();
-        Box::pin(async move {
-            let response = respond(endpoint, request).await;
-            Ok(response.unwrap_or_else(|refused| *refused))
-        })
+        let response = respond(self.clone(), request);
+        // In an async block, the request would be there twice.
+        Box::pin(response.map(|it| Ok(it.unwrap_or_else(|refused| *refused))))
     }
 }
 
