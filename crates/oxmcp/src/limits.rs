@@ -96,12 +96,17 @@ pub struct Limits {
     /// How many connections an address that is served over HTTP takes at once; more wait until one has ended. Default: 4096,
     /// each some 16 KiB while nothing is asked, and a client that listens has one or two.
     pub max_http_connections: usize,
-    /// How long a connection over HTTP/1 to such an address may wait for its next request. Clients give up their idle connections
-    /// after 90 s at most, so with the default it is them who do, and no request is lost on its way. A load balancer that keeps
-    /// them for longer, as some do for 10 minutes, wants this to be longer still. Default: 100 s.
+    /// How long the head of a request to such an address may take: that of the first one from when its connection is accepted,
+    /// and over HTTP/1 that of a later one from its first byte. Default: 10 s, many times what any network needs, and too short
+    /// for a client that takes up connections by saying nothing.
+    pub http_head: Duration,
+    /// How long a connection to such an address may wait for its next request. Clients give up their idle connections after
+    /// 90 s at most, so with the default it is them who do, and no request is lost on its way; over HTTP/2 a client is told
+    /// (GOAWAY). A load balancer that keeps connections for longer, as some do for 10 minutes, wants this to be longer still.
+    /// Default: 100 s.
     pub http_connection_idle: Duration,
-    /// How long a client may take nothing at all of what is written to a connection of such an address before that is closed,
-    /// to half as long again. A client that reads slowly, or has nothing to read, may take as long as it likes. Default: 2 minutes,
+    /// How long a client may take nothing at all of what is written to a connection of such an address before that is closed.
+    /// A client that reads slowly, or has nothing to read, may take as long as it likes. Default: 2 minutes,
     /// in which a phone finds its network again; clients resume their streams over another connection.
     pub http_stall: Duration,
     /// How long running handlers may go on after the peer has closed its side or the session was closed.
@@ -137,6 +142,7 @@ impl Default for Limits {
             max_mirrored_bytes: 1 << 20,
             max_batch: 128,
             max_http_connections: 4096,
+            http_head: Duration::from_secs(10),
             http_connection_idle: Duration::from_secs(100),
             http_stall: Duration::from_secs(120),
             drain: Duration::from_secs(10),

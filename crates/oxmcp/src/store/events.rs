@@ -1,11 +1,11 @@
-//! What a store of events is.
+//! Store of the events that were sent on the streams of legacy sessions: the trait, the batches that are added, and the ids on the
+//! wire.
 
-use std::future::Future;
+use std::{fmt, future::Future};
 
 use bytes::Bytes;
 
-use super::{BoxFuture, EventBatch, in_time::in_time};
-use crate::Result;
+use crate::error::Result;
 
 /// Keeps what was sent on the streams of legacy sessions, so that a client that lost its connection gets the rest.
 ///
@@ -154,69 +154,250 @@ pub enum Replay {
     Lost,
 }
 
-/// An [`EventStore`] of whatever type.
-pub(crate) trait AnyEventStore: Send + Sync {
-    fn append<'a>(
-        &'a self,
-        session: &'a str,
-        stream: &'a str,
-        data: Bytes,
-    ) -> BoxFuture<'a, Result<u64>>;
-
-    fn append_all<'a>(
-        &'a self,
-        session: &'a str,
-        stream: &'a str,
-        events: EventBatch,
-    ) -> BoxFuture<'a, Result<Vec<u64>>>;
-
-    fn after<'a>(
-        &'a self,
-        session: &'a str,
-        stream: &'a str,
-        index: u64,
-        max: usize,
-    ) -> BoxFuture<'a, Result<Replay>>;
-
-    fn end<'a>(&'a self, session: &'a str, stream: &'a str) -> BoxFuture<'a, Result<()>>;
-
-    fn forget<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<()>>;
+/// Events that are added to a stream at once, by [`EventStore::append_all`]: one or many, whose data
+/// lies in one buffer.
+///
+/// ```
+/// use oxmcp::store::EventBatch;
+///
+/// let batch: EventBatch = ["{}", "[]"].into_iter().collect();
+/// let data: Vec<_> = batch.iter().collect();
+/// assert_eq!(data, ["{}", "[]"]);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct EventBatch {
+    /// The data of all, with one byte between them.
+    text: Bytes,
+    /// Where the data of each ends.
+    ends: Vec<usize>,
 }
 
-impl<S: EventStore> AnyEventStore for S {
-    fn append<'a>(
-        &'a self,
-        session: &'a str,
-        stream: &'a str,
-        data: Bytes,
-    ) -> BoxFuture<'a, Result<u64>> {
-        in_time(EventStore::append(self, session, stream, data))
+impl EventBatch {
+    /// Lines, each of which is the data of an event, up to its newline.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn of_lines(lines: &[u8]) -> Self {
+        Self {
+            ends: memchr::memchr_iter(b'\n', lines).collect(),
+            text: Bytes::copy_from_slice(lines),
+        }
     }
 
-    fn append_all<'a>(
-        &'a self,
-        session: &'a str,
-        stream: &'a str,
-        events: EventBatch,
-    ) -> BoxFuture<'a, Result<Vec<u64>>> {
-        in_time(EventStore::append_all(self, session, stream, events))
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
     }
 
-    fn after<'a>(
-        &'a self,
-        session: &'a str,
-        stream: &'a str,
-        index: u64,
-        max: usize,
-    ) -> BoxFuture<'a, Result<Replay>> {
-        in_time(EventStore::after(self, session, stream, index, max))
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
     }
 
-    fn end<'a>(&'a self, session: &'a str, stream: &'a str) -> BoxFuture<'a, Result<()>> {
-        in_time(EventStore::end(self, session, stream))
+    /// The data of each, in their order. It shares the memory of all of them.
+    pub fn iter(&self) -> impl Iterator<Item = Bytes> {
+        (0..self.len()).map(|position| self.get(position))
     }
 
-    fn forget<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<()>> {
-        in_time(EventStore::forget(self, session))
+    /// The data of one of them; none where there is no such event.
+    pub(super) fn get(&self, position: usize) -> Bytes {
+        let before = position.checked_sub(1).and_then(|it| self.ends.get(it));
+        let start = before.map_or(0, |end| end + 1);
+        let end = self.ends.get(position).copied().unwrap_or(start);
+        self.text.slice(start..end)
+    }
+
+    /// How many bytes their data takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.text.len()
+    }
+}
+
+impl From<Bytes> for EventBatch {
+    /// One event.
+    fn from(data: Bytes) -> Self {
+        Self {
+            ends: vec![data.len()],
+            text: data,
+        }
+    }
+}
+
+impl<T: AsRef<[u8]>> FromIterator<T> for EventBatch {
+    fn from_iter<I: IntoIterator<Item = T>>(events: I) -> Self {
+        let (mut text, mut ends) = (Vec::new(), Vec::new());
+        for data in events {
+            text.extend_from_slice(data.as_ref());
+            ends.push(text.len());
+            text.push(b'\n');
+        }
+        Self {
+            text: text.into(),
+            ends,
+        }
+    }
+}
+
+/// The longest name of a stream.
+const MAX_STREAM: usize = 64;
+
+/// The id of an event: which stream of the session it is from, and its index there. On the wire it is
+/// `<stream>_<index>`, in the `id` of an event and in `Last-Event-ID`.
+///
+/// It says nothing of the session: an id of another session names a stream that is not there.
+///
+/// ```
+/// use oxmcp::store::EventId;
+///
+/// let id = EventId::parse("get_17").unwrap();
+/// assert_eq!((id.stream(), id.index()), ("get", 17));
+/// assert_eq!(id.to_string(), "get_17");
+/// assert!(EventId::parse("get_017").is_none());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventId<'a> {
+    stream: &'a str,
+    index: u64,
+}
+
+impl<'a> EventId<'a> {
+    /// The id of an event. `None` where no id can be made: streams are named by letters, digits and hyphens, 64 at most,
+    /// and the index of the first event is 1.
+    #[must_use]
+    pub fn new(stream: &'a str, index: u64) -> Option<Self> {
+        (is_name(stream) && index > 0).then_some(Self { stream, index })
+    }
+
+    /// Reads an id. `None` for all that [`Display`](fmt::Display) never writes.
+    #[must_use]
+    pub fn parse(text: &'a str) -> Option<Self> {
+        let (stream, digits) = text.split_once('_')?;
+        let is_plain = digits.bytes().all(|digit| digit.is_ascii_digit());
+        if !is_plain || digits.starts_with('0') {
+            return None;
+        }
+        Self::new(stream, digits.parse().ok()?)
+    }
+
+    /// Appends it, as it is on the wire.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.stream.as_bytes());
+        out.push(b'_');
+        out.extend_from_slice(itoa::Buffer::new().format(self.index).as_bytes());
+    }
+
+    /// The name of the stream.
+    #[must_use]
+    pub fn stream(&self) -> &'a str {
+        self.stream
+    }
+
+    /// The index of the event in the stream, from 1.
+    #[must_use]
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+}
+
+impl fmt::Display for EventId<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{}", self.stream, self.index)
+    }
+}
+
+fn is_name(stream: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    (1..=MAX_STREAM).contains(&stream.len()) && stream.bytes().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn data(batch: &EventBatch) -> Vec<Bytes> {
+        batch.iter().collect()
+    }
+
+    #[test]
+    fn one_event_is_not_copied() {
+        let one = Bytes::from(vec![b'x'; 100]);
+        let batch = EventBatch::from(one.clone());
+        assert_eq!(data(&batch)[0].as_ptr(), one.as_ptr());
+        assert_eq!((batch.len(), batch.bytes()), (1, 100));
+        assert_eq!(data(&Bytes::new().into()), [""]);
+        assert!(EventBatch::default().is_empty() && data(&EventBatch::default()).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_collected_is_there(texts in proptest::collection::vec("(?s).{0,4}", 0..5)) {
+            let batch: EventBatch = texts.iter().collect();
+            prop_assert_eq!(data(&batch), texts);
+        }
+
+        #[cfg(feature = "http-server")]
+        #[test]
+        fn lines_are_events(texts in proptest::collection::vec("[^\n]{0,4}", 0..5)) {
+            let lines: String = texts.iter().map(|text| format!("{text}\n")).collect();
+            prop_assert_eq!(data(&EventBatch::of_lines(lines.as_bytes())), texts);
+        }
+    }
+
+    #[test]
+    fn attack_16_only_what_is_written_is_read() {
+        let long = format!("{}_1", "a".repeat(MAX_STREAM + 1));
+        let wrong = [
+            "",
+            "_",
+            "get",
+            "get_",
+            "_1",
+            "get_0",
+            "get_01",
+            "get_+1",
+            "get_-1",
+            "get_1_1",
+            "get_1 ",
+            " get_1",
+            "get_١",
+            "gët_1",
+            "get_18446744073709551616",
+            "g\0t_1",
+            "get.x_1",
+            &long,
+        ];
+        for text in wrong {
+            assert_eq!(EventId::parse(text), None, "{text:?}");
+        }
+        let last = EventId::parse("7f-A_18446744073709551615").unwrap();
+        assert_eq!((last.stream(), last.index()), ("7f-A", u64::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(stream in "[A-Za-z0-9-]{1,64}", index in 1..u64::MAX) {
+            let id = EventId::new(&stream, index).unwrap();
+            let text = id.to_string();
+            prop_assert_eq!(EventId::parse(&text), Some(id));
+        }
+
+        #[cfg(feature = "http-server")]
+        #[test]
+        fn both_ways_to_write_an_id_agree(stream in "[A-Za-z0-9-]{1,64}", index in 1..u64::MAX) {
+            let id = EventId::new(&stream, index).unwrap();
+            let mut written = Vec::new();
+            id.write(&mut written);
+            prop_assert_eq!(written, id.to_string().into_bytes());
+        }
+
+        #[test]
+        fn what_is_read_is_written_the_same(text in "[a-c_0-3]{0,8}") {
+            if let Some(id) = EventId::parse(&text) {
+                prop_assert_eq!(id.to_string(), text);
+            }
+        }
     }
 }

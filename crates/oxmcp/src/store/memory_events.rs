@@ -1,7 +1,7 @@
-//! Events in memory.
+//! Store of events in memory, bounded by size and age.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, VecDeque},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -10,14 +10,11 @@ use std::{
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::{
-    EventBatch, EventStore, Replay,
-    memory_streams::{Bounds, Session},
-};
-use crate::{Error, Result};
+use super::events::{EventBatch, EventStore, Replay};
+use crate::error::{Error, Result};
 
-/// How long it takes at most until it is looked for events that are too old.
-const MAX_PAUSE: Duration = Duration::from_secs(60 * 60);
+/// The longest time between two sweeps for events that are too old.
+const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
 /// An [`EventStore`] in the memory of this process. It is what an endpoint uses that is not given another one.
 ///
@@ -40,13 +37,13 @@ pub struct MemoryEventStore {
 
 #[derive(Default)]
 struct State {
-    sessions: HashMap<Arc<str>, Session>,
+    sessions: HashMap<Arc<str>, SessionStreams>,
     /// How much each session holds, the most last.
     by_bytes: BTreeSet<(usize, Arc<str>)>,
     bytes: usize,
     /// The highest index of the streams that were forgotten before their end.
     forgotten: u64,
-    /// When all that is too old is to be dropped, also that of sessions that nobody asks for.
+    /// When all that is too old is to be dropped, also that of sessions that are not asked for.
     sweep: Option<Instant>,
 }
 
@@ -128,8 +125,12 @@ impl MemoryEventStore {
 }
 
 impl State {
-    /// Does something to a session and keeps account of what it holds.
-    fn with<T>(&mut self, name: &Arc<str>, change: impl FnOnce(&mut Session) -> T) -> Option<T> {
+    /// Changes a session and keeps account of its memory.
+    fn with<T>(
+        &mut self,
+        name: &Arc<str>,
+        change: impl FnOnce(&mut SessionStreams) -> T,
+    ) -> Option<T> {
         let session = self.sessions.get_mut(name)?;
         let before = session.bytes();
         let result = change(session);
@@ -149,7 +150,8 @@ impl State {
             return Arc::clone(known);
         }
         let name: Arc<str> = name.into();
-        self.sessions.insert(Arc::clone(&name), Session::default());
+        self.sessions
+            .insert(Arc::clone(&name), SessionStreams::default());
         self.by_bytes.insert((0, Arc::clone(&name)));
         name
     }
@@ -161,7 +163,7 @@ impl State {
                 return;
             };
             let name = Arc::clone(name);
-            if self.with(&name, Session::drop_oldest) != Some(true) {
+            if self.with(&name, SessionStreams::drop_oldest) != Some(true) {
                 return;
             }
         }
@@ -172,18 +174,22 @@ impl State {
         if self.sweep.is_some_and(|due| now < due) {
             return;
         }
-        let pause = (age / 2).min(MAX_PAUSE);
+        let pause = (age / 2).min(MAX_SWEEP_INTERVAL);
         self.sweep = Some(now + pause);
         let names: Vec<_> = self.sessions.keys().cloned().collect();
         for name in names {
             self.with(&name, |session| session.expire(now, age));
-            if self.sessions.get(&name).is_some_and(Session::is_empty) {
+            if self
+                .sessions
+                .get(&name)
+                .is_some_and(SessionStreams::is_empty)
+            {
                 self.remove(&name);
             }
         }
     }
 
-    fn remove(&mut self, name: &str) -> Option<Session> {
+    fn remove(&mut self, name: &str) -> Option<SessionStreams> {
         let (name, session) = self.sessions.remove_entry(name)?;
         self.bytes -= session.bytes();
         self.by_bytes.remove(&(session.bytes(), name));
@@ -234,7 +240,7 @@ impl EventStore for MemoryEventStore {
 
     async fn forget(&self, session: &str) -> Result<()> {
         let forgotten = self.lock().remove(session);
-        // What it held is freed while nobody waits for the lock.
+        // Its memory is freed without the lock.
         drop(forgotten);
         Ok(())
     }
@@ -253,5 +259,266 @@ impl fmt::Debug for MemoryEventStore {
             .field("sessions", &state.sessions.len())
             .field("bytes", &state.bytes)
             .finish_non_exhaustive()
+    }
+}
+
+/// The memory of an event beyond its data.
+const EVENT_COST: usize = 64;
+/// How long a stream that has not ended is remembered though nothing is added to it. It may be that of a call that takes so
+/// long, or of a client that was told nothing; but the streams of a session that goes on elsewhere are never ended.
+const MAX_STREAM_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Bounds of one session.
+struct Bounds {
+    session_bytes: usize,
+    stream_bytes: usize,
+    stream_events: usize,
+    streams: usize,
+    age: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            session_bytes: 8 << 20,
+            stream_bytes: 4 << 20,
+            stream_events: 4096,
+            streams: 1024,
+            age: Duration::from_secs(5 * 60),
+        }
+    }
+}
+
+/// The streams of a session, and the order in which their events came.
+#[derive(Default)]
+struct SessionStreams {
+    streams: HashMap<Box<str>, Box<Stream>>,
+    bytes: usize,
+    /// How often events have been added.
+    count: u64,
+    /// The highest index of the streams that were forgotten before their end, here or in other sessions.
+    forgotten: u64,
+}
+
+/// The last events of a stream, without gaps.
+#[derive(Default)]
+struct Stream {
+    additions: VecDeque<Addition>,
+    /// How many events are kept.
+    count: usize,
+    /// The index of the newest event, also where it is not kept any more.
+    last: u64,
+    bytes: usize,
+    ended: bool,
+    /// With which addition to the session its newest event came, and when.
+    newest: u64,
+    touched: Option<Instant>,
+}
+
+/// Events that were added at once. Their memory is free once all of them are dropped.
+struct Addition {
+    events: EventBatch,
+    /// How many of the events are dropped already.
+    dropped: usize,
+    since: Instant,
+    /// Which addition to the session it was.
+    number: u64,
+}
+
+impl SessionStreams {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// The highest index of the streams that are known to have been forgotten before their end.
+    fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Streams that begin from here on count from after this index, as if what is before was dropped: each may be one that was
+    /// forgotten, and no index may stand for two events.
+    fn count_after(&mut self, forgotten: u64) {
+        self.forgotten = self.forgotten.max(forgotten);
+    }
+
+    fn append(
+        &mut self,
+        stream: &str,
+        events: EventBatch,
+        now: Instant,
+        bounds: &Bounds,
+    ) -> Result<u64> {
+        self.make_room_for(stream, bounds.streams)?;
+        self.count += 1;
+        let entry = match self.streams.get_mut(stream) {
+            Some(entry) => entry,
+            None => self.streams.entry(stream.into()).or_insert_with(|| {
+                Box::new(Stream {
+                    last: self.forgotten,
+                    // Of most there is never more than one at a time.
+                    additions: VecDeque::with_capacity(1),
+                    ..Stream::default()
+                })
+            }),
+        };
+        if entry.ended {
+            return Err(Error::misuse(
+                "the stream has ended, and takes no more events",
+            ));
+        }
+        let before = entry.bytes;
+        entry.push(Addition {
+            events,
+            dropped: 0,
+            since: now,
+            number: self.count,
+        });
+        while entry.bytes > bounds.stream_bytes || entry.count > bounds.stream_events {
+            entry.drop_oldest();
+        }
+        let index = entry.last;
+        self.bytes = self.bytes - before + entry.bytes;
+        while self.bytes > bounds.session_bytes && self.drop_oldest() {}
+        Ok(index)
+    }
+
+    /// Streams that go on must be remembered, or their indexes would begin anew; those that have ended need not be.
+    fn make_room_for(&mut self, stream: &str, max: usize) -> Result<()> {
+        if self.streams.len() < max || self.streams.contains_key(stream) {
+            return Ok(());
+        }
+        let ended = self.streams.iter().filter(|(_, stream)| stream.ended);
+        let oldest = ended.min_by_key(|(_, stream)| stream.newest);
+        let Some(name) = oldest.map(|(name, _)| name.clone()) else {
+            return Err(Error::limit(format!(
+                "the session has {max} streams that have not ended; raise max_streams of the event store"
+            )));
+        };
+        if let Some(stream) = self.streams.remove(&name) {
+            self.bytes -= stream.bytes;
+        }
+        Ok(())
+    }
+
+    /// Drops the oldest event of all streams, and those that came with it. False where there is none.
+    fn drop_oldest(&mut self) -> bool {
+        let holding = self.streams.iter_mut().filter_map(|(name, stream)| {
+            let number = stream.additions.front()?.number;
+            Some((number, name, stream))
+        });
+        let Some((_, name, stream)) = holding.min_by_key(|(number, ..)| *number) else {
+            return false;
+        };
+        self.bytes -= stream.drop_addition();
+        if stream.is_over() {
+            let name = name.clone();
+            self.streams.remove(&name);
+        }
+        true
+    }
+
+    /// Drops what is older than `age`, and streams of which nothing is left and that have ended, or been silent for too long.
+    fn expire(&mut self, now: Instant, age: Duration) {
+        let max_idle = age.max(MAX_STREAM_IDLE);
+        let (mut freed, mut forgotten) = (0, self.forgotten);
+        self.streams.retain(|_, stream| {
+            let is_old = |it: &Addition| now.saturating_duration_since(it.since) > age;
+            while stream.additions.front().is_some_and(is_old) {
+                freed += stream.drop_addition();
+            }
+            let since = stream.touched.unwrap_or(now);
+            if !stream.ended && now.saturating_duration_since(since) > max_idle {
+                forgotten = forgotten.max(stream.last);
+                return false;
+            }
+            !stream.is_over()
+        });
+        self.bytes -= freed;
+        self.forgotten = forgotten;
+    }
+
+    fn after(&self, stream: &str, index: u64, max: usize) -> Replay {
+        let found = self.streams.get(stream);
+        found.map_or(Replay::Lost, |stream| stream.after(index, max))
+    }
+
+    fn end(&mut self, stream: &str) {
+        if let Some(stream) = self.streams.get_mut(stream) {
+            stream.ended = true;
+        }
+    }
+}
+
+impl Addition {
+    /// How many events are left.
+    fn count(&self) -> usize {
+        self.events.len() - self.dropped
+    }
+
+    /// How many bytes are free once it is dropped.
+    fn cost(&self) -> usize {
+        self.events.bytes() + self.count() * EVENT_COST
+    }
+}
+
+impl Stream {
+    /// Whether it has ended, and nothing of it is left.
+    fn is_over(&self) -> bool {
+        self.ended && self.additions.is_empty()
+    }
+
+    fn push(&mut self, addition: Addition) {
+        self.last += addition.count() as u64;
+        self.newest = addition.number;
+        self.touched = Some(addition.since);
+        self.count += addition.count();
+        self.bytes += addition.cost();
+        self.additions.push_back(addition);
+    }
+
+    /// Drops the oldest event.
+    fn drop_oldest(&mut self) {
+        match self.additions.front_mut() {
+            Some(oldest) if oldest.count() > 1 => {
+                oldest.dropped += 1;
+                self.count -= 1;
+                self.bytes -= EVENT_COST;
+            }
+            _ => {
+                self.drop_addition();
+            }
+        }
+    }
+
+    /// Drops the oldest event, and those that came with it. Returns how many bytes that frees.
+    fn drop_addition(&mut self) -> usize {
+        let Some(oldest) = self.additions.pop_front() else {
+            return 0;
+        };
+        self.count -= oldest.count();
+        self.bytes -= oldest.cost();
+        oldest.cost()
+    }
+
+    fn after(&self, index: u64, max: usize) -> Replay {
+        let purged = self.last - self.count as u64;
+        if index < purged || index > self.last {
+            return Replay::Lost;
+        }
+        let skipped = usize::try_from(index - purged).unwrap_or(usize::MAX);
+        let rest = self.count - skipped;
+        let places = self.additions.iter().flat_map(|addition| {
+            let places = addition.dropped..addition.events.len();
+            places.map(|place| (&addition.events, place))
+        });
+        let events = places.skip(skipped).take(max);
+        Replay::Events {
+            events: events.map(|(events, place)| events.get(place)).collect(),
+            ended: self.ended && rest <= max,
+        }
     }
 }

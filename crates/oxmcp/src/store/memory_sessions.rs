@@ -1,4 +1,4 @@
-//! Sessions in memory.
+//! Store of sessions in memory, bounded by count, size and age.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,8 +9,8 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{SessionRecord, SessionStore};
-use crate::{Error, Result};
+use super::sessions::{SessionRecord, SessionStore};
+use crate::error::{Error, Result};
 
 /// A [`SessionStore`] in the memory of this process: for tests, and for several endpoints in one process. It does not
 /// outlive the process.
@@ -33,13 +33,13 @@ pub struct MemorySessionStore {
 
 #[derive(Default)]
 struct State {
-    sessions: HashMap<String, Kept>,
+    sessions: HashMap<String, Entry>,
     /// The ids by when they were used, the oldest first.
     by_use: BTreeMap<u64, String>,
     uses: u64,
 }
 
-struct Kept {
+struct Entry {
     record: SessionRecord,
     used: Instant,
     /// Which use it was.
@@ -94,19 +94,19 @@ impl State {
     fn insert(&mut self, id: &str, record: SessionRecord, now: Instant) {
         self.remove(id);
         self.uses += 1;
-        let kept = Kept {
+        let entry = Entry {
             record,
             used: now,
             number: self.uses,
         };
         self.by_use.insert(self.uses, id.to_owned());
-        self.sessions.insert(id.to_owned(), kept);
+        self.sessions.insert(id.to_owned(), entry);
     }
 
     fn remove(&mut self, id: &str) -> Option<SessionRecord> {
-        let kept = self.sessions.remove(id)?;
-        self.by_use.remove(&kept.number);
-        Some(kept.record)
+        let entry = self.sessions.remove(id)?;
+        self.by_use.remove(&entry.number);
+        Some(entry.record)
     }
 
     fn drop_oldest(&mut self) {
@@ -117,7 +117,7 @@ impl State {
 
     fn expire(&mut self, now: Instant, max_idle: Duration) {
         while let Some((_, id)) = self.by_use.first_key_value() {
-            let used = self.sessions.get(id).map(|kept| kept.used);
+            let used = self.sessions.get(id).map(|entry| entry.used);
             if used.is_some_and(|used| now.saturating_duration_since(used) <= max_idle) {
                 return;
             }
@@ -146,7 +146,7 @@ impl SessionStore for MemorySessionStore {
     async fn load(&self, id: &str) -> Result<Option<SessionRecord>> {
         let now = Instant::now();
         let mut state = self.lock(now);
-        let Some(record) = state.sessions.get(id).map(|kept| kept.record.clone()) else {
+        let Some(record) = state.sessions.get(id).map(|entry| entry.record.clone()) else {
             return Ok(None);
         };
         state.insert(id, record.clone(), now);

@@ -1,9 +1,18 @@
-//! What a store of sessions is.
+//! Store of legacy sessions: the trait, and the record from which another node makes a session again.
 
-use std::future::Future;
+use std::{
+    fmt,
+    future::Future,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
-use super::{BoxFuture, SessionRecord, in_time::in_time};
-use crate::Result;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::value::RawValue;
+
+use crate::{
+    error::Result,
+    protocol::{LoggingLevel, Revision},
+};
 
 /// Keeps what legacy sessions are made of, so that another node, or the same program after a restart, can go on with
 /// them.
@@ -77,25 +86,107 @@ pub trait SessionStore: Send + Sync + 'static {
     fn remove(&self, id: &str) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// A [`SessionStore`] of whatever type.
-pub(crate) trait AnySessionStore: Send + Sync {
-    fn save<'a>(&'a self, id: &'a str, record: SessionRecord) -> BoxFuture<'a, Result<()>>;
-
-    fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<SessionRecord>>>;
-
-    fn remove<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<()>>;
+/// All that is needed to go on with a legacy session elsewhere: what the client said of itself, and what it asked for
+/// since. Serialize it as JSON.
+///
+/// It says who writes it, so that a release that does not know how to read a record fails to, instead of going on with
+/// half of it.
+///
+/// ```
+/// use oxmcp::{Revision, store::SessionRecord};
+///
+/// let params = serde_json::from_str(r#"{"protocolVersion": "2025-11-25"}"#).unwrap();
+/// let record = SessionRecord::new(params, Revision::V2025_11_25);
+/// let text = serde_json::to_string(&record).unwrap();
+/// let same: SessionRecord = serde_json::from_str(&text).unwrap();
+/// assert_eq!(same.revision, Revision::V2025_11_25);
+/// ```
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SessionRecord {
+    version: Version,
+    /// Who opened the session, and alone may use it: the name of the principal. `None` where requests come from nobody in
+    /// particular.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal: Option<String>,
+    /// The params of `initialize`, as the client sent them.
+    pub initialize: Box<RawValue>,
+    /// The revision that was agreed on.
+    pub revision: Revision,
+    /// Whether the client has sent `notifications/initialized`.
+    #[serde(default)]
+    pub initialized: bool,
+    /// The level that `logging/setLevel` has set last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_level: Option<LoggingLevel>,
+    /// The resources that the client has subscribed to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subscribed: Vec<String>,
+    /// When the session was opened, in milliseconds since 1970.
+    pub created: u64,
 }
 
-impl<S: SessionStore> AnySessionStore for S {
-    fn save<'a>(&'a self, id: &'a str, record: SessionRecord) -> BoxFuture<'a, Result<()>> {
-        in_time(SessionStore::save(self, id, record))
+impl SessionRecord {
+    /// The record of a session that has just been opened by these params of `initialize`.
+    #[must_use]
+    pub fn new(initialize: Box<RawValue>, revision: Revision) -> Self {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        let millis = since_1970.unwrap_or_default().as_millis();
+        Self {
+            version: Version,
+            principal: None,
+            initialize,
+            revision,
+            initialized: false,
+            log_level: None,
+            subscribed: Vec::new(),
+            created: u64::try_from(millis).unwrap_or(u64::MAX),
+        }
     }
 
-    fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<SessionRecord>>> {
-        in_time(SessionStore::load(self, id))
+    /// About how many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let principal = self.principal.as_ref().map_or(0, String::len);
+        let subscribed = self.subscribed.iter().map(|uri| uri.len() + 32);
+        256 + principal + self.initialize.get().len() + subscribed.sum::<usize>()
     }
+}
 
-    fn remove<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<()>> {
-        in_time(SessionStore::remove(self, id))
+/// Without what the client says of itself.
+impl fmt::Debug for SessionRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionRecord")
+            .field("revision", &self.revision)
+            .field("initialized", &self.initialized)
+            .field("log_level", &self.log_level)
+            .field("subscribed", &self.subscribed.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The version of the format. It changes when a reader of the old one would go wrong.
+#[derive(Clone, Copy)]
+struct Version;
+
+impl Version {
+    const NUMBER: u32 = 1;
+}
+
+impl Serialize for Version {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(Self::NUMBER)
+    }
+}
+
+impl<'de> Deserialize<'de> for Version {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u32::deserialize(deserializer)? {
+            Self::NUMBER => Ok(Self),
+            other => Err(de::Error::custom(format!(
+                "the record is of version {other}, and this release reads version {}",
+                Self::NUMBER
+            ))),
+        }
     }
 }

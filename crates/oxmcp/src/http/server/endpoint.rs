@@ -1,40 +1,28 @@
-//! The endpoint: one URL for every revision.
+//! Endpoint: one URL for every revision, its settings, and its state.
 
-use std::{
-    convert::Infallible,
-    error::Error as StdError,
-    fmt,
-    future::Future,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{fmt, sync::Arc};
 
-use http::{Request, Response, request::Parts};
-use http_body::Body;
+use http::{StatusCode, request::Parts};
 use tokio::{
     net::{TcpListener, ToSocketAddrs},
     time::timeout,
 };
-use tower_service::Service;
+use tokio_util::task::TaskTracker;
 
 use crate::{
-    Error, Limits, Result, Server,
+    error::{Error, Result},
     http::server::{
-        ResponseBody,
-        ladder::Policy,
-        open::Open,
-        serve::{Serving, serve},
-        sessions::Sessions,
+        response::{self, Refused},
+        serve::{CLOSE_GRACE, Serving, serve},
+        sessions::{Session, Sessions},
         sse_2024::{Choose, LegacySse, SseSessions},
+        validation::{self, Policy},
     },
-    session::CancelSignal,
+    limits::Limits,
+    server::Server,
+    session::{CancelSignal, guarded},
     store::{AnyEventStore, AnySessionStore, EventStore, MemoryEventStore, SessionStore},
 };
-
-/// How much longer than [`Limits::drain`] the end may take: handlers are cancelled then, and have their grace.
-pub(super) const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
 /// One URL for clients of every revision: sessions and stateless requests side by side.
 ///
@@ -72,7 +60,7 @@ pub struct StreamableHttp {
     pub(super) state: Arc<State>,
 }
 
-/// What was set before the first request came.
+/// The settings, fixed before the first request.
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) choose: Choose,
@@ -82,16 +70,16 @@ pub(super) struct Settings {
     pub(super) sessions: Option<Arc<dyn AnySessionStore>>,
 }
 
-/// What goes on.
-#[derive(Debug, Default)]
+/// The state that all clones share.
+#[derive(Default)]
 pub(super) struct State {
     pub(super) sessions: Sessions,
     /// Those of clients that know no transport but that of 2024-11-05.
     pub(super) sse: Arc<SseSessions>,
     /// The streams that clients got by GET.
-    pub(super) streams: Arc<Open>,
+    pub(super) streams: TaskTracker,
     /// The requests that are being answered.
-    pub(super) open: Arc<Open>,
+    pub(super) open: TaskTracker,
     pub(super) closing: CancelSignal,
 }
 
@@ -214,7 +202,8 @@ impl StreamableHttp {
         let ended = async {
             self.sse().close().await;
             self.state.sessions.all_gone().await;
-            self.state.open.none().await;
+            self.state.open.close();
+            self.state.open.wait().await;
         };
         let bound = self.settings.limits.drain.saturating_add(CLOSE_GRACE);
         if timeout(bound, ended).await.is_err() {
@@ -222,7 +211,7 @@ impl StreamableHttp {
         }
     }
 
-    /// The same for clients that know no transport but that of 2024-11-05.
+    /// The part of it for clients that know no transport but that of 2024-11-05.
     pub(super) fn sse(&self) -> LegacySse {
         let Settings {
             choose,
@@ -232,29 +221,68 @@ impl StreamableHttp {
         } = &*self.settings;
         LegacySse::within(choose, policy, limits, &self.state.sse)
     }
+
+    /// The server for a request that is not of a session.
+    ///
+    /// # Errors
+    /// How the request is refused.
+    pub(super) fn choose(&self, parts: &Parts) -> Result<Server, Refused> {
+        // Other requests may come over the same connection, which must not panic.
+        let chosen = guarded(|| Ok((self.settings.choose)(parts)));
+        let Some(server) = chosen.map_err(|error| misconfigured(&error))? else {
+            let why = Error::invalid_request("nothing is served here for this request");
+            return Err(response::refuse(StatusCode::BAD_REQUEST, None, &why));
+        };
+        server.check().map_err(|error| misconfigured(&error))?;
+        Ok(server)
+    }
 }
 
-impl<B> Service<Request<B>> for StreamableHttp
-where
-    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
-{
-    type Response = Response<ResponseBody>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+/// A request whose head was validated.
+pub(super) struct EndpointRequest {
+    pub(super) endpoint: StreamableHttp,
+    pub(super) server: Server,
+    /// The session that it names, if it belongs to the request's principal.
+    pub(super) session: Option<Arc<Session>>,
+    /// Whether it names a session, be there one or not.
+    pub(super) names_session: bool,
+    pub(super) parts: Arc<Parts>,
+}
 
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
+impl EndpointRequest {
+    /// Checks that there are sessions in the revision that it names.
+    ///
+    /// # Errors
+    /// How it is refused.
+    pub(super) fn check_sessions(&self) -> Result<(), Refused> {
+        let features = self.server.features();
+        Ok(validation::check_session(&features, &self.parts.headers)?)
     }
+}
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        self.respond(request)
-    }
+/// The refusal of all requests to a misconfigured endpoint. Its log says what is wrong.
+pub(super) fn misconfigured(error: &Error) -> Refused {
+    tracing::error!(%error, "the server or its endpoint was put together wrongly");
+    let why = Error::internal("the server was put together wrongly; its log says how");
+    response::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why)
 }
 
 impl From<Server> for StreamableHttp {
     /// An endpoint that serves one server.
     fn from(server: Server) -> Self {
         Self::new(move |_| server.clone())
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("sessions", &self.sessions)
+            .field("sse", &self.sse)
+            .field("streams", &self.streams.len())
+            .field("open", &self.open.len())
+            .field("closing", &self.closing)
+            .finish()
     }
 }
 

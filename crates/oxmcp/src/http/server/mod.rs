@@ -1,34 +1,31 @@
 //! The server's side of HTTP.
+//!
+//! | | |
+//! |---|---|
+//! | `endpoint` | [`StreamableHttp`]: its settings and its state |
+//! | `routing` | from a request to its session, or to its stateless answer |
+//! | `validation/` | the checks that a request must pass |
+//! | `stateless` | the answers to modern requests |
+//! | `sessions/` | sessions that `initialize` opens, and their streams |
+//! | `sse_2024/` | the transport of 2024-11-05 |
+//! | `serve/` | the accept loop and its connections |
+//! | `origin` | [`Principal`], and the HTTP request that handlers see |
+//! | `response` | [`ResponseBody`], and the forms of responses |
+//! | `event_encoding` | messages as events |
 
-mod answer;
-mod body;
-mod context;
-mod detached;
-mod ending;
 mod endpoint;
-mod events;
-mod exchange;
-mod get;
-mod kept;
-mod ladder;
-mod legacy;
-mod open;
-mod pipe;
-mod places;
-mod post;
-mod principal;
-mod pump;
-mod respond;
-mod restore;
+mod event_encoding;
+mod origin;
+mod response;
+mod routing;
 mod serve;
-mod session;
 mod sessions;
 mod sse_2024;
-mod streams;
-mod unused;
+mod stateless;
+mod validation;
 
-pub use body::ResponseBody;
 pub use endpoint::StreamableHttp;
-pub use principal::Principal;
+pub use origin::Principal;
+pub use response::ResponseBody;
 pub use serve::Serving;
 pub use sse_2024::{LegacySse, SseInbox, SseReader, SseTransport, SseWriter};

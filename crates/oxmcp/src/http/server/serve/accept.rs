@@ -1,11 +1,10 @@
-//! The one task of an address that is served.
+//! Accept loop of an address: it bounds the connections, and ends them gracefully.
 
 use std::{
-    collections::HashMap,
     convert::Infallible,
-    future::Future,
+    future::{Future, pending},
     io::{self, ErrorKind},
-    mem,
+    sync::Arc,
     time::Duration,
 };
 
@@ -13,33 +12,33 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     select,
-    sync::oneshot,
-    task::{AbortHandle, Id, JoinError, JoinSet},
-    time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at},
+    task::JoinSet,
+    time::{Instant, sleep_until, timeout_at},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    connection::{Protocols, Serves, attend},
-    overdue::{Patience, Signs, Watch},
-    serving::{Ending, Serving},
+    activity::Timeouts,
+    connection::{HttpService, Shared, serve_connection},
+    serving::{CloseSignal, Serving},
 };
-use crate::{Limits, session::after};
+use crate::{limits::Limits, session::after};
 
-/// How long nothing is accepted after that has failed, unless a connection ends before: what is missing is file descriptors,
-/// mostly, and trying again at once would take all of a processor.
-const REST: Duration = Duration::from_secs(1);
-/// How long connections have at least to send what is left, when all of the time has gone into ending what they carried.
-const FLUSH: Duration = Duration::from_secs(1);
+/// How long nothing is accepted after a failure, unless a connection ends before: mostly file descriptors are missing, and trying
+/// again at once would take all of a processor.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+/// How long connections have at least to send what is left, where ending what they carried took all of the time.
+const MIN_FLUSH: Duration = Duration::from_secs(1);
 
-/// Where connections come from.
-pub(super) trait Listen: Send + 'static {
+/// A source of connections.
+pub(super) trait Listener: Send + 'static {
     type Io: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
     /// Cancel safe.
     fn accept(&mut self) -> impl Future<Output = io::Result<Self::Io>> + Send;
 }
 
-impl Listen for TcpListener {
+impl Listener for TcpListener {
     type Io = TcpStream;
 
     async fn accept(&mut self) -> io::Result<TcpStream> {
@@ -50,8 +49,9 @@ impl Listen for TcpListener {
     }
 }
 
-/// Serves what comes to `listener`. Once the [`Serving`] is to close, `on_close` is run: it ends what the service does, while
-/// connections are still accepted, since what ends may need another answer. All that is bounded by [`Limits::drain`].
+/// Serves the connections that `listener` accepts. Once the [`Serving`] is closed, `on_close` runs: it ends what the service does,
+/// while connections are still accepted, since what ends may wait for a message of another. All that is bounded by
+/// [`Limits::drain`].
 ///
 /// Fails where the listener has no address.
 pub(crate) fn serve<S>(
@@ -61,93 +61,100 @@ pub(crate) fn serve<S>(
     on_close: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<Serving>
 where
-    S: Serves,
+    S: HttpService,
 {
-    let address = listener.local_addr()?;
-    let (serving, ending) = Serving::new(address);
-    tokio::spawn(supervise(
-        listener,
-        service,
-        limits.clone(),
-        ending,
-        on_close,
-    ));
+    let (serving, signal) = Serving::new(listener.local_addr()?);
+    tokio::spawn(run(listener, service, limits.clone(), signal, on_close));
     Ok(serving)
 }
 
-/// Accepts until the end, and then brings the end about.
-pub(super) async fn supervise<L, S>(
-    mut listener: L,
+/// Accepts connections until the [`Serving`] is closed, and then ends them.
+pub(super) async fn run<L, S>(
+    listener: L,
     service: S,
     limits: Limits,
-    ending: Ending,
+    signal: CloseSignal,
     on_close: impl Future<Output = ()> + Send,
 ) where
-    L: Listen,
-    S: Serves,
+    L: Listener,
+    S: HttpService,
 {
-    let protocols = Protocols::new();
-    let mut connections = Connections::new(&limits);
-    let mut start = move |io: L::Io, connections: &mut Connections| {
-        let signs = Signs::new();
-        let (finish, finishing) = oneshot::channel();
-        let (service, protocols) = (service.clone(), protocols.clone());
-        let connection = attend(io, service, protocols, signs.clone(), finishing);
-        connections.add(connection, signs, finish);
-    };
+    let mut connections = JoinSet::new();
+    let closing = CancellationToken::new();
+    let shared = Shared::new(Timeouts::from(&limits), closing.clone());
+    let start = move |io| serve_connection(io, service.clone(), Arc::clone(&shared));
+    // Without any, nothing would ever be served.
+    let max_connections = limits.max_http_connections.max(1);
     let deadline = select! {
         biased;
-        deadline = closed(&ending, &limits, on_close) => deadline,
-        never = accept(&mut listener, &mut connections, &mut start) => match never {},
+        deadline = closed(&signal, &limits, on_close) => deadline,
+        never = accept(listener, &mut connections, max_connections, start) => match never {},
     };
-    drop(listener);
-    connections.end(deadline).await;
+    closing.cancel();
+    let ended = async { while connections.join_next().await.is_some() {} };
+    if timeout_at(deadline, ended).await.is_err() {
+        tracing::debug!(connections = connections.len(), "connections are cut");
+    }
+    connections.shutdown().await;
 }
 
-/// Waits until the end is wanted and prepared. Returns until when connections may go on.
-async fn closed(ending: &Ending, limits: &Limits, on_close: impl Future<Output = ()>) -> Instant {
-    ending.wanted().await;
+/// Waits until the [`Serving`] is closed and `on_close` has run. Returns the deadline of the connections.
+async fn closed(
+    signal: &CloseSignal,
+    limits: &Limits,
+    on_close: impl Future<Output = ()>,
+) -> Instant {
+    signal.wait().await;
     let deadline = after(Instant::now(), limits.drain);
     if timeout_at(deadline, on_close).await.is_err() {
         tracing::warn!("what was served did not end in time, and its connections are cut");
     }
-    deadline.max(Instant::now() + FLUSH)
+    deadline.max(Instant::now() + MIN_FLUSH)
 }
 
-/// Accepts for ever.
-async fn accept<L: Listen>(
-    listener: &mut L,
-    connections: &mut Connections,
-    start: &mut impl FnMut(L::Io, &mut Connections),
-) -> Infallible {
-    let mut rest: Option<Instant> = None;
-    let mut looks = interval(connections.patience.pause());
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// Accepts connections for ever, `max_connections` at a time.
+async fn accept<L, F>(
+    mut listener: L,
+    connections: &mut JoinSet<()>,
+    max_connections: usize,
+    start: impl Fn(L::Io) -> F,
+) -> Infallible
+where
+    L: Listener,
+    F: Future<Output = ()> + Send + 'static,
+{
+    let mut paused_until: Option<Instant> = None;
     loop {
-        let may_accept = rest.is_none() && !connections.is_full();
+        let may_accept = paused_until.is_none() && connections.len() < max_connections;
         select! {
-            Some(ended) = connections.tasks.join_next_with_id() => {
-                connections.ended(ended);
-                rest = None;
+            Some(ended) = connections.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a connection ended by a panic");
+                }
+                paused_until = None;
             }
             accepted = listener.accept(), if may_accept => match accepted {
-                Ok(io) => start(io, connections),
+                Ok(io) => {
+                    connections.spawn(start(io));
+                    if connections.len() == max_connections {
+                        tracing::debug!(max_connections, "no more connections are accepted for now");
+                    }
+                }
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "no connection can be accepted for now");
-                    rest = Some(Instant::now() + REST);
+                    paused_until = Some(Instant::now() + ACCEPT_PAUSE);
                 }
             },
-            () = until(rest) => rest = None,
-            _ = looks.tick(), if !connections.tasks.is_empty() => connections.look(),
+            () = pause(paused_until) => paused_until = None,
         }
     }
 }
 
-async fn until(rest: Option<Instant>) {
-    match rest {
-        Some(rest) => sleep_until(rest).await,
-        None => std::future::pending().await,
+async fn pause(until: Option<Instant>) {
+    match until {
+        Some(until) => sleep_until(until).await,
+        None => pending().await,
     }
 }
 
@@ -163,90 +170,4 @@ fn is_of_one_connection(error: &io::Error) -> bool {
             | ErrorKind::NotConnected
             | ErrorKind::TimedOut
     )
-}
-
-/// The connections that are open.
-struct Connections {
-    tasks: JoinSet<()>,
-    open: HashMap<Id, Open>,
-    max: usize,
-    patience: Patience,
-}
-
-/// One of them.
-struct Open {
-    task: AbortHandle,
-    /// What tells it to finish.
-    finish: oneshot::Sender<()>,
-    watch: Watch,
-}
-
-impl Connections {
-    fn new(limits: &Limits) -> Self {
-        Self {
-            tasks: JoinSet::new(),
-            open: HashMap::new(),
-            // With none at all, nothing would ever be served.
-            max: limits.max_http_connections.max(1),
-            patience: Patience::new(limits),
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.tasks.len() >= self.max
-    }
-
-    fn add(
-        &mut self,
-        connection: impl Future<Output = ()> + Send + 'static,
-        signs: Signs,
-        finish: oneshot::Sender<()>,
-    ) {
-        let task = self.tasks.spawn(connection);
-        let open = Open {
-            finish,
-            watch: Watch::new(signs),
-            task: task.clone(),
-        };
-        self.open.insert(task.id(), open);
-        if self.is_full() {
-            tracing::debug!(max = self.max, "no more connections are accepted for now");
-        }
-    }
-
-    fn ended(&mut self, task: Result<(Id, ()), JoinError>) {
-        let id = match task {
-            Ok((id, ())) => id,
-            // It was overdue.
-            Err(error) if error.is_cancelled() => error.id(),
-            Err(error) => {
-                tracing::error!(%error, "a connection ended by a panic");
-                error.id()
-            }
-        };
-        self.open.remove(&id);
-    }
-
-    /// Ends those that have had time enough.
-    fn look(&mut self) {
-        for open in self.open.values_mut() {
-            if let Some(why) = open.watch.is_overdue(self.patience) {
-                tracing::debug!("it is closed: {why}");
-                open.task.abort();
-            }
-        }
-    }
-
-    /// Lets all finish what they are at, until the deadline, and drops the rest.
-    async fn end(mut self, deadline: Instant) {
-        for (_, open) in mem::take(&mut self.open) {
-            // One that is not there any more has finished.
-            let _ = open.finish.send(());
-        }
-        let all = async { while self.tasks.join_next().await.is_some() {} };
-        if timeout_at(deadline, all).await.is_err() {
-            tracing::debug!(connections = self.tasks.len(), "connections are cut");
-        }
-        self.tasks.shutdown().await;
-    }
 }

@@ -1,7 +1,11 @@
-//! One connection.
+//! Connection over HTTP/1 or HTTP/2: one task, from the first byte to the end, which enforces all deadlines.
+//!
+//! hyper's own connections are driven directly, by the trait [`GracefulConnection`]. `GracefulShutdown` of hyper-util would keep
+//! them to itself, and an idle one over HTTP/2 could then not send GOAWAY, nor would it know of one that has not said its version.
 
 use std::{
     convert::Infallible,
+    fmt::Display,
     future::{Future, poll_fn},
     pin::{Pin, pin},
     sync::Arc,
@@ -9,207 +13,218 @@ use std::{
     time::Duration,
 };
 
-use bytes::Buf;
-use futures_util::future::Either;
+use bytes::Bytes;
 use http::{Request, Response};
-use http_body::Body;
+use http_body::{Body, Frame, SizeHint};
 use hyper::{
     body::Incoming,
     server::conn::{http1, http2},
 };
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    service::TowerToHyperService,
+    server::graceful::GracefulConnection,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     select,
-    sync::oneshot,
-    time::timeout,
+    time::{sleep, timeout},
 };
+use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use super::{
-    heads::Heads,
-    overdue::{HEAD, Signs},
-    preface::{Version, begin},
+    activity::{Activity, Exceeded, RequestGuard, Timeouts},
+    preface::{self, Version},
 };
+use crate::http::server::response::ResponseBody;
 
 /// How much is read ahead at most, which is also the longest head of a request: several times what proxies let through.
 const READ_AHEAD: usize = 64 << 10;
-/// How often clients over HTTP/2 are asked for a sign of life, and how long they have to give it. Over HTTP/1 what is
-/// written finds out.
-const PING: Duration = Duration::from_secs(30);
-const PONG: Duration = Duration::from_secs(20);
+/// How often clients over HTTP/2 are pinged, and how long they have to answer. Over HTTP/1 a dead client shows when something is
+/// written.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What serves the requests of connections. It is ready always: nobody asks.
-pub(crate) trait Serves:
+/// A service for the requests of connections. It is always ready.
+pub(crate) trait HttpService:
     Service<
         Request<Incoming>,
-        Response = Response<Self::Body>,
+        Response = Response<ResponseBody>,
         Error = Infallible,
-        Future: Send + 'static,
+        Future: Send + Unpin + 'static,
     > + Clone
     + Send
     + 'static
 {
-    type Body: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static;
 }
 
-impl<S, B> Serves for S
+impl<S> HttpService for S
 where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = Infallible>,
     S: Clone + Send + 'static,
-    S::Future: Send + 'static,
-    B: Body<Data: Buf + Send, Error: std::error::Error + Send + Sync> + Send + 'static,
+    S::Future: Send + Unpin + 'static,
 {
-    type Body = B;
 }
 
-/// How connections are spoken to: HTTP/1, and HTTP/2 with those that begin with its preface.
-#[derive(Clone)]
-pub(super) struct Protocols(Arc<Builders>);
-
-struct Builders {
+/// What all connections of an address have in common.
+#[derive(Debug)]
+pub(super) struct Shared {
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
+    timeouts: Timeouts,
+    /// Cancelled once connections are to end when their requests are answered.
+    closing: CancellationToken,
 }
 
-impl Protocols {
-    pub(super) fn new() -> Self {
+impl Shared {
+    pub(super) fn new(timeouts: Timeouts, closing: CancellationToken) -> Arc<Self> {
         let mut http1 = http1::Builder::new();
         http1
-            .header_read_timeout(HEAD)
             .max_buf_size(READ_AHEAD)
-            // A client that closes its side has gone: so its request is dropped, which ends what is done for it.
+            // A client that closes its side is gone: its request is dropped, which cancels what is done for it.
             .half_close(false);
         let mut http2 = http2::Builder::new(TokioExecutor::new());
         http2
             .timer(TokioTimer::new())
-            .keep_alive_interval(PING)
-            .keep_alive_timeout(PONG);
-        Self(Arc::new(Builders { http1, http2 }))
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_TIMEOUT);
+        Arc::new(Self {
+            http1,
+            http2,
+            timeouts,
+            closing,
+        })
     }
 }
 
-/// Serves the requests of a connection, until it ends. Told to finish, it does so once the requests that it has are answered.
-///
-/// There may be thousands that wait, so that what only their beginning needs is in a box.
-pub(super) fn attend<I, S>(
-    io: I,
-    service: S,
-    protocols: Protocols,
-    signs: Signs,
-    finish: oneshot::Receiver<()>,
-) -> impl Future<Output = ()> + Send
+/// Serves the requests of a connection until it ends. There may be thousands of idle ones, and all that this needs stays in memory.
+pub(super) async fn serve_connection<I, S>(io: I, service: S, shared: Arc<Shared>)
 where
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    S: Serves,
+    S: HttpService,
 {
-    let mut phase = Phase::Begins(Box::pin(protocols.begin(io, service, signs, finish)));
-    poll_fn(move |cx| {
-        loop {
-            match &mut phase {
-                Phase::Begins(begins) => match ready!(begins.as_mut().poll(cx)) {
-                    Some(goes_on) => phase = Phase::GoesOn(goes_on),
-                    None => return Poll::Ready(()),
-                },
-                Phase::GoesOn(goes_on) => return Pin::new(goes_on).poll(cx),
+    let activity = Activity::new();
+    let preface = select! {
+        biased;
+        preface = timeout(shared.timeouts.head, preface::read(io, activity.clone())) => preface,
+        () = shared.closing.cancelled() => return,
+    };
+    let Ok(Ok((version, io))) = preface else {
+        tracing::debug!("a connection ended before its first request");
+        return;
+    };
+    let io = TokioIo::new(io);
+    let service = TrackedService {
+        service,
+        activity: activity.clone(),
+    };
+    match version {
+        Version::Http1 => {
+            let connection = pin!(shared.http1.serve_connection(io, service));
+            drive(connection, &activity, &shared).await;
+        }
+        Version::Http2 => {
+            activity.is_http2();
+            // In a box, since it is larger, and there may be thousands of connections over HTTP/1.
+            let mut connection = Box::pin(shared.http2.serve_connection(io, service));
+            drive(connection.as_mut(), &activity, &shared).await;
+        }
+    }
+}
+
+/// Drives a connection to its end. One that is idle for too long shuts down gracefully; one that exceeds another time-out is
+/// dropped.
+async fn drive<C>(mut connection: Pin<&mut C>, activity: &Activity, shared: &Shared)
+where
+    C: GracefulConnection<Error: Display>,
+{
+    let mut timer = pin!(sleep(shared.timeouts.head));
+    let mut shuts_down = false;
+    loop {
+        select! {
+            biased;
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection broke");
+                }
+                return;
+            }
+            () = shared.closing.cancelled(), if !shuts_down => {}
+            exceeded = poll_fn(|cx| activity.poll_exceeded(&shared.timeouts, timer.as_mut(), cx)) => {
+                tracing::debug!("a connection is closed: {exceeded}");
+                if exceeded != Exceeded::Idle || shuts_down {
+                    return;
+                }
+                // A request may be on its way, and has as long again.
+                activity.restart_idle();
             }
         }
-    })
-}
-
-/// How far a connection has come.
-enum Phase<B, G> {
-    Begins(Pin<Box<B>>),
-    GoesOn(G),
-}
-
-impl Protocols {
-    /// Finds out which version a client speaks. Returns who goes on with it.
-    async fn begin<I, S>(
-        self,
-        io: I,
-        service: S,
-        signs: Signs,
-        mut finish: oneshot::Receiver<()>,
-    ) -> Option<impl Future<Output = ()> + Unpin + use<I, S>>
-    where
-        I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-        S: Serves,
-    {
-        // Until it is known, nobody else looks at the clock.
-        let begun = select! {
-            biased;
-            begun = timeout(HEAD, begin(io, signs.clone())) => begun,
-            _ = &mut finish => return None,
-        };
-        let (version, io) = begun.ok()?.ok()?;
-        Some(match version {
-            Version::Http1 => Either::Left(self.http1(io, service, &signs.heads, finish)),
-            // What it needs is larger, and nobody who speaks HTTP/1 should have to make room for it.
-            Version::Http2 => Either::Right(Box::pin(self.http2(io, service, finish))),
-        })
-    }
-
-    fn http1<I, S>(
-        &self,
-        io: I,
-        service: S,
-        heads: &Heads,
-        finish: oneshot::Receiver<()>,
-    ) -> impl Future<Output = ()> + Unpin + use<I, S>
-    where
-        I: AsyncRead + AsyncWrite + Unpin + 'static,
-        S: Serves,
-    {
-        let mut http1 = self.0.http1.clone();
-        http1.timer(heads.clone());
-        let mut connection = http1.serve_connection(TokioIo::new(io), heads.heard_by(service));
-        let mut finish = Some(finish);
-        poll_fn(move |cx| {
-            let shut_down = http1::Connection::graceful_shutdown;
-            drive(Pin::new(&mut connection), shut_down, &mut finish, cx)
-        })
-    }
-
-    async fn http2<I, S>(self, io: I, service: S, finish: oneshot::Receiver<()>)
-    where
-        I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-        S: Serves,
-    {
-        let service = TowerToHyperService::new(service);
-        let connection = self.0.http2.serve_connection(TokioIo::new(io), service);
-        let mut connection = pin!(connection);
-        let mut finish = Some(finish);
-        poll_fn(|cx| {
-            let shut_down = http2::Connection::graceful_shutdown;
-            drive(connection.as_mut(), shut_down, &mut finish, cx)
-        })
-        .await;
+        shuts_down = true;
+        connection.as_mut().graceful_shutdown();
     }
 }
 
-/// Goes on with a connection to its end.
-fn drive<C>(
-    mut connection: Pin<&mut C>,
-    shut_down: fn(Pin<&mut C>),
-    finish: &mut Option<oneshot::Receiver<()>>,
-    cx: &mut Context<'_>,
-) -> Poll<()>
-where
-    C: Future<Output = hyper::Result<()>>,
-{
-    if let Some(wanted) = finish
-        && Pin::new(wanted).poll(cx).is_ready()
-    {
-        *finish = None;
-        shut_down(connection.as_mut());
-    }
-    connection.poll(cx).map(|result| {
-        if let Err(error) = result {
-            tracing::debug!(%error, "a connection broke");
+/// A service that notes its requests in the activity of their connection.
+#[derive(Clone, Debug)]
+struct TrackedService<S> {
+    service: S,
+    activity: Activity,
+}
+
+impl<S: HttpService> hyper::service::Service<Request<Incoming>> for TrackedService<S> {
+    type Response = Response<TrackedBody>;
+    type Error = Infallible;
+    type Future = TrackedFuture<S::Future>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        TrackedFuture {
+            guard: Some(self.activity.begin_request()),
+            future: self.service.clone().call(request),
         }
-    })
+    }
+}
+
+/// The answer to a request, whose guard goes into its body.
+struct TrackedFuture<F> {
+    future: F,
+    guard: Option<RequestGuard>,
+}
+
+impl<F> Future for TrackedFuture<F>
+where
+    F: Future<Output = Result<Response<ResponseBody>, Infallible>> + Unpin,
+{
+    type Output = Result<Response<TrackedBody>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Ok(response) = ready!(Pin::new(&mut self.future).poll(cx));
+        let _guard = self.guard.take();
+        Poll::Ready(Ok(response.map(|body| TrackedBody { body, _guard })))
+    }
+}
+
+/// The body of an answer, which is in flight until this is dropped.
+struct TrackedBody {
+    body: ResponseBody,
+    _guard: Option<RequestGuard>,
+}
+
+impl Body for TrackedBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }

@@ -1,19 +1,21 @@
-//! Serves an address: accepts connections, and hands the requests that come over them to a service.
+//! Serving of an address: the accept loop, and a task for each of its connections.
 //!
-//! One task accepts and keeps count; each connection is a task of its own. Nothing is shared between connections.
+//! | | |
+//! |---|---|
+//! | `accept` | the accept loop: the bound on connections, and the graceful shutdown |
+//! | `connection` | the task of a connection over HTTP/1 or HTTP/2, which enforces its deadlines |
+//! | `activity` | the deadlines of a connection, by what it waits for |
+//! | `preface` | which version of HTTP a client speaks, by its first bytes |
+//! | `serving` | [`Serving`], the handle of users |
 
 mod accept;
+mod activity;
 mod connection;
-#[cfg(test)]
-mod end_tests;
-mod heads;
-mod overdue;
 mod preface;
-#[cfg(test)]
-mod script;
 mod serving;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use accept::serve;
+pub(super) use serving::CLOSE_GRACE;
 pub use serving::Serving;

@@ -1,7 +1,7 @@
-//! Which HTTP a client speaks: with HTTP/2 begins who sends its preface, and with HTTP/1 everybody else.
+//! Preface of a connection: the first bytes, which tell HTTP/2 from HTTP/1.
 //!
-//! Hyper can find that out too, but it reads the preface by itself, and then makes room for as much again as it reads at once:
-//! 8 KiB for as long as the connection lasts.
+//! hyper-util's `auto` connections find that out, too, but keep 8 KiB for it for as long as the connection lasts, which is more than
+//! half of what an idle session costs.
 
 use std::{
     io::{self, IoSlice},
@@ -12,11 +12,11 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
-use super::overdue::Signs;
+use super::activity::Activity;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// How much is read at first: most requests are shorter, and hyper reads what is left.
-const FIRST: usize = 1 << 10;
+/// The size of the first read: most requests are shorter, and hyper reads the rest.
+const FIRST_READ: usize = 1 << 10;
 
 /// A version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,21 +25,21 @@ pub(super) enum Version {
     Http2,
 }
 
-/// A connection of which something was read already.
-pub(super) struct Begun<I> {
+/// The I/O of a connection whose first bytes were read already. It notes what happens in the [`Activity`].
+pub(super) struct PrefacedIo<I> {
     first: Vec<u8>,
-    /// So much of it was handed out.
+    /// How many of them hyper has taken.
     taken: usize,
     io: I,
-    signs: Signs,
+    activity: Activity,
 }
 
-/// Reads until it is known which HTTP is spoken. From then on `signs` shows what the client does.
-pub(super) async fn begin<I: AsyncRead + Unpin>(
+/// Reads until the version of HTTP is known.
+pub(super) async fn read<I: AsyncRead + Unpin>(
     mut io: I,
-    signs: Signs,
-) -> io::Result<(Version, Begun<I>)> {
-    let mut first = Vec::with_capacity(FIRST);
+    activity: Activity,
+) -> io::Result<(Version, PrefacedIo<I>)> {
+    let mut first = Vec::with_capacity(FIRST_READ);
     let version = loop {
         let ended = io.read_buf(&mut first).await? == 0;
         match version(&first) {
@@ -48,16 +48,16 @@ pub(super) async fn begin<I: AsyncRead + Unpin>(
             None => {}
         }
     };
-    let begun = Begun {
+    let io = PrefacedIo {
         first,
         taken: 0,
         io,
-        signs,
+        activity,
     };
-    Ok((version, begun))
+    Ok((version, io))
 }
 
-/// What speaks who begins so; `None` where that can be said only later.
+/// The version of HTTP of a client whose first bytes are these; `None` while they can be of both.
 fn version(first: &[u8]) -> Option<Version> {
     if first.starts_with(PREFACE) {
         Some(Version::Http2)
@@ -68,7 +68,7 @@ fn version(first: &[u8]) -> Option<Version> {
     }
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Begun<I> {
+impl<I: AsyncRead + Unpin> AsyncRead for PrefacedIo<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -77,13 +77,13 @@ impl<I: AsyncRead + Unpin> AsyncRead for Begun<I> {
         let rest = self.first.get(self.taken..).unwrap_or_default();
         if rest.is_empty() {
             let before = buffer.filled().len();
-            let read = Pin::new(&mut self.io).poll_read(cx, buffer);
+            let result = Pin::new(&mut self.io).poll_read(cx, buffer);
             if buffer.filled().len() > before {
-                self.signs.heads.note_read();
+                self.activity.note_read();
             }
-            return read;
+            return result;
         }
-        self.signs.heads.note_read();
+        self.activity.note_read();
         let (now, later) = rest.split_at(rest.len().min(buffer.remaining()));
         buffer.put_slice(now);
         if later.is_empty() {
@@ -95,14 +95,14 @@ impl<I: AsyncRead + Unpin> AsyncRead for Begun<I> {
     }
 }
 
-impl<I: AsyncWrite + Unpin> AsyncWrite for Begun<I> {
+impl<I: AsyncWrite + Unpin> AsyncWrite for PrefacedIo<I> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write(cx, bytes);
-        self.signs.writes.note(&written);
+        self.activity.note_write(&written);
         written
     }
 
@@ -112,7 +112,7 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Begun<I> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
-        self.signs.writes.note(&written);
+        self.activity.note_write(&written);
         written
     }
 
@@ -146,30 +146,33 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_read_comes_out_again_before_the_rest() {
+    async fn first_bytes_are_read_again_before_the_rest() {
         for size in [1, 3, 4096] {
             let (mut client, server) = duplex(64);
             client.write_all(b"POST / HTTP/1.1").await.unwrap();
-            let (version, mut begun) = begin(server, Signs::new()).await.unwrap();
+            let (version, mut io) = read(server, Activity::new()).await.unwrap();
             assert_eq!(version, Version::Http1);
             client.write_all(b"\r\n\r\n").await.unwrap();
             drop(client);
             let (mut all, mut piece) = (Vec::new(), vec![0; size]);
             loop {
-                let read = begun.read(&mut piece).await.unwrap();
-                if read == 0 {
+                let count = io.read(&mut piece).await.unwrap();
+                if count == 0 {
                     break;
                 }
-                all.extend_from_slice(&piece[..read]);
+                all.extend_from_slice(&piece[..count]);
             }
             assert_eq!(all, b"POST / HTTP/1.1\r\n\r\n", "in pieces of {size}");
         }
     }
 
     #[tokio::test]
-    async fn who_says_nothing_and_goes_speaks_no_http2() {
+    async fn a_client_that_sends_nothing_speaks_http1() {
         let (client, server) = duplex(64);
         drop(client);
-        assert_eq!(begin(server, Signs::new()).await.unwrap().0, Version::Http1);
+        assert_eq!(
+            read(server, Activity::new()).await.unwrap().0,
+            Version::Http1
+        );
     }
 }

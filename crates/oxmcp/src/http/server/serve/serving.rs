@@ -1,52 +1,57 @@
-//! The handle of an address that is served.
+//! Handle of an address that is served.
 
 use std::{
     fmt,
     future::{Future, IntoFuture},
     net::SocketAddr,
     pin::Pin,
+    time::Duration,
 };
 
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+/// How much longer than [`Limits::drain`](crate::Limits::drain) closing may take: handlers are cancelled then, and have their
+/// grace.
+pub(in crate::http::server) const CLOSE_GRACE: Duration = Duration::from_secs(2);
+
 /// An address that is served, until this is closed or dropped.
 ///
-/// Await it to serve for as long as the process lives, or until somebody else calls [`close`](Self::close).
+/// Await it to serve for as long as the process lives, or until another task calls [`close`](Self::close).
 #[must_use = "what is served ends when this is dropped: await it"]
 pub struct Serving {
     address: SocketAddr,
-    wanted: CancellationToken,
+    closing: CancellationToken,
     ended: CancellationToken,
-    _close: DropGuard,
+    _close_on_drop: DropGuard,
 }
 
-/// The other side of a [`Serving`]. When it is dropped, all has ended.
-pub(super) struct Ending {
-    wanted: CancellationToken,
-    _ended: DropGuard,
+/// The other side of a [`Serving`]. Once it is dropped, serving has ended.
+pub(super) struct CloseSignal {
+    closing: CancellationToken,
+    _ended_on_drop: DropGuard,
 }
 
-impl Ending {
-    /// Waits until the end is wanted. Cancel safe.
-    pub(super) async fn wanted(&self) {
-        self.wanted.cancelled().await;
+impl CloseSignal {
+    /// Waits until the [`Serving`] is closed or dropped. Cancel safe.
+    pub(super) async fn wait(&self) {
+        self.closing.cancelled().await;
     }
 }
 
 impl Serving {
-    pub(super) fn new(address: SocketAddr) -> (Self, Ending) {
-        let (wanted, ended) = (CancellationToken::new(), CancellationToken::new());
-        let ending = Ending {
-            wanted: wanted.clone(),
-            _ended: ended.clone().drop_guard(),
+    pub(super) fn new(address: SocketAddr) -> (Self, CloseSignal) {
+        let (closing, ended) = (CancellationToken::new(), CancellationToken::new());
+        let signal = CloseSignal {
+            closing: closing.clone(),
+            _ended_on_drop: ended.clone().drop_guard(),
         };
         let serving = Self {
             address,
-            wanted: wanted.clone(),
+            closing: closing.clone(),
             ended,
-            _close: wanted.drop_guard(),
+            _close_on_drop: closing.drop_guard(),
         };
-        (serving, ending)
+        (serving, signal)
     }
 
     /// The address, with the port that was found where any would do.
@@ -61,11 +66,11 @@ impl Serving {
     /// # Cancel safety
     /// Closing goes on when the future is dropped.
     pub async fn close(&self) {
-        self.wanted.cancel();
+        self.closing.cancel();
         self.wait().await;
     }
 
-    /// Waits until it has ended, whoever ends it.
+    /// Waits until it has ended, however it ends.
     ///
     /// # Cancel safety
     /// Cancel safe.

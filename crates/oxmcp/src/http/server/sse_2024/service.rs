@@ -1,4 +1,6 @@
-//! A service for any number of sessions.
+//! Service of the transport of 2024-11-05, for any number of sessions.
+//!
+//! Of the checks of `validation`, its requests pass only those of their origin: GET and POST have rules of their own here.
 
 use std::{
     convert::Infallible,
@@ -11,7 +13,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use http::{Method, Request, Response, StatusCode, request::Parts};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body::Body;
 use tokio::{
     net::{TcpListener, ToSocketAddrs},
@@ -20,23 +22,25 @@ use tokio::{
 use tower_service::Service;
 
 use super::{
-    query,
-    responses::{self, Refused, refuse},
-    sessions::{Connected, Sessions},
+    sessions::{OpenSession, Sessions},
     transport::SseTransport,
 };
 use crate::{
-    Limits, Result, Server, ServerSession,
+    error::{Error, Result},
     http::server::{
-        Principal, ResponseBody, Serving, answer, body,
-        endpoint::CLOSE_GRACE,
-        ladder::{self, Policy},
-        respond::origin,
-        serve::serve,
-        session::new_id,
+        origin::{Principal, origin},
+        response::{self, Refused, ResponseBody},
+        serve::{CLOSE_GRACE, Serving, serve},
+        sessions::new_id,
+        validation::{self, Policy},
     },
+    limits::Limits,
+    server::{Server, ServerSession},
     session::{Origin, guarded},
 };
+
+/// The parameter of the query that names the session.
+const SESSION_ID: &str = "sessionId";
 
 /// The two endpoints of revision 2024-11-05 (HTTP with SSE), for clients that know no other transport.
 ///
@@ -75,7 +79,7 @@ pub struct LegacySse {
 
 pub(in crate::http::server) type Choose = Arc<dyn Fn(&Parts) -> Option<Server> + Send + Sync>;
 
-/// What was set before the first request came.
+/// The settings, fixed before the first request.
 #[derive(Clone)]
 struct Settings {
     choose: Choose,
@@ -209,12 +213,12 @@ impl LegacySse {
     {
         let (parts, body) = request.into_parts();
         let policy = &self.settings.policy;
-        policy.check().map_err(|error| responses::failed(&error))?;
-        ladder::guard(policy, &parts).map_err(|refusal| Box::new(refusal.response(None)))?;
+        policy.check().map_err(|error| failed(&error))?;
+        validation::check_origin(policy, &parts)?;
         match parts.method {
             Method::GET => self.open(parts).await,
             Method::POST => self.post(&parts, body).await,
-            _ => Err(responses::not_allowed()),
+            _ => Err(not_allowed()),
         }
     }
 
@@ -223,17 +227,17 @@ impl LegacySse {
     where
         B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
     {
-        let session = query::session(parts.uri.query())?;
+        let id = session_id(parts.uri.query())?;
         let principal = parts.extensions.get::<Principal>();
-        let inbox = self.sessions.find(session, principal);
-        let inbox = inbox.ok_or_else(responses::unknown)?;
-        if !ladder::is_json(&parts.headers) {
+        let inbox = self.sessions.find(id, principal);
+        let inbox = inbox.ok_or_else(unknown)?;
+        if !validation::is_json(&parts.headers) {
             return Err(refuse(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "the Content-Type must be application/json",
             ));
         }
-        let message = body::read(body, self.settings.limits.max_http_body_bytes).await?;
+        let message = validation::read_body(body, self.settings.limits.max_http_body_bytes).await?;
         if message.trim_ascii().is_empty() {
             return Err(refuse(
                 StatusCode::BAD_REQUEST,
@@ -241,25 +245,25 @@ impl LegacySse {
             ));
         }
         match inbox.post(message).await {
-            Ok(()) => Ok(answer::empty(StatusCode::ACCEPTED)),
-            Err(_) => Err(responses::unknown()),
+            Ok(()) => Ok(response::empty(StatusCode::ACCEPTED)),
+            Err(_) => Err(unknown()),
         }
     }
 
     /// Opens a session.
     async fn open(&self, parts: Parts) -> Result<Response<ResponseBody>, Refused> {
         if self.sessions.is_closing() {
-            return Err(responses::closing());
+            return Err(closing());
         }
         let limits = &self.settings.limits;
         let principal = parts.extensions.get::<Principal>().cloned();
-        let place = self.sessions.enter(principal.as_ref(), limits);
-        let place = place.map_err(|full| {
-            let (status, why) = full.why(limits);
+        let permit = self.sessions.acquire(principal.as_ref(), limits);
+        let permit = permit.map_err(|exceeded| {
+            let (status, why) = exceeded.why(limits);
             refuse(status, &why)
         })?;
         let chosen = guarded(|| Ok((self.settings.choose)(&parts)));
-        let chosen = chosen.map_err(|error| responses::failed(&error))?;
+        let chosen = chosen.map_err(|error| failed(&error))?;
         let server = chosen.ok_or_else(|| {
             refuse(
                 StatusCode::BAD_REQUEST,
@@ -268,10 +272,10 @@ impl LegacySse {
         })?;
         let revisions = &server.features().revisions;
         if revisions.iter().all(|revision| revision.is_modern()) {
-            return Err(Box::new(ladder::Refusal::no_stream().response(None)));
+            return Err(validation::Refusal::no_stream().into());
         }
-        let id = new_id().map_err(|error| responses::failed(&error))?;
-        let endpoint = query::endpoint(&self.settings.messages, &id);
+        let id = new_id().map_err(|error| failed(&error))?;
+        let endpoint = endpoint(&self.settings.messages, &id);
         let (transport, inbox, response) = SseTransport::open(&endpoint);
         // Handlers know by which request the session was opened; theirs come by others, all to the one connection.
         let origin = Origin {
@@ -279,17 +283,17 @@ impl LegacySse {
             ..origin(Arc::new(parts))
         };
         let session = server.connect_to(transport, origin).await;
-        let session = session.map_err(|error| responses::failed(&error))?;
-        let connected = Connected {
+        let session = session.map_err(|error| failed(&error))?;
+        let session = OpenSession {
             inbox,
             session,
             principal,
-            _place: place,
+            _permit: permit,
         };
-        if self.sessions.keep(&id, connected) {
+        if self.sessions.keep(&id, session) {
             Ok(response)
         } else {
-            Err(responses::closing())
+            Err(closing())
         }
     }
 }
@@ -322,8 +326,112 @@ impl From<Server> for LegacySse {
 impl fmt::Debug for LegacySse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LegacySse")
-            .field("sessions", self.sessions.places())
+            .field("sessions", self.sessions.quota())
             .field("closing", &self.sessions.is_closing())
             .finish_non_exhaustive()
+    }
+}
+
+/// The URI to post to, which names the session.
+fn endpoint(messages: &str, session: &str) -> String {
+    let joint = if messages.contains('?') { '&' } else { '?' };
+    format!("{messages}{joint}{SESSION_ID}={session}")
+}
+
+/// Whether the query of a URI names a session, and so the request belongs to this transport.
+pub(in crate::http::server) fn names_session(query: Option<&str>) -> bool {
+    query.is_some_and(|query| session_id(Some(query)).is_ok())
+}
+
+/// The session that the query of a URI names.
+fn session_id(query: Option<&str>) -> Result<&str, Refused> {
+    let mut named = query.unwrap_or_default().split('&').filter_map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        (name == SESSION_ID).then_some(value)
+    });
+    match (named.next(), named.next()) {
+        (Some(session), None) => Ok(session),
+        (None, _) => Err(refuse(
+            StatusCode::BAD_REQUEST,
+            "sessionId is missing: post to the URI that the endpoint event of the stream names",
+        )),
+        (Some(_), Some(_)) => Err(refuse(
+            StatusCode::BAD_REQUEST,
+            "sessionId is there more than once",
+        )),
+    }
+}
+
+/// The refusal of a request, for a reason that its sender can act on.
+fn refuse(status: StatusCode, why: impl Into<String>) -> Refused {
+    let mut response = Response::new(ResponseBody::full(why.into()));
+    *response.status_mut() = status;
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, text);
+    Box::new(response)
+}
+
+/// There is no such session, or it belongs to another principal: the response does not tell which.
+fn unknown() -> Refused {
+    refuse(
+        StatusCode::NOT_FOUND,
+        "there is no such session; open a stream with GET for a new one",
+    )
+}
+
+/// Another method of HTTP.
+fn not_allowed() -> Refused {
+    let mut refused = refuse(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "GET opens a stream of events, and POST sends a message to its session",
+    );
+    let allowed = HeaderValue::from_static("GET, POST");
+    refused.headers_mut().insert(header::ALLOW, allowed);
+    refused
+}
+
+/// Nothing is begun any more.
+fn closing() -> Refused {
+    refuse(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the service is being closed; try another time",
+    )
+}
+
+/// What went wrong on this side is told to its log.
+fn failed(error: &Error) -> Refused {
+    tracing::error!(%error, "no session can be opened");
+    refuse(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "the server failed; its log says how",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d5_the_session_is_named_in_the_query() {
+        assert_eq!(endpoint("", "7"), "?sessionId=7");
+        assert_eq!(endpoint("/messages", "7"), "/messages?sessionId=7");
+        assert_eq!(endpoint("/m?key=1", "7"), "/m?key=1&sessionId=7");
+        for query in ["sessionId=7", "a=b&sessionId=7", "sessionId=7&a"] {
+            assert_eq!(session_id(Some(query)).unwrap(), "7", "{query}");
+        }
+        assert_eq!(session_id(Some("sessionId=")).unwrap(), "");
+    }
+
+    #[test]
+    fn attack_16_a_session_is_named_once() {
+        let wrong = [None, Some(""), Some("sessionId"), Some("sessionid=7")];
+        let twice = [
+            Some("sessionId=7&sessionId=8"),
+            Some("sessionId=7&sessionId=7"),
+        ];
+        for query in wrong.into_iter().chain(twice) {
+            let status = session_id(query).unwrap_err().status();
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{query:?}");
+        }
     }
 }

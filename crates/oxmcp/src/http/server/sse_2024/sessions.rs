@@ -1,4 +1,4 @@
-//! The sessions of a service, by id.
+//! Registry of the sessions of a service, by id.
 
 use std::{
     collections::HashMap,
@@ -8,63 +8,64 @@ use std::{
 
 use super::transport::SseInbox;
 use crate::{
-    Limits, ServerSession,
     http::server::{
-        Principal,
-        places::{Full, Place, Places},
+        origin::Principal,
+        sessions::{QuotaExceeded, QuotaPermit, SessionQuota},
     },
+    limits::Limits,
+    server::ServerSession,
 };
 
 /// The sessions of a service, by id.
 #[derive(Default)]
 pub(in crate::http::server) struct Sessions {
     table: RwLock<Table>,
-    /// How many there are, those included that are just being opened.
-    places: Places,
+    /// The quota, which counts those that are just being opened, too.
+    quota: SessionQuota,
 }
 
 #[derive(Default)]
 struct Table {
-    open: HashMap<Box<str>, Connected>,
+    open: HashMap<Box<str>, OpenSession>,
     closing: bool,
 }
 
 /// A session that is open.
-pub(super) struct Connected {
+pub(super) struct OpenSession {
     pub(super) inbox: SseInbox,
     pub(super) session: ServerSession,
-    /// Who opened it, and alone may post to it.
+    /// The principal that opened it, and alone may post to it.
     pub(super) principal: Option<Principal>,
-    pub(super) _place: Place,
+    pub(super) _permit: QuotaPermit,
 }
 
 impl Sessions {
-    /// Makes room for one more.
+    /// A permit for one more.
     ///
     /// # Errors
-    /// Why there is none. All have their stream open, so that none gives way.
-    pub(super) fn enter(
+    /// Where there is none. All have their stream open, so that none is evicted.
+    pub(super) fn acquire(
         &self,
         principal: Option<&Principal>,
         limits: &Limits,
-    ) -> Result<Place, Full> {
+    ) -> Result<QuotaPermit, QuotaExceeded> {
         let principal = principal.map(Principal::shared);
-        self.places.enter(principal.as_ref(), limits)
+        self.quota.acquire(principal.as_ref(), limits)
     }
 
     /// How many there are.
-    pub(super) fn places(&self) -> &Places {
-        &self.places
+    pub(super) fn quota(&self) -> &SessionQuota {
+        &self.quota
     }
 
     /// Keeps a session until it ends. Returns false where all are being closed.
-    pub(super) fn keep(self: &Arc<Self>, id: &str, connected: Connected) -> bool {
-        let session = connected.session.clone();
+    pub(super) fn keep(self: &Arc<Self>, id: &str, opened: OpenSession) -> bool {
+        let session = opened.session.clone();
         let mut table = self.write();
         if table.closing {
             return false;
         }
-        table.open.insert(id.into(), connected);
+        table.open.insert(id.into(), opened);
         drop(table);
         let (sessions, id) = (Arc::clone(self), id.to_owned());
         tokio::spawn(async move {
@@ -76,7 +77,7 @@ impl Sessions {
         true
     }
 
-    /// Where to hand what is posted to a session. `None` for whoever it does not belong to, as if there were none.
+    /// Where to hand what is posted to a session. `None` for a principal that it does not belong to, as if there were none.
     pub(super) fn find(&self, id: &str, principal: Option<&Principal>) -> Option<SseInbox> {
         let table = self.read();
         let open = table.open.get(id)?;
@@ -111,7 +112,7 @@ impl Sessions {
 impl fmt::Debug for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sessions")
-            .field("open", &self.places)
+            .field("open", &self.quota)
             .finish_non_exhaustive()
     }
 }

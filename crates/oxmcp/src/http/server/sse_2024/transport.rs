@@ -1,4 +1,4 @@
-//! One session.
+//! Transport of one session: messages that are posted in, and a stream of events out.
 
 use std::fmt;
 
@@ -9,14 +9,18 @@ use tokio::{select, sync::mpsc, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    Error, Limits, Result,
     codec::sse::{Outgoing, write_comment},
-    http::server::{ResponseBody, answer, events::KEEP_ALIVE},
+    error::{Error, Result},
+    http::server::{
+        event_encoding::KEEP_ALIVE,
+        response::{self, ResponseBody},
+    },
+    limits::Limits,
     transport::{Frame, Messages, ReadHalf, Transport, WriteHalf},
 };
 
-/// How many messages may wait to be taken, each way. Then whoever brings one waits.
-const WAITING: usize = 1;
+/// How many messages may wait to be taken, each way. Then the sender of another one waits.
+const CAPACITY: usize = 1;
 
 /// One session of the transport of revision 2024-11-05 (HTTP with SSE), for those who route requests themselves; others use
 /// [`LegacySse`](super::LegacySse).
@@ -48,8 +52,8 @@ impl SseTransport {
     /// Returns what to connect to a server, where to hand what the client posts, and the response to its GET.
     #[must_use]
     pub fn open(endpoint: &str) -> (Self, SseInbox, Response<ResponseBody>) {
-        let (inbox, posts) = mpsc::channel(WAITING);
-        let (writer, events) = mpsc::channel(WAITING);
+        let (inbox, posts) = mpsc::channel(CAPACITY);
+        let (writer, events) = mpsc::channel(CAPACITY);
         let gone = CancellationToken::new();
         let stream = Events {
             first: Some(event("endpoint", endpoint.as_bytes())),
@@ -66,7 +70,7 @@ impl SseTransport {
         (
             Self(Some((reader, SseWriter(Some(writer))))),
             SseInbox(inbox),
-            answer::events(body),
+            response::events(body),
         )
     }
 }

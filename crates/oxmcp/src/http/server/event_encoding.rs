@@ -1,0 +1,136 @@
+//! Encoding of messages as events of a stream.
+
+use std::{iter, time::Duration};
+
+use memchr::{memchr, memrchr};
+
+use crate::{codec::sse::Outgoing, store::EventId};
+
+/// How often a silent stream gets a comment: proxies close what is silent for a minute.
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(super) const COMMENT: &[u8] = b":\n\n";
+/// How many bytes are stored at once: a store that is short of room drops them together.
+const PART: usize = 16 << 10;
+/// The length of an event beyond its message, with an id but without the name of its stream.
+const AROUND: usize = 32;
+
+/// The messages of an outbox, which are lines.
+pub(super) fn messages(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+    iter::from_fn(move || {
+        let end = memchr(b'\n', lines)?;
+        let (message, rest) = lines.split_at(end);
+        lines = rest.get(1..).unwrap_or_default();
+        Some(message)
+    })
+}
+
+/// Divides messages, which are lines, into parts that are short unless a message is long.
+pub(super) fn parts(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+    iter::from_fn(move || {
+        let head = lines.get(..PART).unwrap_or(lines);
+        let end = memrchr(b'\n', head).or_else(|| memchr(b'\n', lines))?;
+        let (part, rest) = lines.split_at(end + 1);
+        lines = rest;
+        Some(part)
+    })
+}
+
+/// Appends the messages of an outbox as events that cannot be asked for again.
+pub(super) fn encode(out: &mut Vec<u8>, lines: &[u8]) {
+    out.reserve(lines.len() + lines.len() / 8);
+    for data in messages(lines) {
+        let event = Outgoing {
+            data,
+            ..Outgoing::default()
+        };
+        event.write(out);
+    }
+}
+
+/// Writes events of a stream that can be asked for again.
+pub(super) struct EventWriter<'a> {
+    stream: &'a str,
+    out: Vec<u8>,
+}
+
+impl<'a> EventWriter<'a> {
+    /// With room for so many events, and so many bytes of data.
+    pub(super) fn new(stream: &'a str, events: usize, bytes: usize) -> Self {
+        let around = AROUND + stream.len();
+        // The last event asks for as much room as any.
+        let room = bytes + events * around + Outgoing::ROOM;
+        Self {
+            stream,
+            out: Vec::with_capacity(room),
+        }
+    }
+
+    /// Appends an event, without an id where it has no index.
+    pub(super) fn event(&mut self, index: Option<u64>, data: &[u8]) {
+        self.id(index);
+        let event = Outgoing {
+            data,
+            ..Outgoing::default()
+        };
+        event.write(&mut self.out);
+    }
+
+    /// Appends an event without data that tells the client when to come back.
+    pub(super) fn retry(&mut self, index: u64, retry: Duration) {
+        self.id(Some(index));
+        let event = Outgoing {
+            retry: Some(retry),
+            ..Outgoing::default()
+        };
+        event.write(&mut self.out);
+    }
+
+    /// Begins an event with its id, in which nothing can be that would end the line.
+    fn id(&mut self, index: Option<u64>) {
+        if let Some(id) = index.and_then(|index| EventId::new(self.stream, index)) {
+            self.out.extend_from_slice(b"id: ");
+            id.write(&mut self.out);
+            self.out.push(b'\n');
+        }
+    }
+
+    pub(super) fn finish(self) -> Vec<u8> {
+        self.out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_lines() {
+        let found = |lines: &'static str| messages(lines.as_bytes()).collect::<Vec<_>>();
+        assert_eq!(found(""), Vec::<&[u8]>::new());
+        assert_eq!(found("a\n"), [b"a"]);
+        assert_eq!(found("a\nb\n"), [b"a", b"b"]);
+    }
+
+    #[test]
+    fn parts_are_whole_messages_and_short_unless_one_is_long() {
+        let line = |length: usize| [vec![b'x'; length], vec![b'\n']].concat();
+        let (small, long) = (line(PART / 3), line(PART * 2));
+        let found = |lines: &[&Vec<u8>]| {
+            let lines = lines.iter().copied().flatten().copied().collect::<Vec<_>>();
+            let found = parts(&lines).map(<[u8]>::to_vec).collect::<Vec<_>>();
+            assert_eq!(found.concat(), lines);
+            found.iter().map(Vec::len).collect::<Vec<_>>()
+        };
+        assert!(found(&[]).is_empty());
+        assert_eq!(found(&[&small]), [small.len()]);
+        let fitting = line(PART - 1);
+        assert_eq!(found(&[&fitting, &small]), [PART, small.len()]);
+        let two = small.len() * 2;
+        assert_eq!(found(&[&small; 5]), [two, two, small.len()]);
+        assert_eq!(found(&[&long, &small]), [long.len(), small.len()]);
+        assert_eq!(
+            found(&[&small, &long, &small]),
+            [small.len(), long.len(), small.len()]
+        );
+    }
+}

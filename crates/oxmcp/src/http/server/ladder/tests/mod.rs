@@ -1,6 +1,0 @@
-//! The ladder is climbed with requests that have faults: one, several, and those that clients make.
-
-mod eras;
-mod faults;
-mod origins;
-mod request;

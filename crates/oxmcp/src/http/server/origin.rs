@@ -1,0 +1,244 @@
+//! Origin of a request: its principal, and the head of the HTTP request, which handlers can see.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use http::{
+    Extensions, HeaderName, HeaderValue, Method, Request, Uri, Version, header::HeaderMap,
+    request::Parts,
+};
+use memchr::memchr;
+
+use crate::session::{Origin, RequestContext};
+
+/// The caller of a request, as the authentication in front of the endpoint has established it.
+///
+/// Put one into the extensions of each request, with a middleware in front of the endpoint. Sessions are then bound to it:
+/// whoever else names the id of a session gets 404, as if there were none; and no principal has more of them than
+/// [`Limits::max_http_sessions_each`](crate::Limits::max_http_sessions_each). Without it all requests come from nobody in
+/// particular, and a session's id is all that there is to know.
+///
+/// It is an opaque name, equal for the same caller in all requests and different for different ones. Where callers are
+/// told apart by tokens, that is the issuer with the subject, and the client where clients should not share sessions;
+/// never the token, which changes.
+///
+/// ```
+/// use oxmcp::http::Principal;
+///
+/// # let mut request = http::Request::new(());
+/// let subject = "https://login.example.com|alice"; // as the token says, once its signature was checked
+/// request.extensions_mut().insert(Principal::new(subject));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Principal(Arc<str>);
+
+impl Principal {
+    /// The principal of this name.
+    #[must_use]
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    pub(super) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Without the name: those of people do not belong in logs.
+impl fmt::Debug for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Principal(..)")
+    }
+}
+
+impl RequestContext {
+    /// The HTTP request that brought the one that is served: its headers, and in its extensions what the middleware in front
+    /// of the endpoint has found out. `None` over any other transport.
+    ///
+    /// ```
+    /// use oxmcp::{RequestContext, Tool, http::Principal};
+    ///
+    /// let tool = Tool::new("whoami", "Say who is calling", |cx: RequestContext| async move {
+    ///     let request = cx.http_request();
+    ///     let caller = request.and_then(|request| request.extensions.get::<Principal>());
+    ///     caller.map_or("nobody", Principal::as_str).to_owned()
+    /// });
+    /// # let _ = tool;
+    /// ```
+    #[must_use]
+    pub fn http_request(&self) -> Option<&Parts> {
+        let request = self.parts().connection.origin().request.as_ref()?;
+        let detached = || request.downcast_ref().map(DetachedHead::parts);
+        request.downcast_ref().or_else(detached)
+    }
+
+    /// Ends the stream that answers this request before there is an answer, and tells the client when to come back for it:
+    /// for handlers that take minutes, in which connections cost something or do not last. The handler goes on, and what it
+    /// sends is kept for the client.
+    ///
+    /// It is possible in sessions of revision 2025-11-25 over HTTP whose endpoint has a store of events. Anywhere else it
+    /// does nothing, so that a handler need not care.
+    /// See [polling](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use oxmcp::{RequestContext, Tool};
+    ///
+    /// let tool = Tool::new("report", "Write the report", |cx: RequestContext| async move {
+    ///     cx.close_stream(Duration::from_secs(5));
+    ///     // … work for an hour …
+    ///     "done"
+    /// });
+    /// # let _ = tool;
+    /// ```
+    pub fn close_stream(&self, retry: Duration) {
+        let parts = self.parts();
+        let connection = &parts.connection;
+        if connection.origin().request.is_some() && parts.peer.revision.has_polling() {
+            connection.outbox.part(retry);
+        }
+    }
+}
+
+/// The origin of a request.
+pub(super) fn origin(parts: Arc<Parts>) -> Origin {
+    Origin {
+        principal: principal(&parts),
+        is_alone: parts.version < Version::HTTP_2,
+        request: Some(parts),
+    }
+}
+
+/// The origin of a request that begins something that lasts, like a subscription, which keeps it.
+pub(super) fn lasting_origin(parts: &Parts) -> Origin {
+    Origin {
+        principal: principal(parts),
+        is_alone: parts.version < Version::HTTP_2,
+        request: Some(Arc::new(DetachedHead::from(parts))),
+    }
+}
+
+fn principal(parts: &Parts) -> Option<Arc<str>> {
+    parts.extensions.get().map(Principal::shared)
+}
+
+/// The head of a request, in little memory of its own, for what lasts as long as a subscription. hyper's shares a buffer with all
+/// that was read at once, which it would keep; and hardly any handler asks for it again.
+pub(super) struct DetachedHead {
+    method: Method,
+    version: Version,
+    extensions: Extensions,
+    /// The URI and the headers as lines, none of which can have a newline in it.
+    lines: Box<[u8]>,
+    /// The head as it came, once a handler has asked for it.
+    parts: OnceLock<Box<Parts>>,
+}
+
+/// The first byte of the line of a header, by whether the header may be logged.
+const PLAIN: u8 = b'-';
+const SENSITIVE: u8 = b'!';
+
+impl From<&Parts> for DetachedHead {
+    fn from(parts: &Parts) -> Self {
+        let mut lines = parts.uri.to_string().into_bytes();
+        lines.push(b'\n');
+        for (name, value) in &parts.headers {
+            let kind = if value.is_sensitive() {
+                SENSITIVE
+            } else {
+                PLAIN
+            };
+            lines.push(kind);
+            lines.extend_from_slice(name.as_str().as_bytes());
+            lines.push(b':');
+            lines.extend_from_slice(value.as_bytes());
+            lines.push(b'\n');
+        }
+        Self {
+            method: parts.method.clone(),
+            version: parts.version,
+            extensions: parts.extensions.clone(),
+            lines: lines.into(),
+            parts: OnceLock::new(),
+        }
+    }
+}
+
+impl DetachedHead {
+    /// The request as it came.
+    pub(super) fn parts(&self) -> &Parts {
+        self.parts.get_or_init(|| Box::new(self.restore()))
+    }
+
+    fn restore(&self) -> Parts {
+        let (mut parts, ()) = Request::new(()).into_parts();
+        let mut lines = self.lines.split(|byte| *byte == b'\n');
+        let uri = lines.next().and_then(|uri| Uri::try_from(uri).ok());
+        parts.uri = uri.unwrap_or_default();
+        let headers = lines.filter_map(header);
+        parts.headers = headers.fold(HeaderMap::new(), |mut headers, (name, value)| {
+            headers.append(name, value);
+            headers
+        });
+        parts.method = self.method.clone();
+        parts.version = self.version;
+        parts.extensions = self.extensions.clone();
+        parts
+    }
+}
+
+fn header(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
+    let (kind, line) = line.split_first()?;
+    let (name, value) = line.split_at(memchr(b':', line)?);
+    let name = HeaderName::from_bytes(name).ok()?;
+    let mut value = HeaderValue::from_bytes(value.get(1..)?).ok()?;
+    value.set_sensitive(*kind == SENSITIVE);
+    Some((name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn a_detached_head_is_the_same_and_shares_no_memory() {
+        let read = Bytes::from(b"/mcp?x=1 value".to_vec());
+        let mut value = HeaderValue::from_maybe_shared(read.slice(9..)).unwrap();
+        value.set_sensitive(true);
+        let uri = Uri::from_maybe_shared(read.slice(..8)).unwrap();
+        let request = Request::post(uri)
+            .version(Version::HTTP_10)
+            .header("a", value)
+            .header("b", HeaderValue::from_bytes(b":\xff: ").unwrap())
+            .header("b", "")
+            .extension(7);
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        assert!(!read.is_unique());
+        let detached = DetachedHead::from(&parts);
+        let headers = parts.headers.clone();
+        drop(parts);
+        let there = detached.parts();
+        assert_eq!(there.headers, headers);
+        drop(headers);
+        assert!(read.is_unique());
+        assert_eq!(there.uri, "/mcp?x=1");
+        assert!(there.headers["a"].is_sensitive() && !there.headers["b"].is_sensitive());
+        assert_eq!(
+            (&there.method, there.version),
+            (&Method::POST, Version::HTTP_10)
+        );
+        assert_eq!(there.extensions.get(), Some(&7));
+    }
+}

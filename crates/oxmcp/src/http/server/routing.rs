@@ -1,0 +1,205 @@
+//! Routing of a request: to a stateless answer, to its session, or to the transport of 2024-11-05.
+
+use std::{
+    convert::Infallible,
+    error::Error as StdError,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures_core::future::BoxFuture;
+use futures_util::FutureExt;
+use http::{HeaderValue, Method as HttpMethod, Request, Response, request::Parts};
+use http_body::Body;
+use tower_service::Service;
+
+use crate::{
+    http::{
+        names::{PROTOCOL_VERSION, SESSION_ID},
+        server::{
+            endpoint::{EndpointRequest, StreamableHttp, misconfigured},
+            origin::Principal,
+            response::{self, Refused, ResponseBody},
+            sessions::{self, Posted, Session, restore},
+            sse_2024::names_session,
+            stateless, validation,
+        },
+    },
+    jsonrpc::{Envelope, Params},
+    protocol::{Era, Method, RequestParams, Revision, method::Initialize},
+    transport::Frame,
+};
+
+impl<B> Service<Request<B>> for StreamableHttp
+where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
+{
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let response = respond(self.clone(), request);
+        // In an async block, the request would be there twice.
+        Box::pin(response.map(|it| Ok(it.unwrap_or_else(|refused| *refused))))
+    }
+}
+
+/// Answers a request.
+///
+/// # Errors
+/// How it is refused.
+async fn respond<B>(
+    endpoint: StreamableHttp,
+    request: Request<B>,
+) -> Result<Response<ResponseBody>, Refused>
+where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
+{
+    // What only few requests need is in boxes.
+    if is_2024(&request) {
+        return Box::pin(endpoint.sse().respond(request)).await;
+    }
+    let (parts, body) = request.into_parts();
+    validate_head(&endpoint, &parts)?;
+    let parts = Arc::new(parts);
+    let mut session = find(&endpoint, &parts);
+    if session.is_none() && endpoint.settings.sessions.is_some() {
+        session = Box::pin(restore(&endpoint, &parts)).await?;
+    }
+    let request = EndpointRequest {
+        server: match &session {
+            Some(session) => session.peer().server().clone(),
+            None => endpoint.choose(&parts)?,
+        },
+        endpoint,
+        names_session: session.is_some() || parts.headers.contains_key(SESSION_ID),
+        session,
+        parts,
+    };
+    match request.parts.method {
+        HttpMethod::GET => Box::pin(sessions::get(request)).await,
+        HttpMethod::DELETE => Box::pin(sessions::delete(request)).await,
+        _ => {
+            let limit = request.endpoint.settings.limits.max_http_body_bytes;
+            let body = validation::read_body(body, limit).await?;
+            // It may have taken long, and what is begun now would not be waited for.
+            if request.endpoint.state.closing.is_set() {
+                return Err(response::closing());
+            }
+            let answer = post(request, &body)?;
+            drop(body);
+            Ok(answer.await)
+        }
+    }
+}
+
+/// Validates the head of a request.
+///
+/// # Errors
+/// How it is refused.
+fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<(), Refused> {
+    let policy = &endpoint.settings.policy;
+    policy.check().map_err(|error| misconfigured(&error))?;
+    let limit = endpoint.settings.limits.max_http_body_bytes;
+    validation::check_head(policy, limit, parts)?;
+    if endpoint.state.closing.is_set() {
+        return Err(response::closing());
+    }
+    Ok(())
+}
+
+/// Begins to serve what was posted. Returns the answer.
+///
+/// # Errors
+/// How the request is refused.
+fn post(
+    request: EndpointRequest,
+    body: &[u8],
+) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
+    if body.trim_ascii_start().first() == Some(&b'[') {
+        return batch(request, body);
+    }
+    let mut params = RequestParams::UNREAD;
+    let message = Envelope::parse(body, &mut params).map_err(|malformed| {
+        let refusal = validation::Refusal::malformed(&malformed);
+        refusal.response(malformed.id.as_ref())
+    })?;
+    let (id, method, params) = match &message {
+        Envelope::Request(it) => (Some(it.id.clone()), &*it.method, it.params),
+        Envelope::Notification(it) => (None, &*it.method, it.params),
+        Envelope::Response(_) => (None, "", None),
+    };
+    let features = request.server.features().clone();
+    let validated = validation::check_message(&features, &request.parts.headers, &message)
+        .map_err(|refusal| refusal.response(id.as_ref()))?;
+    if let Era::Modern(_) = validated.era {
+        return stateless::begin(request, message, validated.mismatch);
+    }
+    // Without an id, `initialize` would never be answered.
+    if !request.names_session && id.is_some() && method == Initialize::NAME {
+        let initialize = params.map_or("", |it| it.whole.get());
+        return sessions::open(request, initialize, |connection| {
+            connection.take_envelope(message);
+        });
+    }
+    let posted = Posted {
+        id: id.as_ref(),
+        is_answered: id.is_some(),
+        changes_session: sessions::changes(method),
+    };
+    sessions::post(request, posted, |connection| {
+        connection.take_envelope(message);
+    })
+}
+
+/// Begins to serve a batch. It belongs to a session, which knows whether its revision has batches.
+///
+/// # Errors
+/// How the request is refused.
+fn batch(
+    request: EndpointRequest,
+    body: &[u8],
+) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
+    validation::check_batch(&request.parts.headers, body)?;
+    let posted = Posted {
+        id: None,
+        is_answered: true,
+        changes_session: true,
+    };
+    sessions::post(request, posted, |connection| {
+        connection.take(Frame::Message(body));
+    })
+}
+
+/// The session that a request names, if it belongs to its principal.
+fn find(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
+    let id = validation::single(&parts.headers, &SESSION_ID)?;
+    let principal = parts.extensions.get().map(Principal::as_str);
+    endpoint.state.sessions.find(id, principal)
+}
+
+/// Whether a request is of the transport of 2024-11-05: a GET that names no session opens one, and a POST names it in its URI.
+fn is_2024<B>(request: &Request<B>) -> bool {
+    let headers = request.headers();
+    match *request.method() {
+        HttpMethod::GET => {
+            let version = headers.get(PROTOCOL_VERSION);
+            let is_legacy = |version: &HeaderValue| {
+                let revision = version.to_str().unwrap_or_default().parse();
+                revision.is_ok_and(|revision: Revision| !revision.is_modern())
+            };
+            !headers.contains_key(SESSION_ID)
+                && version.is_none_or(is_legacy)
+                && validation::accepts(headers, "text", "event-stream")
+        }
+        HttpMethod::POST => names_session(request.uri().query()),
+        _ => false,
+    }
+}

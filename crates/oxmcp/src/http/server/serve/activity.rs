@@ -1,0 +1,189 @@
+//! Activity of a connection, from which its deadline follows.
+//!
+//! The I/O and the service of a connection note what happens, and its task asks for the deadline.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::time::{Instant, Sleep};
+
+use crate::{limits::Limits, session::after};
+
+/// The shortest time between two looks at a connection whose requests are being answered.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+
+/// How long a connection may wait for its client.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timeouts {
+    /// For the head of a request.
+    pub(super) head: Duration,
+    /// For the next request.
+    pub(super) idle: Duration,
+    /// For the client to take anything of what is written.
+    pub(super) stall: Duration,
+}
+
+impl From<&Limits> for Timeouts {
+    fn from(limits: &Limits) -> Self {
+        Self {
+            head: limits.http_head,
+            idle: limits.http_connection_idle,
+            stall: limits.http_stall,
+        }
+    }
+}
+
+/// The time-out that a connection has exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exceeded {
+    Head,
+    Idle,
+    Stall,
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Head => "a client did not finish the head of its request",
+            Self::Idle => "a connection was idle for too long",
+            Self::Stall => "a client took nothing of what was written to it",
+        })
+    }
+}
+
+/// The activity of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Activity(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    is_http2: bool,
+    /// How many requests are being answered.
+    in_flight: usize,
+    /// When the last answer was written, or the connection was accepted.
+    idle_since: Instant,
+    /// When a head began that has not come to its end.
+    head_since: Option<Instant>,
+    /// When the client stopped taking what is written.
+    blocked_since: Option<Instant>,
+}
+
+/// A request that is being answered, until this is dropped.
+#[derive(Debug)]
+pub(super) struct RequestGuard(Activity);
+
+impl Activity {
+    /// The activity of a connection that is accepted now. Its first head begins with it.
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        Self(Arc::new(Mutex::new(State {
+            is_http2: false,
+            in_flight: 0,
+            idle_since: now,
+            head_since: Some(now),
+            blocked_since: None,
+        })))
+    }
+
+    /// The connection is one of HTTP/2, over which bytes go that belong to no request.
+    pub(super) fn is_http2(&self) {
+        self.lock().is_http2 = true;
+    }
+
+    /// The idle time begins anew.
+    pub(super) fn restart_idle(&self) {
+        self.lock().idle_since = Instant::now();
+    }
+
+    /// Bytes were read: over HTTP/1, between requests, they begin a head.
+    pub(super) fn note_read(&self) {
+        let mut state = self.lock();
+        if state.in_flight == 0 && !state.is_http2 {
+            state.head_since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// Bytes were to be written, and `written` says whether the client took any: over HTTP/1, between requests, they are the rest
+    /// of an answer.
+    pub(super) fn note_write<T>(&self, written: &Poll<T>) {
+        let mut state = self.lock();
+        if written.is_pending() {
+            state.blocked_since.get_or_insert_with(Instant::now);
+            return;
+        }
+        state.blocked_since = None;
+        if state.in_flight == 0 && !state.is_http2 {
+            state.idle_since = Instant::now();
+        }
+    }
+
+    /// The head of a request has come.
+    pub(super) fn begin_request(&self) -> RequestGuard {
+        let mut state = self.lock();
+        state.in_flight += 1;
+        state.head_since = None;
+        RequestGuard(self.clone())
+    }
+
+    /// Waits until a time-out is exceeded. `timer` is armed for the deadline, and moved only where that comes sooner or the timer
+    /// has fired: most calls end before, and cost no timer.
+    pub(super) fn poll_exceeded(
+        &self,
+        timeouts: &Timeouts,
+        mut timer: Pin<&mut Sleep>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Exceeded> {
+        loop {
+            let due = self.lock().due(timeouts);
+            let has_fired = timer.is_elapsed();
+            match due {
+                Some((deadline, exceeded)) if has_fired && deadline <= Instant::now() => {
+                    return Poll::Ready(exceeded);
+                }
+                Some((deadline, _)) if has_fired || deadline < timer.deadline() => {
+                    timer.as_mut().reset(deadline);
+                }
+                // A request is being answered, and over HTTP/2 its end need not wake the task.
+                None if has_fired => {
+                    let pause = (timeouts.idle / 4).max(SHORTEST_PAUSE);
+                    timer.as_mut().reset(after(Instant::now(), pause));
+                }
+                _ => {}
+            }
+            ready!(timer.as_mut().poll(cx));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The deadline of what is waited for. `None` while a request is being answered, which may take as long as it likes.
+    fn due(&self, timeouts: &Timeouts) -> Option<(Instant, Exceeded)> {
+        if let Some(since) = self.blocked_since {
+            return Some((after(since, timeouts.stall), Exceeded::Stall));
+        }
+        if self.in_flight > 0 {
+            return None;
+        }
+        Some(match self.head_since {
+            Some(since) => (after(since, timeouts.head), Exceeded::Head),
+            None => (after(self.idle_since, timeouts.idle), Exceeded::Idle),
+        })
+    }
+}
+
+impl Drop for RequestGuard {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.in_flight -= 1;
+        state.idle_since = Instant::now();
+    }
+}

@@ -1,0 +1,279 @@
+//! Graceful shutdown, and HTTP/2.
+
+use std::{
+    future::pending,
+    sync::{Arc, atomic::Ordering},
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    sync::Notify,
+    time::{Duration, Instant, sleep},
+};
+
+use super::script::*;
+use crate::limits::Limits;
+
+#[tokio::test(start_paused = true)]
+async fn w13_close_lets_requests_finish_and_ends_idle_connections_at_once() {
+    let it = tested(Limits::default());
+    let mut idle = it.connect().await;
+    idle.get("/a").await;
+    idle.read_until("/a").await;
+    let (mut waits, mut streams) = (it.connect().await, it.connect().await);
+    waits.get("/waits").await;
+    streams.get("/streams").await;
+    streams.read_until("first ").await;
+    it.until_running(2).await;
+    let serving = Arc::clone(&it.serving);
+    let closing = tokio::spawn(async move { serving.close().await });
+    let start = Instant::now();
+    assert_eq!(idle.rest().await, "");
+    assert_eq!(start.elapsed().as_millis(), 0);
+    assert!(!closing.is_finished());
+    it.paths.go_on.notify_one();
+    it.paths.go_on.notify_one();
+    assert!(waits.rest().await.ends_with("waited"));
+    assert!(streams.rest().await.contains("last"));
+    closing.await.unwrap();
+    it.serving.wait().await;
+    it.serving.close().await;
+    assert!(it.accepted.is_closed(), "nothing more is accepted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn w13_close_is_bounded() {
+    let limits = Limits {
+        drain: Duration::from_secs(7),
+        ..Limits::default()
+    };
+    let it = tested(limits);
+    let mut client = it.connect().await;
+    client.get("/waits").await;
+    it.until_running(1).await;
+    let start = Instant::now();
+    it.serving.close().await;
+    assert_eq!(start.elapsed().as_secs(), 7);
+    assert_eq!(it.paths.running.load(Ordering::SeqCst), 0);
+    assert_eq!(client.rest().await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn w13_what_is_served_ends_before_its_connections_do() {
+    let end = Arc::new(Notify::new());
+    let ended = Arc::clone(&end);
+    let it = tested_until(Limits::default(), async move { ended.notified().await });
+    let mut client = it.connect().await;
+    client.get("/waits").await;
+    it.until_running(1).await;
+    let serving = Arc::clone(&it.serving);
+    let closing = tokio::spawn(async move { serving.close().await });
+    // What a handler waits for may come over another connection.
+    let mut another = it.connect().await;
+    another.get("/another").await;
+    another.read_until("/another").await;
+    end.notify_one();
+    it.paths.go_on.notify_one();
+    assert!(client.rest().await.ends_with("waited"));
+    closing.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn w13_what_does_not_end_in_time_leaves_a_moment_for_the_connections() {
+    let it = tested_until(Limits::default(), pending());
+    let mut client = it.connect().await;
+    client.get("/waits").await;
+    it.until_running(1).await;
+    let serving = Arc::clone(&it.serving);
+    let closing = tokio::spawn(async move { serving.close().await });
+    sleep(Limits::default().drain + Duration::from_millis(500)).await;
+    it.paths.go_on.notify_one();
+    assert!(client.rest().await.ends_with("waited"));
+    closing.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_served_ends_when_its_handle_is_dropped() {
+    let it = tested(Limits::default());
+    let mut client = it.connect().await;
+    client.get("/a").await;
+    client.read_until("/a").await;
+    let Tested {
+        serving, accepted, ..
+    } = it;
+    drop(serving);
+    assert_eq!(client.rest().await, "");
+    accepted.closed().await;
+}
+
+/// Frames of HTTP/2 by hand: the preface, settings, and a request, its headers written out.
+fn http2_request(path: &str) -> Vec<u8> {
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    bytes.extend([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+    // GET, http, the path, and the host.
+    let mut block = vec![0x82, 0x86];
+    for (name, value) in [(0x04, path), (0x01, "localhost")] {
+        block.extend([name, u8::try_from(value.len()).unwrap()]);
+        block.extend(value.as_bytes());
+    }
+    let length = u8::try_from(block.len()).unwrap();
+    bytes.extend([0, 0, length, 1, 0x05, 0, 0, 0, 1]);
+    bytes.extend(block);
+    bytes
+}
+
+#[tokio::test(start_paused = true)]
+async fn http2_is_served_after_its_preface() {
+    let it = tested(Limits::default());
+    let mut client = it.connect().await;
+    client
+        .near
+        .write_all(&http2_request("/waits"))
+        .await
+        .unwrap();
+    it.until_running(1).await;
+    it.paths.go_on.notify_one();
+    client.read_until("waited").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_of_http2_that_goes_away_takes_its_requests_with_it() {
+    let it = tested(Limits::default());
+    let mut gone = it.connect().await;
+    gone.near.write_all(&http2_request("/waits")).await.unwrap();
+    it.until_running(1).await;
+    drop(gone);
+    it.paths.dropped.notified().await;
+    // One that is there, and does not answer any more, has gone too.
+    let mut silent = it.connect().await;
+    silent
+        .near
+        .write_all(&http2_request("/waits"))
+        .await
+        .unwrap();
+    it.until_running(1).await;
+    let start = Instant::now();
+    it.paths.dropped.notified().await;
+    assert!(start.elapsed() <= Duration::from_secs(50));
+}
+
+#[tokio::test(start_paused = true)]
+async fn w13_close_is_bounded_for_http2_too() {
+    let it = tested(Limits::default());
+    let mut client = it.connect().await;
+    client
+        .near
+        .write_all(&http2_request("/waits"))
+        .await
+        .unwrap();
+    it.until_running(1).await;
+    it.serving.close().await;
+    it.paths.dropped.notified().await;
+    assert_eq!(it.paths.running.load(Ordering::SeqCst), 0);
+}
+
+/// It opens windows as wide as they get. With the limit as it is by default, it would be missed for its answers first.
+#[tokio::test(start_paused = true)]
+async fn attack_7_a_client_of_http2_that_sends_and_never_reads_is_not_waited_for() {
+    let limits = Limits {
+        http_stall: Duration::from_secs(20),
+        ..Limits::default()
+    };
+    let it = tested(limits);
+    let mut client = it.connect().await;
+    let mut bytes = http2_request("/floods");
+    for stream in [0, 1] {
+        bytes.extend([0, 0, 4, 8, 0, 0, 0, 0, stream]);
+        bytes.extend(0x7000_0000_u32.to_be_bytes());
+    }
+    let start = Instant::now();
+    client.near.write_all(&bytes).await.unwrap();
+    it.until_running(1).await;
+    let ping = [&[0, 0, 8, 6, 0, 0, 0, 0, 0][..], &[1; 8]].concat();
+    loop {
+        tokio::select! {
+            biased;
+            () = it.paths.dropped.notified() => break,
+            () = sleep(Duration::from_secs(1)) => {}
+        }
+        let _ = client.near.write_all(&ping).await;
+    }
+    let waited = start.elapsed().as_secs();
+    assert!((20..=31).contains(&waited), "{waited} s");
+}
+
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+
+/// The type of the next frame, which is answered where it is a ping. `None` at the end.
+async fn next_frame(client: &mut Client) -> Option<u8> {
+    let mut head = [0; 9];
+    client.near.read_exact(&mut head).await.ok()?;
+    let length = u16::from_be_bytes([head[1], head[2]]);
+    let mut payload = vec![0; length.into()];
+    client.near.read_exact(&mut payload).await.ok()?;
+    let (kind, flags) = (head[3], head[4]);
+    if kind == PING && flags == 0 {
+        let pong = [&[0, 0, 8, PING, 1, 0, 0, 0, 0][..], &payload].concat();
+        let _ = client.near.write_all(&pong).await;
+    }
+    Some(kind)
+}
+
+/// Pings go both ways meanwhile, and are no requests.
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_over_http2_is_told_and_ended() {
+    let it = tested(Limits::default());
+    let mut client = it.connect().await;
+    client.near.write_all(&http2_request("/a")).await.unwrap();
+    client.read_until("/a").await;
+    let start = Instant::now();
+    let mut frames = Vec::new();
+    while let Some(frame) = next_frame(&mut client).await {
+        frames.push(frame);
+    }
+    let waited = start.elapsed().as_secs();
+    assert!((100..=125).contains(&waited), "{waited} s");
+    assert!(frames.contains(&GOAWAY), "{frames:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_over_http2_without_a_request_is_not_waited_for() {
+    let it = tested(Limits::default());
+    let mut client = it.connect().await;
+    let preface = [
+        &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..],
+        &[0, 0, 0, 4, 0, 0, 0, 0, 0],
+    ];
+    client.near.write_all(&preface.concat()).await.unwrap();
+    let start = Instant::now();
+    client.rest().await;
+    assert_eq!(start.elapsed().as_secs(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w13_close_does_not_wait_for_a_connection_that_has_said_nothing() {
+    let it = tested(Limits::default());
+    let mut client = it.connect().await;
+    client.send("PRI").await;
+    sleep(Duration::from_millis(1)).await;
+    let start = Instant::now();
+    it.serving.close().await;
+    assert_eq!(start.elapsed().as_millis(), 0);
+    client.rest().await;
+}
+
+/// A request that it has sent before it could know is served.
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_over_http2_answers_a_request_that_is_on_its_way() {
+    let it = tested(Limits::default());
+    let mut client = it.connect().await;
+    client.near.write_all(&http2_request("/a")).await.unwrap();
+    client.read_until("/a").await;
+    while next_frame(&mut client).await != Some(GOAWAY) {}
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len() + 9;
+    let mut request = http2_request("/late").split_off(preface);
+    request[8] = 3;
+    client.near.write_all(&request).await.unwrap();
+    client.read_until("/late").await;
+}

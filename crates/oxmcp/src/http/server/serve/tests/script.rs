@@ -1,0 +1,238 @@
+//! Harness of the tests: connections are pipes in memory, and the service does what the path of a request says.
+
+use std::{
+    convert::Infallible,
+    future::{Future, pending},
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    pin::Pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex},
+    sync::{Notify, mpsc},
+    time::{Duration, sleep},
+};
+use tower_service::Service;
+
+use crate::{
+    http::server::{
+        response::ResponseBody,
+        serve::{
+            accept::{Listener, run},
+            serving::Serving,
+        },
+    },
+    limits::Limits,
+};
+
+pub(super) type Accepted = io::Result<Recorded>;
+
+/// Gives what a test hands to it.
+pub(super) struct Script {
+    accepted: mpsc::Receiver<Accepted>,
+    pub(super) asked: Arc<AtomicUsize>,
+}
+
+impl Listener for Script {
+    type Io = Recorded;
+
+    async fn accept(&mut self) -> Accepted {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        match self.accepted.recv().await {
+            Some(accepted) => accepted,
+            None => pending().await,
+        }
+    }
+}
+
+/// A pipe that knows what was written at once.
+pub(super) struct Recorded(DuplexStream, Arc<Mutex<Vec<String>>>);
+
+impl AsyncRead for Recorded {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Recorded {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.0).poll_write(cx, buf);
+        if let Poll::Ready(Ok(length)) = &written {
+            let text = String::from_utf8_lossy(&buf[..*length]).into_owned();
+            self.1.lock().unwrap().push(text);
+        }
+        written
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+/// What the service under test does, by the path of the request. It counts what runs.
+#[derive(Clone, Default)]
+pub(super) struct Paths {
+    pub(super) running: Arc<AtomicUsize>,
+    pub(super) dropped: Arc<Notify>,
+    pub(super) go_on: Arc<Notify>,
+}
+
+pub(super) struct Running(Paths);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+        self.0.dropped.notify_one();
+    }
+}
+
+impl Service<Request<Incoming>> for Paths {
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        self.running.fetch_add(1, Ordering::SeqCst);
+        let running = Running(self.clone());
+        Box::pin(async move {
+            let go_on = Arc::clone(&running.0.go_on);
+            let body = match request.uri().path() {
+                "/waits" => {
+                    go_on.notified().await;
+                    ResponseBody::full("waited")
+                }
+                "/panics" => panic!("as it should"),
+                "/echo" => ResponseBody::full(request.collect().await.unwrap().to_bytes()),
+                "/floods" => {
+                    let chunk = Bytes::from_static(&[b'x'; 64 << 10]);
+                    let _running = running;
+                    ResponseBody::stream(stream::repeat(chunk).map(move |chunk| {
+                        let _ = &_running;
+                        chunk
+                    }))
+                }
+                "/streams" => {
+                    let first = stream::iter([Bytes::from_static(b"first ")]);
+                    let rest = stream::once(async move {
+                        go_on.notified().await;
+                        drop(running);
+                        Bytes::from_static(b"last")
+                    });
+                    ResponseBody::stream(first.chain(rest))
+                }
+                path => ResponseBody::full(path.to_owned()),
+            };
+            Ok(Response::new(body))
+        })
+    }
+}
+
+/// The address under test: connections to it, and what they do.
+pub(super) struct Tested {
+    pub(super) serving: Arc<Serving>,
+    pub(super) paths: Paths,
+    pub(super) accepted: mpsc::Sender<Accepted>,
+    pub(super) asked: Arc<AtomicUsize>,
+}
+
+pub(super) fn tested(limits: Limits) -> Tested {
+    tested_until(limits, async {})
+}
+
+pub(super) fn tested_until(
+    limits: Limits,
+    on_close: impl Future<Output = ()> + Send + 'static,
+) -> Tested {
+    let (sender, accepted) = mpsc::channel(16);
+    let asked = Arc::<AtomicUsize>::default();
+    let script = Script {
+        accepted,
+        asked: Arc::clone(&asked),
+    };
+    let (serving, signal) = Serving::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
+    let paths = Paths::default();
+    tokio::spawn(run(script, paths.clone(), limits, signal, on_close));
+    Tested {
+        serving: Arc::new(serving),
+        paths,
+        accepted: sender,
+        asked,
+    }
+}
+
+impl Tested {
+    pub(super) async fn connect(&self) -> Client {
+        let (near, far) = duplex(1 << 20);
+        let writes = Arc::default();
+        let recorded = Recorded(far, Arc::clone(&writes));
+        self.accepted.send(Ok(recorded)).await.unwrap();
+        Client { near, writes }
+    }
+
+    pub(super) async fn until_running(&self, count: usize) {
+        while self.paths.running.load(Ordering::SeqCst) != count {
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+pub(super) struct Client {
+    pub(super) near: DuplexStream,
+    pub(super) writes: Arc<Mutex<Vec<String>>>,
+}
+
+impl Client {
+    pub(super) async fn send(&mut self, text: &str) {
+        self.near.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    pub(super) async fn get(&mut self, path: &str) {
+        self.send(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n"))
+            .await;
+    }
+
+    /// Reads until the text has come.
+    pub(super) async fn read_until(&mut self, text: &str) -> String {
+        let mut read = String::new();
+        while !read.contains(text) {
+            let byte = self.near.read_u8().await;
+            let byte = byte.unwrap_or_else(|error| panic!("{error} after {read:?}"));
+            read.push(char::from(byte));
+        }
+        read
+    }
+
+    /// What comes until the other side closes.
+    pub(super) async fn rest(&mut self) -> String {
+        let mut rest = Vec::new();
+        self.near.read_to_end(&mut rest).await.unwrap();
+        String::from_utf8_lossy(&rest).into_owned()
+    }
+}

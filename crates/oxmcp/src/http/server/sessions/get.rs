@@ -1,0 +1,181 @@
+//! GET, by which a session's client gets its stream or the rest of another, and DELETE, by which it ends the session.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::{Response, StatusCode};
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::{
+    event_stream::{self, REPLAYED, StreamStart, encode_replayed},
+    post::no_session,
+    streams::{Purpose, purpose},
+};
+use crate::{
+    error::Error,
+    http::{
+        names::LAST_EVENT_ID,
+        server::{
+            endpoint::{EndpointRequest, StreamableHttp},
+            response::{self, Refused, ResponseBody},
+            validation::{Refusal, single},
+        },
+    },
+    store::{AnyEventStore, EventId, Replay},
+};
+
+/// Opens the stream of a session, or resumes one.
+///
+/// # Errors
+/// How the request is refused.
+pub(in crate::http::server) async fn get(
+    request: EndpointRequest,
+) -> Result<Response<ResponseBody>, Refused> {
+    request.check_sessions()?;
+    if !request.names_session {
+        return Err(Refusal::no_stream().into());
+    }
+    let EndpointRequest {
+        endpoint,
+        session,
+        parts,
+        ..
+    } = request;
+    let session = session.ok_or_else(|| no_session(None))?;
+    let counted = count_stream(&endpoint)?;
+    let connection = Arc::clone(session.connection());
+    let store = endpoint.settings.events.clone();
+    let mut start = StreamStart {
+        purpose: Purpose::Standing,
+        resumed: None,
+        taken: Vec::new(),
+        reply: None,
+        counted: Some(counted),
+        saves: false,
+    };
+    if parts.headers.contains_key(LAST_EVENT_ID) {
+        let seen = single(&parts.headers, &LAST_EVENT_ID).and_then(EventId::parse);
+        let (Some(seen), Some(store)) = (seen, &store) else {
+            return Err(lost());
+        };
+        let rest = Rest {
+            store: Arc::clone(store),
+            session: Arc::clone(session.id()),
+            stream: seen.stream().into(),
+            seen: seen.index(),
+        };
+        let Some(events) = rest.fetch().await else {
+            return Err(lost());
+        };
+        let counted = &mut start.counted;
+        let streams = &session.streams;
+        if let Some(response) = streams.resume(&rest.stream, rest.seen, counted) {
+            return Ok(response);
+        }
+        if purpose(&rest.stream) == Purpose::Request || session.streams.has_standing() {
+            return Ok(rest.respond(events));
+        }
+        start.resumed = Some((rest.stream, rest.seen));
+    }
+    event_stream::begin(&session, connection, store, start).ok_or_else(|| {
+        let why = Error::invalid_request(
+            "the session has this stream already, and it is being read; there is one for each session",
+        );
+        response::refuse(StatusCode::CONFLICT, None, &why)
+    })
+}
+
+/// Counts one more stream, until the returned token is dropped.
+///
+/// # Errors
+/// How the request is refused where there are too many.
+fn count_stream(endpoint: &StreamableHttp) -> Result<TaskTrackerToken, Refused> {
+    let limit = endpoint.settings.limits.max_http_streams;
+    let streams = &endpoint.state.streams;
+    let counted = streams.token();
+    if streams.len() <= limit {
+        return Ok(counted);
+    }
+    let why = Error::internal(format!(
+        "there are {limit} streams, which is the limit; try another time"
+    ));
+    Err(response::refuse(
+        StatusCode::SERVICE_UNAVAILABLE,
+        None,
+        &why,
+    ))
+}
+
+/// Ends a session.
+///
+/// # Errors
+/// How the request is refused.
+pub(in crate::http::server) async fn delete(
+    request: EndpointRequest,
+) -> Result<Response<ResponseBody>, Refused> {
+    request.check_sessions()?;
+    if !request.names_session {
+        let why = Error::invalid_request("DELETE ends the session that Mcp-Session-Id names");
+        return Err(response::refuse(StatusCode::BAD_REQUEST, None, &why));
+    }
+    let session = request.session.ok_or_else(|| no_session(None))?;
+    session.begin_close();
+    // It cannot be found from here on, though running handlers may finish.
+    if let Some(persistence) = session.persistence() {
+        persistence.remove(session.id()).await;
+    }
+    request.endpoint.state.sessions.remove(&session);
+    Ok(response::empty(StatusCode::NO_CONTENT))
+}
+
+/// The refusal where the events that a client wants are not there any more, or never were.
+fn lost() -> Refused {
+    let why = Error::invalid_request(
+        "Last-Event-ID names no event of this session that can be gone on from; send GET without it",
+    );
+    response::refuse(StatusCode::BAD_REQUEST, None, &why)
+}
+
+/// The rest of a stream that has ended, or is not sent on here.
+struct Rest {
+    store: Arc<dyn AnyEventStore>,
+    session: Arc<str>,
+    stream: Box<str>,
+    /// The index of the last event that the client has seen.
+    seen: u64,
+}
+
+impl Rest {
+    /// The next events. `None` where not all of them are there.
+    async fn fetch(&self) -> Option<Vec<Bytes>> {
+        let found = self
+            .store
+            .after(&self.session, &self.stream, self.seen, REPLAYED);
+        match found.await {
+            Ok(Replay::Events { events, .. }) => Some(events),
+            Ok(Replay::Lost) => None,
+            Err(error) => {
+                tracing::warn!(%error, "a store of events failed");
+                None
+            }
+        }
+    }
+
+    /// Sends these events, and all that follow.
+    fn respond(self, events: Vec<Bytes>) -> Response<ResponseBody> {
+        let rest = stream::unfold((self, Some(events)), |(mut rest, events)| async move {
+            let events = match events {
+                Some(events) if !events.is_empty() => events,
+                // What was sent last may have come after they were asked for.
+                _ => rest.fetch().await?,
+            };
+            if events.is_empty() {
+                return None;
+            }
+            let out = encode_replayed(&rest.stream, &mut rest.seen, &events);
+            Some((Bytes::from(out), (rest, None)))
+        });
+        response::events(ResponseBody::stream(rest))
+    }
+}

@@ -1,0 +1,192 @@
+//! Lifecycle of sessions: opened, and ended by their client or server, with the endpoint, or because they were idle for too long.
+//!
+//! No session has a task or a timer of its own: there may be thousands, in most of which nothing happens. One task expires those
+//! that are idle.
+
+use std::{
+    ops::Deref,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use tokio::{
+    select,
+    time::{Instant, sleep_until, timeout},
+};
+
+use super::{
+    persistence::{Persistence, log},
+    session::Session,
+};
+use crate::{
+    error::Error,
+    http::server::{
+        endpoint::{Settings, State, StreamableHttp},
+        response::{self, Refused},
+    },
+    server::{Server, ServerSession},
+    session::{Origin, after},
+};
+
+/// An idle session may last longer by this part of its idle time: it is not looked at more often, however many there are.
+const SWEEPS_PER_IDLE: u32 = 64;
+/// The shortest time between two sweeps, however short the idle time is.
+const MIN_SWEEP_INTERVAL: Duration = Duration::from_millis(10);
+
+/// A session that is being opened. Dropped before it is, as where the client goes away, it ends: something of it may run or be
+/// watched already.
+pub(super) struct UnopenedSession {
+    session: Arc<Session>,
+    is_open: bool,
+}
+
+impl UnopenedSession {
+    /// A session for the origin of a request.
+    ///
+    /// # Errors
+    /// How the request is refused where the quota is used up.
+    pub(super) fn new(
+        endpoint: &StreamableHttp,
+        server: Server,
+        id: Arc<str>,
+        origin: &Origin,
+    ) -> Result<Self, Refused> {
+        let limits = &endpoint.settings.limits;
+        let sessions = &endpoint.state.sessions;
+        let permit = sessions.acquire(origin.principal.as_ref(), limits);
+        let permit = permit.map_err(|exceeded| {
+            let (status, why) = exceeded.why(limits);
+            response::refuse(status, None, &Error::internal(why))
+        })?;
+        Ok(Self {
+            session: Session::new(id, server, origin, permit, sessions.track()),
+            is_open: false,
+        })
+    }
+
+    /// Opens it. Where another request has restored the same session meanwhile, that is the one.
+    pub(super) fn open(mut self, endpoint: &StreamableHttp) -> Arc<Session> {
+        let session = Arc::clone(&self.session);
+        if let Err(other) = endpoint.state.sessions.insert(&session) {
+            return other;
+        }
+        self.is_open = true;
+        let handle =
+            ServerSession::new(Arc::clone(session.connection()), Arc::clone(session.peer()));
+        session.peer().server().remember(&handle);
+        end_when_closing(endpoint, &session);
+        let sessions = &endpoint.state.sessions;
+        sessions.ensure_sweeper(|| sweep(endpoint.clone()));
+        if endpoint.state.closing.is_set() {
+            session.begin_close();
+        }
+        session
+    }
+}
+
+impl Deref for UnopenedSession {
+    type Target = Arc<Session>;
+
+    fn deref(&self) -> &Arc<Session> {
+        &self.session
+    }
+}
+
+impl Drop for UnopenedSession {
+    fn drop(&mut self) {
+        if !self.is_open {
+            self.session.connection().end();
+        }
+    }
+}
+
+/// An endpoint that is not kept alive.
+struct WeakEndpoint {
+    settings: Arc<Settings>,
+    state: Weak<State>,
+}
+
+impl WeakEndpoint {
+    fn upgrade(self) -> Option<StreamableHttp> {
+        let state = self.state.upgrade()?;
+        Some(StreamableHttp {
+            settings: self.settings,
+            state,
+        })
+    }
+}
+
+/// Ends a session once either side closes it.
+fn end_when_closing(endpoint: &StreamableHttp, session: &Arc<Session>) {
+    let weak = WeakEndpoint {
+        settings: Arc::clone(&endpoint.settings),
+        state: Arc::downgrade(&endpoint.state),
+    };
+    let closing = Arc::downgrade(session);
+    session.connection().when_closing(Box::new(move || {
+        if let (Some(endpoint), Some(session)) = (weak.upgrade(), closing.upgrade()) {
+            let runtime = session.connection().runtime.clone();
+            runtime.spawn(end(endpoint, session));
+        }
+    }));
+}
+
+/// Expires idle sessions for as long as there are sessions.
+async fn sweep(endpoint: StreamableHttp) {
+    let sessions = &endpoint.state.sessions;
+    let idle = endpoint.settings.limits.http_session_idle;
+    let interval = (idle / SWEEPS_PER_IDLE).max(MIN_SWEEP_INTERVAL);
+    loop {
+        let now = Instant::now();
+        let mut next = after(now, idle);
+        let mut expired = Vec::new();
+        sessions.for_each(|session| match session.expires_at(idle) {
+            Some(at) if at <= now => expired.push(Arc::clone(session)),
+            Some(at) => next = next.min(at),
+            None => {}
+        });
+        for session in expired {
+            expire(&endpoint, session);
+        }
+        select! {
+            biased;
+            () = sessions.all_gone() => {
+                if sessions.end_sweeper() {
+                    return;
+                }
+            }
+            () = sleep_until(next.max(after(now, interval))) => {}
+        }
+    }
+}
+
+/// Ends a session that was idle for too long, unless it ends already.
+fn expire(endpoint: &StreamableHttp, session: Arc<Session>) {
+    if session.connection().forget_closing() {
+        tracing::debug!(session = %session.id(), "a session was idle for too long");
+        tokio::spawn(end(endpoint.clone(), session));
+    }
+}
+
+/// Ends a session: running handlers may finish within a bound.
+async fn end(endpoint: StreamableHttp, session: Arc<Session>) {
+    let connection = session.connection();
+    // Another node may go on with what is only idle here, or was when this one was closed.
+    let is_over = connection.is_closing() && !endpoint.state.closing.is_set()
+        || session.persistence().is_some_and(Persistence::is_over);
+    if is_over && let Some(persistence) = session.persistence() {
+        persistence.remove(session.id()).await;
+    }
+    endpoint.state.sessions.remove(&session);
+    let limit = connection.limits.drain;
+    connection.in_flight().drain();
+    // What has not finished by then is cancelled with the rest.
+    let _ = timeout(limit, connection.in_flight().settled()).await;
+    connection.lane().flush(limit).await;
+    connection.end();
+    if let Some(store) = &endpoint.settings.events
+        && (is_over || endpoint.settings.sessions.is_none())
+    {
+        log(store.forget(session.id()).await);
+    }
+}

@@ -1,0 +1,218 @@
+//! POSTs of sessions: `initialize`, which opens one, and the messages of open ones.
+
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use http::{HeaderValue, Response, StatusCode};
+use tokio::time::timeout;
+
+use super::{
+    event_stream::{self, StreamStart},
+    lifecycle::UnopenedSession,
+    persistence::Persistence,
+    session::{Session, SessionGuard, new_id},
+    streams::Purpose,
+};
+use crate::{
+    error::Error,
+    http::{
+        names::SESSION_ID,
+        server::{
+            endpoint::{EndpointRequest, StreamableHttp},
+            event_encoding::{KEEP_ALIVE, messages},
+            origin::{lasting_origin, origin},
+            response::{self, Refused, ResponseBody},
+        },
+    },
+    jsonrpc::RequestId,
+    session::{Connection, Last, Reply},
+};
+
+/// A message, or a batch, that was posted in a session.
+#[derive(Clone, Copy)]
+pub(in crate::http::server) struct Posted<'a> {
+    /// The id that a refusal repeats.
+    pub(in crate::http::server) id: Option<&'a RequestId>,
+    pub(in crate::http::server) is_answered: bool,
+    /// Whether the record of the session is another afterwards.
+    pub(in crate::http::server) changes_session: bool,
+}
+
+/// Opens a session, which takes the `initialize` with these params by `take`.
+///
+/// # Errors
+/// How the request is refused.
+pub(in crate::http::server) fn open(
+    request: EndpointRequest,
+    initialize: &str,
+    take: impl FnOnce(&Arc<Connection>),
+) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
+    let EndpointRequest {
+        endpoint,
+        server,
+        parts,
+        ..
+    } = request;
+    let origin = origin(parts);
+    let failed = StatusCode::INTERNAL_SERVER_ERROR;
+    let id = new_id().map_err(|why| response::refuse(failed, None, &why))?;
+    let session = UnopenedSession::new(&endpoint, server, id, &origin)?;
+    if let Some(store) = &endpoint.settings.sessions
+        && let Ok(params) = serde_json::from_str(initialize)
+    {
+        session.persist(Persistence::new(Arc::clone(store), params, None));
+    }
+    let branch = session.branch(origin);
+    take(&branch);
+    Ok(Box::pin(opened(endpoint, session, branch)))
+}
+
+/// The answer to `initialize`. If it succeeds, the session is open from here on.
+async fn opened(
+    endpoint: StreamableHttp,
+    session: UnopenedSession,
+    branch: Arc<Connection>,
+) -> Response<ResponseBody> {
+    let mut line = Vec::new();
+    let mut answered = Vec::new();
+    while !matches!(branch.outbox.reply(&mut line).await, Reply::Last(_)) {
+        answered.append(&mut line);
+    }
+    answered.append(&mut line);
+    // The client is asked and told nothing before it knows its session: the last message is the answer.
+    let last = messages(&answered).last().unwrap_or_default().to_vec();
+    let mut response = response::message(StatusCode::OK, last);
+    // Middleware may refuse what was agreed on.
+    if session.revision().is_none() || branch.failed_with().is_some() {
+        return response;
+    }
+    let session = session.open(&endpoint);
+    endpoint.state.sessions.set_unused(&session);
+    if let Some(saving) = session.save() {
+        // It fails where the store panics.
+        let _ = saving.await;
+    }
+    if let Ok(id) = HeaderValue::from_str(session.id()) {
+        response.headers_mut().insert(SESSION_ID, id);
+    }
+    response
+}
+
+/// Lets the session of a message take it by `take`, and answers it.
+///
+/// # Errors
+/// How the request is refused.
+pub(in crate::http::server) fn post(
+    request: EndpointRequest,
+    posted: Posted<'_>,
+    take: impl FnOnce(&Arc<Connection>),
+) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
+    if !request.names_session {
+        let why = Error::invalid_request(
+            "this request belongs to a session, which Mcp-Session-Id must name: initialize opens one; a request of revision \
+             2026-07-28 needs none, but says its revision in `_meta`",
+        );
+        return Err(response::refuse(StatusCode::BAD_REQUEST, posted.id, &why));
+    }
+    let session = request.session.ok_or_else(|| no_session(posted.id))?;
+    let guard = session.enter();
+    // The session keeps the origin of a subscription.
+    let origin = if posted.changes_session {
+        lasting_origin(&request.parts)
+    } else {
+        origin(request.parts)
+    };
+    let branch = session.branch(origin);
+    take(&branch);
+    let saves = posted.changes_session && session.persistence().is_some();
+    let answer = PostAnswer {
+        endpoint: request.endpoint,
+        session: guard,
+        saves,
+        branch: posted.is_answered.then(|| Branch {
+            connection: branch,
+            is_streamed: false,
+        }),
+    };
+    Ok(if saves {
+        // Also where the client goes away meanwhile.
+        let answering = tokio::spawn(answer.saved());
+        Box::pin(async move {
+            let answered = answering.await;
+            answered.unwrap_or_else(|_| response::empty(StatusCode::INTERNAL_SERVER_ERROR))
+        })
+    } else {
+        Box::pin(answer.answer())
+    })
+}
+
+/// The refusal of a request whose session does not exist, or belongs to another principal.
+pub(super) fn no_session(id: Option<&RequestId>) -> Refused {
+    let why = Error::invalid_request(
+        "there is no such session: it has ended, or never was; open one with initialize",
+    );
+    response::refuse(StatusCode::NOT_FOUND, id, &why)
+}
+
+/// An answer that has not begun.
+struct PostAnswer {
+    endpoint: StreamableHttp,
+    session: SessionGuard,
+    /// Whether the session is saved afterwards.
+    saves: bool,
+    /// The branch of the session's connection that it comes from; none where there is no answer.
+    branch: Option<Branch>,
+}
+
+impl PostAnswer {
+    /// One message where there is one, and a stream where there are more, or may be.
+    async fn answer(self) -> Response<ResponseBody> {
+        let Some(mut branch) = self.branch else {
+            return response::empty(StatusCode::ACCEPTED);
+        };
+        let mut taken = Vec::new();
+        let reply = timeout(KEEP_ALIVE, branch.connection.outbox.reply(&mut taken)).await;
+        match reply {
+            // Nothing is asked in a batch of notifications, and a request that was cancelled has no answer.
+            Ok(Reply::Last(Last::Nothing)) => return response::empty(StatusCode::ACCEPTED),
+            Ok(Reply::Last(Last::Message)) => return response::message(StatusCode::OK, taken),
+            _ => {}
+        }
+        branch.is_streamed = true;
+        let start = StreamStart {
+            purpose: Purpose::Request,
+            resumed: None,
+            taken,
+            reply: reply.ok(),
+            counted: None,
+            saves: self.saves,
+        };
+        let store = self.endpoint.settings.events.clone();
+        event_stream::begin(&self.session, Arc::clone(&branch.connection), store, start)
+            .unwrap_or_else(|| response::empty(StatusCode::CONFLICT))
+    }
+
+    /// The same, once the session is saved.
+    async fn saved(self) -> Response<ResponseBody> {
+        let session = Arc::clone(&*self.session);
+        let response = self.answer().await;
+        if let Some(saving) = Session::save(&session) {
+            let _ = saving.await;
+        }
+        response
+    }
+}
+
+/// A branch whose answer has not begun. Where the client goes away before, nothing is cancelled, but the answer is dropped.
+struct Branch {
+    connection: Arc<Connection>,
+    is_streamed: bool,
+}
+
+impl Drop for Branch {
+    fn drop(&mut self) {
+        if !self.is_streamed {
+            self.connection.outbox.close();
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Quota of sessions, and the eviction of unused ones where it is used up.
+
+use std::{
+    collections::{BTreeMap, HashMap, hash_map::Entry},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use http::StatusCode;
+
+use crate::limits::Limits;
+
+/// The quota of sessions of an endpoint: so many for each principal, and so many for all.
+#[derive(Clone, Default)]
+pub(in crate::http::server) struct SessionQuota(Arc<Mutex<Used>>);
+
+/// How many sessions there are.
+#[derive(Default)]
+struct Used {
+    all: usize,
+    /// By principal, of those that have any.
+    own: HashMap<Arc<str>, usize>,
+}
+
+/// The share of a session in the quota, until it is dropped.
+pub(in crate::http::server) struct QuotaPermit {
+    quota: SessionQuota,
+    principal: Option<Arc<str>>,
+}
+
+/// The part of the quota that is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http::server) enum QuotaExceeded {
+    /// That of the principal.
+    OfPrincipal,
+    OfAll,
+}
+
+impl SessionQuota {
+    /// A permit for a session of this principal, where that is known.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub(in crate::http::server) fn acquire(
+        &self,
+        principal: Option<&Arc<str>>,
+        limits: &Limits,
+    ) -> Result<QuotaPermit, QuotaExceeded> {
+        let mut used = self.lock();
+        let own = |principal| used.own.get(principal).copied().unwrap_or_default();
+        if principal.is_some_and(|it| own(it) >= limits.max_http_sessions_each) {
+            return Err(QuotaExceeded::OfPrincipal);
+        }
+        if used.all >= limits.max_http_sessions {
+            return Err(QuotaExceeded::OfAll);
+        }
+        used.all += 1;
+        if let Some(principal) = principal {
+            *used.own.entry(Arc::clone(principal)).or_default() += 1;
+        }
+        Ok(QuotaPermit {
+            quota: self.clone(),
+            principal: principal.cloned(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Used> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for QuotaPermit {
+    fn drop(&mut self) {
+        let mut used = self.quota.lock();
+        used.all -= 1;
+        if let Some(principal) = self.principal.take()
+            && let Entry::Occupied(mut own) = used.own.entry(principal)
+        {
+            *own.get_mut() -= 1;
+            if *own.get() == 0 {
+                own.remove();
+            }
+        }
+    }
+}
+
+impl QuotaExceeded {
+    /// The response to a client: its status, and the reason.
+    pub(in crate::http::server) fn why(self, limits: &Limits) -> (StatusCode, String) {
+        match self {
+            Self::OfPrincipal => {
+                let limit = limits.max_http_sessions_each;
+                let why = format!("you have {limit} sessions, which is the limit; end one first");
+                (StatusCode::TOO_MANY_REQUESTS, why)
+            }
+            Self::OfAll => {
+                let limit = limits.max_http_sessions;
+                let why =
+                    format!("there are {limit} sessions, which is the limit; try another time");
+                (StatusCode::SERVICE_UNAVAILABLE, why)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for SessionQuota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.lock().all, f)
+    }
+}
+
+/// Without the principal: names of people do not belong in logs.
+impl fmt::Debug for QuotaPermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("QuotaPermit(..)")
+    }
+}
+
+/// An evictable session.
+pub(super) trait Evict: Send + Sync {
+    /// Ends it in favour of another, which gets its permit at once, unless it was used meanwhile.
+    fn evict(&self);
+}
+
+/// Sessions whose client has sent nothing but `initialize`. The oldest is evicted where the quota is used up.
+///
+/// A client that opens sessions without end evicts those alone that are not used, most of them its own. A session that is used is
+/// never evicted: else such a client could end the sessions of others.
+#[derive(Default)]
+pub(super) struct EvictionQueue(Mutex<Queue>);
+
+#[derive(Default)]
+struct Queue {
+    last: u64,
+    /// In the order of their age.
+    sessions: BTreeMap<u64, Candidate>,
+}
+
+/// A session in the queue.
+struct Candidate {
+    principal: Option<Arc<str>>,
+    session: Weak<dyn Evict>,
+}
+
+/// The place of a session in the queue, until this is dropped.
+pub(super) struct Evictable {
+    queue: Arc<EvictionQueue>,
+    number: u64,
+}
+
+impl EvictionQueue {
+    /// Adds a session that was opened just now.
+    pub(super) fn add(
+        self: &Arc<Self>,
+        principal: Option<Arc<str>>,
+        session: Weak<dyn Evict>,
+    ) -> Evictable {
+        let mut queue = self.lock();
+        queue.last += 1;
+        let number = queue.last;
+        queue
+            .sessions
+            .insert(number, Candidate { principal, session });
+        drop(queue);
+        Evictable {
+            queue: Arc::clone(self),
+            number,
+        }
+    }
+
+    /// Evicts the oldest of all, or of a principal. Returns false where there is none.
+    pub(super) fn evict_oldest(&self, of: Option<&Arc<str>>) -> bool {
+        let mut queue = self.lock();
+        let mut sessions = queue.sessions.iter();
+        let oldest = sessions.find(|(_, it)| of.is_none() || it.principal.as_ref() == of);
+        let Some(number) = oldest.map(|(number, _)| *number) else {
+            return false;
+        };
+        let session = queue.sessions.remove(&number);
+        drop(queue);
+        if let Some(session) = session.and_then(|it| it.session.upgrade()) {
+            session.evict();
+        }
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Evictable {
+    fn drop(&mut self) {
+        let session = self.queue.lock().sessions.remove(&self.number);
+        // Its memory is freed without the lock.
+        drop(session);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_permit_is_free_again_and_its_principal_is_not_remembered() {
+        let quota = SessionQuota::default();
+        let limits = Limits {
+            max_http_sessions: 3,
+            max_http_sessions_each: 1,
+            ..Limits::default()
+        };
+        let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
+        let enter = |principal| quota.acquire(principal, &limits);
+        let (of_ann, _of_nobody) = (enter(Some(&ann)).unwrap(), enter(None).unwrap());
+        assert_eq!(enter(Some(&ann)).unwrap_err(), QuotaExceeded::OfPrincipal);
+        let of_nobody = enter(None).unwrap();
+        assert_eq!(enter(Some(&bob)).unwrap_err(), QuotaExceeded::OfAll);
+        drop(of_nobody);
+        let of_bob = enter(Some(&bob)).unwrap();
+        drop((of_ann, of_bob));
+        assert!(quota.lock().own.is_empty());
+        assert!(enter(Some(&ann)).is_ok());
+    }
+}

@@ -1,0 +1,189 @@
+//! Registry of an endpoint's sessions, by id.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    future::Future,
+    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak},
+};
+
+use tokio::task::AbortHandle;
+use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
+
+use super::{
+    quota::{EvictionQueue, QuotaExceeded, QuotaPermit, SessionQuota},
+    session::Session,
+};
+use crate::limits::Limits;
+
+/// The sessions of an endpoint, by id.
+#[derive(Default)]
+pub(in crate::http::server) struct Sessions {
+    by_id: RwLock<HashMap<Arc<str>, Arc<Session>>>,
+    /// All that there are, those included that are being opened, or closed.
+    all: TaskTracker,
+    quota: SessionQuota,
+    unused: Arc<EvictionQueue>,
+    /// The task that expires idle sessions.
+    sweeper: Mutex<Option<AbortHandle>>,
+}
+
+impl Sessions {
+    /// A guard of one more session: it is counted until that is dropped.
+    pub(super) fn track(&self) -> TaskTrackerToken {
+        self.all.token()
+    }
+
+    /// A permit for one more session. Where there is none, the oldest unused one is evicted: of the same principal where that
+    /// has too many, or else of all.
+    ///
+    /// # Errors
+    /// Where there is none, though nothing is unused.
+    pub(super) fn acquire(
+        &self,
+        principal: Option<&Arc<str>>,
+        limits: &Limits,
+    ) -> Result<QuotaPermit, QuotaExceeded> {
+        loop {
+            let exceeded = match self.quota.acquire(principal, limits) {
+                Ok(permit) => return Ok(permit),
+                Err(exceeded) => exceeded,
+            };
+            // Evicted sessions close in their own time, which a store may draw out: as many again, and no more.
+            if self.all.len() >= limits.max_http_sessions.saturating_mul(2) {
+                return Err(exceeded);
+            }
+            let of = principal.filter(|_| exceeded == QuotaExceeded::OfPrincipal);
+            if !self.unused.evict_oldest(of) {
+                return Err(exceeded);
+            }
+        }
+    }
+
+    /// Lets a session that was opened just now be evicted until it is used.
+    pub(super) fn set_unused(&self, session: &Arc<Session>) {
+        let principal = session.principal().map(Arc::clone);
+        let evicted: Weak<Session> = Arc::downgrade(session);
+        session.set_evictable(self.unused.add(principal, evicted));
+    }
+
+    /// Registers a session.
+    ///
+    /// # Errors
+    /// The one of its id that is there already.
+    pub(super) fn insert(&self, session: &Arc<Session>) -> Result<(), Arc<Session>> {
+        let mut by_id = self.write();
+        if let Some(there) = by_id.get(session.id()) {
+            return Err(Arc::clone(there));
+        }
+        by_id.insert(Arc::clone(session.id()), Arc::clone(session));
+        Ok(())
+    }
+
+    /// The session of this id. `None` for a principal that it does not belong to, as if there were none.
+    pub(in crate::http::server) fn find(
+        &self,
+        id: &str,
+        principal: Option<&str>,
+    ) -> Option<Arc<Session>> {
+        let by_id = self.read();
+        let session = by_id.get(id)?;
+        session.belongs_to(principal).then(|| Arc::clone(session))
+    }
+
+    /// Takes a session out. Another of its id stays: a request that came before the end may have restored it from the store.
+    pub(super) fn remove(&self, session: &Arc<Session>) {
+        let mut by_id = self.write();
+        let there = by_id.get(session.id());
+        if there.is_some_and(|there| Arc::ptr_eq(there, session)) {
+            by_id.remove(session.id());
+        }
+    }
+
+    pub(super) fn for_each(&self, visit: impl FnMut(&Arc<Session>)) {
+        self.read().values().for_each(visit);
+    }
+
+    /// Closes all of them, in the background.
+    pub(in crate::http::server) fn close_all(&self) {
+        self.for_each(|session| session.begin_close());
+    }
+
+    /// Waits until there is none any more, and nothing that belongs to one. Cancel safe.
+    pub(in crate::http::server) async fn all_gone(&self) {
+        // It can still be entered, but only a closed one can be waited for.
+        self.all.close();
+        self.all.wait().await;
+    }
+
+    /// Spawns the task that expires idle sessions, unless it runs.
+    pub(super) fn ensure_sweeper<F>(&self, sweep: impl FnOnce() -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let mut sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that has finished was dropped with its runtime.
+        if sweeper.as_ref().is_none_or(AbortHandle::is_finished) {
+            *sweeper = Some(tokio::spawn(sweep()).abort_handle());
+        }
+    }
+
+    /// Returns whether the sweeper ends, since there are no sessions: one that is opened meanwhile is either seen here or spawns
+    /// another.
+    pub(super) fn end_sweeper(&self) -> bool {
+        let mut sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
+        let ends = self.all.is_empty();
+        if ends {
+            *sweeper = None;
+        }
+        ends
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+        self.by_id.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+        self.by_id.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sessions")
+            .field("open", &self.all.len())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{server::Server, session::Origin};
+
+    #[tokio::test]
+    async fn a_session_that_ends_takes_no_other_of_the_same_id_along() {
+        let sessions = Sessions::default();
+        let made = || {
+            let permit = sessions.acquire(None, &Limits::default()).unwrap();
+            let (server, origin) = (Server::new("s", "1"), Origin::default());
+            Session::new("id".into(), server, &origin, permit, sessions.track())
+        };
+        let (first, second) = (made(), made());
+        assert!(sessions.insert(&first).is_ok());
+        sessions.remove(&first);
+        assert!(sessions.insert(&second).is_ok());
+        sessions.remove(&first);
+        assert!(sessions.find("id", None).is_some());
+        sessions.remove(&second);
+        assert!(sessions.find("id", None).is_none());
+    }
+
+    #[test]
+    fn a_text_that_is_no_id_can_be_looked_for() {
+        let sessions = Sessions::default();
+        for text in ["", "x", "12345678", "0123456789", &"z".repeat(1000)] {
+            assert!(sessions.find(text, None).is_none());
+        }
+    }
+}

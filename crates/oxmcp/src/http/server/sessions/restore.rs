@@ -1,0 +1,143 @@
+//! Restoring of sessions that were opened on another node, or before a restart: their record has what the client has sent, which is
+//! taken once more.
+
+use std::sync::Arc;
+
+use http::{StatusCode, request::Parts};
+use serde::Serialize;
+use serde_json::json;
+
+use super::{
+    lifecycle::UnopenedSession,
+    persistence::{Persistence, log},
+    session::{Session, is_id},
+};
+use crate::{
+    error::Error,
+    http::{
+        names::SESSION_ID,
+        server::{
+            endpoint::StreamableHttp,
+            origin::{Principal, lasting_origin},
+            response::{self, Refused},
+            validation::single,
+        },
+    },
+    protocol::{
+        Method,
+        method::{self, Initialize, SetLevel, Subscribe},
+    },
+    session::{Connection, Origin, Reply},
+    transport::Frame,
+};
+
+/// Whether the record of a session is another after this method.
+pub(in crate::http::server) fn changes(name: &str) -> bool {
+    let of = |table| method::find(table, name);
+    let row = of(method::REQUESTS_TO_SERVER).or_else(|| of(method::NOTIFICATIONS_TO_SERVER));
+    row.is_some_and(|row| row.changes_session)
+}
+
+/// Restores the session that a request names, if its record belongs to the principal of the request.
+///
+/// # Errors
+/// How a request is refused where it is not known whether there is a record: a client that is told that its session is gone
+/// gives it up.
+pub(in crate::http::server) async fn restore(
+    endpoint: &StreamableHttp,
+    parts: &Arc<Parts>,
+) -> Result<Option<Arc<Session>>, Refused> {
+    let refuse = |status, why: &Error| response::refuse(status, None, why);
+    let id = single(&parts.headers, &SESSION_ID).filter(|id| is_id(id));
+    let (Some(store), Some(id)) = (&endpoint.settings.sessions, id) else {
+        return Ok(None);
+    };
+    let principal = parts.extensions.get().map(Principal::as_str);
+    let record = match store.load(id).await {
+        Ok(Some(record)) if record.principal.as_deref() == principal => record,
+        Ok(_) => return Ok(None),
+        Err(error) => {
+            log(Err(error));
+            let why = Error::internal("the session cannot be looked for now; try another time");
+            return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, &why));
+        }
+    };
+    let server = endpoint.choose(parts)?;
+    let origin = lasting_origin(parts);
+    let session = UnopenedSession::new(endpoint, server, id.into(), &origin)?;
+    session
+        .set_apart()
+        .map_err(|why| refuse(StatusCode::INTERNAL_SERVER_ERROR, &why))?;
+    let (initialize, created) = (record.initialize.clone(), Some(record.created));
+    session.persist(Persistence::new(Arc::clone(store), initialize, created));
+    let replay = Replay {
+        session: &session,
+        origin: &origin,
+    };
+    let is_taken = replay.request(Initialize::NAME, &record.initialize).await;
+    if !is_taken || session.revision() != Some(record.revision) {
+        tracing::warn!("a session is not restored: it was of another revision, or is refused now");
+        return Ok(None);
+    }
+    if record.initialized {
+        replay.take(None, "notifications/initialized", &json!({}));
+    }
+    if let Some(level) = record.log_level {
+        let params = json!({"level": level});
+        replay.request(SetLevel::NAME, &params).await;
+    }
+    for uri in record.subscribed {
+        let params = json!({"uri": uri});
+        replay.request(Subscribe::NAME, &params).await;
+    }
+    Ok(Some(session.open(endpoint)))
+}
+
+/// The messages of a client once more, in a session that is being restored.
+struct Replay<'a> {
+    session: &'a Session,
+    origin: &'a Origin,
+}
+
+impl Replay<'_> {
+    /// Makes a request, and waits until it is done. The client has the answer already, unless it is an error: then this returns
+    /// false.
+    async fn request(&self, method: &str, params: &impl Serialize) -> bool {
+        let Some(branch) = self.take(Some("again"), method, params) else {
+            return false;
+        };
+        let mut answer = Vec::new();
+        while !matches!(branch.outbox.reply(&mut answer).await, Reply::Last(_)) {
+            answer.clear();
+        }
+        branch.failed_with().is_none()
+    }
+
+    /// Lets the session take a message. `None` where its params cannot be written.
+    fn take(
+        &self,
+        id: Option<&str>,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Option<Arc<Connection>> {
+        let jsonrpc = "2.0";
+        let message = serde_json::to_vec(&Message {
+            jsonrpc,
+            id,
+            method,
+            params,
+        });
+        let branch = self.session.branch(self.origin.clone());
+        branch.take(Frame::Message(&message.ok()?));
+        Some(branch)
+    }
+}
+
+#[derive(Serialize)]
+struct Message<'a, P> {
+    jsonrpc: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    method: &'a str,
+    params: &'a P,
+}

@@ -1,0 +1,245 @@
+//! Session that `initialize` opened.
+
+use std::{
+    fmt,
+    ops::Deref,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use tokio::{task::JoinHandle, time::Instant};
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::{
+    persistence::Persistence,
+    quota::{Evict, Evictable, QuotaPermit},
+    streams::Streams,
+};
+use crate::{
+    error::Result,
+    protocol::Revision,
+    server::{Server, ServerPeer, random},
+    session::{Connection, Origin, after},
+    store::SessionRecord,
+};
+
+/// How many bytes may wait for a client of a session that gets no stream of its own: few of them ever do.
+const MAX_UNSENT: usize = 64 << 10;
+
+/// A session that `initialize` opened. No driver reads and writes its connection: each request brings its own branch of it, and
+/// what belongs to no request waits in the connection's outbox for the stream that the client gets by GET.
+pub(in crate::http::server) struct Session {
+    id: Arc<str>,
+    principal: Option<Arc<str>>,
+    /// Its record in a store, where there is one.
+    persistence: OnceLock<Box<Persistence>>,
+    connection: Arc<Connection>,
+    peer: Arc<ServerPeer>,
+    pub(super) streams: Streams,
+    activity: Mutex<Activity>,
+    _tracked: TaskTrackerToken,
+}
+
+struct Activity {
+    /// How many requests are answered, and streams open.
+    in_use: usize,
+    /// When that was none, or else when the session was opened.
+    idle_since: Instant,
+    /// Set while nothing has come after `initialize`.
+    evictable: Option<Evictable>,
+    /// `None` once it was given to another session.
+    permit: Option<QuotaPermit>,
+}
+
+impl Session {
+    /// A session that `initialize` may open, for the origin of that request.
+    pub(super) fn new(
+        id: Arc<str>,
+        server: Server,
+        origin: &Origin,
+        permit: QuotaPermit,
+        tracked: TaskTrackerToken,
+    ) -> Arc<Self> {
+        let limits = Arc::clone(&server.features().limits);
+        let max_unsent = limits.max_unsent_bytes.min(MAX_UNSENT);
+        let peer = ServerPeer::new(server);
+        let connection = Connection::trunk_of(Arc::clone(&peer) as _, limits, max_unsent);
+        // Until the client gets a stream.
+        connection.outbox.is_for_later();
+        Arc::new(Self {
+            id,
+            principal: origin.principal.clone(),
+            persistence: OnceLock::new(),
+            connection,
+            peer,
+            streams: Streams::default(),
+            activity: Mutex::new(Activity {
+                in_use: 0,
+                idle_since: Instant::now(),
+                evictable: None,
+                permit: Some(permit),
+            }),
+            _tracked: tracked,
+        })
+    }
+
+    /// Keeps its streams and the ids of the server's own requests apart from those of the nodes that had the session before: a
+    /// client may come back to a stream of theirs, or answer what they have asked.
+    pub(super) fn set_apart(&self) -> Result<()> {
+        let (name, number) = (random::<4>()?, random::<4>()?);
+        self.streams
+            .set_prefix(&data_encoding::HEXLOWER.encode(&name));
+        // Far from each other, and below 2^53: not every client can read what is beyond.
+        let first = (i64::from(u32::from_le_bytes(number)) + 1) << 20;
+        self.connection.calls().count_from(first);
+        Ok(())
+    }
+
+    pub(super) fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    pub(super) fn connection(&self) -> &Arc<Connection> {
+        &self.connection
+    }
+
+    pub(super) fn principal(&self) -> Option<&Arc<str>> {
+        self.principal.as_ref()
+    }
+
+    /// Whether it belongs to the principal of a request.
+    pub(super) fn belongs_to(&self, principal: Option<&str>) -> bool {
+        self.principal.as_deref() == principal
+    }
+
+    /// The revision that was agreed on. `None` where `initialize` failed.
+    pub(super) fn revision(&self) -> Option<Revision> {
+        self.peer.callers().legacy().map(|peer| peer.revision)
+    }
+
+    /// The server at its end of the session.
+    pub(in crate::http::server) fn peer(&self) -> &Arc<ServerPeer> {
+        &self.peer
+    }
+
+    /// A branch of its connection for a request, with an outbox of its own.
+    pub(super) fn branch(&self, origin: Origin) -> Arc<Connection> {
+        self.connection.branch(origin)
+    }
+
+    /// Its record in a store, where there is one.
+    pub(super) fn persistence(&self) -> Option<&Persistence> {
+        self.persistence.get().map(|it| &**it)
+    }
+
+    /// Lets it be saved from here on.
+    pub(super) fn persist(&self, persistence: Persistence) {
+        // It is opened once.
+        let _ = self.persistence.set(Box::new(persistence));
+    }
+
+    /// Saves what it is now, in a task of its own: the client that has changed it may go away.
+    pub(super) fn save(self: &Arc<Self>) -> Option<JoinHandle<()>> {
+        let change = self.persistence()?.changed();
+        let session = Arc::clone(self);
+        Some(tokio::spawn(async move {
+            if let Some(persistence) = session.persistence() {
+                let record = || session.record(persistence);
+                persistence.save(&session.id, change, record).await;
+            }
+        }))
+    }
+
+    /// Its record as it is now. None once its connection was cut: it watches nothing any more here, but may go on elsewhere.
+    fn record(&self, persistence: &Persistence) -> Option<SessionRecord> {
+        let mut record = persistence.record(self.revision()?);
+        record.principal = self.principal.as_ref().map(|it| it.as_ref().to_owned());
+        record.initialized = self.peer.callers().ready().is_some();
+        record.log_level = self.peer.log_gate().level();
+        record.subscribed = self.peer.subscribed_uris();
+        (!self.connection.is_cut()).then_some(record)
+    }
+
+    /// Keeps the session in use until the returned guard is dropped.
+    pub(super) fn enter(self: &Arc<Self>) -> SessionGuard {
+        let mut activity = self.lock();
+        activity.in_use += 1;
+        let evictable = activity.evictable.take();
+        drop(activity);
+        drop(evictable);
+        SessionGuard(Arc::clone(self))
+    }
+
+    /// Lets it be evicted until it is used for the first time.
+    pub(super) fn set_evictable(&self, evictable: Evictable) {
+        self.lock().evictable = Some(evictable);
+    }
+
+    /// Closes it in the background.
+    pub(super) fn begin_close(&self) {
+        self.connection.begin_close();
+    }
+
+    /// When it expires if nothing happens. `None` while it is in use.
+    pub(super) fn expires_at(&self, idle: Duration) -> Option<Instant> {
+        let activity = self.lock();
+        (activity.in_use == 0).then(|| after(activity.idle_since, idle))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Activity> {
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Evict for Session {
+    fn evict(&self) {
+        let mut activity = self.lock();
+        let evictable = activity.evictable.take();
+        let permit = evictable.as_ref().and_then(|_| activity.permit.take());
+        drop(activity);
+        if permit.is_some() {
+            tracing::debug!(session = %self.id, "an unused session is evicted");
+            self.begin_close();
+        }
+    }
+}
+
+/// The id of a new session: 128 random bits.
+pub(in crate::http::server) fn new_id() -> Result<Arc<str>> {
+    let random = random::<16>()?;
+    Ok(data_encoding::HEXLOWER.encode(&random).into())
+}
+
+/// Whether a text has the form of a session id. No other gets anywhere near a store.
+pub(super) fn is_id(text: &str) -> bool {
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    text.len() == 32 && text.bytes().all(is_hex)
+}
+
+/// Keeps a session in use until it is dropped.
+#[derive(Debug)]
+pub(super) struct SessionGuard(Arc<Session>);
+
+impl Deref for SessionGuard {
+    type Target = Arc<Session>;
+
+    fn deref(&self) -> &Arc<Session> {
+        &self.0
+    }
+}
+
+impl Drop for SessionGuard {
+    fn drop(&mut self) {
+        let mut activity = self.0.lock();
+        activity.in_use -= 1;
+        activity.idle_since = Instant::now();
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("connection", &self.connection)
+            .finish_non_exhaustive()
+    }
+}

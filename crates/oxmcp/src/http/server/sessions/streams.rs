@@ -1,0 +1,193 @@
+//! Registry of a session's streams that are being sent on, by which a client that comes again reaches the one that it has lost.
+
+use std::{
+    collections::HashMap,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use http::Response;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::channel::{Receiver, Sender, channel};
+use crate::http::server::response::{self, ResponseBody};
+
+/// How many parts of a stream may wait for its reader: behind them the outbox fills, and then senders wait.
+const READ_AHEAD: usize = 4;
+/// The first letter of the names of streams, by their purpose.
+const REQUEST: char = 'r';
+const STANDING: char = 's';
+
+/// The streams of a session that are being sent on.
+#[derive(Default)]
+pub(super) struct Streams(Mutex<Live>);
+
+#[derive(Default)]
+struct Live {
+    /// The prefix of the names of its streams, where other nodes have named streams of the session, too.
+    prefix: Box<str>,
+    /// The number of the next stream of a request.
+    next: u32,
+    /// By name, the way of a new reader to the task of the stream.
+    by_name: HashMap<Arc<str>, Sender<Reader>>,
+}
+
+/// A client that reads a stream from an index on.
+pub(super) struct Reader {
+    pub(super) sink: Sender<Bytes>,
+    /// The index of the last event that it has seen.
+    pub(super) seen: u64,
+}
+
+/// The purpose of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The messages that belong to one request: it ends with the answer, whether it is read or not.
+    Request,
+    /// Those that belong to none: it lasts for as long as it is read.
+    Standing,
+}
+
+impl Streams {
+    /// Puts this into the names of all further streams.
+    pub(super) fn set_prefix(&self, prefix: &str) {
+        self.lock().prefix = format!("{prefix}-").into();
+    }
+
+    /// Hands a stream that is being sent on to a new reader, in place of the one before. `None` where there is no such stream.
+    pub(super) fn resume(
+        &self,
+        name: &str,
+        seen: u64,
+        counted: &mut Option<TaskTrackerToken>,
+    ) -> Option<Response<ResponseBody>> {
+        let live = self.lock();
+        let sender = live.by_name.get(name)?;
+        let (sink, body) = stream_response(counted.take());
+        sender.put(Reader { sink, seen }).then_some(body)
+    }
+
+    /// Whether the standing stream is read.
+    pub(super) fn has_standing(&self) -> bool {
+        self.lock().has_standing()
+    }
+
+    /// Registers a stream, `resumed` by its name or new. `None` where it would be a second standing one.
+    pub(super) fn register(
+        &self,
+        purpose: Purpose,
+        resumed: Option<&str>,
+    ) -> Option<(Arc<str>, Readers)> {
+        let mut live = self.lock();
+        if purpose == Purpose::Standing && live.has_standing() {
+            return None;
+        }
+        let name = match resumed {
+            Some(name) => name.into(),
+            None => live.new_name(purpose),
+        };
+        let (sender, readers) = channel(1);
+        live.by_name.insert(Arc::clone(&name), sender);
+        Some((name, readers))
+    }
+
+    /// Takes a stream out, unless a reader has come to it meanwhile, which is returned.
+    pub(super) fn leave(&self, name: &str, readers: &Readers) -> Option<Reader> {
+        // While the lock is held no other can come.
+        let mut live = self.lock();
+        let reader = readers.take();
+        if reader.is_none() {
+            live.by_name.remove(name);
+        }
+        reader
+    }
+
+    /// Takes a stream out, whatever reader has come to it.
+    pub(super) fn remove(&self, name: &str) {
+        self.lock().by_name.remove(name);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Live> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Live {
+    fn has_standing(&self) -> bool {
+        let mut names = self.by_name.keys();
+        names.any(|name| purpose(name) == Purpose::Standing)
+    }
+
+    fn new_name(&mut self, purpose: Purpose) -> Arc<str> {
+        let (initial, number) = match purpose {
+            // There is one: a client that opens it again goes on with it from where it is.
+            Purpose::Standing => (STANDING, 0),
+            Purpose::Request => {
+                let number = self.next;
+                self.next = number.wrapping_add(1);
+                (REQUEST, number)
+            }
+        };
+        format!("{initial}{}{number}", self.prefix).into()
+    }
+}
+
+/// The readers that come to a stream.
+pub(super) type Readers = Receiver<Reader>;
+
+/// The purpose of the stream of this name.
+pub(super) fn purpose(name: &str) -> Purpose {
+    if name.starts_with(STANDING) {
+        Purpose::Standing
+    } else {
+        Purpose::Request
+    }
+}
+
+/// A response whose events are what is sent.
+pub(super) fn stream_response(
+    counted: Option<TaskTrackerToken>,
+) -> (Sender<Bytes>, Response<ResponseBody>) {
+    let (sink, source) = channel(READ_AHEAD);
+    let sent = Sent {
+        source,
+        _counted: counted,
+    };
+    (sink, response::events(ResponseBody::stream(sent)))
+}
+
+/// The part of a stream that goes to one of its readers.
+struct Sent {
+    source: Receiver<Bytes>,
+    _counted: Option<TaskTrackerToken>,
+}
+
+impl Stream for Sent {
+    type Item = Bytes;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.source.poll(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_comes_before_a_stream_is_taken_out_is_not_lost() {
+        let streams = Streams::default();
+        let (name, readers) = streams.register(Purpose::Standing, None).unwrap();
+        let resume = |seen| streams.resume(&name, seen, &mut None).is_some();
+        assert!(resume(3) && streams.has_standing());
+        assert_eq!(streams.leave(&name, &readers).map(|it| it.seen), Some(3));
+        assert!(streams.has_standing(), "it goes on for the new reader");
+        assert!(streams.leave(&name, &readers).is_none());
+        assert!(!resume(4) && !streams.has_standing());
+        let again = streams.register(Purpose::Standing, Some(&name));
+        assert!(again.is_some() && resume(5));
+    }
+}

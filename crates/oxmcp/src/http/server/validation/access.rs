@@ -1,0 +1,274 @@
+//! Hosts and origins that may use an endpoint. A page in a browser can make requests to whatever its user can reach, under a name of
+//! its own for this machine: `Host` and `Origin` give it away.
+
+use std::{
+    borrow::Cow,
+    net::{IpAddr, Ipv6Addr},
+};
+
+use http::{header, request::Parts};
+
+use super::{
+    check::{Checked, Failure},
+    head::only,
+};
+use crate::error::{Error, Result};
+
+/// The hosts and origins that may use an endpoint. By default those of its user's own machine: no other name
+/// reaches it, and no page from elsewhere may talk to it.
+#[derive(Clone, Debug, Default)]
+pub(in crate::http::server) struct Policy {
+    hosts: Allowed<Authority<'static>>,
+    origins: Allowed<PageOrigin>,
+    /// The first entry that cannot be read.
+    problem: Option<String>,
+}
+
+impl Policy {
+    /// Replaces the hosts that the endpoint is reached by: each `name` or `name:port`, or `*` for any.
+    pub(in crate::http::server) fn allow_hosts(
+        &mut self,
+        hosts: impl IntoIterator<Item = impl Into<String>>,
+    ) {
+        let hosts = list(hosts, |host| {
+            Authority::parse(host).map(Authority::into_owned)
+        });
+        self.hosts = self.allowed(
+            hosts,
+            "a host, like \"example.com\", \"example.com:8080\", \"[::1]\", or \"*\" for any",
+        );
+    }
+
+    /// Replaces the origins from which pages may talk to the endpoint: each `scheme://host` or `scheme://host:port`, or `*` for
+    /// any. Pages of the host itself always may, where not any host will do.
+    pub(in crate::http::server) fn allow_origins(
+        &mut self,
+        origins: impl IntoIterator<Item = impl Into<String>>,
+    ) {
+        let origins = list(origins, PageOrigin::parse);
+        self.origins = self.allowed(
+            origins,
+            "an origin, like \"https://example.com\" or \"http://localhost:3000\", or \"*\" for any",
+        );
+    }
+
+    /// Checks the entries of both lists.
+    ///
+    /// # Errors
+    /// Where something is. Then no request may be let in: what was meant is not known.
+    pub(in crate::http::server) fn check(&self) -> Result<()> {
+        match &self.problem {
+            Some(problem) => Err(Error::misuse(problem.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps what cannot be read as the problem, and then allows nothing.
+    fn allowed<T>(&mut self, listed: Result<Allowed<T>, String>, wanted: &str) -> Allowed<T> {
+        listed.unwrap_or_else(|entry| {
+            let problem = format!("{entry:?} is not {wanted}");
+            self.problem.get_or_insert(problem);
+            Allowed::Listed(Vec::new())
+        })
+    }
+}
+
+/// Those that are allowed, or the first that cannot be read.
+fn list<T>(
+    entries: impl IntoIterator<Item = impl Into<String>>,
+    parse: fn(&str) -> Option<T>,
+) -> Result<Allowed<T>, String> {
+    let mut listed = Vec::new();
+    for entry in entries {
+        let entry = entry.into();
+        if entry == "*" {
+            return Ok(Allowed::Any);
+        }
+        listed.push(parse(&entry).ok_or(entry)?);
+    }
+    Ok(Allowed::Listed(listed))
+}
+
+/// [`Check::Host`](super::check::Check::Host).
+pub(super) fn host(policy: &Policy, parts: &Parts) -> Checked {
+    let host = named_host(parts)?;
+    if policy.hosts.has(&parsed(host)?) {
+        return Ok(());
+    }
+    Err(
+        "the endpoint is not reached by the name in `Host`; whoever runs it can allow that name"
+            .into(),
+    )
+}
+
+/// [`Check::Origin`](super::check::Check::Origin). Only browsers send one.
+pub(super) fn origin(policy: &Policy, parts: &Parts) -> Checked {
+    let Some(origin) = only(&parts.headers, &header::ORIGIN)? else {
+        return Ok(());
+    };
+    if policy.origins == Allowed::Any {
+        return Ok(());
+    }
+    let is_allowed = PageOrigin::parse(origin).is_some_and(|origin| {
+        let is_own = policy.hosts != Allowed::Any;
+        let host = || named_host(parts).and_then(parsed);
+        let is_own = is_own && host().is_ok_and(|host| origin.is_of(&host));
+        is_own || policy.origins.has(&origin)
+    });
+    if is_allowed {
+        return Ok(());
+    }
+    Err(
+        "pages of this `Origin` may not talk to the endpoint; whoever runs it can allow them"
+            .into(),
+    )
+}
+
+/// The host that the request names: in `Host`, or over HTTP/2 in `:authority`.
+fn named_host(parts: &Parts) -> Result<&str, Failure> {
+    let header = only(&parts.headers, &header::HOST)?;
+    let target = parts.uri.authority().map(http::uri::Authority::as_str);
+    match (header, target) {
+        (Some(header), Some(target)) if !header.eq_ignore_ascii_case(target) => {
+            Err("`Host` and the URL of the request name different hosts".into())
+        }
+        (Some(host), _) | (None, Some(host)) => Ok(host),
+        (None, None) => Err("the request must name its host in `Host`".into()),
+    }
+}
+
+fn parsed(host: &str) -> Result<Authority<'_>, Failure> {
+    Authority::parse(host).ok_or_else(|| "`Host` names no host".into())
+}
+
+/// A host with or without a port, as `Host` has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Authority<'a> {
+    /// In lower case, without the brackets of an IPv6 address.
+    host: Cow<'a, str>,
+    port: Option<u16>,
+}
+
+impl<'a> Authority<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let (host, rest) = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (address, rest) = rest.split_once(']')?;
+                let address: Ipv6Addr = address.parse().ok()?;
+                (Cow::Owned(address.to_string()), rest)
+            }
+            None => {
+                let end = text.find(':').unwrap_or(text.len());
+                let (host, rest) = text.split_at(end);
+                (in_lower_case(host), rest)
+            }
+        };
+        let port = match rest.strip_prefix(':') {
+            Some(port) => Some(Self::port(port)?),
+            None if rest.is_empty() => None,
+            None => return None,
+        };
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
+        let is_host = !host.is_empty() && host.bytes().all(is_plain);
+        is_host.then_some(Self { host, port })
+    }
+
+    fn into_owned(self) -> Authority<'static> {
+        Authority {
+            host: Cow::Owned(self.host.into_owned()),
+            port: self.port,
+        }
+    }
+
+    fn port(text: &str) -> Option<u16> {
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse().ok().filter(|_| is_number)
+    }
+
+    /// Whether it is this machine, to itself.
+    fn is_loopback(&self) -> bool {
+        let address = || self.host.parse().map(|it: IpAddr| it.to_canonical());
+        self.host == "localhost" || address().is_ok_and(|it| it.is_loopback())
+    }
+
+    /// Without the port, where it is the one that the scheme has anyway.
+    fn in_scheme(mut self, scheme: &str) -> Self {
+        let default = match scheme {
+            "http" => Some(80),
+            "https" => Some(443),
+            _ => None,
+        };
+        self.port = self.port.filter(|port| Some(*port) != default);
+        self
+    }
+}
+
+fn in_lower_case(text: &str) -> Cow<'_, str> {
+    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Cow::Owned(text.to_ascii_lowercase());
+    }
+    Cow::Borrowed(text)
+}
+
+/// The origin of a page, as `Origin` has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PageOrigin {
+    scheme: Box<str>,
+    authority: Authority<'static>,
+}
+
+impl PageOrigin {
+    fn parse(text: &str) -> Option<Self> {
+        let (scheme, authority) = text.split_once("://")?;
+        let scheme = scheme.to_ascii_lowercase();
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+        let is_scheme = !scheme.is_empty() && scheme.bytes().all(is_plain);
+        let authority = Authority::parse(authority)?.in_scheme(&scheme);
+        is_scheme.then_some(Self {
+            scheme: scheme.into(),
+            authority: authority.into_owned(),
+        })
+    }
+
+    fn is_web(&self) -> bool {
+        matches!(&*self.scheme, "http" | "https")
+    }
+
+    /// Whether the page comes from the host that it talks to.
+    fn is_of(&self, host: &Authority<'_>) -> bool {
+        self.is_web() && self.authority == host.clone().in_scheme(&self.scheme)
+    }
+}
+
+/// A set of hosts or origins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Allowed<T> {
+    /// This machine alone, on any port.
+    #[default]
+    Loopback,
+    Any,
+    Listed(Vec<T>),
+}
+
+impl Allowed<Authority<'static>> {
+    /// A host without a port is allowed on every port.
+    fn has(&self, host: &Authority<'_>) -> bool {
+        match self {
+            Self::Loopback => host.is_loopback(),
+            Self::Any => true,
+            Self::Listed(hosts) => hosts
+                .iter()
+                .any(|it| it.host == host.host && (it.port.is_none() || it.port == host.port)),
+        }
+    }
+}
+
+impl Allowed<PageOrigin> {
+    fn has(&self, origin: &PageOrigin) -> bool {
+        match self {
+            Self::Loopback => origin.is_web() && origin.authority.is_loopback(),
+            Self::Any => true,
+            Self::Listed(origins) => origins.contains(origin),
+        }
+    }
+}

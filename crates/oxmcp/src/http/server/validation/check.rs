@@ -1,0 +1,150 @@
+//! Checks of a request, in the order in which they are made, and how their failures are refused.
+
+use http::StatusCode;
+use serde_json::value::RawValue;
+
+use crate::{
+    error::Error,
+    jsonrpc::{ErrorCode, ErrorObject},
+};
+
+/// A check of a request. [`run`](super::run) makes them in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::http::server) enum Check {
+    /// `Host` is one of those under which the endpoint is reached.
+    Host,
+    /// `Origin`, which browsers send, is one of those that may come here.
+    Origin,
+    /// The method of HTTP is POST, or for sessions GET or DELETE.
+    HttpMethod,
+    /// The body is JSON.
+    ContentType,
+    /// The client takes JSON and event streams.
+    Accept,
+    /// The body is not too long.
+    BodyLength,
+    /// The body can be parsed.
+    Json,
+    /// The body is a message that clients of its revision send.
+    Shape,
+    /// No header by which messages are routed stands there twice.
+    RepeatedHeader,
+    /// The params can be read in one way only.
+    AmbiguousParams,
+    /// `MCP-Protocol-Version` names the revision that the message names.
+    RevisionHeader,
+    /// The revision is served.
+    Revision,
+    /// A modern request has all the `_meta` that it must have.
+    Meta,
+    /// The revision has the method.
+    Method,
+    /// `Mcp-Method` repeats the method.
+    MethodHeader,
+    /// `Mcp-Name`, and what extensions have beside it, repeats what the params name.
+    NameHeader,
+    /// The `Mcp-Param-` headers of a tool repeat its arguments.
+    ParamHeaders,
+}
+
+impl Check {
+    #[cfg(test)]
+    pub(super) const ALL: [Self; 17] = [
+        Self::Host,
+        Self::Origin,
+        Self::HttpMethod,
+        Self::ContentType,
+        Self::Accept,
+        Self::BodyLength,
+        Self::Json,
+        Self::Shape,
+        Self::RepeatedHeader,
+        Self::AmbiguousParams,
+        Self::RevisionHeader,
+        Self::Revision,
+        Self::Meta,
+        Self::Method,
+        Self::MethodHeader,
+        Self::NameHeader,
+        Self::ParamHeaders,
+    ];
+
+    /// The status of the response to a request that fails the check.
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Self::Host | Self::Origin => StatusCode::FORBIDDEN,
+            Self::HttpMethod => StatusCode::METHOD_NOT_ALLOWED,
+            Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Accept => StatusCode::NOT_ACCEPTABLE,
+            Self::BodyLength => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Method => StatusCode::NOT_FOUND,
+            _ => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    /// The code of the error in its body.
+    pub(super) fn code(self) -> ErrorCode {
+        match self {
+            Self::Json => ErrorCode::PARSE_ERROR,
+            Self::AmbiguousParams | Self::Meta => ErrorCode::INVALID_PARAMS,
+            Self::Revision => ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+            Self::Method => ErrorCode::METHOD_NOT_FOUND,
+            Self::RepeatedHeader
+            | Self::RevisionHeader
+            | Self::MethodHeader
+            | Self::NameHeader
+            | Self::ParamHeaders => ErrorCode::HEADER_MISMATCH,
+            _ => ErrorCode::INVALID_REQUEST,
+        }
+    }
+}
+
+/// The outcome of a check.
+pub(super) type Checked = Result<(), Failure>;
+
+/// What is wrong with a request.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) message: String,
+    pub(super) data: Option<Box<RawValue>>,
+    /// The methods of HTTP that would do.
+    pub(super) allow: Option<&'static str>,
+}
+
+impl Failure {
+    pub(super) fn with_allow(mut self, allow: &'static str) -> Self {
+        self.allow = Some(allow);
+        self
+    }
+
+    /// The body has more than `limit` bytes.
+    pub(super) fn too_long(limit: usize) -> Self {
+        format!("the body is longer than {limit} bytes, which is the limit").into()
+    }
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self {
+            message,
+            data: None,
+            allow: None,
+        }
+    }
+}
+
+impl From<&str> for Failure {
+    fn from(message: &str) -> Self {
+        message.to_owned().into()
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let ErrorObject { message, data, .. } = ErrorObject::from(&error);
+        Self {
+            data,
+            ..message.into()
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Head of a request: its headers and media types, and the checks of it that need no body.
+
+use std::borrow::Cow;
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method,
+    header::{self, AsHeaderName},
+    request::Parts,
+};
+
+use super::check::{Checked, Failure};
+use crate::protocol::http_headers::Given;
+
+const ALLOW: &str = "GET, POST, DELETE";
+
+/// [`Check::HttpMethod`](super::check::Check::HttpMethod). GET and DELETE belong to sessions, which are looked for later.
+pub(super) fn http_method(parts: &Parts) -> Checked {
+    if matches!(parts.method, Method::GET | Method::POST | Method::DELETE) {
+        return Ok(());
+    }
+    let message = format!("the endpoint has no {}; it has {ALLOW}", parts.method);
+    Err(Failure::from(message).with_allow(ALLOW))
+}
+
+/// [`Check::ContentType`](super::check::Check::ContentType).
+pub(super) fn content_type(parts: &Parts) -> Checked {
+    if parts.method != Method::POST || is_json(&parts.headers) {
+        return Ok(());
+    }
+    Err("messages are sent with `Content-Type: application/json`".into())
+}
+
+/// [`Check::Accept`](super::check::Check::Accept). Any answer can be either, so that the client must take both.
+pub(super) fn accept(parts: &Parts) -> Checked {
+    let events = || accepts(&parts.headers, "text", "event-stream");
+    match parts.method {
+        Method::POST if !accepts_both(&parts.headers) => Err(
+            "a client that sends messages must take both: `Accept: application/json, text/event-stream`".into(),
+        ),
+        Method::GET if !events() => {
+            Err("a client that listens must take events: `Accept: text/event-stream`".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// [`Check::BodyLength`](super::check::Check::BodyLength), for bodies that say how long they are.
+pub(super) fn body_length(limit: usize, parts: &Parts) -> Checked {
+    let length = parts.headers.get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok());
+    if length
+        .and_then(|length| length.parse::<u128>().ok())
+        .is_some_and(|length| length > limit as u128)
+    {
+        return Err(Failure::too_long(limit));
+    }
+    Ok(())
+}
+
+/// The value of a header that stands there once. A request that names two things names none: what is in front of the endpoint may
+/// have gone by the other.
+pub(in crate::http::server) fn single<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+) -> Option<&'h str> {
+    only(headers, name).ok().flatten()
+}
+
+/// The value of a header that may stand there once.
+pub(super) fn only<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'h str>, Failure> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(format!("the header {name} stands there twice").into());
+    }
+    let value = value.to_str();
+    let value = value.map_err(|_| Failure::from(format!("the header {name} cannot be read")))?;
+    Ok(Some(value))
+}
+
+/// The values of a header.
+pub(super) fn given<'h>(headers: &'h HeaderMap, name: impl AsHeaderName) -> Given<'h> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Given::Nothing,
+        (Some(value), None) => Given::Value(value.as_bytes()),
+        (Some(_), Some(_)) => Given::Several,
+    }
+}
+
+pub(super) fn is_repeated(headers: &HeaderMap, name: &str) -> bool {
+    given(headers, name) == Given::Several
+}
+
+/// The value of a header that is never encoded.
+pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Cow<'h, str>> {
+    let value = headers.get(name)?.as_bytes().trim_ascii();
+    Some(String::from_utf8_lossy(value))
+}
+
+/// A media type, or a range of them, with its parameters.
+struct Media<'a> {
+    kind: &'a str,
+    subkind: &'a str,
+    parameters: &'a str,
+}
+
+impl<'a> Media<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let (name, parameters) = text.split_once(';').unwrap_or((text, ""));
+        let (kind, subkind) = name.trim().split_once('/')?;
+        Some(Self {
+            kind,
+            subkind,
+            parameters,
+        })
+    }
+
+    /// The value of a parameter, without its quotes.
+    fn parameter(&self, name: &str) -> Option<&'a str> {
+        let mut parameters = self
+            .parameters
+            .split(';')
+            .filter_map(|it| it.split_once('='));
+        let found = parameters.find(|(key, _)| key.trim().eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.trim().trim_matches('"'))
+    }
+
+    /// Whether the type is in this range.
+    fn covers(&self, kind: &str, subkind: &str) -> bool {
+        let fits = |range: &str, name: &str| range == "*" || range.eq_ignore_ascii_case(name);
+        fits(self.kind, kind) && fits(self.subkind, subkind)
+    }
+
+    /// Whether it is named only to say that it is not wanted.
+    fn is_unwanted(&self) -> bool {
+        let quality = self.parameter("q").and_then(|q| q.parse::<f32>().ok());
+        quality.is_some_and(|quality| quality <= 0.0)
+    }
+}
+
+/// Whether the body of a request is JSON, by its `Content-Type`.
+pub(in crate::http::server) fn is_json(headers: &HeaderMap) -> bool {
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(value), None) = (types.next(), types.next()) else {
+        return false;
+    };
+    // What nearly all clients send.
+    if value == "application/json" {
+        return true;
+    }
+    let media = value.to_str().ok().and_then(Media::parse);
+    media.is_some_and(|media| {
+        let charset = media.parameter("charset").unwrap_or("utf-8");
+        media.kind.eq_ignore_ascii_case("application")
+            && media.subkind.eq_ignore_ascii_case("json")
+            && (charset.eq_ignore_ascii_case("utf-8") || charset.eq_ignore_ascii_case("utf8"))
+    })
+}
+
+/// Whether the client takes answers of both types, like nearly all.
+pub(super) fn accepts_both(headers: &HeaderMap) -> bool {
+    let usual = |value: &HeaderValue| value == "application/json, text/event-stream";
+    headers.get(header::ACCEPT).is_some_and(usual)
+        || accepts(headers, "application", "json") && accepts(headers, "text", "event-stream")
+}
+
+/// Whether the client takes answers of a type, like `text/event-stream`.
+pub(in crate::http::server) fn accepts(headers: &HeaderMap, kind: &str, subkind: &str) -> bool {
+    let values = headers.get_all(header::ACCEPT).iter();
+    let values = values.filter_map(|value| value.to_str().ok());
+    let mut ranges = values
+        .flat_map(|value| value.split(','))
+        .filter_map(Media::parse);
+    ranges.any(|range| range.covers(kind, subkind) && !range.is_unwanted())
+}

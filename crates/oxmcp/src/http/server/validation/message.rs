@@ -1,0 +1,303 @@
+//! Message of a request, its era, and its checks.
+//!
+//! The body decides. A proxy can lose or add a header, and the header then gives that away: it is only held against the body.
+
+use http::{HeaderMap, HeaderName};
+
+use super::{
+    check::{Check, Checked, Failure},
+    head::{is_repeated, text},
+    refusal::Refusal,
+};
+use crate::{
+    error::Error,
+    extension::Extensions,
+    http::names::{METHOD, NAME, PROTOCOL_VERSION, SESSION_ID},
+    json::Text,
+    jsonrpc::{Envelope, Params},
+    protocol::{
+        Era, Method, RequestMeta, RequestParams, Revision,
+        method::{self, Initialize, REQUESTS_TO_SERVER},
+        unsupported_version,
+    },
+};
+
+/// The revisions and extensions of a server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Served<'a> {
+    pub(super) revisions: &'a [Revision],
+    pub(super) extensions: &'a Extensions,
+}
+
+impl Served<'_> {
+    /// Whether there are sessions.
+    fn has_legacy(&self) -> bool {
+        self.revisions.iter().any(|it| !it.is_modern())
+    }
+
+    /// The modern revision of this name.
+    fn modern(&self, name: &str) -> Option<Revision> {
+        let revision = name.parse().ok();
+        revision.filter(|it: &Revision| it.is_modern() && self.revisions.contains(it))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Request,
+    Notification,
+    Response,
+}
+
+/// What `MCP-Protocol-Version` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Header {
+    Absent,
+    Known(Revision),
+    Unknown(String),
+}
+
+/// A message, with the headers that came with it.
+pub(super) struct Message<'m> {
+    pub(super) served: &'m Served<'m>,
+    pub(super) headers: &'m HeaderMap,
+    pub(super) method: &'m str,
+    pub(super) params: &'m RequestParams<'m>,
+    kind: Kind,
+    header: Header,
+}
+
+impl Header {
+    fn of(headers: &HeaderMap) -> Self {
+        text(headers, &PROTOCOL_VERSION).map_or(Self::Absent, |name| {
+            let known = name.parse();
+            known.map_or_else(|_| Self::Unknown(name.into_owned()), Self::Known)
+        })
+    }
+}
+
+/// The revision that the header names, where no single message says it too.
+///
+/// # Errors
+/// How it is refused where it names none.
+pub(super) fn named(served: &[Revision], headers: &HeaderMap) -> Result<Option<Revision>, Refusal> {
+    match Header::of(headers) {
+        Header::Absent => Ok(None),
+        Header::Known(revision) => Ok(Some(revision)),
+        Header::Unknown(name) => Err(unserved(served, &name)),
+    }
+}
+
+pub(super) fn unserved(served: &[Revision], version: &str) -> Refusal {
+    Refusal::new(Check::Revision, unsupported_version(served, version).into())
+}
+
+impl<'m> Message<'m> {
+    pub(super) fn new(
+        served: &'m Served<'m>,
+        headers: &'m HeaderMap,
+        envelope: &'m Envelope<'_, RequestParams<'_>>,
+    ) -> Self {
+        let (kind, method, params) = match envelope {
+            Envelope::Request(it) => (Kind::Request, &*it.method, it.params),
+            Envelope::Notification(it) => (Kind::Notification, &*it.method, it.params),
+            Envelope::Response(_) => (Kind::Response, "", None),
+        };
+        Self {
+            served,
+            headers,
+            method,
+            params: params.unwrap_or(&RequestParams::UNREAD),
+            kind,
+            header: Header::of(headers),
+        }
+    }
+
+    fn meta(&self) -> &RequestMeta<'m> {
+        &self.params.meta
+    }
+
+    /// Whether the message itself says that it is modern.
+    fn claims(&self) -> bool {
+        match self.kind {
+            Kind::Request => self.meta().claims_modern(),
+            Kind::Notification => self.meta().version().is_some(),
+            Kind::Response => false,
+        }
+    }
+
+    /// Whether the message is to be judged by modern rules. `initialize` comes before the revision is known, so that no header
+    /// makes it modern; and where the header says that a request is modern, the request has to say so itself.
+    fn is_modern(&self) -> bool {
+        let by_header = matches!(self.header, Header::Known(revision) if revision.is_modern());
+        self.claims() || by_header && !self.opens_session()
+    }
+
+    fn opens_session(&self) -> bool {
+        self.kind == Kind::Request && self.method == Initialize::NAME && !self.claims()
+    }
+
+    pub(super) fn is_modern_request(&self) -> bool {
+        self.kind == Kind::Request && self.is_modern()
+    }
+
+    pub(super) fn is_modern_notification(&self) -> bool {
+        self.kind == Kind::Notification && self.is_modern()
+    }
+
+    /// The modern revision by whose rules it is judged.
+    fn revision(&self) -> Option<Revision> {
+        if !self.is_modern() {
+            return None;
+        }
+        match (self.meta().version(), &self.header) {
+            (Some(version), _) => self.served.modern(&version),
+            (None, Header::Known(revision)) => Some(*revision),
+            (None, _) => None,
+        }
+    }
+
+    /// The era of the message, once it has passed all checks.
+    pub(super) fn era(&self) -> Era {
+        self.revision().map_or(Era::Legacy, Era::Modern)
+    }
+
+    fn unsupported(&self, version: &str) -> Failure {
+        unsupported_version(self.served.revisions, version).into()
+    }
+}
+
+/// [`Check::Shape`], as far as it does not show when a message is parsed. Modern servers ask
+/// nothing that a response could answer.
+pub(super) fn shape(message: &Message<'_>) -> Checked {
+    if message.kind == Kind::Response && message.is_modern() {
+        return Err("modern clients send requests and notifications, and no responses".into());
+    }
+    Ok(())
+}
+
+/// The same step for a message within an array.
+pub(super) fn batched(message: &Message<'_>) -> Checked {
+    if message.is_modern() {
+        return Err("a modern message is sent by itself, and not in an array".into());
+    }
+    Ok(())
+}
+
+/// [`Check::RepeatedHeader`].
+pub(super) fn repeated_header(message: &Message<'_>) -> Checked {
+    static ROUTING: [HeaderName; 4] = [PROTOCOL_VERSION, SESSION_ID, METHOD, NAME];
+    let own = message.served.extensions.headers_of(message.method);
+    let own = own.map(|(_, name)| name);
+    let mut names = ROUTING.iter().map(HeaderName::as_str).chain(own);
+    match names.find(|name| is_repeated(message.headers, name)) {
+        Some(name) => Err(format!("Header mismatch: {name} stands there twice").into()),
+        None => Ok(()),
+    }
+}
+
+/// [`Check::AmbiguousParams`].
+pub(super) fn ambiguous_params(message: &Message<'_>) -> Checked {
+    message.params.check().map_err(Failure::from)
+}
+
+/// [`Check::RevisionHeader`]. No rule says which headers notifications have: what is there must
+/// be true.
+pub(super) fn revision_header(message: &Message<'_>) -> Checked {
+    let is_request = message.kind == Kind::Request;
+    let missing = || {
+        let what = message.meta().version();
+        let what = what.map_or_else(
+            || "and no legacy revision is served".to_owned(),
+            |version| format!("and the body says {version:?}"),
+        );
+        Err(format!("Header mismatch: MCP-Protocol-Version is missing, {what}").into())
+    };
+    match (message.meta().version(), &message.header) {
+        (Some(_), Header::Absent) if is_request => missing(),
+        (Some(version), Header::Known(header)) if *version != *header.as_str() => {
+            Err(disagreement(header.as_str(), &version))
+        }
+        (Some(version), Header::Unknown(header)) if *version != *header => {
+            Err(disagreement(header, &version))
+        }
+        (None, Header::Absent)
+            if is_request
+                && !message.claims()
+                && !message.opens_session()
+                && !message.served.has_legacy() =>
+        {
+            missing()
+        }
+        _ => Ok(()),
+    }
+}
+
+fn disagreement(header: &str, body: &str) -> Failure {
+    format!("Header mismatch: MCP-Protocol-Version says {header:?}, and the body says {body:?}")
+        .into()
+}
+
+/// [`Check::Revision`].
+pub(super) fn revision(message: &Message<'_>) -> Checked {
+    if let Some(version) = message.meta().version() {
+        return match message.served.modern(&version) {
+            Some(_) => Ok(()),
+            None => Err(message.unsupported(&version)),
+        };
+    }
+    if message.opens_session() {
+        if message.served.has_legacy() {
+            return Ok(());
+        }
+        let asked = asked(message.params);
+        return Err(message.unsupported(asked.as_deref().unwrap_or_default()));
+    }
+    match &message.header {
+        Header::Unknown(name) => Err(message.unsupported(name)),
+        Header::Known(revision) if !message.served.revisions.contains(revision) => {
+            Err(message.unsupported(revision.as_str()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The revision that `initialize` asks for.
+fn asked(params: &RequestParams<'_>) -> Option<String> {
+    let mut members = params.whole.members();
+    let (_, version) = members.find(|(key, _)| key.is_str("protocolVersion"))?;
+    version.as_str().map(std::borrow::Cow::into_owned)
+}
+
+/// [`Check::Meta`].
+pub(super) fn meta(message: &Message<'_>) -> Checked {
+    if !message.is_modern_request() {
+        return Ok(());
+    }
+    if !message.claims() {
+        return Err(message.meta().what_is_missing().into());
+    }
+    let classified = message.meta().classify(message.served.revisions);
+    classified.map(drop).map_err(Failure::from)
+}
+
+/// [`Check::Method`]. In sessions the dispatch of the request decides it.
+pub(super) fn method(message: &Message<'_>) -> Checked {
+    let Some(revision) = message.revision().filter(|_| message.kind == Kind::Request) else {
+        return Ok(());
+    };
+    let name = message.method;
+    if method::is_in(REQUESTS_TO_SERVER, name, revision)
+        || message.served.extensions.serves(name, revision)
+    {
+        return Ok(());
+    }
+    Err(Error::method_not_found(name).into())
+}
+
+/// The member of the params that is this text, where there is one of that name and no more.
+pub(super) fn member<'a>(params: &RequestParams<'a>, name: &str) -> Option<Text<'a>> {
+    let mut members = params.whole.members().filter(|(key, _)| key.is_str(name));
+    let (_, value) = members.next()?;
+    members.next().is_none().then_some(value)
+}

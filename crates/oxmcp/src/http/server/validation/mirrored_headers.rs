@@ -1,0 +1,83 @@
+//! Headers that mirror members of the body: `Mcp-Method`, `Mcp-Name`, `Mcp-Param-`.
+
+use http::HeaderMap;
+
+use super::{
+    check::{Checked, Failure},
+    head::{given, text},
+    message::{Message, member},
+};
+use crate::{
+    http::names::{METHOD, NAME},
+    json::Text,
+    protocol::{
+        RequestParams,
+        http_headers::{Given, ParamHeaders, decode},
+        method::{self, REQUESTS_TO_SERVER},
+    },
+};
+
+/// [`Check::MethodHeader`](super::check::Check::MethodHeader).
+pub(super) fn method(message: &Message<'_>) -> Checked {
+    let header = text(message.headers, &METHOD);
+    let must = message.is_modern_request();
+    match header {
+        None if must => Err("Header mismatch: Mcp-Method is missing".into()),
+        Some(header) if (must || message.is_modern_notification()) && header != message.method => {
+            let body = message.method;
+            Err(
+                format!("Header mismatch: Mcp-Method says {header:?}, and the body says {body:?}")
+                    .into(),
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+/// [`Check::NameHeader`](super::check::Check::NameHeader).
+pub(super) fn name(message: &Message<'_>) -> Checked {
+    if !message.is_modern_request() {
+        return Ok(());
+    }
+    let row = method::find(REQUESTS_TO_SERVER, message.method);
+    let said = |name: &str| member(message.params, name).and_then(Text::as_str);
+    if let Some(name) = row.and_then(|row| row.named) {
+        let given = given(message.headers, NAME);
+        repeats(NAME.as_str(), given, said(name).as_deref())?;
+    }
+    let mut extensions = message.served.extensions.headers_of(message.method);
+    extensions.try_for_each(|(name, header)| {
+        let given = given(message.headers, header);
+        repeats(header, given, said(name).as_deref())
+    })
+}
+
+/// Whether a header has the value of the body. A member of the body that cannot be read is refused where it is read.
+fn repeats(header: &str, given: Given<'_>, body: Option<&str>) -> Checked {
+    let mismatch = |what: &str| Err(Failure::from(format!("Header mismatch: {header} {what}")));
+    let value = match (given, body) {
+        (Given::Nothing, None) => return Ok(()),
+        (Given::Nothing, Some(_)) => return mismatch("is missing"),
+        (Given::Several, _) => return mismatch("stands there twice"),
+        (Given::Value(value), _) => value,
+    };
+    match (decode(value), body) {
+        (Err(why), _) => mismatch(&format!("cannot be read: {why}")),
+        (Ok(header), Some(body)) if header == body => Ok(()),
+        (Ok(header), Some(body)) => {
+            mismatch(&format!("says {header:?}, and the body says {body:?}"))
+        }
+        (Ok(header), None) => mismatch(&format!("says {header:?}, and the body says nothing")),
+    }
+}
+
+/// [`Check::ParamHeaders`](super::check::Check::ParamHeaders).
+pub(super) fn params(
+    headers: &HeaderMap,
+    expected: &ParamHeaders,
+    params: &RequestParams<'_>,
+) -> Checked {
+    let arguments = params.arguments.unwrap_or(Text::EMPTY);
+    let checked = expected.check(arguments, |name| given(headers, name));
+    checked.map_err(|mismatch| mismatch.to_string().into())
+}

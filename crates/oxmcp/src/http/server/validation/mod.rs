@@ -1,0 +1,33 @@
+//! Validation of a request over HTTP before it is served: the checks, in the order in which they are made.
+//!
+//! | | |
+//! |---|---|
+//! | `run` | the order of the checks |
+//! | `check` | the checks, and how their failures are refused |
+//! | `access` | `Host` and `Origin` |
+//! | `head` | the headers that say what the body is |
+//! | `body` | reading the body within its bounds |
+//! | `message` | the message, its era, and its checks |
+//! | `mirrored_headers` | headers that repeat what the body says |
+//! | `refusal` | the response to a request that failed a check |
+//!
+//! See [server validation](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#server-validation).
+
+mod access;
+mod body;
+mod check;
+mod head;
+mod message;
+mod mirrored_headers;
+mod refusal;
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub(super) use access::Policy;
+pub(super) use body::read_body;
+#[cfg(test)]
+pub(super) use check::Check;
+pub(super) use head::{accepts, is_json, single};
+pub(super) use refusal::Refusal;
+pub(super) use run::{check_batch, check_head, check_message, check_origin, check_session};

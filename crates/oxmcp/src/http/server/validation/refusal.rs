@@ -1,0 +1,78 @@
+//! Refusal of a request that failed a check.
+
+use http::{HeaderValue, header};
+
+use super::check::{Check, Failure};
+use crate::{
+    http::server::response::{self, Refused},
+    jsonrpc::{ErrorCode, ErrorObject, Malformed, RequestId},
+};
+
+/// The refusal of a request.
+#[derive(Debug)]
+pub(in crate::http::server) struct Refusal {
+    /// The check that it failed.
+    pub(super) check: Check,
+    /// The error for the body. Its sender's id belongs to it, where there is one.
+    pub(super) error: ErrorObject,
+    /// The header `Allow`.
+    pub(super) allow: Option<&'static str>,
+}
+
+impl Refusal {
+    pub(super) fn new(check: Check, failure: Failure) -> Self {
+        let mut error = ErrorObject::new(check.code(), failure.message);
+        error.data = failure.data;
+        Self {
+            check,
+            error,
+            allow: failure.allow,
+        }
+    }
+
+    /// The body turned out to be longer than allowed while it was read.
+    pub(in crate::http::server) fn too_long(limit: usize) -> Self {
+        Self::new(Check::BodyLength, Failure::too_long(limit))
+    }
+
+    /// GET without a session: modern servers have none, either.
+    pub(in crate::http::server) fn no_stream() -> Self {
+        let failure = Failure::from("GET is for the streams of sessions, and no session is named");
+        Self::new(Check::HttpMethod, failure.with_allow("POST"))
+    }
+
+    /// Modern revisions have nothing but POST.
+    pub(in crate::http::server) fn no_sessions() -> Self {
+        let failure = Failure::from(
+            "there are no sessions here: every request stands for itself, and is sent by POST",
+        );
+        Self::new(Check::HttpMethod, failure.with_allow("POST"))
+    }
+
+    /// The body is no message. The id, where it could be read, is the caller's to echo.
+    pub(in crate::http::server) fn malformed(malformed: &Malformed) -> Self {
+        let check = match malformed.error.code {
+            ErrorCode::PARSE_ERROR => Check::Json,
+            _ => Check::Shape,
+        };
+        Self::new(check, malformed.error.message.clone().into())
+    }
+
+    /// The response to its sender.
+    pub(in crate::http::server) fn response(&self, id: Option<&RequestId>) -> Refused {
+        let Self { check, error, .. } = self;
+        tracing::debug!(?check, error = error.message, "a request was refused");
+        let mut response = Box::new(response::error(check.status(), id, error));
+        if let Some(allow) = self.allow {
+            let allow = HeaderValue::from_static(allow);
+            response.headers_mut().insert(header::ALLOW, allow);
+        }
+        response
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        refusal.response(None)
+    }
+}

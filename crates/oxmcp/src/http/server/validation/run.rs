@@ -1,0 +1,159 @@
+//! Order of the checks. An endpoint of 2024-11-05 alone makes those of [`check_origin`] and no others: its POSTs and GETs are otherwise
+//! checked in `sse_2024/service.rs`.
+
+use http::{HeaderMap, request::Parts};
+
+use super::{
+    access::{self, Policy},
+    check::{Check, Checked},
+    head,
+    message::{self, Message, Served, batched, named, unserved},
+    mirrored_headers,
+    refusal::Refusal,
+};
+use crate::{
+    error::Error,
+    extension::Extensions,
+    json::Cursor,
+    jsonrpc::{Envelope, Params},
+    protocol::{Era, Method, RequestParams, Revision, method::CallTool},
+    server::Features,
+};
+
+/// Checks where a request comes from.
+///
+/// # Errors
+/// How it is refused.
+pub(in crate::http::server) fn check_origin(policy: &Policy, parts: &Parts) -> Result<(), Refusal> {
+    require(Check::Host, access::host(policy, parts))?;
+    require(Check::Origin, access::origin(policy, parts))
+}
+
+/// Checks where a request comes from, and whether its body, of at most `limit` bytes, is worth reading.
+///
+/// # Errors
+/// How it is refused.
+pub(in crate::http::server) fn check_head(
+    policy: &Policy,
+    limit: usize,
+    parts: &Parts,
+) -> Result<(), Refusal> {
+    check_origin(policy, parts)?;
+    require(Check::HttpMethod, head::http_method(parts))?;
+    require(Check::ContentType, head::content_type(parts))?;
+    require(Check::Accept, head::accept(parts))?;
+    require(Check::BodyLength, head::body_length(limit, parts))
+}
+
+/// A message that has passed all checks.
+pub(in crate::http::server) struct Validated {
+    pub(in crate::http::server) era: Era,
+    /// The error that answers where the caller sees the tool that the request names. A caller that does not see it must not
+    /// learn from a refusal that there is one.
+    pub(in crate::http::server) mismatch: Option<Error>,
+}
+
+/// Checks a message, and says by the rules of which era it is served.
+///
+/// # Errors
+/// How it is refused. The id is the caller's to echo.
+pub(in crate::http::server) fn check_message(
+    features: &Features,
+    headers: &HeaderMap,
+    envelope: &Envelope<'_, RequestParams<'_>>,
+) -> Result<Validated, Refusal> {
+    let served = Served {
+        revisions: &features.revisions,
+        extensions: &features.extensions,
+    };
+    let message = Message::new(&served, headers, envelope);
+    require(Check::Shape, message::shape(&message))?;
+    require(Check::RepeatedHeader, message::repeated_header(&message))?;
+    require(Check::AmbiguousParams, message::ambiguous_params(&message))?;
+    require(Check::RevisionHeader, message::revision_header(&message))?;
+    require(Check::Revision, message::revision(&message))?;
+    require(Check::Meta, message::meta(&message))?;
+    require(Check::Method, message::method(&message))?;
+    require(Check::MethodHeader, mirrored_headers::method(&message))?;
+    require(Check::NameHeader, mirrored_headers::name(&message))?;
+    Ok(Validated {
+        mismatch: param_headers(features, &message)?,
+        era: message.era(),
+    })
+}
+
+/// [`Check::ParamHeaders`], which takes the tool. Returns the failure where only some callers see that: it is decided where the
+/// request is served, since nothing else knows what its caller sees.
+fn param_headers(features: &Features, message: &Message<'_>) -> Result<Option<Error>, Refusal> {
+    if !message.is_modern_request() || message.method != CallTool::NAME {
+        return Ok(None);
+    }
+    let name = message.params.name.and_then(|name| name.as_str());
+    let Some(expected) = name.and_then(|name| features.param_headers(&name)) else {
+        return Ok(None);
+    };
+    let checked = mirrored_headers::params(message.headers, expected.headers, message.params);
+    match require(Check::ParamHeaders, checked) {
+        Err(refusal) if !expected.is_for_all => Ok(Some(refusal.error.into())),
+        checked => checked.map(|()| None),
+    }
+}
+
+/// Whether a session may be listened to, or ended.
+///
+/// # Errors
+/// How it is refused: where the server has no sessions, or another revision is named than those that it serves.
+pub(in crate::http::server) fn check_session(
+    features: &Features,
+    headers: &HeaderMap,
+) -> Result<(), Refusal> {
+    let served = &features.revisions;
+    if served.iter().all(|it| it.is_modern()) {
+        return Err(Refusal::no_sessions());
+    }
+    match named(served, headers)? {
+        Some(revision) if revision.is_modern() => Err(Refusal::no_sessions()),
+        Some(revision) if !served.contains(&revision) => Err(unserved(served, revision.as_str())),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an array of messages may be taken, which it is in sessions of 2025-03-26: that is the session's to see. Elements
+/// that are no messages are, too.
+///
+/// # Errors
+/// How it is refused: where it is no array, or a header or one of the messages is modern.
+pub(in crate::http::server) fn check_batch(
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<(), Refusal> {
+    let served = Served {
+        revisions: &Revision::ALL,
+        extensions: &Extensions::default(),
+    };
+    named(served.revisions, headers)?;
+    let mut outcome = Ok(());
+    let text = str::from_utf8(body).unwrap_or_default();
+    let mut cursor = Cursor::new(text);
+    let array = cursor.items(|cursor| {
+        let element = cursor.value()?;
+        let mut params = RequestParams::UNREAD;
+        if let Ok(envelope) = Envelope::parse_str(element.get(), &mut params)
+            && outcome.is_ok()
+        {
+            outcome = batched(&Message::new(&served, headers, &envelope));
+        }
+        Ok(())
+    });
+    if array.is_err() {
+        return Err(Refusal::new(
+            Check::Json,
+            "not JSON, though it begins as an array".into(),
+        ));
+    }
+    outcome.map_err(|failure| Refusal::new(Check::Shape, failure))
+}
+
+fn require(check: Check, checked: Checked) -> Result<(), Refusal> {
+    checked.map_err(|failure| Refusal::new(check, failure))
+}

@@ -1,0 +1,217 @@
+//! Where requests may come from, and what they must look like from outside.
+
+use super::{
+    super::*,
+    request::{LIMIT, Sent},
+};
+
+fn policy(hosts: &[&str], origins: &[&str]) -> Policy {
+    let mut policy = Policy::default();
+    policy.allow_hosts(hosts.iter().copied());
+    policy.allow_origins(origins.iter().copied());
+    policy.check().unwrap();
+    policy
+}
+
+fn lets_in(policy: &Policy, host: &str, origin: Option<&str>) -> bool {
+    let mut sent = Sent::post("").with("host", host);
+    if let Some(origin) = origin {
+        sent.set("origin", origin);
+    }
+    check_origin(policy, &sent.parts()).is_ok()
+}
+
+#[test]
+fn attack_1_only_this_machine_may_name_a_server_by_default() {
+    let table = [
+        ("localhost", true),
+        ("LocalHost:8080", true),
+        ("127.0.0.1:3000", true),
+        ("127.8.7.6", true),
+        ("[::1]", true),
+        ("[::1]:8080", true),
+        ("[::ffff:127.0.0.1]:80", true),
+        ("evil.example", false),
+        ("localhost.evil.example", false),
+        ("127.0.0.1.evil.example", false),
+        ("evil.example:8080", false),
+        ("192.168.0.1", false),
+        ("0.0.0.0", false),
+        ("[::]", false),
+        ("[::2]:8080", false),
+        ("localhost:port", false),
+        ("localhost:", false),
+        ("localhost:99999", false),
+        ("user@localhost", false),
+        ("localhost/x", false),
+        ("[localhost]", false),
+        ("[::1", false),
+        ("", false),
+    ];
+    for (host, fits) in table {
+        assert_eq!(lets_in(&Policy::default(), host, None), fits, "{host}");
+    }
+}
+
+#[test]
+fn attack_1_only_pages_of_this_machine_may_talk_to_a_server_by_default() {
+    let table = [
+        ("http://localhost:6274", true),
+        ("https://127.0.0.1", true),
+        ("http://[::1]:8080", true),
+        ("http://evil.example", false),
+        ("http://localhost.evil.example", false),
+        ("null", false),
+        ("", false),
+        ("file://", false),
+        ("chrome-extension://localhost", false),
+        ("http://localhost http://evil.example", false),
+    ];
+    for (origin, fits) in table {
+        let found = lets_in(&Policy::default(), "localhost:1", Some(origin));
+        assert_eq!(found, fits, "{origin}");
+    }
+}
+
+#[test]
+fn a_deployment_lists_its_hosts_and_origins() {
+    let listed = policy(
+        &["mcp.example.com", "other.example:8443"],
+        &["https://app.example.com", "vscode-webview://abc"],
+    );
+    let table = [
+        ("mcp.example.com", None, true),
+        ("MCP.example.com:8080", None, true),
+        ("other.example:8443", None, true),
+        ("other.example", None, false),
+        ("localhost", None, false),
+        ("mcp.example.com", Some("https://app.example.com"), true),
+        ("mcp.example.com", Some("https://app.example.com:443"), true),
+        (
+            "mcp.example.com",
+            Some("https://app.example.com:8443"),
+            false,
+        ),
+        ("mcp.example.com", Some("http://app.example.com"), false),
+        ("mcp.example.com", Some("vscode-webview://abc"), true),
+        ("mcp.example.com", Some("http://localhost:3000"), false),
+        // The host's own pages.
+        ("mcp.example.com", Some("https://mcp.example.com"), true),
+        ("mcp.example.com:443", Some("https://mcp.example.com"), true),
+        ("mcp.example.com", Some("https://other.example:8443"), false),
+    ];
+    for (host, origin, fits) in table {
+        assert_eq!(lets_in(&listed, host, origin), fits, "{host} {origin:?}");
+    }
+}
+
+#[test]
+fn any_host_is_not_any_origin() {
+    let any = policy(&["*"], &[]);
+    assert!(lets_in(&any, "evil.example", None));
+    assert!(
+        !lets_in(&any, "evil.example", Some("http://evil.example")),
+        "the name that a page made up is no proof"
+    );
+    let open = policy(&["*"], &["*"]);
+    assert!(lets_in(&open, "evil.example", Some("null")));
+}
+
+#[test]
+fn what_is_no_host_or_origin_is_named() {
+    let mut policy = Policy::default();
+    policy.allow_hosts(["localhost", "https://example.com"]);
+    let error = policy.check().unwrap_err().to_string();
+    assert!(error.contains("\"https://example.com\""), "{error}");
+    assert!(
+        !lets_in(&policy, "localhost", None),
+        "nothing is allowed by half"
+    );
+    let mut policy = Policy::default();
+    policy.allow_origins(["example.com"]);
+    let error = policy.check().unwrap_err().to_string();
+    assert!(error.contains("\"example.com\""), "{error}");
+}
+
+#[test]
+fn the_host_is_named_once() {
+    let host = |sent: &Sent, uri: &str| {
+        let mut parts = sent.parts();
+        parts.uri = uri.parse().unwrap();
+        check_origin(&Policy::default(), &parts).map_err(|refusal| refusal.check)
+    };
+    let none = Sent::post("").without("host");
+    assert_eq!(host(&none, "/mcp"), Err(Check::Host));
+    assert_eq!(host(&none, "http://localhost:1/mcp"), Ok(()), "HTTP/2");
+    assert_eq!(host(&none, "http://evil.example/mcp"), Err(Check::Host));
+    let one = Sent::post("").with("host", "localhost:1");
+    assert_eq!(host(&one, "http://LOCALHOST:1/mcp"), Ok(()));
+    assert_eq!(host(&one, "http://localhost:2/mcp"), Err(Check::Host));
+    for (name, check) in [("host", Check::Host), ("origin", Check::Origin)] {
+        let mut two = one.clone();
+        let value = if name == "host" {
+            "localhost:1"
+        } else {
+            "http://localhost:1"
+        };
+        two.headers.retain(|(it, _)| it != name);
+        two.headers.push((name.into(), value.into()));
+        two.headers.push((name.into(), value.into()));
+        assert_eq!(host(&two, "/mcp"), Err(check));
+    }
+}
+
+#[test]
+fn media_types_are_ranges_and_have_parameters() {
+    let check = |sent: Sent| {
+        check_head(&Policy::default(), LIMIT, &sent.parts())
+            .err()
+            .map(|refusal| refusal.check)
+    };
+    for (accept, fits) in [
+        ("text/event-stream, application/json", true),
+        ("application/json;q=0.9,text/event-stream;q=0.1", true),
+        ("*/*", true),
+        ("application/*, text/*", true),
+        ("Application/JSON, TEXT/Event-Stream", true),
+        ("application/json", false),
+        ("text/event-stream", false),
+        ("application/json, text/event-stream;q=0", false),
+        ("application/jsonp, text/event-stream", false),
+        ("", false),
+    ] {
+        let sent = Sent::post("").with("accept", accept);
+        let expected = (!fits).then_some(Check::Accept);
+        assert_eq!(check(sent), expected, "{accept}");
+    }
+    for (kind, fits) in [
+        ("application/json", true),
+        ("Application/JSON; charset=UTF-8", true),
+        ("application/json;charset=\"utf-8\"", true),
+        ("application/json; charset=utf-16", false),
+        ("application/json-rpc", false),
+        ("text/plain", false),
+        ("application/json, text/plain", false),
+        ("", false),
+    ] {
+        let sent = Sent::post("").with("content-type", kind);
+        let expected = (!fits).then_some(Check::ContentType);
+        assert_eq!(check(sent), expected, "{kind}");
+    }
+    for (verb, accept, expected) in [
+        ("GET", "text/event-stream", None),
+        ("GET", "application/json", Some(Check::Accept)),
+        ("DELETE", "", None),
+        ("OPTIONS", "*/*", Some(Check::HttpMethod)),
+    ] {
+        let mut sent = Sent::post("").without("content-type");
+        sent.verb = verb;
+        assert_eq!(check(sent.with("accept", accept)), expected, "{verb}");
+    }
+    let bare = Sent::post("").without("accept");
+    assert_eq!(check(bare), Some(Check::Accept));
+    let exact = Sent::post("").with("content-length", "4194304");
+    assert_eq!(check(exact), None);
+    let long = Sent::post("").with("content-length", "4194305");
+    assert_eq!(check(long), Some(Check::BodyLength));
+}

@@ -1,0 +1,116 @@
+//! A request, as it is to be sent, and how far it comes.
+
+use http::{Request, request::Parts};
+use serde_json::{Value, json};
+
+use super::super::*;
+use crate::{
+    jsonrpc::{Envelope, Params},
+    protocol::{Era, RequestParams},
+    server::{Server, Tool},
+};
+
+/// The longest body.
+pub(super) const LIMIT: usize = 4 << 20;
+
+/// A request over HTTP.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) verb: &'static str,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: String,
+}
+
+impl Sent {
+    /// A POST to this machine, with what every client sends.
+    pub(super) fn post(body: &(impl ToString + ?Sized)) -> Self {
+        let mut sent = Self {
+            verb: "POST",
+            headers: Vec::new(),
+            body: body.to_string(),
+        };
+        sent.set("host", "localhost:8080");
+        sent.set("content-type", "application/json");
+        sent.set("accept", "application/json, text/event-stream");
+        sent
+    }
+
+    /// A modern request, with all that belongs to one.
+    pub(super) fn modern(method: &str, mut params: Value) -> Self {
+        params["_meta"] = meta("2026-07-28");
+        let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+        let sent = Self::post(&body).with("mcp-protocol-version", "2026-07-28");
+        sent.with("mcp-method", method)
+    }
+
+    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    pub(super) fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(it, _)| it != name);
+        self
+    }
+
+    /// Replaces a header.
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        self.headers.retain(|(it, _)| it != name);
+        self.headers.push((name.into(), value.into()));
+    }
+
+    pub(super) fn parts(&self) -> Parts {
+        let mut request = Request::builder().method(self.verb).uri("/mcp");
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    /// Climbs, at the endpoint of a server.
+    pub(super) fn validate_at(&self, server: &Server) -> Result<Era, Refusal> {
+        let parts = self.parts();
+        check_head(&Policy::default(), LIMIT, &parts)?;
+        let mut params = RequestParams::UNREAD;
+        let envelope = Envelope::parse(self.body.as_bytes(), &mut params);
+        let envelope = envelope.map_err(|malformed| Refusal::malformed(&malformed))?;
+        let validated = check_message(&server.features(), &parts.headers, &envelope)?;
+        Ok(validated.era)
+    }
+
+    pub(super) fn validate(&self) -> Result<Era, Refusal> {
+        self.validate_at(&server())
+    }
+
+    /// Where it fails, with status and code.
+    #[track_caller]
+    pub(super) fn fails(&self, check: Check, status: u16, code: i64) -> Refusal {
+        let refusal = self.validate().unwrap_err();
+        assert_eq!(
+            (
+                refusal.check,
+                refusal.check.status().as_u16(),
+                refusal.error.code.value()
+            ),
+            (check, status, code),
+            "{self:?}: {}",
+            refusal.error.message
+        );
+        refusal
+    }
+}
+
+pub(super) fn meta(version: &str) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+/// It serves every revision, and has a tool whose argument `region` has a header.
+pub(super) fn server() -> Server {
+    let region = json!({"type": "string", "x-mcp-header": "Region"});
+    let schema = json!({"type": "object", "properties": {"region": region}});
+    let tool = Tool::dynamic("move", "Move it", schema, |_, _| async { Ok("moved") });
+    Server::new("mover", "1.0.0").tool(tool)
+}
