@@ -1,4 +1,4 @@
-//! What is written about the code: documents, examples, and links to the specification.
+//! The documents: they name what exists, examples are short and run, and links to the specification name a revision.
 
 use super::{
     none,
@@ -56,10 +56,11 @@ fn examples_are_short_and_registered_and_run() {
     let readme = read("README.md").text;
     let mut wrong = Vec::new();
     for source in files() {
-        let Some(name) = source
+        let Some((folder, name)) = source
             .path
             .strip_prefix("examples/")
             .and_then(|it| it.strip_suffix(".rs"))
+            .and_then(|it| it.split_once('/'))
         else {
             continue;
         };
@@ -81,7 +82,7 @@ fn examples_are_short_and_registered_and_run() {
             "it does not say how it is run",
         );
         must(
-            manifest.contains(&format!("path = \"../../examples/{name}.rs\"")),
+            manifest.contains(&format!("path = \"../../examples/{folder}/{name}.rs\"")),
             "it is not in crates/oxmcp/Cargo.toml",
         );
         must(
@@ -89,7 +90,7 @@ fn examples_are_short_and_registered_and_run() {
             "tests/it/examples.rs does not run it",
         );
         must(
-            readme.contains(&format!("examples/{name}.rs")),
+            readme.contains(&format!("examples/{folder}/{name}.rs")),
             "README.md does not name it",
         );
     }
@@ -99,7 +100,7 @@ fn examples_are_short_and_registered_and_run() {
 /// As it says of itself, and the README too.
 #[test]
 fn the_transport_of_ones_own_is_shown_in_less_than_forty_lines() {
-    let source = read("examples/custom_transport.rs").text;
+    let source = read("examples/transports/custom_transport.rs").text;
     let transport = source
         .lines()
         .skip_while(|line| !line.starts_with("struct Channels"))
@@ -124,16 +125,15 @@ fn pages_of_the_protocol_name_their_page() {
         "tagged",
         "wire",
     ];
+    let pages: Vec<_> = library()
+        .into_iter()
+        .filter(|source| source.path.starts_with("crates/oxmcp-protocol/src/types/"))
+        .collect();
+    assert!(pages.len() > 20, "the types of the protocol are not here");
     let mut wrong = Vec::new();
-    for source in library() {
-        let Some(page) = source
-            .in_crate()
-            .and_then(|path| path.strip_prefix("protocol/"))
-        else {
-            continue;
-        };
-        let has_page =
-            !page.contains('/') && !NO_PAGE.iter().any(|name| page == format!("{name}.rs"));
+    for source in pages {
+        let name = source.path.rsplit('/').next().unwrap_or_default();
+        let has_page = !NO_PAGE.iter().any(|page| name == format!("{page}.rs"));
         if has_page
             && !source
                 .text

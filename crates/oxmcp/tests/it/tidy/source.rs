@@ -55,6 +55,12 @@ impl Source {
         self.path.strip_prefix("crates/oxmcp/src/")
     }
 
+    /// The crate in `crates/` whose code it is.
+    pub(super) fn crate_name(&self) -> Option<&str> {
+        let (name, path) = self.path.strip_prefix("crates/")?.split_once('/')?;
+        path.starts_with("src/").then_some(name)
+    }
+
     /// The module below the root of the crate that the file belongs to.
     pub(super) fn module(&self) -> Option<&str> {
         let first = self.in_crate()?.split('/').next()?;
@@ -86,10 +92,10 @@ pub(super) fn files() -> Vec<Source> {
     found
 }
 
-/// The code of the SDK, without files that hold nothing but tests.
+/// The code of the SDK's crates, without files that hold nothing but tests.
 pub(super) fn library() -> Vec<Source> {
     let mut sources = files();
-    sources.retain(|source| source.in_crate().is_some_and(|path| path.ends_with(".rs")));
+    sources.retain(|source| source.crate_name().is_some() && source.path.ends_with(".rs"));
     let tests: Vec<_> = sources.iter().flat_map(Source::modules_of_tests).collect();
     let is_of = |source: &Source, module: &String| {
         let rest = source.path.strip_prefix(module.as_str());

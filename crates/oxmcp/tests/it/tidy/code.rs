@@ -1,21 +1,13 @@
-//! The invariants of ARCHITECTURE.md that a program can check.
+//! Invariants of the code: one place that compares revisions, one that makes error objects, and nothing that ends a process
+//! or writes to its output.
 
-#![expect(clippy::unwrap_used, reason = "these are tests")]
-
-mod documents;
-mod layers;
-mod source;
-
-use source::{Source, files, library};
-
-/// Fails where something is wrong, with all of it.
-#[track_caller]
-fn none(wrong: &[String]) {
-    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
-}
+use super::{
+    none,
+    source::{Source, files, library},
+};
 
 /// The lines of code that have one of the words in them.
-fn mentions(sources: &[Source], words: &[&str]) -> Vec<String> {
+pub(super) fn mentions(sources: &[Source], words: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for source in sources {
         for (number, line) in source.code() {
@@ -30,17 +22,12 @@ fn mentions(sources: &[Source], words: &[&str]) -> Vec<String> {
     found
 }
 
-/// Who compares revisions has a copy of what the table knows, and is forgotten when the next revision comes.
+/// Code elsewhere that compares revisions has a copy of what the table knows, and is forgotten when the next revision comes.
 #[test]
-fn invariant_2_one_place_compares_revisions() {
+fn one_place_compares_revisions() {
     let knows = |source: &Source| {
-        let path = source.in_crate().unwrap_or_default();
-        let files = [
-            "protocol/revision.rs",
-            "protocol/method.rs",
-            "protocol/negotiation.rs",
-        ];
-        files.contains(&path) || path.starts_with("protocol/projection/")
+        let places = ["crates/oxmcp-protocol/src/revision/"];
+        places.iter().any(|place| source.path.starts_with(place))
     };
     let others: Vec<_> = library()
         .into_iter()
@@ -62,13 +49,13 @@ fn invariant_2_one_place_compares_revisions() {
 }
 
 #[test]
-fn invariant_4_one_function_turns_an_error_into_the_wires() {
+fn one_function_turns_an_error_into_the_error_object() {
     let count = |word: &str| mentions(&library(), &[word]).len();
     assert_eq!(count("impl From<&Error> for ErrorObject"), 1);
 }
 
 #[test]
-fn invariant_7_only_stdio_writes_to_stdout_and_nothing_unwraps() {
+fn only_stdio_writes_to_stdout_and_nothing_unwraps() {
     let words = ["println!(", "print!(", "dbg!(", ".unwrap()", "unsafe "];
     none(&mentions(&library(), &words));
     let is_stdio = |source: &Source| source.path.contains("/transport/stdio/");
@@ -77,36 +64,6 @@ fn invariant_7_only_stdio_writes_to_stdout_and_nothing_unwraps() {
         .filter(|source| !is_stdio(source))
         .collect();
     none(&mentions(&others, &["io::stdout", "rustix::stdio"]));
-}
-
-#[test]
-fn invariant_8_files_are_short() {
-    const LONG: usize = 350;
-    const END: usize = 600;
-    const MAY_BE_LONG: usize = 16;
-    let sources: Vec<_> = files()
-        .into_iter()
-        .filter(|source| source.path.ends_with(".rs"))
-        .collect();
-    let longer_than = |lines: usize| {
-        let long = sources
-            .iter()
-            .filter(move |source| source.text.lines().count() > lines);
-        long.map(|source| source.path.clone()).collect::<Vec<_>>()
-    };
-    none(&longer_than(END));
-    let long = longer_than(LONG);
-    assert!(
-        long.len() <= MAY_BE_LONG,
-        "too many files have more than {LONG} lines: {long:#?}"
-    );
-}
-
-#[test]
-fn invariant_8_a_mod_file_is_a_table_of_contents() {
-    let mut tables = library();
-    tables.retain(|source| source.path.ends_with("/mod.rs"));
-    none(&mentions(&tables, &["fn ", "struct ", "enum ", "impl "]));
 }
 
 /// std, then others, then this crate: a blank line between blocks, and none within.
@@ -203,4 +160,17 @@ fn imports_in_disorder_are_seen() {
         "use serde::Serialize;\nuse crate::Error;\n"
     ));
     assert!(!blocks_in_order("use std::fmt;\n\nuse std::io;\n"));
+}
+
+#[test]
+fn words_are_found_in_code_and_not_in_comments_and_tests() {
+    let source = Source {
+        path: "a.rs".to_owned(),
+        text: "let a = b.unwrap(); // print!(\n// .unwrap()\n#[cfg(test)]\nmod tests {\n    c.unwrap()\n}\n"
+            .to_owned(),
+    };
+    assert_eq!(
+        mentions(&[source], &[".unwrap()", "print!("]),
+        ["a.rs:1: .unwrap()"]
+    );
 }
