@@ -1,4 +1,4 @@
-//! Runs the examples, as a reader would, and looks at what they print.
+//! The examples, run as a reader would run them, with what they must print.
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 

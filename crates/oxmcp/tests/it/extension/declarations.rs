@@ -1,9 +1,9 @@
-//! What both sides declare, and what depends on it.
+//! Declarations of both sides, and what depends on them.
 
 use oxmcp::{RequestContext, Revision, Tool, protocol::Meta};
 use serde_json::{Value, json};
 
-use super::*;
+use crate::extension::*;
 use crate::support::{LEGACY, modern, request, script};
 
 #[tokio::test]

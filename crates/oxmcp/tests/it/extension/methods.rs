@@ -9,7 +9,7 @@ use oxmcp::{
 };
 use serde_json::json;
 
-use super::*;
+use crate::extension::*;
 use crate::support::{LEGACY, answer, request, script};
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn a_method_exists_in_its_revisions_only() {
             "{revision}"
         );
     }
-    let server = super::server(clock().method::<Add, _>(
+    let server = crate::extension::server(clock().method::<Add, _>(
         Revision::V2025_03_26..=Revision::V2025_06_18,
         |_: Hours| async { hours(2) },
     ));

@@ -9,7 +9,7 @@ use oxmcp::{
 };
 use serde_json::json;
 
-use super::*;
+use crate::extension::*;
 use crate::support::{LEGACY, modern, script};
 
 type Heard = Arc<Mutex<Vec<u32>>>;

@@ -1,4 +1,4 @@
-//! What results of extensions hold: types and metadata of a vendor.
+//! Results of extensions: a vendor's types and metadata.
 
 use oxmcp::{
     RequestContext, Revision, Server, Tool,
@@ -7,7 +7,7 @@ use oxmcp::{
 };
 use serde_json::{Value, json};
 
-use super::*;
+use crate::extension::*;
 
 /// `tools/call` whose result may be a ticket.
 struct CallOrTicket;

@@ -1,4 +1,4 @@
-//! Arguments are completed while they are typed.
+//! Completion of arguments while they are typed.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! The bounds of the events in memory.
+//! Bounds of the event store in memory.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The bounds of the sessions in memory, and how a record is written.
+//! Bounds of the session store in memory, and the format of a record.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use oxmcp::{
 use rustix::process::{Pid, Signal};
 use tokio::sync::mpsc;
 
-use super::{TOO_LONG, all, next};
+use crate::transport::{TOO_LONG, all, next};
 
 /// Longer than any test should take: the step that would wait for it must not be needed.
 const LONG: Duration = Duration::from_secs(600);

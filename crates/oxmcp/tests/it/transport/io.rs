@@ -17,7 +17,7 @@ use oxmcp::{
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use super::{TOO_LONG, all, next, next_now};
+use crate::transport::{TOO_LONG, all, next, next_now};
 
 fn limits(max_message_bytes: usize) -> Limits {
     Limits {

@@ -10,7 +10,7 @@ use oxmcp::{
     transport::{Frame, InMemory, Logging, Messages, ReadHalf, Transport, WriteHalf},
 };
 
-use super::{TOO_LONG, all, next};
+use crate::transport::{TOO_LONG, all, next};
 
 /// A writer that others can read.
 #[derive(Clone, Default)]

@@ -6,7 +6,7 @@ use oxmcp::{
     transport::{Messages, Transport, WriteHalf},
 };
 
-use super::{all, next};
+use crate::transport::{all, next};
 
 #[tokio::test]
 async fn f1_what_one_side_writes_the_other_reads() {

@@ -1,11 +1,11 @@
-//! Attack classes 16 and 22, of the server: requests that two readers read in two ways, and headers that say something else
-//! than the body.
+//! Attack classes 16 and 22, on the server: requests that two readers read in two ways, and headers
+//! that contradict the body.
 
 use http::{HeaderValue, StatusCode, request::Builder};
 use oxmcp::{JsonSchema, Tool, http::StreamableHttp};
 use serde_json::{Value, json};
 
-use super::net;
+use crate::http::attacks::raw_sockets as net;
 use crate::{
     http::server::peer::{Session, json, modern_builder, send},
     support::{calculator, modern, request},

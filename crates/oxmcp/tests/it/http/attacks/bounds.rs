@@ -1,5 +1,5 @@
-//! Attack class 7: what one side makes the other keep. The bounds of answers, stores and connections have their tests beside
-//! them.
+//! Attack class 7: memory that one side makes the other keep. The bounds of answers, stores and
+//! connections are tested beside them.
 
 use std::{
     convert::Infallible,

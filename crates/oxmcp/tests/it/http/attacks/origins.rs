@@ -1,5 +1,5 @@
-//! Attack classes 1 and 2: pages in somebody's browser that reach a server on their machine, under a name of their own for
-//! it, or by requests that need no leave.
+//! Attack classes 1 and 2: pages in a browser that reach a server on the same machine, by DNS
+//! rebinding or by simple requests.
 
 use http::{Request, StatusCode, request::Builder};
 use oxmcp::{
@@ -8,7 +8,7 @@ use oxmcp::{
 };
 use serde_json::json;
 
-use super::net;
+use crate::http::attacks::raw_sockets as net;
 use crate::{
     http::server::peer::{LEGACY, Session, initialize, send},
     support::{calculator, modern, request},

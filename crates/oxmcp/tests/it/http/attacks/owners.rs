@@ -1,4 +1,4 @@
-//! Attack classes 4 and 19: sessions, streams and subscriptions of somebody else.
+//! Attack classes 4 and 19: sessions, streams and subscriptions of another owner.
 
 use std::collections::HashSet;
 

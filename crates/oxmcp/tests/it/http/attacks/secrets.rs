@@ -1,4 +1,5 @@
-//! Attack classes 18 and 23: what is sealed or cached for one, presented by or to another.
+//! Attack classes 18 and 23: values that are sealed or cached for one caller, presented by or to
+//! another.
 
 use std::time::Duration;
 

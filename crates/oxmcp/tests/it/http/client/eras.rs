@@ -1,4 +1,4 @@
-//! What the status of an answer says of the server's era.
+//! Detection of a server's era by the status of its answer.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use oxmcp::{Client, Error, Revision, http::Endpoint};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::peer::{Asked, Peer, both, client, discovered, modern};
+use crate::http::client::peer::{Asked, Peer, both, client, discovered, modern};
 
 /// What a server may say with a status.
 fn bodies() -> [Option<Value>; 6] {
@@ -146,7 +146,7 @@ async fn w14_the_verdict_is_kept_for_the_server_whoever_asks() {
         // A client of one's own must say for whom it asks, or nothing is known of that.
         (
             peer,
-            Endpoint::new(super::peer::URL)
+            Endpoint::new(crate::http::client::peer::URL)
                 .http_client(http)
                 .bearer_token(token),
         )

@@ -1,4 +1,4 @@
-//! Real servers on real sockets: the HTTP client that is there where the user brings none.
+//! Real servers on real sockets, reached by the built-in HTTP client.
 
 use std::{
     net::SocketAddr,
@@ -25,7 +25,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use super::peer::{client, discovered, modern, text};
+use crate::http::client::peer::{client, discovered, modern, text};
 
 /// A listener that counts connections.
 struct Counting {

@@ -1,9 +1,9 @@
-//! Servers of 2024-11-05: one stream, and another URL for messages.
+//! Servers of 2024-11-05: one event stream, and another URL for messages.
 
 use oxmcp::{ClientSession, Revision, http::Endpoint};
 use serde_json::json;
 
-use super::peer::{Chunks, Peer, URL, both, client, text};
+use crate::http::client::peer::{Chunks, Peer, URL, both, client, text};
 
 fn old() -> oxmcp::Client {
     client().revisions([Revision::V2024_11_05])

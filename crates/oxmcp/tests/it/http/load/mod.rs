@@ -1,12 +1,12 @@
-//! Many clients at once, and clients, servers and networks that fail: nothing hangs, nothing is lost, and nothing stays
-//! behind.
+//! Load and failure: many clients, and clients, servers and networks that fail. Nothing hangs,
+//! nothing is lost, nothing stays behind.
 
-mod cut;
-mod many;
-mod proxy;
-mod restart;
-mod slow;
-mod vanish;
+mod cut_connections;
+mod cutting_proxy;
+mod server_restarts;
+mod slow_readers;
+mod thousand_clients;
+mod vanished_clients;
 
 use std::{future::Future, time::Duration};
 

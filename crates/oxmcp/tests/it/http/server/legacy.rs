@@ -1,4 +1,4 @@
-//! Sessions that `initialize` opens.
+//! Legacy sessions, which `initialize` opens.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,15 +10,17 @@ use oxmcp::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::peer::{Event, Events, LEGACY, Session, builder, header, initialize, json, send};
+use crate::http::server::peer::{
+    Event, Events, LEGACY, Session, builder, header, initialize, json, send,
+};
 use crate::support::{calculator, idle, request};
 
-pub(super) fn endpoint(server: &Server) -> StreamableHttp {
+pub(crate) fn endpoint(server: &Server) -> StreamableHttp {
     StreamableHttp::from(server.clone())
 }
 
 /// A tool that says that it runs, and waits to be released.
-pub(super) fn steps(release: &Arc<Notify>) -> Tool {
+pub(crate) fn steps(release: &Arc<Notify>) -> Tool {
     let release = Arc::clone(release);
     Tool::new("steps", "Report and wait", move |cx: RequestContext| {
         let release = Arc::clone(&release);
@@ -32,7 +34,7 @@ pub(super) fn steps(release: &Arc<Notify>) -> Tool {
     })
 }
 
-pub(super) fn call_steps(id: i64) -> Value {
+pub(crate) fn call_steps(id: i64) -> Value {
     let params = json!({"name": "steps", "arguments": {}, "_meta": {"progressToken": "t"}});
     request(id, "tools/call", params)
 }

@@ -17,7 +17,7 @@ use tokio::{
 };
 use tower::ServiceExt;
 
-use super::peer::{Events, builder, call_modern, header, json, modern_builder, send};
+use crate::http::server::peer::{Events, builder, call_modern, header, json, modern_builder, send};
 use crate::support::{calculator, modern};
 
 fn endpoint(server: &Server) -> StreamableHttp {

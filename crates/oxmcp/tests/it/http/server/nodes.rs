@@ -1,4 +1,4 @@
-//! Sessions that several nodes have in common.
+//! Sessions that several nodes share.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use oxmcp::{RequestContext, Resource, Server, Tool, ToolError, http::Principal};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::{
+use crate::http::server::{
     legacy::{call_steps, endpoint, steps},
     peer::{Events, LEGACY, Session, builder, header, initialize, json, send},
-    stores::{SharedEvents, SharedSessions},
+    shared_stores::{SharedEvents, SharedSessions},
 };
 use crate::support::{calculator, request};
 

@@ -1,4 +1,4 @@
-//! What is read and listed.
+//! Files as they are listed and read.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::*;
+use crate::server::files::*;
 
 #[tokio::test]
 async fn o6_files_are_read_in_every_revision() {

@@ -1,6 +1,6 @@
-//! Clients that have roots read only what is within them.
+//! Clients' roots, which narrow the files that they may read.
 
-use super::*;
+use crate::server::files::*;
 
 #[tokio::test]
 async fn o6_a_client_with_roots_reads_only_what_is_within_them() {

@@ -1,6 +1,6 @@
-//! What cannot be reached.
+//! Paths that lead out of the directory, all of which are refused.
 
-use super::*;
+use crate::server::files::*;
 
 #[tokio::test]
 async fn o6_nothing_outside_the_directory_can_be_reached() {

@@ -1,0 +1,371 @@
+//! Rounds of questions of modern servers: the client answers, and makes the request again.
+
+use std::{
+    future::IntoFuture,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use oxmcp::{
+    Accept, Client, Limits, RequestContext, Result, Revision, middleware,
+    protocol::{CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams, Root},
+    testing::ScriptedPeer,
+};
+use serde_json::{Value, json};
+use tokio::{
+    sync::Barrier,
+    time::{Instant, timeout},
+};
+
+use crate::client::{answer, asks, calling, client, done, expect, pass_on, session_of};
+
+pub(crate) const MODERN: Revision = Revision::LATEST;
+
+/// A client that answers all that can be asked.
+fn answering() -> Client {
+    client()
+        .on_elicit(|_: ElicitFormParams| async { Accept(json!({"name": "Ann"})) })
+        .on_sample(|_: CreateMessageParams| async { CreateMessageResult::new("abacus", "4") })
+        .roots([Root::new("file:///home")])
+}
+
+pub(crate) fn form() -> Value {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    json!({"method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": schema}})
+}
+
+pub(crate) fn sample() -> Value {
+    json!({"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}})
+}
+
+fn without_meta(request: &Value) -> Value {
+    let mut params = request["params"].clone();
+    params.as_object_mut().unwrap().remove("_meta");
+    params
+}
+
+pub(crate) async fn assert_silent(peer: &mut ScriptedPeer) {
+    let next = timeout(Duration::from_secs(1), peer.receive()).await;
+    assert!(next.is_err(), "it said {next:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_that_is_asked_is_answered_and_the_request_is_made_again() {
+    for through_middleware in [false, true] {
+        let mut client = answering();
+        if through_middleware {
+            client = client
+                .layer(middleware::from_fn(pass_on))
+                .outgoing_layer(middleware::from_fn(pass_on));
+        }
+        let (mut peer, session, _) = session_of(client, MODERN).await;
+        let call = calling(&session);
+        let first = expect(&mut peer, "tools/call").await;
+        let inputs = json!({"z": form(), "a": sample(), "m": {"method": "roots/list"}});
+        let mut question = asks(inputs);
+        question["requestState"] = json!("\u{e9} \" \\ \n");
+        answer(&mut peer, &first, question).await;
+
+        let second = expect(&mut peer, "tools/call").await;
+        assert_ne!(second["id"], first["id"]);
+        assert_eq!(second["params"]["_meta"], first["params"]["_meta"]);
+        let expected = json!({
+            "name": "t",
+            "arguments": {"a": 1},
+            "inputResponses": {
+                "z": {"action": "accept", "content": {"name": "Ann"}},
+                "a": {"role": "assistant", "content": {"type": "text", "text": "4"}, "model": "abacus"},
+                "m": {"roots": [{"uri": "file:///home"}]},
+            },
+            "requestState": "\u{e9} \" \\ \n",
+        });
+        assert_eq!(without_meta(&second), expected);
+
+        // Answers and state are those of the last round only.
+        let other = json!({"resultType": "input_required", "inputRequests": {"again": form()}});
+        answer(&mut peer, &second, other).await;
+        let third = expect(&mut peer, "tools/call").await;
+        let again = json!({"again": {"action": "accept", "content": {"name": "Ann"}}});
+        let expected = json!({"name": "t", "arguments": {"a": 1}, "inputResponses": again});
+        assert_eq!(without_meta(&third), expected);
+        answer(&mut peer, &third, done()).await;
+        assert_eq!(
+            call.await.unwrap().unwrap().content[0].as_text(),
+            Some("done")
+        );
+        assert_silent(&mut peer).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompts_and_resources_ask_too_and_other_requests_must_not() {
+    let (mut peer, session, _) = session_of(answering(), MODERN).await;
+    let mut asked_and_done = async |method: &str, params: Value, mut result: Value| {
+        let first = expect(&mut peer, method).await;
+        answer(&mut peer, &first, asks(json!({"k": form()}))).await;
+        let again = expect(&mut peer, method).await;
+        let mut expected = params;
+        expected["inputResponses"] = json!({"k": {"action": "accept", "content": {"name": "Ann"}}});
+        expected["requestState"] = json!("the state");
+        assert_eq!(without_meta(&again), expected);
+        result["resultType"] = json!("complete");
+        answer(&mut peer, &again, result).await;
+    };
+    let prompt = tokio::spawn(session.get_prompt("p", [("a", "b")]).into_future());
+    let params = json!({"name": "p", "arguments": {"a": "b"}});
+    asked_and_done("prompts/get", params, json!({"messages": []})).await;
+    prompt.await.unwrap().unwrap();
+    let resource = tokio::spawn(session.read_resource("file:///x").into_future());
+    let params = json!({"uri": "file:///x"});
+    asked_and_done("resources/read", params, json!({"contents": []})).await;
+    resource.await.unwrap().unwrap();
+
+    let listing = tokio::spawn(session.list_tools(Default::default()).into_future());
+    let request = expect(&mut peer, "tools/list").await;
+    answer(&mut peer, &request, asks(json!({"k": form()}))).await;
+    let error = listing.await.unwrap().unwrap_err();
+    assert!(error.message().contains("must not"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_alone_is_given_back_after_a_while_and_byte_for_byte() {
+    let (mut peer, session, _) = session_of(client(), MODERN).await;
+    let call = calling(&session);
+    let mut request = expect(&mut peer, "tools/call").await;
+    for pause in [50, 100, 200, 250, 250] {
+        let id = &request["id"];
+        let state = r#""\ud800\u0041\/""#;
+        let line = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","requestState":{state}}}}}"#
+        );
+        peer.send_line(&line).await.unwrap();
+        let start = Instant::now();
+        // It is no text that JSON values could hold.
+        let error = peer.receive().await.unwrap_err();
+        assert!(error.to_string().contains(state), "{error}");
+        assert_eq!(start.elapsed(), Duration::from_millis(pause));
+        let next = request["id"].as_i64().unwrap() + 1;
+        request["id"] = json!(next);
+    }
+    answer(&mut peer, &request, done()).await;
+    call.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn rounds_are_bounded() {
+    for (limits, rounds) in [
+        (Limits::default(), 10),
+        (
+            Limits {
+                max_rounds: 2,
+                ..Limits::default()
+            },
+            2,
+        ),
+        (
+            Limits {
+                max_rounds: 0,
+                ..Limits::default()
+            },
+            0,
+        ),
+    ] {
+        for question in [
+            asks(json!({"k": form()})),
+            json!({"resultType": "input_required", "requestState": ""}),
+        ] {
+            let (mut peer, session, _) =
+                session_of(answering().limits(limits.clone()), MODERN).await;
+            let call = calling(&session);
+            for _ in 0..=rounds {
+                let request = expect(&mut peer, "tools/call").await;
+                answer(&mut peer, &request, question.clone()).await;
+            }
+            let error = call.await.unwrap().unwrap_err();
+            assert!(
+                error.is_limit() && error.message().contains("max_rounds"),
+                "{error}"
+            );
+            assert_silent(&mut peer).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_answered_is_an_error_that_says_so() {
+    let many: serde_json::Map<String, Value> = (0..3).map(|n| (n.to_string(), form())).collect();
+    let cases = [
+        (
+            client(),
+            json!({"k": form()}),
+            "did not declare the capability elicitation",
+        ),
+        (
+            client(),
+            json!({"k": sample()}),
+            "did not declare the capability sampling",
+        ),
+        (
+            client(),
+            json!({"k": {"method": "roots/list"}}),
+            "did not declare the capability roots",
+        ),
+        (
+            answering(),
+            json!({"odd": {"method": "x/y"}}),
+            "key \"odd\" for input",
+        ),
+        (
+            answering(),
+            json!({"k": {"method": "ping"}}),
+            "Method not found: ping",
+        ),
+        (answering(), json!([1]), "asks for input, but"),
+        (
+            answering(),
+            json!({"k": {"method": "elicitation/create"}}),
+            "do not fit",
+        ),
+        (
+            answering().limits(Limits {
+                max_in_flight: 2,
+                ..Limits::default()
+            }),
+            Value::Object(many),
+            "asks 3 things at once",
+        ),
+    ];
+    for (client, inputs, named) in cases {
+        let (mut peer, session, _) = session_of(client, MODERN).await;
+        let call = calling(&session);
+        let request = expect(&mut peer, "tools/call").await;
+        answer(&mut peer, &request, asks(inputs)).await;
+        let error = call.await.unwrap().unwrap_err();
+        assert!(error.message().contains(named), "{error}");
+        assert_silent(&mut peer).await;
+    }
+    let (mut peer, session, _) = session_of(client(), MODERN).await;
+    let call = calling(&session);
+    let request = expect(&mut peer, "tools/call").await;
+    answer(&mut peer, &request, json!({"resultType": "input_required"})).await;
+    let error = call.await.unwrap().unwrap_err();
+    assert!(
+        error
+            .message()
+            .contains("neither inputRequests nor requestState"),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_asked_when_something_cannot_be_answered() {
+    let client = client().on_elicit(|_: ElicitFormParams| async {
+        if true {
+            panic!("it was asked");
+        }
+        ElicitAction::Accept
+    });
+    let (mut peer, session, _) = session_of(client, MODERN).await;
+    let call = calling(&session);
+    let request = expect(&mut peer, "tools/call").await;
+    answer(
+        &mut peer,
+        &request,
+        asks(json!({"a": form(), "b": sample()})),
+    )
+    .await;
+    let error = call.await.unwrap().unwrap_err();
+    assert!(
+        error.is_unsupported() && error.message().contains("\"b\""),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_together_is_answered_together() {
+    let barrier = Arc::new(Barrier::new(3));
+    let client = client().on_elicit(move |_: ElicitFormParams, cx: RequestContext| {
+        let barrier = Arc::clone(&barrier);
+        async move {
+            barrier.wait().await;
+            Accept(json!({"name": cx.request_id().unwrap().to_string()}))
+        }
+    });
+    let (mut peer, session, _) = session_of(client, MODERN).await;
+    let call = calling(&session);
+    let request = expect(&mut peer, "tools/call").await;
+    answer(
+        &mut peer,
+        &request,
+        asks(json!({"a": form(), "b": form(), "c": form()})),
+    )
+    .await;
+    let again = expect(&mut peer, "tools/call").await;
+    for key in ["a", "b", "c"] {
+        let name = &again["params"]["inputResponses"][key]["content"]["name"];
+        assert!(name.as_str().unwrap().contains(key), "{again}");
+    }
+    call.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_goes_on_with_a_token_for_each_round() {
+    let (mut peer, session, _) = session_of(answering(), MODERN).await;
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let call = session
+        .call_tool("t", ())
+        .meta("com.example/a", 1)
+        .on_progress({
+            let told = Arc::clone(&told);
+            move |update| told.lock().unwrap().push(update.progress)
+        });
+    let call = tokio::spawn(call.into_future());
+    let mut tokens = Vec::new();
+    for progress in 1..=3 {
+        let request = expect(&mut peer, "tools/call").await;
+        let meta = &request["params"]["_meta"];
+        assert_eq!(meta["com.example/a"], 1);
+        tokens.push(meta["progressToken"].clone());
+        let params = json!({"progressToken": meta["progressToken"], "progress": progress});
+        peer.send(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+            .await
+            .unwrap();
+        let result = if progress < 3 {
+            asks(json!({"k": form()}))
+        } else {
+            done()
+        };
+        answer(&mut peer, &request, result).await;
+    }
+    call.await.unwrap().unwrap();
+    assert_eq!(*told.lock().unwrap(), [1.0, 2.0, 3.0]);
+    tokens.dedup();
+    assert_eq!(tokens.len(), 3, "{tokens:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_is_typed_whatever_was_asked_before() -> Result<()> {
+    let (mut peer, session, _) = session_of(answering(), MODERN).await;
+    let call = tokio::spawn(session.call_tool("t", ()).structured::<f64>());
+    let request = expect(&mut peer, "tools/call").await;
+    answer(&mut peer, &request, asks(json!({"k": form()}))).await;
+    let again = expect(&mut peer, "tools/call").await;
+    let result = json!({"resultType": "complete", "content": [], "structuredContent": 7});
+    answer(&mut peer, &again, result).await;
+    assert_eq!(call.await.unwrap()?, 7.0);
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn modern_servers_still_cannot_make_requests() {
+    let (mut peer, session, _) = session_of(answering(), MODERN).await;
+    let mut request = form();
+    request["jsonrpc"] = json!("2.0");
+    request["id"] = json!(1);
+    peer.send(request).await.unwrap();
+    let call = calling(&session);
+    // Nothing came before it.
+    let request = expect(&mut peer, "tools/call").await;
+    answer(&mut peer, &request, done()).await;
+    call.await.unwrap().unwrap();
+}

@@ -1,0 +1,4 @@
+//! The public API as the compiler sees it.
+
+mod send;
+mod ui;
