@@ -1,4 +1,4 @@
-//! `cargo xtask lint`: all that can be checked without running a test.
+//! `cargo xtask lint`: every check that runs no test.
 
 use std::{fs, path::Path, process::Command};
 

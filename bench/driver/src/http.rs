@@ -1,4 +1,4 @@
-//! A server over HTTP: one connection for each call in flight, all kept alive.
+//! The driver of a server over HTTP: one connection for each call in flight, all kept alive.
 
 use std::{
     io::{Read, Write},
@@ -11,7 +11,7 @@ use bench_support::{
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::{Result, process::Process};
+use crate::process::{Process, Result};
 
 pub(crate) fn measure(options: &Options) -> Result<Report> {
     let (server, address) = Process::start(&options.server)?;

@@ -1,3 +1,5 @@
+//! Lanes: tasks of a client that keep calls in flight.
+
 use std::{
     error::Error,
     process::ExitCode,
@@ -7,7 +9,7 @@ use std::{
 use tokio::{runtime::Builder, task::JoinSet};
 
 use crate::{
-    Call, Latencies, Options, PATIENCE, Phase, Report, Runtime, children_cpu, give_up_after,
+    Call, Latencies, Options, Phase, Report, Runtime, TIME_LIMIT, children_cpu, give_up_after,
     own_cpu,
 };
 
@@ -30,7 +32,7 @@ pub fn client<F: Future<Output = Result<Report>>>(measure: impl FnOnce(Options) 
 
 fn run<F: Future<Output = Result<Report>>>(measure: impl FnOnce(Options) -> F) -> Result<Report> {
     let options = Options::from_env(Runtime::Multi)?;
-    give_up_after(PATIENCE);
+    give_up_after(TIME_LIMIT);
     if options.call != Call::Add {
         return Err("this client calls nothing but add".into());
     }

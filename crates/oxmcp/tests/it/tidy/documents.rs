@@ -51,9 +51,11 @@ fn documents_name_what_there_is() {
 #[test]
 fn examples_are_short_and_registered_and_run() {
     const LONGEST: usize = 120;
+    const AT_LEAST: usize = 24;
     let manifest = read("crates/oxmcp/Cargo.toml").text;
     let tests = read("crates/oxmcp/tests/it/examples.rs").text;
     let readme = read("README.md").text;
+    let mut examples = 0;
     let mut wrong = Vec::new();
     for source in files() {
         let Some((folder, name)) = source
@@ -64,6 +66,7 @@ fn examples_are_short_and_registered_and_run() {
         else {
             continue;
         };
+        examples += 1;
         let mut must = |holds: bool, what: &str| {
             if !holds {
                 wrong.push(format!("{}: {what}", source.path));
@@ -94,6 +97,7 @@ fn examples_are_short_and_registered_and_run() {
             "README.md does not name it",
         );
     }
+    assert!(examples >= AT_LEAST, "there are only {examples} examples");
     none(&wrong);
 }
 

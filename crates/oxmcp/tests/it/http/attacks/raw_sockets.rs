@@ -17,7 +17,7 @@ use tokio::{
 use crate::support::modern;
 
 /// Longer than anything takes: what never comes must not hang a test.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) async fn serve(server: &Server) -> (Serving, SocketAddr) {
     let endpoint = StreamableHttp::from(server.clone());
@@ -31,7 +31,9 @@ async fn rest(stream: &mut TcpStream) -> String {
     let mut read = Vec::new();
     let reading = stream.read_to_end(&mut read);
     // A reset ends it as well.
-    let _ = timeout(PATIENCE, reading).await.expect("it is not closed");
+    let _ = timeout(TIME_LIMIT, reading)
+        .await
+        .expect("it is not closed");
     String::from_utf8_lossy(&read).into_owned()
 }
 
@@ -133,7 +135,7 @@ async fn request(stream: &mut TcpStream) -> String {
                 return text;
             }
         }
-        let got = timeout(PATIENCE, stream.read_buf(&mut read)).await;
+        let got = timeout(TIME_LIMIT, stream.read_buf(&mut read)).await;
         if got.expect("the request does not come").unwrap_or(0) == 0 {
             return text;
         }

@@ -9,7 +9,7 @@ use http::StatusCode;
 use oxmcp::{Limits, RequestContext, Server, Tool};
 use serde_json::{Value, json};
 
-use crate::http::load::{PATIENCE, Start, ends, until};
+use crate::http::load::{Start, TIME_LIMIT, ends, until};
 use crate::{
     http::server::peer::{Events, Session, call_modern, json, modern_builder, send},
     support::{calculator, idle, modern, text},
@@ -164,7 +164,7 @@ async fn an_endpoint_closes_though_nobody_reads() {
         let params = json!({"notifications": {"toolsListChanged": true}});
         held.push(call_modern(&start.endpoint, "subscriptions/listen", params).await);
     }
-    tokio::time::timeout(PATIENCE, start.endpoint.close())
+    tokio::time::timeout(TIME_LIMIT, start.endpoint.close())
         .await
         .unwrap();
     assert_eq!(start.server.sessions().count(), 0);

@@ -24,7 +24,7 @@ use tower::ServiceExt;
 use crate::support::{LEGACY, calculator, notification, request};
 
 /// Longer than anything waits: what never comes must not hang a test.
-const PATIENCE: Duration = Duration::from_secs(1_000_000);
+const TIME_LIMIT: Duration = Duration::from_secs(1_000_000);
 
 /// A service for this server, and nothing special.
 fn service(server: Server) -> LegacySse {
@@ -95,7 +95,7 @@ impl Client {
                 self.unread = rest.to_owned();
                 return Some(block);
             }
-            let frame = timeout(PATIENCE, self.body.frame()).await;
+            let frame = timeout(TIME_LIMIT, self.body.frame()).await;
             let frame = frame.expect("nothing comes")?.unwrap();
             let data = frame.into_data().unwrap();
             self.unread.push_str(std::str::from_utf8(&data).unwrap());

@@ -6,7 +6,7 @@ use crate::http::sse_2024::*;
 
 /// The text of a stream so far, or at its end.
 async fn next(body: &mut ResponseBody) -> Option<String> {
-    let frame = timeout(PATIENCE, body.frame())
+    let frame = timeout(TIME_LIMIT, body.frame())
         .await
         .expect("nothing comes")?;
     let data = frame.unwrap().into_data().unwrap();

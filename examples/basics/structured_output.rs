@@ -1,4 +1,4 @@
-//! What a tool can return: text, numbers, types of your own, images, or the whole result.
+//! Results of tools: text, numbers, types of your own, images, or the whole result.
 //!
 //! `cargo run --example structured_output`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

@@ -1,5 +1,5 @@
-//! A client hears of what changes: by handlers and by watching a resource, in every revision, and by a subscription of
-//! its own.
+//! Notifications of changes: by handlers and by watching a resource, in every revision, and by a
+//! subscription of its own.
 //!
 //! `cargo run --example subscriptions`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

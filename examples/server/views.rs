@@ -1,5 +1,5 @@
-//! A server that is not the same for all its callers: some tools are for some of them only. To the others they do not
-//! exist, neither in the list nor when they are called.
+//! Views: some tools are for some callers only. To the others they do not exist, neither in the
+//! list nor when they are called.
 //!
 //! `cargo run --example views`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

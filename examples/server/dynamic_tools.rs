@@ -1,4 +1,5 @@
-//! Tools that come and go while clients are connected, and whose schemas are known only at run time.
+//! Dynamic tools: added and removed while clients are connected, with schemas that are known only
+//! at run time.
 //!
 //! `cargo run --example dynamic_tools`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

@@ -1,4 +1,4 @@
-//! A client asks once for what a server says stays fresh.
+//! The client's cache: what a server says stays fresh is requested once.
 //!
 //! `cargo run --example caching`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

@@ -1,5 +1,5 @@
-//! A client for a server behind a URL. It finds out by itself which revision the server speaks, and which of the
-//! transports that HTTP ever had here.
+//! A client for a server behind a URL. It detects the server's revision, and which of the HTTP
+//! transports the server has.
 //!
 //! `cargo run --example http_client --features http-client`, with the server of `http_server.rs`. Another URL may follow.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

@@ -1,4 +1,5 @@
-//! Prompts for users to choose from: with arguments that are read into a struct and completed while they are typed.
+//! Prompts for users to choose from: arguments are read into a struct, and completed while they are
+//! typed.
 //!
 //! `cargo run --example prompts`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

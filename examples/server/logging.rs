@@ -1,5 +1,5 @@
-//! A server that logs to its client: by hand, and by whatever logs with `tracing` while a request is served. The client says
-//! from which level on it wants to hear.
+//! A server that logs to its client: by hand, and by `tracing` events within a request. The client
+//! sets the level.
 //!
 //! `cargo run --example logging --features tracing-subscriber`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

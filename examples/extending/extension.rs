@@ -1,4 +1,4 @@
-//! A vendor's extension of the protocol: a clock, which tells the time and can be listened to.
+//! A vendor's extension of the protocol: a clock that tells the time and can be subscribed to.
 //!
 //! `cargo run --example extension`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

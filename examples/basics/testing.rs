@@ -1,4 +1,5 @@
-//! How to test a server: in process, in every revision, without sleeping. `main` shows what your `#[test]`s would do.
+//! Tests of a server: in process, in every revision, without sleeping. `main` shows what your
+//! `#[test]`s would do.
 //!
 //! `cargo run --example testing`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

@@ -1,4 +1,5 @@
-//! What handlers share: one state for tools, prompts, templates and completers, which each of them takes first.
+//! Shared state: one value for tools, prompts, templates and completers, the first argument of each
+//! handler.
 //!
 //! `cargo run --example state`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

@@ -1,4 +1,4 @@
-//! Serving a directory: its files are resources, and nothing else can be reached.
+//! A served directory: its files are resources, and nothing outside can be reached.
 //!
 //! `cargo run --example files`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

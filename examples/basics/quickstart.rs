@@ -1,4 +1,4 @@
-//! Everything at a glance: a client starts a server, finds out what it speaks, and uses its tools.
+//! A tour: a client starts a server, detects its revision, and uses its tools.
 //!
 //! `cargo run --example quickstart`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

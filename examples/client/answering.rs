@@ -1,5 +1,5 @@
-//! A client that does something for servers: it asks the user, asks a model, and tells its roots. The same handlers answer
-//! servers of every revision.
+//! A client with handlers for servers' requests: it asks the user, asks a model, and lists its
+//! roots. The same handlers answer servers of every revision.
 //!
 //! `cargo run --example answering`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

@@ -1,4 +1,5 @@
-//! Resources: what stays as it is, what is read anew, and many with one handler; and hearing of updates.
+//! Resources: static ones, ones that are read anew, and a template for many; and subscriptions to
+//! their updates.
 //!
 //! `cargo run --example resources`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

@@ -1,4 +1,4 @@
-//! Code that sees every request: as a function, and as a tower layer.
+//! Middleware around every request: as a function, and as a tower layer.
 //!
 //! `cargo run --example middleware`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

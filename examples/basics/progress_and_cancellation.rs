@@ -1,4 +1,4 @@
-//! Long calls: how they report progress, and the ways to end them early.
+//! Long calls: progress reports, and the ways to end a call early.
 //!
 //! `cargo run --example progress_and_cancellation`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
