@@ -26,7 +26,8 @@ fn documents_name_what_there_is() {
             .skip(1)
             .filter_map(|rest| rest.split(')').next());
         for link in links.filter(|link| !link.contains("://") && !link.starts_with('#')) {
-            if !exists(format!("{directory}/{link}").trim_start_matches('/')) {
+            let link = link.split('#').next().unwrap_or(link);
+            if !exists(&joined(directory, link)) {
                 wrong.push(format!("{}: there is no {link}", document.path));
             }
         }
@@ -46,6 +47,29 @@ fn documents_name_what_there_is() {
         }
     }
     none(&wrong);
+}
+
+/// The path of a link from a directory.
+fn joined(directory: &str, link: &str) -> String {
+    let mut parts: Vec<_> = directory
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .collect();
+    for part in link.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[test]
+fn links_are_followed_upwards_too() {
+    assert_eq!(joined("docs", "../README.md"), "README.md");
+    assert_eq!(joined("", "docs/a.md"), "docs/a.md");
+    assert_eq!(joined("a/b", "./c/"), "a/b/c/");
 }
 
 #[test]
