@@ -10,5 +10,4 @@ pub(crate) mod mirrored_headers;
 mod paused_deadlines;
 mod refreshed_headers;
 pub(crate) mod rounds;
-mod rounds_of_reads;
 mod structured_results;

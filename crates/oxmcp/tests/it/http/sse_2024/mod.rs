@@ -1,12 +1,9 @@
 //! The transport of 2024-11-05, on the server's side: a stream of events by GET, and messages by
 //! POST.
 
-mod bounds;
-mod own_routing;
 mod requests;
 mod sessions;
 mod shutdown;
-mod sockets;
 
 use std::time::Duration;
 

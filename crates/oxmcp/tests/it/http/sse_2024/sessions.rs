@@ -1,4 +1,5 @@
-//! Sessions of clients that follow the rules.
+//! Sessions of clients that follow the rules: through the service, through a router of one's own,
+//! and over sockets.
 
 use std::{
     collections::HashSet,
@@ -9,10 +10,16 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use oxmcp::{RequestContext, Tool, http::Principal};
+use oxmcp::{
+    RequestContext, Tool,
+    http::{Principal, SseInbox, SseTransport},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
-use crate::http::sse_2024::*;
-use crate::support::text;
+use crate::{http::sse_2024::*, support::text};
 
 #[tokio::test(start_paused = true)]
 async fn d6_a_stream_begins_with_where_to_post_and_brings_the_answers() {
@@ -175,4 +182,112 @@ async fn attack_5_what_is_no_message_is_answered_and_the_session_lives() {
     let spread = "{\n  \"jsonrpc\": \"2.0\",\r\n  \"id\": 1, \"method\": \"ping\"\n}\n";
     status(&client.service, local_post(&client.uri()), spread).await;
     assert_eq!(client.message().await["id"], 1);
+}
+
+/// The text of a stream so far, or at its end.
+async fn next(body: &mut ResponseBody) -> Option<String> {
+    let frame = timeout(TIME_LIMIT, body.frame())
+        .await
+        .expect("nothing comes")?;
+    let data = frame.unwrap().into_data().unwrap();
+    Some(String::from_utf8(data.to_vec()).unwrap())
+}
+
+async fn connected() -> (oxmcp::ServerSession, SseInbox, ResponseBody) {
+    let (transport, inbox, response) = SseTransport::open("/messages/7");
+    let session = calculator().connect(transport).await.unwrap();
+    (session, inbox, response.into_body())
+}
+
+#[tokio::test(start_paused = true)]
+async fn d6_a_session_is_a_transport_an_inbox_and_a_response() {
+    let (session, inbox, mut body) = connected().await;
+    let first = next(&mut body).await.unwrap();
+    assert_eq!(first, "event: endpoint\ndata: /messages/7\n\n");
+    inbox.post(ping(1).to_string()).await.unwrap();
+    let second = next(&mut body).await.unwrap();
+    assert!(second.starts_with("event: message\ndata: {") && second.ends_with("}\n\n"));
+    session.close().await.unwrap();
+    assert_eq!(next(&mut body).await, None);
+    assert!(inbox.post("{}").await.unwrap_err().is_closed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn d6_dropping_the_stream_ends_the_session() {
+    let (session, inbox, body) = connected().await;
+    drop(body);
+    session.wait().await.unwrap();
+    assert!(inbox.post("{}").await.unwrap_err().is_closed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn d6_dropping_the_inbox_ends_the_session_once_all_is_answered() {
+    let (session, inbox, mut body) = connected().await;
+    inbox.post(ping(1).to_string()).await.unwrap();
+    drop(inbox);
+    session.wait().await.unwrap();
+    next(&mut body).await.unwrap();
+    assert!(next(&mut body).await.unwrap().contains("\"id\":1"));
+    assert_eq!(next(&mut body).await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d6_a_session_that_nobody_connects_has_an_end() {
+    let (transport, inbox, response) = SseTransport::open("/messages/7");
+    drop(transport);
+    let mut body = response.into_body();
+    next(&mut body).await.unwrap();
+    assert_eq!(next(&mut body).await, None);
+    assert!(inbox.post("{}").await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn d6_what_was_posted_before_the_client_went_is_taken() {
+    let (transport, inbox, response) = SseTransport::open("/messages/7");
+    inbox.post(ping(1).to_string()).await.unwrap();
+    drop(response);
+    let session = calculator().connect(transport).await.unwrap();
+    // Its answer finds nobody.
+    let error = session.wait().await.unwrap_err();
+    assert!(error.message().contains("closed its stream"), "{error}");
+}
+
+/// Reads until the text has come.
+async fn read_until(stream: &mut TcpStream, text: &str) -> String {
+    let mut read = Vec::new();
+    while !String::from_utf8_lossy(&read).contains(text) {
+        let byte = timeout(Duration::from_secs(60), stream.read_u8()).await;
+        read.push(byte.expect("it does not come").unwrap());
+    }
+    String::from_utf8(read).unwrap()
+}
+
+#[tokio::test]
+async fn d3_an_address_is_served_until_it_is_closed() {
+    let serving = service(calculator()).serve("127.0.0.1:0").await.unwrap();
+    let address = serving.local_addr();
+    let mut get = TcpStream::connect(address).await.unwrap();
+    let head = format!("GET /sse HTTP/1.1\r\nhost: {address}\r\n\r\n");
+    get.write_all(head.as_bytes()).await.unwrap();
+    let begun = read_until(&mut get, "\n\n").await;
+    let (_, endpoint) = begun.split_once("data: ").unwrap();
+
+    let mut post = TcpStream::connect(address).await.unwrap();
+    for id in 1..3 {
+        let body = ping(id).to_string();
+        let request = format!(
+            "POST /sse{} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            endpoint.trim_end(),
+            body.len(),
+        );
+        post.write_all(request.as_bytes()).await.unwrap();
+        read_until(&mut post, "HTTP/1.1 202 Accepted\r\n").await;
+        read_until(&mut post, "\r\n\r\n").await;
+        read_until(&mut get, &format!("\"id\":{id},")).await;
+    }
+    serving.close().await;
+    let mut rest = String::new();
+    get.read_to_string(&mut rest).await.unwrap();
+    assert!(rest.ends_with("\r\n0\r\n\r\n"), "{rest:?}");
+    assert!(TcpStream::connect(address).await.is_err());
 }

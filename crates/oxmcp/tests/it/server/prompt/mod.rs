@@ -2,7 +2,6 @@
 
 mod arguments;
 mod definition;
-mod required;
 mod results;
 
 use oxmcp::{JsonSchema, Prompt, Revision, Server};

@@ -1,5 +1,5 @@
-//! `Send` and `Sync`: futures of the public API can be spawned, and its handles shared. It is
-//! enough that this compiles.
+//! The public API as the compiler sees it: its futures are `Send`, its handles shared, and wrong
+//! uses get errors that teach.
 
 use std::future::IntoFuture;
 
@@ -70,4 +70,9 @@ fn futures_can_be_spawned() {
         send(cx.progress(1).into_future());
         send(cx.cancelled());
     };
+}
+
+#[test]
+fn compile_errors_teach() {
+    trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }

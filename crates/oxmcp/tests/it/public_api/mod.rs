@@ -1,4 +1,0 @@
-//! The public API as the compiler sees it.
-
-mod send;
-mod ui;
