@@ -1,4 +1,4 @@
-// What every TypeScript client asks of a server that offers the tools of `interop-server`.
+// The checks of every TypeScript client against a server with the tools of `interop-server`.
 //
 // A client script adapts its SDK to `{ revision, listTools, call, ping?, onToolsChanged?, close }`, and for the features of
 // `features.mjs` to `{ prompts, prompt, resources, templates, read, complete, watch, logs, notFound?, logging? }`, and hands

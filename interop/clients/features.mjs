@@ -1,4 +1,4 @@
-// What every TypeScript client asks of a server that offers the prompts, resources and questions of `interop-server`.
+// The checks of every TypeScript client against a server with the prompts, resources and questions of `interop-server`.
 import assert from 'node:assert/strict';
 
 import { text } from './checks.mjs';

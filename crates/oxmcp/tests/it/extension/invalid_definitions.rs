@@ -86,7 +86,7 @@ async fn identifiers_are_checked() {
 }
 
 #[tokio::test]
-async fn what_contradicts_the_protocol_or_another_is_refused() {
+async fn extensions_that_contradict_the_protocol_or_each_other_are_refused() {
     let add = || clock().method::<Add, _>(.., async |now: Hours| now);
     let other = || Extension::new("com.example/other");
     let cases = [
@@ -161,7 +161,7 @@ async fn what_contradicts_the_protocol_or_another_is_refused() {
 }
 
 #[tokio::test]
-async fn what_the_protocol_lacks_in_a_revision_an_extension_may_have() {
+async fn an_extension_may_define_methods_that_a_revision_lacks() {
     assert_eq!(
         problem_of_server([clock().method::<Ping, _>(Revision::LATEST.., empty)]).await,
         None
@@ -178,7 +178,7 @@ async fn what_the_protocol_lacks_in_a_revision_an_extension_may_have() {
 }
 
 #[tokio::test]
-async fn a_client_is_held_against_what_servers_ask() {
+async fn a_clients_extension_is_checked_against_the_requests_of_servers() {
     let sample = problem_of_client(clock().method::<Sample, _>(.., empty))
         .await
         .unwrap();

@@ -29,7 +29,7 @@ async fn settle() {
 }
 
 #[tokio::test]
-async fn a_key_is_acknowledged_and_what_is_published_reaches_who_asked_for_it() {
+async fn a_key_is_acknowledged_and_its_notifications_reach_the_subscriber() {
     let server = server(towers());
     let mut peer = script(&server).await;
     let honoured = listen(
@@ -76,7 +76,7 @@ async fn a_key_is_acknowledged_and_what_is_published_reaches_who_asked_for_it() 
 }
 
 #[tokio::test]
-async fn the_extension_decides_what_is_granted() {
+async fn the_extension_decides_which_keys_are_granted() {
     let clock = clock().listen_key_with(KEY, |cx, asked| {
         assert!(cx.revision().is_modern());
         let granted: Vec<_> = asked
@@ -130,7 +130,7 @@ async fn one_call_reaches_the_handlers_of_clients_in_every_revision() {
 }
 
 #[tokio::test]
-async fn what_is_kept_for_an_extension_is_bounded_over_the_whole_connection() {
+async fn keys_of_an_extension_are_bounded_over_the_whole_connection() {
     let limits = Limits {
         max_watched_uris: 3,
         max_watched_uri_bytes: 100,
@@ -206,7 +206,7 @@ async fn legacy_clients_that_do_not_know_the_extension_hear_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_that_is_not_read_is_ended_and_nobody_waits() {
+async fn a_subscription_that_is_not_read_is_ended_and_delays_no_other() {
     let limits = Limits {
         max_queued_events: 10,
         max_unsent_bytes: 200,
@@ -247,7 +247,7 @@ async fn a_subscription_that_is_not_read_is_ended_and_nobody_waits() {
 }
 
 #[tokio::test]
-async fn what_nobody_can_subscribe_to_cannot_be_published() {
+async fn keys_without_subscriptions_cannot_be_published() {
     let error = server(clock())
         .publish::<Struck>(KEY, true, hours(1))
         .unwrap_err();

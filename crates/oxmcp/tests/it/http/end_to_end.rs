@@ -101,7 +101,7 @@ async fn a_tool_asks_the_user_in_every_revision_that_can() {
 }
 
 #[tokio::test]
-async fn what_changes_is_told_in_both_eras() {
+async fn changes_are_notified_in_both_eras() {
     let server = calculator();
     let (_serving, url) = serve(&server).await;
     let (sender, mut told) = tokio::sync::mpsc::channel(1000);

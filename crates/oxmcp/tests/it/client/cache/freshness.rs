@@ -81,7 +81,7 @@ async fn an_answer_is_taken_again_until_its_time_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_said_to_stay_fresh_is_asked_for_again() {
+async fn answers_without_a_freshness_are_not_cached() {
     let (mut peer, session) = modern(&client()).await;
     for ttl in [json!(null), json!(0), json!(-5000)] {
         let mut page = tools("a", 0);
@@ -109,7 +109,7 @@ async fn no_answer_stays_fresh_for_longer_than_the_client_allows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_can_do_without_what_is_kept() {
+async fn a_call_can_bypass_the_cache() {
     let (mut peer, session) = modern(&client()).await;
     asked(&mut peer, &session, tools("a", 60)).await;
     for (mode, name, then) in [
@@ -139,7 +139,7 @@ async fn a_call_can_do_without_what_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_page_and_every_resource_is_kept_by_itself() {
+async fn every_page_and_every_resource_is_cached_by_itself() {
     let (mut peer, session) = modern(&client()).await;
     let all = |session: &ClientSession| {
         let listing = session.tools();
@@ -191,7 +191,7 @@ async fn every_page_and_every_resource_is_kept_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_to_retries_are_not_kept() {
+async fn answers_to_retries_are_not_cached() {
     let (mut peer, session) = modern(&client()).await;
     for _ in 0..2 {
         let mut params = ReadResourceParams::new("file:///a");
@@ -218,7 +218,7 @@ async fn answers_to_retries_are_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_notification_makes_what_is_kept_worthless() {
+async fn a_notification_invalidates_the_cache() {
     let (mut peer, session) = modern(&client()).await;
     asked(&mut peer, &session, tools("a", 60)).await;
     let others = "notifications/prompts/list_changed";
@@ -247,7 +247,7 @@ async fn a_notification_makes_what_is_kept_worthless() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_legacy_servers_is_kept_what_the_user_wants_until_they_say_it_changed() {
+async fn answers_of_legacy_servers_are_cached_as_the_user_wants_until_a_change() {
     for (default_ttl, is_kept) in [(Duration::ZERO, false), (SECOND * 60, true)] {
         let options = CacheOptions {
             default_ttl,
@@ -274,7 +274,7 @@ async fn of_legacy_servers_is_kept_what_the_user_wants_until_they_say_it_changed
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_makes_what_is_kept_worthless_in_time() {
+async fn a_subscription_invalidates_the_cache_before_its_event() {
     let hint = CacheHint::public(SECOND * 3600);
     let server = Server::new("s", "1").tool(idle("a")).cache_tools(hint);
     let session = testing::connect(&server).await.unwrap();
@@ -287,7 +287,7 @@ async fn a_subscription_makes_what_is_kept_worthless_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_read_is_not_kept() {
+async fn answers_that_cannot_be_read_are_not_cached() {
     let (mut peer, session) = modern(&client()).await;
     let listed = listing(&session, CacheMode::Use);
     let request = expect(&mut peer, "tools/list").await;
@@ -297,7 +297,7 @@ async fn what_cannot_be_read_is_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sign_of_life_is_not_taken_from_what_is_kept() {
+async fn a_ping_is_not_answered_from_the_cache() {
     let server = Server::new("s", "1").cache_discovery(CacheHint::public(SECOND * 3600));
     let session = testing::connect(&server).await.unwrap();
     session.discover().await.unwrap();
@@ -309,7 +309,7 @@ async fn a_sign_of_life_is_not_taken_from_what_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_that_are_called_are_never_taken_from_what_is_kept() {
+async fn results_of_tools_are_never_cached() {
     let count = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
     let counter = count.clone();
     let server = Server::new("s", "1").tool(Tool::new("count", "Count", move || {

@@ -18,7 +18,7 @@ use crate::client::{
 use crate::support::idle;
 
 #[tokio::test(start_paused = true)]
-async fn those_who_ask_the_same_at_once_share_a_request() {
+async fn concurrent_equal_requests_are_made_once() {
     let (mut peer, session) = modern(&client()).await;
     let calls = [(); 3].map(|()| listing(&session, CacheMode::Use));
     let request = expect(&mut peer, "tools/list").await;
@@ -52,7 +52,7 @@ async fn those_who_ask_the_same_at_once_share_a_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_takes_over_from_who_gives_up() {
+async fn a_waiting_caller_takes_over_from_one_that_gives_up() {
     let (mut peer, session) = modern(&client()).await;
     let hasty = session.list_tools(PaginatedParams::default());
     let hasty = tokio::spawn(hasty.timeout(SECOND).into_future());
@@ -89,7 +89,7 @@ async fn who_waits_takes_over_from_who_gives_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waited_asks_itself_where_the_first_is_refused() {
+async fn a_waiting_caller_asks_itself_where_the_first_is_refused() {
     let (mut peer, session) = modern(&client()).await;
     let calls = [(); 2].map(|()| listing(&session, CacheMode::Use));
     let request = expect(&mut peer, "tools/list").await;
@@ -107,7 +107,7 @@ async fn who_waited_asks_itself_where_the_first_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_old_answer_is_better_than_none_for_a_while() {
+async fn a_stale_answer_is_used_for_a_while_after_an_error() {
     for (stale_if_error, late, found) in [(10, 5, true), (10, 10, false), (0, 0, false)] {
         let options = CacheOptions {
             stale_if_error: SECOND * stale_if_error,
@@ -179,7 +179,7 @@ async fn named(
 }
 
 #[tokio::test(start_paused = true)]
-async fn w11_sessions_share_what_is_public_and_nothing_else_of_others() {
+async fn w11_sessions_share_public_answers_and_nothing_else() {
     let ours = client();
     for (hint, shared) in [
         (CacheHint::public(SECOND * 60), [true, true, false, true]),

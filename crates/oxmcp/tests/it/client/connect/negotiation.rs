@@ -146,7 +146,7 @@ async fn unsupported_without_a_common_version_ends_it() {
 }
 
 #[tokio::test]
-async fn a_modern_server_without_a_common_version_is_named_with_what_it_speaks() {
+async fn a_modern_server_without_a_common_version_is_named_with_its_versions() {
     let (mut peer, connecting) = connecting(client()).await;
     let probe = expect(&mut peer, "server/discover").await;
     answer(&mut peer, &probe, discovered(&["2099-01-01", "2100-01-01"])).await;
@@ -215,7 +215,7 @@ async fn initialize_refused_with_other_versions_is_tried_once_more() {
 }
 
 #[tokio::test]
-async fn initialize_that_is_refused_or_garbled_is_told() {
+async fn a_refused_or_garbled_initialize_is_reported() {
     let (mut peer, connecting) = connecting(client().revisions(LEGACY)).await;
     let request = expect(&mut peer, "initialize").await;
     refuse(
@@ -269,7 +269,7 @@ async fn no_revision_at_all_is_a_mistake_that_is_named() {
 }
 
 #[tokio::test]
-async fn a_server_that_closes_at_once_is_told() {
+async fn a_server_that_closes_at_once_is_reported() {
     for revisions in [
         Revision::ALL.to_vec(),
         LEGACY.to_vec(),

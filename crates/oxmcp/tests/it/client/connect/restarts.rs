@@ -89,7 +89,7 @@ async fn a_server_is_not_started_anew_where_one_era_is_all_there_is() {
 }
 
 #[tokio::test]
-async fn where_it_cannot_be_started_anew_the_first_error_is_told() {
+async fn a_transport_that_cannot_restart_surfaces_the_first_error() {
     let (mut starts, connecting) = start(&client(), None);
     let mut first = starts.recv().await.unwrap();
     expect(&mut first, "server/discover").await;
@@ -129,7 +129,7 @@ async fn w14_a_legacy_server_is_not_probed_again() {
 }
 
 #[tokio::test]
-async fn w14_a_stale_legacy_verdict_is_found_out_anew() {
+async fn w14_a_stale_legacy_era_is_detected_anew() {
     let client = client();
     find_legacy(&client, Some("s")).await;
     let (mut starts, connecting) = start(&client, Some("s"));
@@ -170,7 +170,7 @@ async fn w14_a_server_that_exits_at_initialize_though_it_was_legacy_is_probed() 
 }
 
 #[tokio::test]
-async fn w14_a_failure_is_no_verdict() {
+async fn w14_a_failure_says_nothing_of_the_era() {
     let client = client();
     find_legacy(&client, Some("s")).await;
     let (mut starts, connecting) = start(&client, Some("s"));
@@ -212,7 +212,7 @@ fn w14_a_command_is_known_by_program_arguments_and_directory() {
 }
 
 #[tokio::test]
-async fn what_a_server_is_sent_is_seen_by_outgoing_middleware_from_the_first_message_on() {
+async fn outgoing_middleware_sees_messages_from_the_first_on() {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let count = Arc::new(AtomicUsize::new(0));
     let (log, counted) = (Arc::clone(&seen), Arc::clone(&count));

@@ -132,7 +132,7 @@ impl Transport for Known {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_known_of_a_silent_server_is_told() {
+async fn the_error_of_a_silent_server_says_what_is_known_of_it() {
     let (_silent, transport) = ScriptedPeer::new().await;
     let error = client().connect(Known(transport)).await.unwrap_err();
     assert!(error.is_timeout(), "{error}");

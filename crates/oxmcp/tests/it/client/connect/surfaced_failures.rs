@@ -87,7 +87,7 @@ async fn w14_any_other_answer_means_initialize() {
 
 /// Not all nodes of a server need be of the same age.
 #[tokio::test]
-async fn w14_a_server_that_refuses_what_it_names_is_asked_once_more() {
+async fn w14_a_server_that_refuses_a_version_that_it_names_is_asked_once_more() {
     for is_given_up in [false, true] {
         let (mut peer, _way, connecting) = connecting(client(), None).await;
         let probe = expect(&mut peer, "server/discover").await;
@@ -119,7 +119,7 @@ async fn w14_headers_that_do_not_arrive_are_explained() {
 }
 
 #[tokio::test]
-async fn w14_a_pinned_revision_is_told_what_the_server_answered() {
+async fn w14_the_error_of_a_pinned_revision_quotes_the_server() {
     let client = client().revisions([Revision::LATEST]);
     let (mut peer, _way, connecting) = connecting(client, None).await;
     let probe = expect(&mut peer, "server/discover").await;
@@ -135,7 +135,7 @@ async fn w14_a_pinned_revision_is_told_what_the_server_answered() {
 }
 
 #[tokio::test]
-async fn w14_a_failure_leaves_the_verdict_as_it_is() {
+async fn w14_a_failure_leaves_the_remembered_era_alone() {
     let client = client();
     let (mut peer, _way, opening) = connecting(client.clone(), Some("s")).await;
     let probe = expect(&mut peer, "server/discover").await;
@@ -187,7 +187,7 @@ async fn k11_pings_that_do_not_get_through_twice_end_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_old_answer_is_better_than_none_while_the_server_cannot_be_reached() {
+async fn a_stale_answer_is_used_while_the_server_cannot_be_reached() {
     let (mut peer, way, session) = session_of(&client()).await;
     list(&mut peer, &session, &[tool("run", &json!("Region"))]).await;
     tokio::time::advance(Duration::from_secs(61)).await;
@@ -202,7 +202,7 @@ async fn an_old_answer_is_better_than_none_while_the_server_cannot_be_reached() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_watches_is_told_what_failed() {
+async fn watchers_get_the_error_that_failed() {
     let client = client().revisions([Revision::LATEST]);
     let (mut peer, way, connecting) = connecting(client, None).await;
     let probe = expect(&mut peer, "server/discover").await;

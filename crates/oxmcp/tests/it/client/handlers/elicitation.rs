@@ -64,7 +64,7 @@ async fn answered(client: Client, revision: Revision, params: Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_declared_is_what_there_are_handlers_for() {
+async fn the_declared_capabilities_are_those_with_handlers() {
     let forms = || client().on_elicit(|_: ElicitFormParams| async { ElicitAction::Decline });
     let url =
         |client: Client| client.on_elicit_url(|_: ElicitUrlParams| async { ElicitAction::Decline });
@@ -97,7 +97,7 @@ async fn what_is_declared_is_what_there_are_handlers_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_form_is_filled_in_and_what_was_left_out_is_completed() {
+async fn a_form_is_filled_in_and_missing_fields_get_their_defaults() {
     for revision in FORMS {
         for through_middleware in [false, true] {
             let mut client =
@@ -172,7 +172,7 @@ async fn an_answer_that_does_not_fit_its_form_is_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_handler_fails_with_is_what_the_server_or_the_caller_is_told() {
+async fn the_error_of_a_handler_reaches_the_server_or_the_caller() {
     for revision in FORMS {
         let own = client().on_elicit(|_: ElicitFormParams| async {
             Err::<ElicitAction, _>(Error::protocol(-32000, "no terminal"))
@@ -215,7 +215,7 @@ async fn a_user_is_sent_to_a_url() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_sent_to_what_is_no_page_or_hides_whose_it_is() {
+async fn urls_that_are_no_page_or_hide_their_host_are_not_visited() {
     for revision in URLS {
         for wrong in [
             "javascript:alert(1)",
@@ -243,7 +243,7 @@ async fn nobody_is_sent_to_what_is_no_page_or_hides_whose_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_not_declared_is_refused() {
+async fn requests_that_were_not_declared_are_refused() {
     let forms = || client().on_elicit(|_: ElicitFormParams| async { ElicitAction::Decline });
     let urls = || client().on_elicit_url(|_: ElicitUrlParams| async { ElicitAction::Decline });
     let cases: [(Client, Value, i64, &str); 5] = [

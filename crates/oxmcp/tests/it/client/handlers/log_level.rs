@@ -24,7 +24,7 @@ async fn level(peer: &mut ScriptedPeer, session: &ClientSession) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_legacy_server_is_told_once() {
+async fn a_legacy_server_gets_one_set_level_request() {
     for revision in LEGACY {
         let (mut peer, session, _) = session_of(client(), revision).await;
         let setting = tokio::spawn({
@@ -46,7 +46,7 @@ async fn a_legacy_server_is_told_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_server_is_told_with_each_request() {
+async fn a_modern_server_gets_the_level_with_each_request() {
     let client = client().log_level(LoggingLevel::Info);
     let (mut peer, session, _) = session_of(client, Revision::LATEST).await;
     assert_eq!(level(&mut peer, &session).await, "info");
@@ -72,7 +72,7 @@ async fn a_modern_server_is_told_with_each_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_says_nothing_asks_for_nothing() {
+async fn a_client_without_a_level_sends_none() {
     let (mut peer, session, _) = session_of(client(), Revision::LATEST).await;
     assert_eq!(level(&mut peer, &session).await, Value::Null);
     let own = session.call_tool("t", ()).log_level(LoggingLevel::Notice);
@@ -94,7 +94,7 @@ async fn opened(client: Client, capabilities: Value) -> (ScriptedPeer, ClientSes
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_level_of_the_client_is_set_when_it_connects_and_nobody_waits() {
+async fn the_clients_level_is_set_on_connecting_without_waiting() {
     let client = client().log_level(LoggingLevel::Error);
     let (mut peer, session) = opened(client.clone(), json!({"logging": {}})).await;
     let request = expect(&mut peer, "logging/setLevel").await;

@@ -46,7 +46,7 @@ async fn says(peer: &mut ScriptedPeer, method: &str, params: Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn q7_what_a_server_says_reaches_its_handler_in_every_revision_and_in_order() {
+async fn q7_log_messages_reach_their_handler_in_every_revision_and_in_order() {
     for revision in Revision::ALL {
         for through_middleware in [false, true] {
             let (mut client, mut heard) = listening();
@@ -135,7 +135,7 @@ async fn a_visit_is_complete_once_and_only_if_the_user_was_sent_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_cannot_be_sent_anywhere_waits_for_nothing() {
+async fn a_client_without_urls_waits_for_no_completion() {
     let (client, mut heard) = listening();
     let (mut peer, session, _) = session_of(client, Revision::V2025_11_25).await;
     let call = tokio::spawn(session.call_tool("t", ()).into_future());
@@ -150,7 +150,7 @@ async fn who_cannot_be_sent_anywhere_waits_for_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_panics_harms_nobody() {
+async fn a_handler_that_panics_leaves_the_session_alone() {
     let (sender, mut heard) = mpsc::channel(1);
     let client = client().on_log(move |message, _| {
         let sender = sender.clone();
@@ -185,7 +185,7 @@ async fn says_and_answers(peer: &mut ScriptedPeer, session: &ClientSession, time
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_arrived_is_heard_before_the_session_is_closed() {
+async fn notifications_that_arrived_are_delivered_before_the_session_closes() {
     for revision in LEGACY {
         let (sender, mut heard) = mpsc::channel(16);
         let client = client().on_log(move |_, _| {

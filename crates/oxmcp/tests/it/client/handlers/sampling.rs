@@ -31,7 +31,7 @@ fn model() -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l6_what_is_declared_is_what_there_is() {
+async fn l6_the_declared_capabilities_follow_the_handlers() {
     for revision in Revision::ALL {
         let declared = async |client: Client| session_of(client, revision).await.2;
         assert_eq!(declared(client().sampling_tools()).await, json!({}));
@@ -60,7 +60,7 @@ async fn l6_a_model_is_asked_in_every_revision() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_is_known_and_an_error_is_told() {
+async fn a_handler_knows_the_asking_server_and_its_error_is_reported() {
     for revision in Revision::ALL {
         let client = client().on_sample(|_: CreateMessageParams, cx: RequestContext| async move {
             let session = cx.client_session().unwrap();
@@ -77,7 +77,7 @@ async fn who_asks_is_known_and_an_error_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_come_only_to_who_declared_them() {
+async fn tools_are_sent_only_to_clients_that_declared_them() {
     let mut params = question();
     params["tools"] = json!([{"name": "add", "inputSchema": {"type": "object"}}]);
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {

@@ -49,7 +49,7 @@ async fn the_clients_timeout_is_that_of_its_calls() {
 }
 
 #[tokio::test]
-async fn a_timeout_beyond_all_clocks_is_a_long_one() {
+async fn a_timeout_beyond_the_range_of_the_clock_is_a_long_one() {
     let session = testing::connect(&calculator()).await.unwrap();
     let call = || session.call_tool("add", json!({"a": 1, "b": 2}));
     for call in [
@@ -103,7 +103,7 @@ async fn k5_a_token_cancels_the_call() {
 }
 
 #[tokio::test]
-async fn k7_progress_is_told_in_order_and_before_the_answer() {
+async fn k7_progress_arrives_in_order_and_before_the_answer() {
     #[derive(serde::Deserialize, JsonSchema)]
     struct Copy {
         files: u32,
@@ -163,7 +163,7 @@ async fn meta_of_the_call_and_of_the_params_reach_the_handler() {
 }
 
 #[tokio::test]
-async fn what_the_session_says_itself_in_meta_cannot_be_said_twice() {
+async fn reserved_keys_of_meta_cannot_be_set_by_the_caller() {
     let (_peer, modern) = session(Revision::LATEST).await;
     for key in ["protocolVersion", "clientInfo", "clientCapabilities"] {
         let error = modern
@@ -242,7 +242,7 @@ async fn a_result_of_an_unknown_kind_is_an_error() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_what_the_method_returns_is_an_error_that_says_so() {
+async fn a_result_of_the_wrong_type_is_an_error_that_says_so() {
     for revision in Revision::ALL {
         let (mut peer, session) = session(revision).await;
         for result in [json!({"content": 7}), json!([]), json!("text")] {
@@ -329,7 +329,7 @@ async fn j1_outgoing_middleware_sees_calls_and_may_change_them() {
 }
 
 #[tokio::test]
-async fn notifications_of_strangers_are_ignored() {
+async fn notifications_of_unknown_methods_are_ignored() {
     let (mut peer, session) = session(Revision::LATEST).await;
     for method in [
         "notifications/what",

@@ -115,7 +115,7 @@ async fn k4_dropping_the_call_ends_the_asking() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_clock_stands_still_while_the_user_is_asked_and_the_whole_time_does_not() {
+async fn the_deadline_pauses_while_the_user_is_asked_and_the_maximum_does_not() {
     let (client, _heard) = slow_user();
     let (mut peer, session, _) = session_of(client, MODERN).await;
     for (max_total, succeeds) in [(10_000, true), (1_000, false)] {

@@ -87,7 +87,7 @@ impl Quiet for oxmcp::ClientSession {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_of_what_is_not_declared_is_empty_and_nothing_is_asked() {
+async fn a_list_of_an_undeclared_feature_is_empty_and_no_request_is_made() {
     for revision in Revision::ALL {
         let (mut peer, connecting) =
             crate::client::connecting(client().revisions([revision])).await;

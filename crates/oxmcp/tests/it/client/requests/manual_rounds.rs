@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::client::{answer, asks, done, expect, session};
 
 #[tokio::test(start_paused = true)]
-async fn a_call_goes_on_by_hand() {
+async fn a_call_is_continued_by_hand() {
     let (mut peer, session) = session(Revision::LATEST).await;
     let call = tokio::spawn(session.call_tool("t", json!({"a": 1})).manual());
     let request = expect(&mut peer, "tools/call").await;
@@ -52,7 +52,7 @@ async fn a_call_goes_on_by_hand() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn typed_params_go_on_too() {
+async fn typed_params_are_continued_too() {
     let (mut peer, session) = session(Revision::LATEST).await;
     let mut params = CallToolParams::new("t");
     params.request_state = Some("old".into());
@@ -73,7 +73,7 @@ async fn typed_params_go_on_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_legacy_revisions_calls_do_not_go_on() {
+async fn legacy_calls_have_no_rounds() {
     let (mut peer, session) = session(Revision::V2025_11_25).await;
     let error = session
         .call_tool("t", ())

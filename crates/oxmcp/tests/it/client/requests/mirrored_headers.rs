@@ -69,7 +69,7 @@ async fn headers(
 }
 
 #[tokio::test]
-async fn arguments_are_repeated_once_the_tools_were_listed() {
+async fn arguments_are_mirrored_once_the_tools_were_listed() {
     let (mut peer, way, session) = session_of(&client()).await;
     let call = || ("run", json!({"region": "us-west1", "query": "select"}));
     let plain = json!({"mcp-method": "tools/call", "mcp-name": "run"});
@@ -97,7 +97,7 @@ async fn arguments_are_repeated_once_the_tools_were_listed() {
 }
 
 #[tokio::test]
-async fn attack_22_what_is_repeated_cannot_break_out_of_its_header() {
+async fn attack_22_a_mirrored_value_cannot_break_out_of_its_header() {
     let (mut peer, way, session) = session_of(&client()).await;
     let name = "run\r\nX: 1";
     list(&mut peer, &session, &[tool(name, &json!("Region"))]).await;
@@ -119,7 +119,7 @@ async fn attack_22_what_is_repeated_cannot_break_out_of_its_header() {
 }
 
 #[tokio::test]
-async fn a_tool_that_wants_what_cannot_be_is_left_out_of_every_list() {
+async fn a_tool_with_an_impossible_header_is_left_out_of_every_list() {
     let (mut peer, _way, session) = session_of(&client()).await;
     let mut listed: Vec<_> = [
         json!(""),
@@ -200,7 +200,7 @@ async fn where_there_are_no_headers_no_tool_is_left_out() {
 }
 
 #[tokio::test]
-async fn an_argument_that_cannot_be_repeated_is_told_to_the_transport() {
+async fn an_argument_that_cannot_be_mirrored_is_reported_to_the_transport() {
     let (mut peer, way, session) = session_of(&client()).await;
     let mut listed = tool("run", &json!("Region"));
     listed["inputSchema"]["properties"]["region"]["type"] = "integer".into();
@@ -217,7 +217,7 @@ async fn an_argument_that_cannot_be_repeated_is_told_to_the_transport() {
 }
 
 #[tokio::test]
-async fn attack_7_what_is_kept_in_mind_of_tools_is_bounded() {
+async fn attack_7_remembered_headers_of_tools_are_bounded() {
     // Room for two.
     let limits = Limits {
         max_mirrored_bytes: 500,
@@ -271,7 +271,7 @@ async fn extensions_add_headers_of_their_own() {
 }
 
 #[test]
-fn what_a_request_names_is_repeated_without_any_session() {
+fn the_name_in_a_request_is_mirrored_without_any_session() {
     let mirror = Mirror::new();
     for (method, params, name) in [
         ("tools/call", json!({"name": "t", "uri": "u"}), json!("t")),

@@ -92,7 +92,7 @@ async fn questions_are_answered_at_once_and_not_one_after_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_clock_of_a_call_stands_still_while_a_legacy_server_asks() {
+async fn the_deadline_of_a_call_pauses_while_a_legacy_server_asks() {
     let (client, mut heard) = slow();
     let (mut peer, session, _) = session_of(client, Revision::V2025_11_25).await;
     let call = session
@@ -139,7 +139,7 @@ async fn the_whole_time_of_a_call_is_bounded_while_a_server_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_of_a_question_is_told_to_who_wants_it() {
+async fn progress_of_a_question_reaches_the_caller() {
     let client = client().on_elicit(|_: ElicitFormParams, cx: RequestContext| async move {
         cx.progress(1).total(2).await;
         ElicitAction::Decline

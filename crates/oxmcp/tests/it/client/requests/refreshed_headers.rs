@@ -76,7 +76,7 @@ async fn a_tool_that_was_never_listed_is_found_out_about() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_refusal_is_told() {
+async fn a_second_refusal_is_returned_to_the_caller() {
     let (mut peer, _way, session) = session_of(&client()).await;
     let call = calling(&session);
     refuse_call(&mut peer).await;
@@ -197,7 +197,7 @@ async fn progress_is_heard_of_the_second_call_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_there_are_no_headers_the_refusal_is_told() {
+async fn the_refusal_is_returned_where_there_are_no_headers() {
     let (mut peer, session) = crate::client::session(Revision::LATEST).await;
     let call = calling(&session);
     refuse_call(&mut peer).await;

@@ -131,7 +131,7 @@ async fn prompts_and_resources_ask_too_and_other_requests_must_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_alone_is_given_back_after_a_while_and_byte_for_byte() {
+async fn a_state_without_questions_is_sent_back_after_a_pause_byte_for_byte() {
     let (mut peer, session, _) = session_of(client(), MODERN).await;
     let call = calling(&session);
     let mut request = expect(&mut peer, "tools/call").await;
@@ -195,7 +195,7 @@ async fn rounds_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_answered_is_an_error_that_says_so() {
+async fn questions_that_cannot_be_answered_are_errors_that_say_so() {
     let many: serde_json::Map<String, Value> = (0..3).map(|n| (n.to_string(), form())).collect();
     let cases = [
         (
@@ -261,7 +261,7 @@ async fn what_cannot_be_answered_is_an_error_that_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_asked_when_something_cannot_be_answered() {
+async fn no_question_is_asked_when_one_of_them_cannot_be_answered() {
     let client = client().on_elicit(|_: ElicitFormParams| async {
         if true {
             panic!("it was asked");
@@ -285,7 +285,7 @@ async fn nobody_is_asked_when_something_cannot_be_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_asked_together_is_answered_together() {
+async fn questions_asked_together_are_answered_together() {
     let barrier = Arc::new(Barrier::new(3));
     let client = client().on_elicit(move |_: ElicitFormParams, cx: RequestContext| {
         let barrier = Arc::clone(&barrier);
@@ -312,7 +312,7 @@ async fn what_is_asked_together_is_answered_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_goes_on_with_a_token_for_each_round() {
+async fn progress_continues_with_a_token_for_each_round() {
     let (mut peer, session, _) = session_of(answering(), MODERN).await;
     let told = Arc::new(Mutex::new(Vec::new()));
     let call = session
@@ -396,7 +396,7 @@ async fn let_it_read(peer: &mut ScriptedPeer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_may_read_what_it_is_asked_for() {
+async fn a_handler_of_a_question_may_read_the_same_resource() {
     let (mut peer, session, _) = session_of(curious(), Revision::LATEST).await;
     let reading = tokio::spawn(session.read_resource(URI).into_future());
     let request = expect(&mut peer, "resources/read").await;
@@ -424,7 +424,7 @@ async fn a_handler_may_read_what_it_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_the_same_does_not_wait_for_a_person() {
+async fn a_waiting_caller_does_not_wait_for_a_question_to_the_user() {
     let client = client().on_elicit(|_: ElicitFormParams| async {
         tokio::time::sleep(Duration::from_secs(3600)).await;
         Accept(json!({"name": "Ann"}))

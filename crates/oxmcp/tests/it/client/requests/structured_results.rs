@@ -75,7 +75,7 @@ async fn read<T: serde::de::DeserializeOwned + Send + 'static>(result: Value) ->
 }
 
 #[tokio::test]
-async fn structured_takes_what_other_servers_send() {
+async fn structured_accepts_the_shapes_of_other_servers() {
     let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
     assert_eq!(read::<f64>(text("4.5")).await.unwrap(), 4.5);
     assert_eq!(

@@ -333,7 +333,7 @@ async fn a_subscription_that_is_not_acknowledged_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn subscriptions_are_told_apart_and_do_not_call_handlers() {
+async fn subscriptions_are_distinguished_and_do_not_call_handlers() {
     let server = calculator();
     let (client, mut heard) = with_handlers(client().layer(middleware::from_fn(pass_on)));
     let session = testing::connect(&server).client(&client).await.unwrap();
@@ -370,7 +370,7 @@ async fn closing_the_session_ends_its_subscriptions_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_read_is_bounded() {
+async fn unread_events_are_bounded() {
     let limits = Limits {
         max_queued_notifications: 3,
         ..Limits::default()

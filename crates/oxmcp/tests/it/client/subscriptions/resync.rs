@@ -197,7 +197,7 @@ async fn p5_an_interrupted_subscription_ends_when_this_side_or_the_session_does(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_kept_is_worthless_after_an_interruption() {
+async fn an_interruption_invalidates_the_cache() {
     let (mut peer, session) = modern(client()).await;
     let (mut subscription, id) = subscription(&mut peer, &session).await;
     for resumed in [false, true] {

@@ -87,7 +87,7 @@ async fn p1_a_session_has_one_subscription_for_all_that_is_watched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_who_watches_hears_of_an_interruption_and_of_the_end() {
+async fn p1_watchers_hear_of_an_interruption_and_of_the_end() {
     let (mut peer, session) = modern(client()).await;
     let watch = watching(&session, "file:///a");
     let (id, _) = agree(&mut peer).await;
@@ -126,7 +126,7 @@ async fn p1_who_watches_hears_of_an_interruption_and_of_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_what_the_server_does_not_agree_to_is_an_error() {
+async fn p1_a_watch_that_the_server_refuses_is_an_error() {
     let (mut peer, session) = modern(client().on_tools_changed(|_| async {})).await;
     let (first, _) = agree(&mut peer).await;
     let watch = watching(&session, "file:///secret");
@@ -241,7 +241,7 @@ async fn p1_legacy_servers_are_asked_once_for_each_resource() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_who_watches_again_at_once_is_told_that_it_is_heard() {
+async fn p1_a_resource_that_is_watched_again_needs_no_new_agreement() {
     let (mut peer, session) = modern(client()).await;
     let watch = watching(&session, "file:///a");
     let (id, _) = agree(&mut peer).await;
@@ -266,7 +266,7 @@ async fn p1_who_watches_again_at_once_is_told_that_it_is_heard() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_what_is_not_taken_is_bounded() {
+async fn p1_unread_updates_are_bounded() {
     let limits = Limits {
         max_queued_notifications: 2,
         ..Limits::default()
@@ -291,7 +291,7 @@ async fn p1_what_is_not_taken_is_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_updates_of_a_resource_reach_who_watches_it_in_every_revision() {
+async fn p1_updates_of_a_resource_reach_its_watchers_in_every_revision() {
     for revision in Revision::ALL {
         let (begun, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let (begins, ends) = (Arc::clone(&begun), Arc::clone(&ended));

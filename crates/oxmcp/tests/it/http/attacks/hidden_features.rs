@@ -55,7 +55,7 @@ async fn watch(endpoint: &StreamableHttp, who: &str, uri: &str) -> (Value, Event
 }
 
 #[tokio::test(start_paused = true)]
-async fn attack_who_does_not_see_a_resource_can_watch_it_in_vain() {
+async fn attack_watching_a_hidden_resource_looks_like_watching_a_missing_one() {
     let server = server();
     let endpoint = StreamableHttp::from(server.clone());
     let (unknown, _) = watch(&endpoint, "bob", "app://unknown").await;

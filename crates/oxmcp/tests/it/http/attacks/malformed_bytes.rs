@@ -112,7 +112,7 @@ async fn attack_5_no_body_ends_a_server() {
 }
 
 #[tokio::test]
-async fn attack_5_what_is_no_http_ends_its_connection_and_nothing_else() {
+async fn attack_5_bytes_that_are_no_http_end_their_connection_alone() {
     let (_serving, address) = net::serve(&calculator()).await;
     let noise: Vec<u8> = (0..20_000_u32).map(|n| (n * n % 251) as u8).collect();
     let post = net::post("", "{}");

@@ -162,7 +162,7 @@ fn answer(question: &Value, who: &str) -> Value {
 }
 
 #[tokio::test]
-async fn attack_3_nobody_answers_the_question_of_another() {
+async fn attack_3_no_client_answers_the_question_of_another() {
     let endpoint = StreamableHttp::from(greeter());
     let (ann, mut to_ann, ann_is_asked) = being_asked(&endpoint).await;
     let (bob, mut to_bob, bob_is_asked) = being_asked(&endpoint).await;
@@ -198,7 +198,7 @@ fn wait(release: &Arc<Notify>) -> Tool {
 }
 
 #[tokio::test]
-async fn attack_3_nobody_cancels_the_requests_of_another() {
+async fn attack_3_no_client_cancels_the_requests_of_another() {
     let release = Arc::new(Notify::new());
     let endpoint = StreamableHttp::from(calculator().tool(wait(&release)));
     let ann = Session::open(&endpoint).await;

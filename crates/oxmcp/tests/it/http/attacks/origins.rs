@@ -186,7 +186,7 @@ async fn attack_2_pages_from_elsewhere_are_refused_by_every_endpoint_and_method(
 }
 
 #[tokio::test]
-async fn attack_2_nobody_is_told_that_pages_may_read_the_answers() {
+async fn attack_2_no_answer_lets_pages_of_other_origins_read_it() {
     let reach = Reach::new().await;
     let page = |it: Builder| {
         it.header("host", "localhost")
@@ -208,7 +208,7 @@ async fn attack_2_nobody_is_told_that_pages_may_read_the_answers() {
 }
 
 #[tokio::test]
-async fn attack_2_what_a_form_can_send_is_no_message() {
+async fn attack_2_content_types_of_html_forms_are_refused() {
     let reach = Reach::new().await;
     for kind in [
         Some("text/plain"),

@@ -53,7 +53,7 @@ async fn legacy_after(refusal: impl FnOnce(Asked)) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w14_an_answer_that_is_not_about_the_question_is_told() {
+async fn w14_an_answer_that_says_nothing_of_the_era_is_surfaced() {
     for status in [401, 403, 407, 408, 429, 500, 502, 503, 504] {
         for body in bodies() {
             let (mut peer, error) =
@@ -82,7 +82,7 @@ async fn w14_any_other_refusal_means_initialize() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w14_what_only_modern_servers_say_is_told() {
+async fn w14_errors_that_only_modern_servers_send_are_surfaced() {
     for body in bodies().iter().skip(4) {
         let (mut peer, error) = refused(&client(), |asked| refuse(asked, 400, body.as_ref())).await;
         let body = body.as_ref().unwrap();
@@ -114,7 +114,7 @@ async fn w14_a_revision_that_the_server_names_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w14_silence_and_a_broken_network_are_told() {
+async fn w14_silence_and_a_broken_network_are_surfaced() {
     let start = Instant::now();
     let patient = client().timeout(Duration::from_secs(20));
     let mut kept = None;
@@ -139,7 +139,7 @@ async fn w14_a_pinned_modern_client_never_initializes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w14_the_verdict_is_kept_for_the_server_whoever_asks() {
+async fn w14_the_era_of_a_server_is_remembered_for_all_clients() {
     let client = client();
     let endpoint = |token: &str| {
         let (peer, http) = Peer::new();

@@ -31,7 +31,7 @@ async fn list(peer: &mut Peer, session: &ClientSession, listed: &[Value]) -> Vec
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_request_repeats_its_method_and_what_it_names() {
+async fn every_request_mirrors_its_method_and_its_name() {
     let (mut peer, session) = discover().await;
     let reading = async { session.read_resource("file:///a%20b.txt").await };
     let (_, ()) = both(reading, async {
@@ -59,7 +59,7 @@ async fn every_request_repeats_its_method_and_what_it_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn arguments_are_repeated_as_the_tool_wants() {
+async fn arguments_are_mirrored_as_the_tool_wants() {
     let (mut peer, session) = discover().await;
     let listed = [
         tool("text", "string", "Region"),
@@ -108,7 +108,7 @@ async fn arguments_are_repeated_as_the_tool_wants() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_argument_that_cannot_be_repeated_fails_its_call_alone() {
+async fn an_argument_that_cannot_be_mirrored_fails_its_call_alone() {
     let (mut peer, session) = discover().await;
     list(&mut peer, &session, &[tool("whole", "integer", "Region")]).await;
     let call = session.call_tool("whole", json!({"region": 1_u64 << 60}));
@@ -181,7 +181,7 @@ impl Method for Watch {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_extension_repeats_what_it_wants() {
+async fn an_extension_mirrors_its_own_headers() {
     let extension = Extension::new("com.example/watcher")
         .calls::<Watch>(oxmcp::Revision::LATEST..)
         .header::<Watch>("taskId", "Mcp-Name");
@@ -249,7 +249,7 @@ async fn listed(client: &Client, of: Option<&'static str>, token: &str, page: Va
 }
 
 #[tokio::test(start_paused = true)]
-async fn attack_23_what_is_private_stays_with_the_token_that_it_was_given_to() {
+async fn attack_23_a_private_answer_stays_with_the_token_that_it_was_given_to() {
     let page = |name: &str, scope: &str| {
         let mut page = tools(&[tool(name, "string", "Region")]);
         page["cacheScope"] = scope.into();

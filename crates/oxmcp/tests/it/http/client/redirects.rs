@@ -74,7 +74,7 @@ async fn attack_8_redirects_that_go_in_a_circle_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_protocol_says_in_headers_cannot_be_changed() {
+async fn headers_of_the_protocol_cannot_be_overridden() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = modern();
     let endpoint = endpoint
@@ -119,7 +119,7 @@ async fn attack_21_secrets_are_shown_nowhere() {
 }
 
 #[test]
-fn endpoints_are_told_apart_by_url_and_credentials() {
+fn endpoints_are_distinguished_by_url_and_credentials() {
     let url = "https://server.example/mcp";
     let plain = Endpoint::new(url);
     let identity = |url: &str| Endpoint::new(url).identity();

@@ -122,7 +122,7 @@ async fn attack_11_messages_go_to_no_other_origin() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_refusal_is_what_the_user_sees_where_there_is_no_stream_either() {
+async fn the_first_refusal_is_the_error_where_there_is_no_stream_either() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = old();
     let (session, ()) = both(client.connect(endpoint), async {

@@ -122,7 +122,7 @@ async fn cut_everywhere(revision: Revision) -> (usize, usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e4_a_stream_of_a_session_that_is_cut_anywhere_goes_on_where_it_was() {
+async fn e4_a_stream_of_a_session_that_is_cut_anywhere_is_resumed_there() {
     let (answered, count) = cut_everywhere(Revision::LATEST_LEGACY).await;
     // Only before the first event there is nothing to go on from.
     assert!(answered > count * 3 / 4, "{answered} of {count}");

@@ -129,7 +129,7 @@ async fn e4_sessions_are_opened_anew_when_a_server_is_restarted_under_their_call
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e4_modern_calls_go_on_when_a_server_is_restarted_under_them() {
+async fn e4_modern_calls_survive_a_restart_of_the_server() {
     restarts_under(Revision::LATEST).await;
 }
 

@@ -148,7 +148,7 @@ async fn a_session_ends_though_its_client_holds_streams_that_it_does_not_read() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endpoint_closes_though_nobody_reads() {
+async fn an_endpoint_closes_though_no_client_reads() {
     let sent = Arc::default();
     let start = Start::of(&server(&sent));
     let mut held = Vec::new();

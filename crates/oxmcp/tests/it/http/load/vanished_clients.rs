@@ -103,7 +103,7 @@ async fn modern_clients_that_vanish_in_the_middle_of_a_stream_cancel_their_calls
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_of_sessions_go_on_when_their_clients_vanish_and_leave_nothing() {
+async fn calls_of_sessions_continue_when_their_clients_vanish_and_leave_nothing() {
     let (seen, release): (Arc<Seen>, _) = (Arc::default(), Arc::new(Semaphore::new(0)));
     let server = calculator().tool(work(&seen, &release));
     let start = Start::of(&server);

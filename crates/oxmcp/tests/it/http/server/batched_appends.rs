@@ -35,7 +35,7 @@ fn bursting() -> StreamableHttp {
 }
 
 #[tokio::test]
-async fn what_is_sent_at_once_can_be_gone_on_from_anywhere() {
+async fn a_batch_of_events_can_be_resumed_from_each_of_them() {
     let session = Session::open(&bursting()).await;
     let events = burst(&session).await;
     assert_eq!(events.len(), STEPS as usize + 2);
@@ -58,7 +58,7 @@ async fn what_is_sent_at_once_can_be_gone_on_from_anywhere() {
 }
 
 #[tokio::test]
-async fn what_a_store_refuses_is_sent_without_an_id_and_the_rest_with_one() {
+async fn events_that_a_store_refuses_are_sent_without_an_id_and_the_rest_with_one() {
     let session = Session::open(&bursting().event_store(Picky::default())).await;
     let events = burst(&session).await;
     assert_eq!(events.len(), STEPS as usize + 2);

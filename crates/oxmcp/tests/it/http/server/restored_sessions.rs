@@ -37,7 +37,7 @@ async fn ping(session: &Session) -> StatusCode {
 }
 
 #[tokio::test]
-async fn a_session_is_not_told_to_be_gone_while_its_store_is_away() {
+async fn a_session_is_not_reported_gone_while_its_store_fails() {
     let sessions = SharedSessions::default();
     let node = || endpoint(&calculator()).session_store(sessions.clone());
     let moved = Session::open(&node()).await.at(&node());
@@ -55,7 +55,7 @@ async fn a_session_is_not_told_to_be_gone_while_its_store_is_away() {
 }
 
 #[tokio::test]
-async fn a_session_is_not_told_to_be_gone_where_there_is_no_room_for_it() {
+async fn a_session_is_not_reported_gone_where_the_quota_is_full() {
     let sessions = SharedSessions::default();
     let node = || {
         let limits = Limits {
@@ -77,7 +77,7 @@ async fn a_session_is_not_told_to_be_gone_where_there_is_no_room_for_it() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_refused_here_is_not_gone_on_with() {
+async fn a_session_that_is_refused_here_is_not_restored() {
     let sessions = SharedSessions::default();
     let refuse = middleware::from_fn(|request: Request, next: Next| async move {
         let opens = request.method() == "initialize";
@@ -97,7 +97,7 @@ async fn a_session_that_is_refused_here_is_not_gone_on_with() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_not_served_here_is_told_so() {
+async fn a_session_whose_server_is_not_served_here_is_refused() {
     let sessions = SharedSessions::default();
     let node = endpoint(&calculator()).session_store(sessions.clone());
     let session = Session::open(&node).await;
@@ -171,7 +171,7 @@ fn watching(agreeing: usize, watched: &Arc<Watched>) -> Server {
 }
 
 #[tokio::test]
-async fn what_a_session_watched_that_was_never_gone_on_with_is_watched_no_more() {
+async fn the_watches_of_a_session_that_was_not_restored_end() {
     let sessions = SharedSessions::default();
     let node = |server: &Server| endpoint(server).session_store(sessions.clone());
     let session = Session::open(&node(&watching(2, &Arc::default()))).await;
@@ -196,7 +196,7 @@ async fn what_a_session_watched_that_was_never_gone_on_with_is_watched_no_more()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_opens_a_session_is_cancelled_where_the_client_goes_away() {
+async fn an_initialize_is_cancelled_where_the_client_goes_away() {
     /// Says that what had it is gone.
     struct Held(Arc<Notify>);
 

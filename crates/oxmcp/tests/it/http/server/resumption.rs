@@ -72,7 +72,7 @@ async fn attack_7_readers_that_come_again_without_reading_pile_up_nothing() {
 }
 
 #[tokio::test]
-async fn who_comes_twice_gets_each_event_once() {
+async fn a_client_that_resumes_twice_gets_each_event_once() {
     let release = Arc::new(Notify::new());
     let session = Session::open(&endpoint(&calculator().tool(burst(&release)))).await;
     let mut events = Events::of(session.post(&call("burst")).await);
@@ -92,7 +92,7 @@ async fn who_comes_twice_gets_each_event_once() {
 }
 
 #[tokio::test]
-async fn who_comes_while_a_stream_is_ended_for_now_stays() {
+async fn a_client_that_resumes_while_the_stream_is_ending_stays_connected() {
     let (release, parted) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let notify = (Arc::clone(&release), Arc::clone(&parted));
     let tool = Tool::new("poll", "Answer later", move |cx: RequestContext| {
@@ -138,7 +138,7 @@ async fn away_before_the_answer(release: &Arc<Notify>, events: &SharedEvents) ->
 }
 
 #[tokio::test]
-async fn who_comes_while_the_answer_is_kept_gets_it() {
+async fn a_client_that_resumes_while_the_answer_is_stored_gets_it() {
     let (release, events) = (Arc::new(Notify::new()), SharedEvents::default());
     let (session, seen) = away_before_the_answer(&release, &events).await;
     events.pause.at(Act::Append);
@@ -152,7 +152,7 @@ async fn who_comes_while_the_answer_is_kept_gets_it() {
 }
 
 #[tokio::test]
-async fn who_looks_for_more_just_before_the_answer_gets_it() {
+async fn a_client_that_resumes_just_before_the_answer_gets_it() {
     let (release, events) = (Arc::new(Notify::new()), SharedEvents::default());
     let (session, seen) = away_before_the_answer(&release, &events).await;
     events.pause.at(Act::After);
@@ -169,7 +169,7 @@ async fn who_looks_for_more_just_before_the_answer_gets_it() {
 }
 
 #[tokio::test]
-async fn a_session_has_one_stream_for_what_belongs_to_no_request_however_often_it_is_opened() {
+async fn a_session_has_one_get_stream_however_often_it_is_opened() {
     let server = calculator();
     let session = Session::open(&endpoint(&server)).await;
     for number in 0..3 {
@@ -187,7 +187,7 @@ async fn a_session_has_one_stream_for_what_belongs_to_no_request_however_often_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_was_told_nothing_yet_comes_back_though_nobody_has_seen_that_he_was_gone() {
+async fn a_client_without_an_event_yet_resumes_before_its_loss_is_noticed() {
     let server = calculator();
     let session = Session::open(&endpoint(&server)).await;
     // The network is gone, but this end of the connection is not.
@@ -206,7 +206,7 @@ async fn who_was_told_nothing_yet_comes_back_though_nobody_has_seen_that_he_was_
 }
 
 #[tokio::test]
-async fn who_does_not_know_events_without_data_gets_none() {
+async fn old_revisions_get_no_events_without_data() {
     let server = calculator();
     for version in ["2025-03-26", "2025-06-18"] {
         let session = Session::open_in(&endpoint(&server), version, json!({})).await;

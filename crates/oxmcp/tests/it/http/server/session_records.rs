@@ -59,7 +59,7 @@ async fn kept(sessions: &SharedSessions, session: &Session) -> (Value, usize) {
 }
 
 #[tokio::test]
-async fn what_ends_after_delete_brings_no_session_back() {
+async fn requests_that_end_after_delete_bring_no_session_back() {
     let (release, sessions) = (Arc::new(Notify::new()), SharedSessions::default());
     let server = slowly(&release, true);
     let endpoint = endpoint(&server).session_store(sessions.clone());
@@ -77,7 +77,7 @@ async fn what_ends_after_delete_brings_no_session_back() {
 }
 
 #[tokio::test]
-async fn what_is_being_written_while_a_session_ends_does_not_bring_it_back() {
+async fn a_write_while_a_session_ends_does_not_bring_it_back() {
     let sessions = SharedSessions::default();
     let server = calculator().logging();
     let session = Session::open(&endpoint(&server).session_store(sessions.clone())).await;
@@ -99,7 +99,7 @@ async fn what_is_being_written_while_a_session_ends_does_not_bring_it_back() {
 }
 
 #[tokio::test]
-async fn what_changed_last_is_kept_last() {
+async fn changes_of_a_session_are_stored_in_order() {
     let sessions = SharedSessions::default();
     let server = calculator().logging();
     let session = Session::open(&endpoint(&server).session_store(sessions.clone())).await;
@@ -118,7 +118,7 @@ async fn what_changed_last_is_kept_last() {
 }
 
 #[tokio::test]
-async fn what_changed_is_kept_though_the_client_goes_away() {
+async fn changes_of_a_session_are_stored_though_the_client_goes_away() {
     let (release, sessions) = (Arc::new(Notify::new()), SharedSessions::default());
     let server = slowly(&release, true).logging();
     let session = Session::open(&endpoint(&server).session_store(sessions.clone())).await;
@@ -145,7 +145,7 @@ async fn what_changed_is_kept_though_the_client_goes_away() {
 }
 
 #[tokio::test]
-async fn what_changes_while_a_batch_is_streamed_is_kept() {
+async fn changes_while_a_batch_is_streamed_are_stored() {
     let (release, sessions) = (Arc::new(Notify::new()), SharedSessions::default());
     let running = Arc::new(Notify::new());
     let server = slowly(&release, false).tool(steps(&running));
@@ -166,7 +166,7 @@ async fn what_changes_while_a_batch_is_streamed_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_cancelled_at_the_end_of_an_endpoint_takes_nothing_from_the_record() {
+async fn requests_cancelled_by_shutdown_take_nothing_from_the_record() {
     let (release, sessions) = (Arc::new(Notify::new()), SharedSessions::default());
     let server = slowly(&release, true).tool(steps(&Arc::default()));
     let endpoint = endpoint(&server).session_store(sessions.clone());
@@ -182,7 +182,7 @@ async fn what_is_cancelled_at_the_end_of_an_endpoint_takes_nothing_from_the_reco
 }
 
 #[tokio::test]
-async fn a_session_that_goes_on_elsewhere_is_as_old_as_it_is() {
+async fn a_session_that_continues_at_another_node_keeps_its_age() {
     let sessions = SharedSessions::default();
     let server = calculator().logging().tool(idle("idle"));
     let node = || endpoint(&server).session_store(sessions.clone());
@@ -200,7 +200,7 @@ async fn a_session_that_goes_on_elsewhere_is_as_old_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_store_that_panics_holds_nobody_up() {
+async fn a_store_that_panics_delays_no_request() {
     struct Panics;
 
     impl SessionStore for Panics {
@@ -224,7 +224,7 @@ async fn a_store_that_panics_holds_nobody_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_never_answers_holds_nobody_up_for_ever() {
+async fn a_store_that_never_answers_delays_requests_for_a_bounded_time() {
     struct Stuck;
 
     impl SessionStore for Stuck {
@@ -255,7 +255,7 @@ async fn a_store_that_never_answers_holds_nobody_up_for_ever() {
 }
 
 #[tokio::test]
-async fn a_session_that_gave_its_place_away_may_outlive_who_got_it() {
+async fn an_evicted_session_may_outlive_the_one_that_replaced_it() {
     let sessions = SharedSessions::default();
     let limits = Limits {
         max_http_sessions: 1,

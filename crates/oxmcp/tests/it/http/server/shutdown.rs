@@ -93,7 +93,7 @@ async fn a_call_that_begins_while_its_session_is_cut_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endpoint_may_wait_for_ever_for_what_runs() {
+async fn an_endpoint_may_wait_without_limit_for_running_requests() {
     let limits = Limits {
         drain: Duration::MAX,
         ..Limits::default()

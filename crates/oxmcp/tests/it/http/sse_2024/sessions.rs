@@ -32,7 +32,7 @@ async fn d6_a_stream_begins_with_where_to_post_and_brings_the_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d6_what_is_on_the_wire() {
+async fn d6_the_stream_on_the_wire() {
     let service = service(calculator());
     let response = respond(&service, local("GET", "/sse"), "").await;
     let headers = response.headers().clone();
@@ -62,7 +62,7 @@ async fn d5_the_uri_to_post_to_can_be_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d1_who_serves_is_asked_for_each_session() {
+async fn d1_the_callback_chooses_the_server_for_each_session() {
     let asked = Arc::<AtomicUsize>::default();
     let count = Arc::clone(&asked);
     let server = calculator();
@@ -115,7 +115,7 @@ async fn attack_3_answers_go_home_whatever_the_ids() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attack_4_a_session_belongs_to_who_opened_it() {
+async fn attack_4_a_session_belongs_to_the_principal_that_opened_it() {
     let service = service(calculator());
     let of = |request: Builder, name: Option<&str>| match name {
         Some(name) => request.extension(Principal::new(name.to_owned())),
@@ -152,7 +152,7 @@ async fn the_server_can_ask() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_changes_is_told_to_who_listens() {
+async fn changes_are_notified_on_the_stream() {
     let server = calculator();
     let mut client = Client::opened(&service(server.clone())).await;
     server.remove_tools(["add"]);
@@ -172,7 +172,7 @@ async fn w16_a_stream_that_is_silent_shows_that_it_is_alive() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attack_5_what_is_no_message_is_answered_and_the_session_lives() {
+async fn attack_5_invalid_messages_are_answered_and_the_session_lives() {
     let mut client = Client::opened(&service(calculator())).await;
     for (body, code) in [("{}\n{}", -32700), ("{", -32700), ("{}", -32600)] {
         let posted = status(&client.service, local_post(&client.uri()), body).await;
@@ -232,7 +232,7 @@ async fn d6_dropping_the_inbox_ends_the_session_once_all_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d6_a_session_that_nobody_connects_has_an_end() {
+async fn d6_a_session_that_is_never_connected_expires() {
     let (transport, inbox, response) = SseTransport::open("/messages/7");
     drop(transport);
     let mut body = response.into_body();
@@ -242,7 +242,7 @@ async fn d6_a_session_that_nobody_connects_has_an_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d6_what_was_posted_before_the_client_went_is_taken() {
+async fn d6_messages_posted_before_the_client_went_are_taken() {
     let (transport, inbox, response) = SseTransport::open("/messages/7");
     inbox.post(ping(1).to_string()).await.unwrap();
     drop(response);

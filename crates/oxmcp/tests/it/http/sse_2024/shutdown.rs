@@ -34,7 +34,7 @@ async fn a_client_that_closes_its_stream_ends_its_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_client_that_has_gone_asked_for_may_finish_within_the_drain() {
+async fn requests_of_a_client_that_has_gone_may_finish_within_the_drain() {
     let server = slow();
     let service = service(server.clone());
     let client = Client::opened(&service).await;
@@ -49,7 +49,7 @@ async fn what_a_client_that_has_gone_asked_for_may_finish_within_the_drain() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d3_close_lets_what_runs_finish_and_ends_the_streams() {
+async fn d3_close_lets_running_requests_finish_and_ends_the_streams() {
     let service = service(slow());
     let mut busy = Client::opened(&service).await;
     let mut idle = Client::opened(&service).await;
@@ -72,7 +72,7 @@ async fn d3_close_lets_what_runs_finish_and_ends_the_streams() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d3_close_is_bounded_whatever_runs_and_whoever_does_not_read() {
+async fn d3_close_is_bounded_though_handlers_run_and_clients_do_not_read() {
     let service = service(slow());
     let busy = Client::opened(&service).await;
     busy.post(&call(1, "slow", &json!({"seconds": 1_000_000})))

@@ -58,7 +58,7 @@ async fn answers_are_read_whatever_the_revision_makes_of_them() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_fit_is_refused_with_what_would() {
+async fn an_answer_that_does_not_fit_is_refused_with_the_expected_form() {
     for revision in ASKING {
         for (content, told) in [
             (

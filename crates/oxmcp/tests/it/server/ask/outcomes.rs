@@ -46,7 +46,7 @@ async fn one_handler_asks_in_every_revision_and_its_step_runs_once() {
 }
 
 #[tokio::test]
-async fn who_declines_ends_the_handler_with_a_text_for_the_model() {
+async fn a_declined_question_ends_the_handler_with_a_text_for_the_model() {
     for revision in ASKING {
         for (action, said) in [
             ("decline", "and declined"),

@@ -79,7 +79,7 @@ async fn prompts_and_resources_ask_in_every_revision() {
 }
 
 #[tokio::test]
-async fn who_declines_fails_the_request() {
+async fn a_declined_question_fails_the_request() {
     let server = library();
     for revision in ASKING {
         for (method, params, ..) in kinds() {

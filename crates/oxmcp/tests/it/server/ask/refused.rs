@@ -7,7 +7,7 @@ use crate::server::ask::{Name, User, deleting};
 use crate::support::text;
 
 #[tokio::test]
-async fn what_a_client_cannot_do_is_not_asked_of_it() {
+async fn questions_that_a_client_cannot_answer_are_not_asked() {
     let (server, ..) = deleting();
     for revision in Revision::ALL {
         let mut user = User::able(&server, revision, json!({"roots": {}})).await;
@@ -61,7 +61,7 @@ async fn a_client_that_shows_urls_only_is_shown_no_form_and_the_other_way_round(
 }
 
 #[tokio::test]
-async fn what_no_client_would_answer_is_not_asked() {
+async fn invalid_questions_are_not_asked() {
     let url = Tool::new("url", "", |cx: RequestContext| async move {
         let asked = cx.ask_url("u", "Log in", "javascript:alert(1)").await;
         asked.unwrap_err().message().to_owned()
@@ -105,7 +105,7 @@ async fn a_question_is_cancelled_with_its_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_answers_times_out() {
+async fn a_question_without_an_answer_times_out() {
     let (server, ..) = deleting();
     let server = server.ask_timeout(std::time::Duration::from_secs(7));
     let mut user = User::new(&server, Revision::V2025_06_18).await;

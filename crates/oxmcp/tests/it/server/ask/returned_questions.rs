@@ -35,7 +35,7 @@ async fn twice(cx: RequestContext) -> Result<Reply<String>, ToolError> {
 }
 
 #[tokio::test]
-async fn what_a_handler_returns_is_asked_in_every_revision() {
+async fn questions_that_a_handler_returns_are_asked_in_every_revision() {
     let server = Server::new("s", "1").tool(Tool::new("t", "", twice));
     for revision in ASKING {
         let mut user = User::new(&server, revision).await;
@@ -61,7 +61,7 @@ async fn the_state_of_such_a_handler_is_its_own() {
 }
 
 #[tokio::test]
-async fn a_dynamic_tool_can_hand_on_what_another_server_asks() {
+async fn a_dynamic_tool_can_forward_the_questions_of_another_server() {
     let proxy = |cx: RequestContext, _arguments| async move {
         if cx.input_responses().is_empty() {
             let params = CreateMessageParams::new([SamplingMessage::user("Hello")], 10);
@@ -87,7 +87,7 @@ async fn a_dynamic_tool_can_hand_on_what_another_server_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_only_wants_to_run_again_is_paced_and_ended() {
+async fn a_handler_that_only_runs_again_is_slowed_down_and_bounded() {
     let again = || async {
         Reply::<String>::InputRequired(InputRequiredResult::new().with_request_state("s"))
     };

@@ -21,7 +21,7 @@ fn asked(answer: &Value) -> &Value {
 }
 
 #[tokio::test]
-async fn what_was_not_answered_is_asked_again_and_what_was_not_asked_is_ignored() {
+async fn unanswered_questions_are_asked_again_and_unasked_answers_ignored() {
     let (server, ..) = deleting();
     let mut user = User::new(&server, MODERN).await;
     let first = user
@@ -137,7 +137,7 @@ async fn a_question_that_has_changed_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_handler_that_goes_on_regardless_has_still_only_asked() {
+async fn a_handler_that_ignores_the_suspension_has_still_only_asked() {
     let done = Arc::new(AtomicUsize::new(0));
     let swallow = Tool::new("swallow", "", |cx: RequestContext| async move {
         let _ = cx.ask::<Name>("name", "Who?").await;
@@ -255,7 +255,7 @@ async fn another_request_begins_with_nothing() {
 }
 
 #[tokio::test]
-async fn what_the_client_does_not_see_makes_no_other_question() {
+async fn an_elicitation_id_does_not_change_a_question() {
     let id = Arc::new(AtomicUsize::new(0));
     let tool = Tool::new("t", "", move |cx: RequestContext| {
         let id = id.fetch_add(1, Ordering::Relaxed).to_string();

@@ -70,7 +70,7 @@ async fn a_state_opens_on_any_connection_of_the_server_and_tells_the_client_noth
 }
 
 #[tokio::test]
-async fn a_state_that_is_not_of_this_request_is_refused_and_not_told_why() {
+async fn a_state_of_another_request_is_refused_without_details() {
     let server = asking("s").state_keys([StateKey::new([1; 32])]);
     let good = state(&server, "dynamic", json!({"a": 1, "b": 2})).await;
     let answer = again(&server, "dynamic", json!({"b": 2, "a": 1}), &good).await;
@@ -134,7 +134,7 @@ async fn keys_can_be_changed_and_shared() {
 }
 
 #[tokio::test]
-async fn what_would_be_too_long_is_not_sent_and_what_is_too_long_not_opened() {
+async fn a_state_that_is_too_long_is_neither_sent_nor_opened() {
     let limits = Limits {
         max_request_state: 150,
         ..Limits::default()

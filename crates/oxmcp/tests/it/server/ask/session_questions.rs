@@ -129,7 +129,7 @@ async fn l5_a_client_that_does_not_tell_of_changes_is_asked_each_time() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_url_elicitation_is_told_by_its_id() {
+async fn the_end_of_a_url_elicitation_is_notified_by_its_id() {
     let server = Server::new("s", "1");
     for (revision, told) in [
         (Revision::V2025_11_25, true),
@@ -178,7 +178,7 @@ async fn a_request_can_be_refused_until_the_user_has_visited_a_url() {
 }
 
 #[tokio::test]
-async fn what_a_session_is_answered_is_held_against_the_form() {
+async fn answers_of_a_sessions_questions_are_validated_against_the_form() {
     let server = Server::new("s", "1");
     let mut user = User::new(&server, Revision::V2025_06_18).await;
     let session = session(&server);

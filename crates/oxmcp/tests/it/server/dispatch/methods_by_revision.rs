@@ -109,7 +109,7 @@ fn method_name<M: oxmcp::protocol::Method>() -> &'static str {
 }
 
 #[tokio::test]
-async fn a_server_serves_what_its_revision_has() {
+async fn a_server_serves_the_methods_of_its_revision() {
     let server = equipped_server();
     let mut served = Vec::new();
     for name in names() {
@@ -166,7 +166,7 @@ async fn asked_of_client(client: &Client, name: &str, revision: Revision) -> boo
 }
 
 #[tokio::test]
-async fn a_client_answers_what_its_revision_has() {
+async fn a_client_serves_the_methods_of_its_revision() {
     let client = equipped_client();
     let mut served = Vec::new();
     for name in names() {

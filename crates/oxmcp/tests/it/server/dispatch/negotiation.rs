@@ -64,7 +64,7 @@ async fn initialize_offers_the_newest_that_is_served() {
 }
 
 #[tokio::test]
-async fn a_modern_only_server_refuses_initialize_with_what_it_speaks() {
+async fn a_modern_only_server_refuses_initialize_and_names_its_versions() {
     let server = calculator().revisions([Revision::LATEST]);
     let mut peer = script(&server).await;
     let answer = peer.ask(initialize("2025-06-18")).await.unwrap();
@@ -86,7 +86,7 @@ async fn a_modern_only_server_refuses_initialize_with_what_it_speaks() {
 }
 
 #[tokio::test]
-async fn a_legacy_only_server_refuses_modern_requests_with_what_it_speaks() {
+async fn a_legacy_only_server_refuses_modern_requests_and_names_its_versions() {
     let server = calculator().revisions(LEGACY);
     let mut peer = script(&server).await;
     for method in ["server/discover", "tools/list"] {
@@ -116,7 +116,7 @@ async fn modern_requests_in_a_revision_that_is_none_are_refused() {
 }
 
 #[tokio::test]
-async fn modern_requests_that_lack_what_they_must_have_are_refused() {
+async fn modern_requests_without_required_metadata_are_refused() {
     let mut without = modern(1, "tools/list", json!({}));
     without["params"]["_meta"]
         .as_object_mut()

@@ -134,7 +134,7 @@ async fn h11_dropping_run_closes_the_session() {
 }
 
 #[tokio::test]
-async fn a_dropped_server_session_goes_on_and_the_server_lives_as_long() {
+async fn a_session_outlives_its_dropped_handle_and_keeps_its_server_alive() {
     let (near, far) = in_memory();
     drop(calculator().connect(far).await.unwrap());
     let client = Client::new("c", "1").connect(near).await.unwrap();
@@ -142,7 +142,7 @@ async fn a_dropped_server_session_goes_on_and_the_server_lives_as_long() {
 }
 
 #[tokio::test]
-async fn h15_what_a_client_says_of_itself_is_known_to_handlers_per_request() {
+async fn h15_handlers_know_the_clients_identity_per_request() {
     let who = Tool::new("who", "", |cx: RequestContext| async move {
         let info = cx.peer_info().unwrap();
         format!("{} {} {}", info.name, info.version, cx.revision())

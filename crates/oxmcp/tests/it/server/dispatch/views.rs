@@ -25,7 +25,7 @@ fn names(answer: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn what_a_caller_does_not_see_does_not_exist() {
+async fn a_hidden_feature_does_not_exist_for_its_caller() {
     for revision in Revision::ALL {
         let list = answer(&server(), revision, "tools/list", json!({})).await;
         assert_eq!(names(&list), ["add", "mine"], "{revision}");
@@ -40,7 +40,7 @@ async fn what_a_caller_does_not_see_does_not_exist() {
 }
 
 #[tokio::test]
-async fn a_page_holds_what_the_caller_sees() {
+async fn a_page_holds_only_entries_that_are_visible_to_the_caller() {
     let server = server().page_size(1);
     let first = answer(&server, Revision::LATEST, "tools/list", json!({})).await;
     assert_eq!(names(&first), ["add"]);

@@ -229,7 +229,7 @@ async fn logging_has_to_be_declared() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_level_is_set_before_what_comes_next_is_served() {
+async fn the_level_is_set_before_the_next_request_is_served() {
     let pass = middleware::from_fn(|request: Request, next: Next| async move {
         if request.method() == "logging/setLevel" {
             sleep(Duration::from_secs(1)).await;
@@ -282,7 +282,7 @@ async fn nothing_follows_the_answer() {
 }
 
 #[tokio::test]
-async fn middleware_sees_what_is_logged_and_can_hide_it() {
+async fn middleware_sees_log_messages_and_can_drop_them() {
     let hide = middleware::from_fn(|mut request: Request, next: Next| async move {
         if request.method() == MESSAGE {
             assert!(request.is_notification() && request.context().is_none());
@@ -392,7 +392,7 @@ async fn q2_without_a_limit_all_is_heard_by_a_slow_reader_too() {
 }
 
 #[tokio::test]
-async fn q1_a_session_can_be_told_outside_any_request() -> Result<()> {
+async fn q1_a_session_can_log_outside_any_request() -> Result<()> {
     let say = |level| {
         LoggingMessageParams::new(level, &"hello")
             .unwrap()

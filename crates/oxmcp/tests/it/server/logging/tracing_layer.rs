@@ -118,7 +118,7 @@ async fn next_run(request: Request, next: Next) -> oxmcp::Result<middleware::Res
 }
 
 #[tokio::test]
-async fn only_what_the_client_wants_is_sent() {
+async fn only_levels_that_the_client_wants_are_sent() {
     let _guard = listen(logging::layer().logger("mine"));
     let mut peer = client(&server(talks()), Revision::LATEST).await;
     let warnings = heard(
@@ -242,7 +242,7 @@ async fn events_of_the_crate_itself_are_not_sent() {
 struct Nothing {}
 
 #[tokio::test]
-async fn what_logs_while_it_is_shown_is_sent_once_and_a_panic_spoils_nothing() {
+async fn a_value_that_logs_while_it_is_formatted_is_sent_once_and_a_panic_spoils_nothing() {
     struct Logs;
     impl std::fmt::Debug for Logs {
         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -275,7 +275,7 @@ async fn what_logs_while_it_is_shown_is_sent_once_and_a_panic_spoils_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn logging_never_waits_and_what_is_dropped_is_counted() {
+async fn logging_never_waits_and_dropped_messages_are_counted() {
     let _guard = listen(logging::layer());
     let limits = Limits {
         max_unsent_bytes: 1_000,
@@ -334,7 +334,7 @@ async fn after_the_answer_only_a_legacy_session_hears() {
 }
 
 #[tokio::test]
-async fn a_filter_of_the_layers_own_decides_what_is_sent() {
+async fn a_filter_of_the_layer_itself_is_honoured() {
     let layer = logging::layer().with_filter(LevelFilter::INFO);
     let _guard = subscribe(registry().with(layer));
     let tool = Tool::new("talk", "Log by tracing", || async {

@@ -63,7 +63,7 @@ pub(crate) async fn read(server: &Server, arguments: Value) -> Result<String, St
 }
 
 #[tokio::test]
-async fn n1_strings_are_read_as_what_the_fields_are() {
+async fn n1_strings_are_read_as_the_types_of_the_fields() {
     let mut expected = Everything {
         text: " as it is ".to_owned(),
         maybe_text: Some(String::new()),
@@ -106,7 +106,7 @@ async fn n1_strings_are_read_as_what_the_fields_are() {
 }
 
 #[tokio::test]
-async fn n1_what_does_not_fit_is_told_with_what_would() {
+async fn n1_arguments_that_do_not_fit_are_reported_with_the_expected_type() {
     let cases = [
         ("small", "300", "300 is too large; expected at most 255"),
         ("small", "-1", "-1 is too small; expected at least 0"),
@@ -181,7 +181,7 @@ impl TryFrom<Ends> for Range {
 }
 
 #[tokio::test]
-async fn n1_what_is_wrong_with_all_together_is_said_of_no_argument() {
+async fn n1_a_problem_of_all_arguments_together_names_none_of_them() {
     let handler = |range: Range| async move { format!("{}-{}", range.from, range.to) };
     let server = Server::new("s", "1.0.0").prompt(Prompt::new("p", "", handler));
     assert_eq!(
@@ -200,7 +200,7 @@ async fn n1_what_is_wrong_with_all_together_is_said_of_no_argument() {
 }
 
 #[tokio::test]
-async fn n1_a_type_that_wants_more_than_its_schema_says_is_told_as_such() {
+async fn n1_a_type_that_is_stricter_than_its_schema_is_reported_as_such() {
     #[derive(serde::Deserialize, JsonSchema)]
     struct Odd {
         first: String,
@@ -218,7 +218,7 @@ async fn n1_a_type_that_wants_more_than_its_schema_says_is_told_as_such() {
 }
 
 #[tokio::test]
-async fn unknown_arguments_are_refused_or_collected_by_who_says_so() {
+async fn unknown_arguments_are_refused_or_collected_as_the_type_says() {
     #[derive(serde::Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     struct Strict {

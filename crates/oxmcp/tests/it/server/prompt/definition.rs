@@ -85,7 +85,7 @@ async fn n2_arguments_may_be_a_list_and_are_given_as_they_come() {
 }
 
 #[tokio::test]
-async fn an_unknown_prompt_is_told_with_those_that_there_are() {
+async fn the_error_of_an_unknown_prompt_names_the_known_ones() {
     let server = Server::new("views", "1.0.0")
         .prompt(review())
         .prompt(idle("mine").visible_to(|cx| cx.peer_info().is_some()))
@@ -128,7 +128,7 @@ async fn prompts_are_unknown_methods_until_some_are_declared() {
 }
 
 #[tokio::test]
-async fn n3_what_is_wrong_with_a_prompt_is_told_when_it_is_added_or_connected() {
+async fn n3_an_invalid_prompt_is_refused_when_it_is_added_or_connected() {
     #[derive(serde::Deserialize, JsonSchema)]
     #[expect(dead_code, reason = "it is never read")]
     struct Nested {

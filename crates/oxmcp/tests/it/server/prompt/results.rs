@@ -68,7 +68,7 @@ async fn n1_every_form_of_handler_is_called() {
 }
 
 #[tokio::test]
-async fn what_a_handler_returns_becomes_messages() {
+async fn the_return_value_of_a_handler_becomes_messages() {
     let text =
         |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
     let one = |text_: &str| json!([text("user", text_)]);
@@ -196,7 +196,7 @@ async fn k1_a_handlers_error_is_the_clients_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k6_a_slow_prompt_is_cancelled_and_holds_up_nobody() {
+async fn k6_a_slow_prompt_is_cancelled_and_delays_no_other_request() {
     let prompt = Prompt::new("slow", "", |cx: RequestContext| async move {
         cx.cancelled().await;
         "never sent"

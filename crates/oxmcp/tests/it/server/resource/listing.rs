@@ -69,7 +69,7 @@ async fn o4_resources_come_and_go_while_a_client_is_connected() {
 }
 
 #[tokio::test]
-async fn o4_what_is_wrong_with_a_resource_is_said_before_the_server_serves() {
+async fn o4_an_invalid_resource_is_refused_before_the_server_serves() {
     for (uri, said) in [
         (
             "notes.txt",
@@ -145,7 +145,7 @@ async fn resources_are_declared_where_there_are_any() {
 }
 
 #[tokio::test]
-async fn what_a_caller_does_not_see_does_not_exist() {
+async fn a_hidden_feature_does_not_exist_for_its_caller() {
     let server = server(Resource::text(URI, "x", "mine").visible_to(|cx| cx.peer_info().is_some()))
         .resource(Resource::text("app://others", "o", "").visible_to(|cx| cx.peer_info().is_none()))
         .resource_template(
@@ -173,7 +173,7 @@ async fn what_a_caller_does_not_see_does_not_exist() {
 }
 
 #[tokio::test]
-async fn what_is_said_of_caching_is_the_handlers_before_the_definitions() {
+async fn the_handlers_caching_overrides_the_definitions() {
     let hour = CacheHint::public(Duration::from_secs(3600));
     let own = || async {
         let mut result = ReadResourceResult::from(ResourceContents::from("x"));
@@ -216,7 +216,7 @@ async fn what_is_said_of_caching_is_the_handlers_before_the_definitions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p4_changes_of_resources_and_of_templates_are_told_alike() {
+async fn p4_changes_of_resources_and_of_templates_are_notified_alike() {
     const CHANGED: &str = "notifications/resources/list_changed";
     let server = Server::new("library", "1.0.0").resources([]);
     let change = |step: usize| match step {

@@ -38,7 +38,7 @@ async fn o1_every_form_of_handler_reads_in_every_revision() {
 }
 
 #[tokio::test]
-async fn o1_what_a_handler_returns_decides_what_is_read() {
+async fn o1_the_return_type_of_a_handler_decides_the_contents() {
     let text = || ResourceContents::from("x");
     for revision in Revision::ALL {
         for resource in [

@@ -53,7 +53,7 @@ async fn p2_each_watch_that_was_agreed_to_ends_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p2_who_subscribes_twice_counts_once() {
+async fn p2_a_client_that_subscribes_twice_counts_once() {
     let (server, calls) = noting();
     let revision = Revision::LATEST_LEGACY;
     let mut peer = open(&server, revision).await;
@@ -71,7 +71,7 @@ async fn p2_who_subscribes_twice_counts_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p2_what_is_not_agreed_to_is_not_watched() {
+async fn p2_a_refused_resource_is_not_watched() {
     let (server, calls) = noting();
     for revision in LEGACY {
         let mut peer = open(&server, revision).await;

@@ -56,7 +56,7 @@ async fn h3_one_notification_tells_all_changes_of_ten_milliseconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_a_steady_stream_of_changes_is_told_now_and_then() {
+async fn h3_a_steady_stream_of_changes_is_notified_in_intervals() {
     let server = calculator();
     let mut peer = script(&server).await;
     peer.initialize(LEGACY[3]).await.unwrap();
@@ -71,7 +71,7 @@ async fn h3_a_steady_stream_of_changes_is_told_now_and_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_only_clients_that_are_ready_are_told() {
+async fn h3_only_initialized_clients_are_notified() {
     let server = calculator();
     let mut stranger = script(&server).await;
     let mut modern_peer = script(&server).await;
@@ -108,7 +108,7 @@ async fn h3_only_clients_that_are_ready_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_a_client_that_was_not_told_of_tools_is_not_told_of_their_changes() {
+async fn h3_a_client_without_the_tools_capability_is_not_notified_of_changes() {
     let server = Server::new("empty", "1.0.0");
     let mut peer = script(&server).await;
     peer.initialize(LEGACY[2]).await.unwrap();
@@ -122,7 +122,7 @@ async fn h3_a_client_that_was_not_told_of_tools_is_not_told_of_their_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_what_changes_nothing_is_not_told() {
+async fn h3_operations_without_effect_are_not_notified() {
     let server = calculator();
     let mut peer = script(&server).await;
     peer.initialize(LEGACY[2]).await.unwrap();
@@ -175,7 +175,7 @@ fn h3_a_runtime_that_ends_does_not_silence_the_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h2_h3_every_session_of_the_server_is_told() {
+async fn h2_h3_every_session_of_the_server_is_notified() {
     let server = calculator();
     let mut peers = Vec::new();
     for revision in LEGACY {

@@ -114,7 +114,7 @@ async fn h3_p4_one_notification_tells_all_changes_of_ten_milliseconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_a_filter_is_narrowed_to_what_is_declared_and_asked_for() {
+async fn h3_a_filter_is_narrowed_to_declared_and_requested_kinds() {
     let everything = json!({
         "toolsListChanged": true,
         "promptsListChanged": true,
@@ -190,7 +190,7 @@ async fn h3_a_cancelled_subscription_ends_without_an_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_what_changes_while_the_acknowledgement_is_on_its_way_is_told() {
+async fn h3_changes_during_the_acknowledgement_are_notified() {
     let server = calculator();
     let mut peer = script(&server).await;
     // The change is pending when the subscription is opened, and told after it.
@@ -294,7 +294,7 @@ async fn subscriptions_are_bounded_and_leave_room_for_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_makes_nothing_grow_and_holds_up_nobody() {
+async fn a_client_that_does_not_read_makes_nothing_grow_and_delays_no_other() {
     const CHANGES: usize = 2000;
     let limits = Limits {
         max_unsent_bytes: 1024,

@@ -3,7 +3,7 @@
 use crate::server::subscriptions::*;
 
 #[tokio::test(start_paused = true)]
-async fn p1_p3_only_those_who_watch_a_resource_hear_of_it() {
+async fn p1_p3_only_watchers_of_a_resource_are_notified() {
     let server = server();
     let mut peers = Vec::new();
     for revision in Revision::ALL {
@@ -36,7 +36,7 @@ async fn p1_p3_only_those_who_watch_a_resource_hear_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_what_is_sent_is_what_the_revision_wants() {
+async fn p1_updates_have_the_form_of_the_revision() {
     let server = server();
     let mut legacy = open(&server, Revision::V2025_06_18).await;
     let answer = watch(&mut legacy, Revision::V2025_06_18, 1, "file:///a").await;
@@ -62,7 +62,7 @@ async fn p1_what_is_sent_is_what_the_revision_wants() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p3_many_updates_of_ten_milliseconds_are_told_once_for_each_resource() {
+async fn p3_updates_within_ten_milliseconds_are_notified_once_for_each_resource() {
     let server = server();
     for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
         let mut peer = open(&server, revision).await;
@@ -112,7 +112,7 @@ async fn p1_clients_sessions_watch_as_their_revision_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p3_what_is_watched_is_bounded_over_the_whole_connection() {
+async fn p3_watched_resources_are_bounded_over_the_whole_connection() {
     let limits = Limits {
         max_watched_uris: 4,
         max_watched_uri_bytes: 100,
@@ -189,7 +189,7 @@ async fn p1_without_subscriptions_nothing_can_be_watched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_caller_does_not_see_is_watched_like_what_is_not_there_and_nobody_tells_of_it() {
+async fn a_hidden_resource_is_watched_like_a_missing_one_and_never_notified() {
     let server = restricted(server());
     for revision in Revision::ALL {
         let mut peer = open(&server, revision).await;
@@ -215,7 +215,7 @@ async fn what_a_caller_does_not_see_is_watched_like_what_is_not_there_and_nobody
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_author_is_not_asked_about_what_the_caller_does_not_see() {
+async fn the_author_is_not_asked_about_hidden_resources() {
     let asked = Calls::default();
     let asks = Arc::clone(&asked);
     let server = restricted(server()).on_subscribe(
@@ -243,7 +243,7 @@ async fn the_author_is_not_asked_about_what_the_caller_does_not_see() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_hidden_later_is_not_told_from_then_on() {
+async fn a_resource_that_is_hidden_later_is_not_notified_from_then_on() {
     let server = server();
     let mut peers = Vec::new();
     for revision in Revision::ALL {
@@ -263,7 +263,7 @@ async fn what_is_hidden_later_is_not_told_from_then_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_too_much_is_refused_before_each_of_it_is_looked_at() {
+async fn too_many_resources_are_refused_before_each_is_checked() {
     let limits = Limits {
         max_watched_uris: 4,
         ..Limits::default()
@@ -291,7 +291,7 @@ async fn what_is_too_much_is_refused_before_each_of_it_is_looked_at() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_subscription_says_of_itself_is_kept_and_counts() {
+async fn the_metadata_of_a_subscription_is_kept_and_counted() {
     let limits = Limits {
         max_watched_uri_bytes: 1 << 10,
         ..Limits::default()

@@ -88,7 +88,7 @@ struct Count {
 }
 
 #[tokio::test]
-async fn m10_what_only_the_type_does_not_take_is_named_too() {
+async fn m10_values_that_only_the_type_refuses_are_named_too() {
     let count = |Count { count }: Count| async move { count };
     let server = Server::new("counter", "1.0.0").tool(Tool::new("count", "", count));
     let mut peer = crate::support::script(&server).await;
@@ -126,7 +126,7 @@ async fn returned(tool: Tool, revision: Revision) -> Value {
 }
 
 #[tokio::test]
-async fn m5_what_is_text_has_no_structure() {
+async fn m5_text_has_no_structured_content() {
     for revision in Revision::ALL {
         for tool in [
             Tool::new("t", "", || async { "x" }),
@@ -207,7 +207,7 @@ impl fmt::Display for Broken {
 impl std::error::Error for Broken {}
 
 #[tokio::test]
-async fn k3_what_a_tool_fails_with_is_told_to_the_model() {
+async fn k3_the_error_of_a_tool_reaches_the_model() {
     for revision in Revision::ALL {
         for (tool, said) in [
             (

@@ -56,7 +56,7 @@ async fn m1_m3_a_tool_is_listed_with_all_that_was_said_of_it() {
 }
 
 #[tokio::test]
-async fn m1_what_was_not_said_is_not_listed() {
+async fn m1_unset_fields_are_not_listed() {
     let server = Server::new("quiet", "1.0.0").tool(idle("idle"));
     for revision in Revision::ALL {
         let tools = listed(&server, revision).await;
@@ -221,7 +221,7 @@ async fn m4_m13_a_tool_of_the_same_name_takes_the_place_of_the_other() {
 }
 
 #[tokio::test]
-async fn m4_a_call_that_runs_goes_on_though_its_tool_is_removed() {
+async fn m4_a_running_call_continues_though_its_tool_is_removed() {
     for revision in Revision::ALL {
         let (started, mut starts) = mpsc::channel(1);
         let (go, gone) = tokio::sync::watch::channel(false);
@@ -268,7 +268,7 @@ async fn tools_are_unknown_methods_until_some_are_declared() {
 }
 
 #[tokio::test]
-async fn capabilities_are_those_of_what_was_added_and_stay() {
+async fn capabilities_follow_the_features_that_were_added_and_stay() {
     for revision in LEGACY {
         let server = Server::new("s", "1.0.0");
         let answer = script(&server).await.initialize(revision).await.unwrap();

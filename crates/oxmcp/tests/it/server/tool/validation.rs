@@ -38,7 +38,7 @@ fn shop() -> (Server, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn m10_what_does_not_fit_is_told_to_the_model_and_the_handler_is_not_called() {
+async fn m10_invalid_arguments_are_reported_to_the_model_and_the_handler_is_not_called() {
     let table: [(Value, &[&str]); 7] = [
         (json!({}), &["order", "count"]),
         (json!({"count": "two"}), &["/count", "integer", "\"two\""]),
@@ -283,7 +283,7 @@ async fn m12_recursive_types_are_inputs_too() {
 }
 
 #[tokio::test]
-async fn input_that_serde_refuses_though_the_schema_allows_it_is_told_to_the_model() {
+async fn input_that_only_serde_refuses_is_reported_to_the_model() {
     #[derive(Debug, serde::Deserialize)]
     #[serde(try_from = "u32")]
     struct Even;

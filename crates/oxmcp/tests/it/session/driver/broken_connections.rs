@@ -105,7 +105,7 @@ async fn a_transport_that_breaks_or_panics_fails_calls_and_waits() {
 }
 
 #[test]
-fn a_runtime_that_goes_away_fails_what_waits() {
+fn a_runtime_that_shuts_down_fails_waiting_calls() {
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()

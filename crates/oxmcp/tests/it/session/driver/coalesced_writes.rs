@@ -79,7 +79,7 @@ async fn answer_in_one_write(mut transport: InMemory) -> oxmcp::Result<()> {
 
 // One worker of the scheduler that runs the driver right after the first of the callers, and all on that worker.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_many_callers_send_at_once_is_few_writes() {
+async fn concurrent_calls_are_coalesced_into_few_writes() {
     tokio::spawn(call_often()).await.unwrap();
 }
 

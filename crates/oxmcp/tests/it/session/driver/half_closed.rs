@@ -112,7 +112,7 @@ async fn an_answer_that_came_before_the_peer_stopped_reading_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_peer_still_says_while_it_is_closed_is_read() {
+async fn messages_of_the_peer_are_read_while_it_closes() {
     let (session, mut peer, _) = deaf().await;
     let closing = tokio::spawn(async move { session.close().await });
     let noise = "x".repeat(1 << 10);

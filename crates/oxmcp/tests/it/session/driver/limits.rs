@@ -136,7 +136,7 @@ async fn w5_w7_a_peer_that_stops_reading_stops_being_served_and_loses_nothing() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn w5_nonsense_without_end_does_not_grow_the_unsent_answers() {
+async fn w5_invalid_messages_without_end_do_not_grow_the_unsent_answers() {
     flood(b"nonsense\n".to_vec()).await;
 }
 
@@ -194,7 +194,7 @@ async fn a_peer_that_never_pauses_does_not_keep_an_answer_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w5_two_peers_that_flood_each_other_do_not_wait_for_ever() {
+async fn w5_two_peers_that_flood_each_other_do_not_deadlock() {
     let limits = Limits {
         max_unsent_bytes: 20_000,
         ..Limits::default()
@@ -238,7 +238,7 @@ async fn verbose_ping(request: Request, next: Next) -> oxmcp::Result<Response> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w6_notifications_that_nobody_takes_give_way_to_newer_ones() {
+async fn w6_undelivered_notifications_give_way_to_newer_ones() {
     let (seen, mut told) = tokio::sync::mpsc::channel(100);
     let (open, gate) = watch::channel(false);
     let layer = middleware::from_fn(move |request: Request, next: Next| {

@@ -80,7 +80,7 @@ async fn w18_a_stuck_handler_does_not_hold_up_the_end_beyond_the_drain() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h10_w1_close_refuses_what_is_new_and_answers_what_runs() {
+async fn h10_w1_close_refuses_new_requests_and_answers_running_ones() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     let session = server().connect(transport).await.unwrap();
     peer.initialize(Revision::V2025_11_25).await.unwrap();
@@ -201,7 +201,7 @@ async fn close_is_bounded_though_the_peer_reads_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h10_wait_ends_on_both_sides_whoever_closes() {
+async fn h10_wait_returns_on_both_sides_whichever_closes() {
     for client_closes in [true, false] {
         let (near, far) = oxmcp::in_memory();
         let serving = server().connect(far).await.unwrap();

@@ -226,7 +226,7 @@ async fn b6_malformed_responses_are_not_answered_under_an_id_of_the_receiver() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bad_params_and_unknown_methods_say_what_is_wrong() {
+async fn errors_of_bad_params_and_unknown_methods_name_the_problem() {
     let mut peer = client_of(&server(), Revision::V2025_11_25).await;
     check(
         &mut peer,
@@ -246,7 +246,7 @@ async fn bad_params_and_unknown_methods_say_what_is_wrong() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b6_an_id_in_use_is_refused_and_the_first_request_goes_on() {
+async fn b6_a_duplicate_id_is_refused_and_the_first_request_continues() {
     let mut peer = client_of(&server(), Revision::V2025_11_25).await;
     peer.send(call(1, "slow", json!({"ms": 100})))
         .await
@@ -271,7 +271,7 @@ async fn b6_an_id_in_use_is_refused_and_the_first_request_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_waits_for_is_ignored() {
+async fn answers_to_unknown_ids_are_ignored() {
     let mut peer = client_of(&server(), Revision::V2025_11_25).await;
     for message in [
         json!({"jsonrpc": "2.0", "id": 7, "result": {}}),
@@ -298,7 +298,7 @@ async fn what_nobody_waits_for_is_ignored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_bears_what_a_server_talks() {
+async fn a_client_ignores_unexpected_messages_of_a_server() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     for nonsense in [
         "listening on port 7",

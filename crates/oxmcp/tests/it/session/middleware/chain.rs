@@ -44,7 +44,7 @@ fn taken(log: &Log) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn j1_j5_what_was_added_first_is_outermost_on_both_sides_and_in_both_directions() {
+async fn j1_j5_the_first_middleware_is_outermost_on_both_sides_and_in_both_directions() {
     let log = Log::default();
     let layer = |name| middleware::from_fn(notes(&log, name));
     let server = server()
@@ -243,7 +243,7 @@ async fn a_slow_middleware_delays_only_its_own_request() {
 }
 
 #[tokio::test]
-async fn what_follows_initialize_waits_for_a_middleware_that_takes_its_time() {
+async fn requests_behind_initialize_wait_for_a_slow_middleware() {
     let server = server().layer(middleware::from_fn(
         |request: Request, next: Next| async move {
             tokio::task::yield_now().await;

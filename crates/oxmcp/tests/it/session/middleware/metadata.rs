@@ -24,7 +24,7 @@ fn sets(
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_sets_the_metadata_of_what_is_sent() {
+async fn a_middleware_sets_the_metadata_of_sent_messages() {
     let heard = Tool::new("heard", "", |cx: RequestContext| async move {
         let meta = cx.meta();
         let of = |key: &str| meta.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -63,7 +63,7 @@ async fn it_sets_the_metadata_of_what_is_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_session_says_of_itself_it_does_not_set() {
+async fn a_middleware_cannot_set_reserved_keys() {
     let misused = async |client: Client| {
         let revision = Revision::V2026_07_28;
         let session = connect(&server())

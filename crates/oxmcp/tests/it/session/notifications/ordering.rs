@@ -57,7 +57,7 @@ fn blocking(early: bool) -> (Server, mpsc::Sender<()>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn s5_3_a_tool_that_blocks_its_thread_delays_nobody_else() {
+async fn s5_3_a_tool_that_blocks_its_thread_delays_no_other_connection() {
     for early in [false, true] {
         let (server, release) = blocking(early);
         let mut peer = client_of(&server, Revision::V2025_11_25).await;
@@ -104,7 +104,7 @@ async fn s5_3_answers_to_a_handlers_own_call_do_not_wait_behind_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s5_3_what_a_handler_sends_is_on_the_wire_before_its_response() {
+async fn s5_3_messages_of_a_handler_are_on_the_wire_before_its_response() {
     let mut peer = client_of(&server(), Revision::V2025_11_25).await;
     let params = json!({"name": "stream", "arguments": {"n": 2}, "_meta": {"progressToken": "t"}});
     let before = peer.transcript().lines().count();

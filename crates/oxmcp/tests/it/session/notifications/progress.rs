@@ -165,7 +165,7 @@ async fn a_handler_can_cancel_its_call_however_much_is_waiting() {
 }
 
 #[tokio::test]
-async fn any_number_is_progress_and_what_is_none_is_not_sent() {
+async fn any_number_is_progress_and_nan_is_not_sent() {
     let tool = Tool::new("odd", "Reports oddly", |cx: RequestContext| async move {
         cx.progress(f64::NAN).await;
         cx.progress(1_u64).total(f64::INFINITY).await;
@@ -188,7 +188,7 @@ fn with_token(id: i64, method: &str, mut params: Value, token: impl Into<Value>)
 }
 
 #[tokio::test(start_paused = true)]
-async fn k8_k9_a_servers_session_reports_progress_to_who_gave_the_token() {
+async fn k8_k9_a_servers_session_reports_progress_to_the_owner_of_the_token() {
     let server = server();
     let mut peer = client_of(&server, Revision::V2024_11_05).await;
     let session = server.sessions().next().unwrap();
@@ -237,7 +237,7 @@ async fn k8_k9_a_session_reports_for_a_handler_that_is_quick() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k8_k9_a_clients_session_reports_progress_to_who_gave_the_token() {
+async fn k8_k9_a_clients_session_reports_progress_to_the_owner_of_the_token() {
     let client = Client::new("c", "1").on_sample(|_: CreateMessageParams| async {
         sleep(Duration::from_millis(10)).await;
         CreateMessageResult::new("abacus", "4")

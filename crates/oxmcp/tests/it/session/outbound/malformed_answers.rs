@@ -88,7 +88,7 @@ async fn the_answers_in_a_batch_that_is_refused_fail_their_calls() {
 
 /// All of it in one write: messages that arrive together mean what they mean one after the other.
 #[tokio::test(start_paused = true)]
-async fn answers_that_come_together_are_given_with_what_comes_between_them() {
+async fn answers_that_arrive_together_keep_their_order_with_notifications_between() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let mut calls = Vec::new();
@@ -130,7 +130,7 @@ async fn answers_that_come_together_are_given_with_what_comes_between_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_is_told_of_its_calls_as_well() {
+async fn a_servers_calls_fail_in_the_same_way() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     let session = server().connect(transport).await.unwrap();
     peer.initialize(Revision::V2025_11_25).await.unwrap();
@@ -163,7 +163,7 @@ async fn an_answer_that_is_too_long_fails_its_call_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_answer_fails_no_call() {
+async fn messages_that_are_no_answer_fail_no_call() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     let pinging = tokio::spawn({
         let session = session.clone();
@@ -188,7 +188,7 @@ async fn what_is_no_answer_fails_no_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_refused_in_a_batch_is_answered_with_the_rest_of_it() {
+async fn refusals_in_a_batch_are_answered_with_the_rest_of_it() {
     let client = Client::new("test", "1.0.0");
     let (_session, mut peer) = server_in(client, Revision::V2025_03_26).await;
     let by_position = r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::session::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_call_waits_a_minute_unless_it_is_told_otherwise() {
+async fn the_default_timeout_of_a_call_is_a_minute() {
     let minute = Duration::from_secs(60);
     let hour = Duration::from_secs(3600);
     let cases = [
@@ -81,7 +81,7 @@ async fn call_with_progress(timeout: u64, max_total: u64) -> (Duration, oxmcp::E
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_starts_the_clock_anew_up_to_the_maximum() {
+async fn progress_restarts_the_deadline_up_to_the_maximum() {
     let (elapsed, error) = call_with_progress(1_500, 10_250).await;
     assert!(error.is_timeout(), "{error}");
     assert!(error.message().contains("10.25s"), "{error}");

@@ -44,7 +44,7 @@ async fn a_json_rpc_error_is_the_answer_whatever_the_status() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_alone_is_an_error_that_says_what_the_server_said() {
+async fn a_status_without_json_is_an_error_that_quotes_the_server() {
     let error = error_of(|asked| asked.text(503, "text/html", "<h1>come back\nlater</h1>")).await;
     assert_eq!(error.http_status(), Some(503));
     assert!(!error.is_protocol() && !error.is_closed() && !error.is_network());
@@ -64,7 +64,7 @@ async fn a_status_alone_is_an_error_that_says_what_the_server_said() {
 
 /// Whatever is asked there, nothing speaks the protocol: the path is wrong, or the whole URL.
 #[tokio::test(start_paused = true)]
-async fn a_url_of_something_else_is_doubted() {
+async fn the_error_of_a_url_that_is_no_endpoint_says_so() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = Client::new("client", "1.0.0");
     let refusing = async {
@@ -95,7 +95,7 @@ async fn a_connection_that_fails_concerns_one_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_answer_fails_the_call() {
+async fn a_body_that_is_no_answer_fails_the_call() {
     for (form, body) in [
         ("text/html", "<p>welcome</p>"),
         ("application/json", ""),
@@ -149,7 +149,7 @@ async fn attack_7_answers_are_read_up_to_a_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_wrong_with_an_endpoint_is_said_when_a_client_connects() {
+async fn an_invalid_endpoint_is_refused_when_a_client_connects() {
     let table = [
         (Endpoint::new("server.example/mcp"), "URL"),
         (Endpoint::new("ftp://server.example"), "http://"),

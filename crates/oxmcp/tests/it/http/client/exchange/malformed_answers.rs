@@ -145,7 +145,7 @@ async fn attack_8_a_renewal_waits_for_no_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attack_8_the_first_call_waits_for_no_end_of_what_is_said_before() {
+async fn attack_8_the_first_call_does_not_wait_for_the_end_of_earlier_answers() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let start = Instant::now();

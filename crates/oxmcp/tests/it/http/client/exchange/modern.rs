@@ -46,7 +46,7 @@ async fn requests_carry_their_revision_and_their_method() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_before_the_answer_in_its_stream_is_heard_before_it() {
+async fn notifications_before_the_answer_are_delivered_before_it() {
     let (mut peer, session) = discover().await;
     let (sender, mut heard) = tokio::sync::mpsc::channel(8);
     let calling = async {

@@ -21,7 +21,7 @@ fn refuse_with(status: u16, asked: Asked) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_refused_is_not_asked_of_the_next_session() {
+async fn requests_that_the_server_refused_are_not_restored_in_the_next_session() {
     let (mut peer, session) = open(Some("s-1")).await;
     let asking = async {
         session.subscribe("file:///a").await.unwrap();
@@ -68,7 +68,7 @@ async fn a_server_that_refuses_another_session_is_quoted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_can_be_lost_while_the_stream_that_opened_it_goes_on() {
+async fn a_session_can_be_lost_while_the_stream_that_opened_it_is_still_open() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let (session, _opening) = both(client.connect(endpoint), async {

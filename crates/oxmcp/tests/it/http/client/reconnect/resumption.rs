@@ -80,7 +80,7 @@ async fn attack_8_only_progress_begins_the_count_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attack_8_a_hostile_retry_neither_overflows_nor_lasts_for_ever() {
+async fn attack_8_a_hostile_retry_neither_overflows_nor_waits_without_limit() {
     let (mut peer, session) = open(None).await;
     let (answer, ()) = both(call(&session), async {
         let asked = peer.post("tools/call").await;
@@ -98,7 +98,7 @@ async fn attack_8_a_hostile_retry_neither_overflows_nor_lasts_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_without_ids_cannot_go_on() {
+async fn a_stream_without_event_ids_cannot_be_resumed() {
     let (mut peer, session) = open(None).await;
     let (answer, ()) = both(call(&session), async {
         peer.post("tools/call").await.events().breaks();
@@ -109,7 +109,7 @@ async fn a_stream_without_ids_cannot_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_let_a_stream_go_on_is_asked_once() {
+async fn a_server_that_refuses_resumption_is_asked_once() {
     let (mut peer, session) = open(None).await;
     let (answer, ()) = both(call(&session), async {
         peer.post("tools/call")
@@ -124,7 +124,7 @@ async fn a_server_that_does_not_let_a_stream_go_on_is_asked_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_says_beside_its_answers_goes_on_after_a_break() {
+async fn the_get_stream_is_resumed_after_a_break() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let (session, listening) = both(client.connect(endpoint), async {

@@ -60,7 +60,7 @@ async fn attack_8_it_is_not_waited_for_without_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_have_been_sent_is_not_sent_again() {
+async fn requests_that_may_have_been_sent_are_not_sent_again() {
     let (mut peer, session) = open(None).await;
     let (answer, ()) = both(async { session.call_tool("add", json!({})).await }, async {
         let asked = peer.post("tools/call").await;

@@ -263,14 +263,14 @@ async fn is_not_asked_again<M: Method>(params: M::Params) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_have_been_done_and_can_do_harm_is_not_asked_again() {
+async fn requests_that_may_have_been_done_and_are_not_idempotent_are_not_repeated() {
     is_not_asked_again::<method::CallTool>(CallToolParams::new("add")).await;
     is_not_asked_again::<method::CancelTask>(TaskParams::new("t")).await;
     is_not_asked_again::<Move>(EmptyParams::default()).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_no_harm_is_asked_again() {
+async fn idempotent_requests_are_repeated() {
     let (mut peer, session) = open(Some("s-1")).await;
     let listing = async {
         session

@@ -52,7 +52,7 @@ async fn o5_variables_reach_the_handler_in_every_revision() {
 }
 
 #[tokio::test]
-async fn o5_values_are_what_the_fields_say() {
+async fn o5_values_have_the_types_of_the_fields() {
     let query = ResourceTemplate::new(
         "q://{name}{?offset,ratio,all,order,tag*,ids}",
         "query",
