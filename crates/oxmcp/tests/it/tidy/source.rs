@@ -25,7 +25,7 @@ impl Source {
             .enumerate()
             .filter_map(move |(index, line)| {
                 in_tests |= after_cfg && line.starts_with("mod ") && line.ends_with('{');
-                after_cfg = line == "#[cfg(test)]";
+                after_cfg = is_test_attribute(line);
                 let is_code = !in_tests && !line.trim_start().starts_with("//");
                 in_tests &= line != "}";
                 let code = line.split(" // ").next().unwrap_or(line);
@@ -40,10 +40,14 @@ impl Source {
 
     /// The modules below this one that are there for tests only: paths without an ending.
     fn modules_of_tests(&self) -> impl Iterator<Item = String> {
-        let (directory, _) = self.path.rsplit_once('/').unwrap();
+        let (directory, file) = self.path.rsplit_once('/').unwrap();
+        let directory = match file.strip_suffix(".rs").unwrap_or(file) {
+            "mod" | "lib" => directory.to_owned(),
+            name => format!("{directory}/{name}"),
+        };
         let lines = self.text.lines().zip(self.text.lines().skip(1));
         lines
-            .filter(|(line, _)| *line == "#[cfg(test)]")
+            .filter(|(line, _)| is_test_attribute(line))
             .filter_map(move |(_, next)| {
                 let name = next.strip_prefix("mod ")?.strip_suffix(';')?;
                 Some(format!("{directory}/{name}"))
@@ -66,6 +70,10 @@ impl Source {
         let first = self.in_crate()?.split('/').next()?;
         Some(first.strip_suffix(".rs").unwrap_or(first))
     }
+}
+
+fn is_test_attribute(line: &str) -> bool {
+    line == "#[cfg(test)]" || line.starts_with("#[cfg(all(test,")
 }
 
 pub(super) fn root() -> PathBuf {
@@ -118,4 +126,16 @@ fn walk(directory: &Path, prefix: &str, found: &mut Vec<Source>) {
             found.push(Source { path, text });
         }
     }
+}
+
+#[test]
+fn tests_in_files_of_their_own_are_no_code() {
+    let source = |path: &str| Source {
+        path: path.to_owned(),
+        text: "#[cfg(test)]\nmod proof;\n#[cfg(all(test, unix))]\nmod sockets;\nmod code;\n"
+            .to_owned(),
+    };
+    let found = |path: &str| source(path).modules_of_tests().collect::<Vec<_>>();
+    assert_eq!(found("a/b.rs"), ["a/b/proof", "a/b/sockets"]);
+    assert_eq!(found("a/mod.rs"), ["a/proof", "a/sockets"]);
 }
