@@ -53,10 +53,11 @@ fn taken<'a>(modules: &Modules<'a>, id: usize, import: &Import) -> Vec<(&'a str,
             Some(Target::Module(from)) => {
                 let names = modules.names(from);
                 let used = names.into_iter().filter(|name| is_used(name));
-                let item = |name: String| match modules.resolve(from, &[name.clone()])? {
-                    Target::Item(file) => Some((file, name)),
-                    Target::Module(_) => None,
-                };
+                let item =
+                    |name: String| match modules.resolve(from, std::slice::from_ref(&name))? {
+                        Target::Item(file) => Some((file, name)),
+                        Target::Module(_) => None,
+                    };
                 used.filter_map(item).collect()
             }
             Some(Target::Item(file)) => vec![(file, "*".to_owned())],
