@@ -1,4 +1,4 @@
-//! Lanes: tasks of a client that keep calls in flight.
+//! Workers: tasks of a client that keep calls in flight.
 
 use std::{
     error::Error,
@@ -43,17 +43,17 @@ fn run<F: Future<Output = Result<Report>>>(measure: impl FnOnce(Options) -> F) -
     builder.enable_all().build()?.block_on(measure(options))
 }
 
-/// Warms up, then measures: `lane` calls `add` again and again, as one of `conc` tasks that do so.
+/// Warms up, then measures: `worker` calls `add` again and again, as one of `conc` tasks that do so.
 ///
 /// # Errors
 /// The first error of a call, or that a sum is wrong.
-pub async fn keep_in_flight<F>(options: &Options, lane: impl Fn(Lane) -> F) -> Result<Report>
+pub async fn keep_in_flight<F>(options: &Options, worker: impl Fn(Worker) -> F) -> Result<Report>
 where
-    F: Future<Output = Result<Lane>> + Send + 'static,
+    F: Future<Output = Result<Worker>> + Send + 'static,
 {
-    phase(options.warm_up(), options.conc, &lane).await?;
+    phase(options.warm_up(), options.conc, &worker).await?;
     let (own_before, server_before) = (own_cpu(), children_cpu());
-    let (latencies, wall) = phase(options.measured(), options.conc, &lane).await?;
+    let (latencies, wall) = phase(options.measured(), options.conc, &worker).await?;
     let (own, served) = (
         own_cpu() - own_before,
         children_cpu().saturating_sub(server_before),
@@ -64,19 +64,19 @@ where
 async fn phase<F>(
     phase: Phase,
     conc: usize,
-    lane: &impl Fn(Lane) -> F,
+    worker: &impl Fn(Worker) -> F,
 ) -> Result<(Latencies, Duration)>
 where
-    F: Future<Output = Result<Lane>> + Send + 'static,
+    F: Future<Output = Result<Worker>> + Send + 'static,
 {
     let begun = Instant::now();
-    let mut lanes = JoinSet::new();
+    let mut workers = JoinSet::new();
     let conc = conc as u64;
     for first in 0..conc {
-        lanes.spawn(lane(Lane {
+        workers.spawn(worker(Worker {
             phase,
             begun,
-            lanes: conc,
+            workers: conc,
             call: first,
             next: first,
             since: begun,
@@ -84,20 +84,20 @@ where
         }));
     }
     let mut all = Latencies::default();
-    while let Some(lane) = lanes.join_next().await {
-        all.append(lane??.latencies);
+    while let Some(worker) = workers.join_next().await {
+        all.append(worker??.latencies);
     }
     Ok((all, begun.elapsed()))
 }
 
 /// One of the tasks that call `add`. It takes a [`next`](Self::next) number, has the sum of it and 7
-/// [judged](Self::answered), and so on until there is none; then it gives the lane back.
+/// [judged](Self::answered), and so on until there is none; then it gives the worker back.
 #[derive(Debug)]
-pub struct Lane {
+pub struct Worker {
     phase: Phase,
     begun: Instant,
     /// How many there are: each takes every so many-th number.
-    lanes: u64,
+    workers: u64,
     call: u64,
     next: u64,
     /// When it began, which is when the one before was answered.
@@ -105,7 +105,7 @@ pub struct Lane {
     latencies: Latencies,
 }
 
-impl Lane {
+impl Worker {
     /// What to add 7 to. `None` where the phase is over.
     #[expect(
         clippy::should_implement_trait,
@@ -113,7 +113,7 @@ impl Lane {
     )]
     pub fn next(&mut self) -> Option<u64> {
         self.call = self.next;
-        self.next += self.lanes;
+        self.next += self.workers;
         let elapsed = self.since.duration_since(self.begun);
         self.phase.goes_on(elapsed, self.call).then_some(self.call)
     }
