@@ -1,5 +1,4 @@
-// nginx as it is in front of many a server: all that it does by itself it does, above all to keep answers back until it
-// has enough of them.
+// nginx as a reverse proxy with its defaults, above all with buffered answers.
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

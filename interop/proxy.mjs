@@ -1,4 +1,4 @@
-// A proxy that wants to know who asks.
+// A proxy that requires credentials.
 import { Server } from 'proxy-chain';
 
 const [USER, PASSWORD] = ['moon', 'secret!'];

@@ -1,4 +1,4 @@
-// Certificates, of an authority that nobody trusts but those who are told to.
+// Certificates of an authority of our own, which only programs trust that are told to.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

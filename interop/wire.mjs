@@ -1,4 +1,4 @@
-// Holds what we sent in transcripts against the official schemas.
+// Validates our messages in transcripts against the official schemas.
 //
 // Usage: `node wire.mjs SCHEMAS SIDE:REVISION:TRANSCRIPT...`, where SIDE is who we were: `client` or `server`. Prints how many
 // messages were held against what; ends with status 1 and the offences if there are any. Revisions without a schema are skipped.

@@ -1,4 +1,4 @@
-// What every TypeScript client asks of a server that offers the tools of `interop-server`.
+// The checks of every TypeScript client against a server with the tools of `interop-server`.
 //
 // A client script adapts its SDK to `{ revision, listTools, call, ping?, onToolsChanged?, close }`, and for the features of
 // `features.mjs` to `{ prompts, prompt, resources, templates, read, complete, watch, logs, notFound?, logging? }`, and hands
@@ -8,7 +8,7 @@
 // `../servers`, which differ where the specification leaves a choice.
 import assert from 'node:assert/strict';
 
-import { Person, featureChecks } from './features.mjs';
+import { Person, featureChecks, text } from './features.mjs';
 
 const FORGOTTEN = 1_000_000;
 
@@ -119,11 +119,6 @@ async function check(peer, strict, person) {
 
 /** Whether the command says to reach a server that runs, by its URL. */
 export const overHttp = (command) => command === 'http' || command === 'sse';
-
-export function text(result) {
-  assert.equal(result.content?.[0]?.type, 'text', JSON.stringify(result));
-  return result.content[0].text;
-}
 
 /** The sum is a number: bare for the modern revision, in an object for the legacy ones that have structured content. */
 function structured(revision, sum, strict) {

@@ -1,4 +1,4 @@
-"""What every Python client asks of a server that offers the tools of `interop-server`.
+"""The checks of every Python client against a server with the tools of `interop-server`.
 
 The twin of `checks.mjs`. A client script adapts its SDK to `Peer` and hands itself over to `main`.
 Usage of each script: `python SCRIPT MODE strict|lenient COMMAND ARGS...`, where `http URL` and `sse URL` are commands that say

@@ -1,7 +1,5 @@
-// What every TypeScript client asks of a server that offers the prompts, resources and questions of `interop-server`.
+// The checks of every TypeScript client against a server with the prompts, resources and questions of `interop-server`.
 import assert from 'node:assert/strict';
-
-import { text } from './checks.mjs';
 
 /** The pixel that `memo://pixel` holds. */
 const PIXEL = Buffer.from([0, 255, 127]).toString('base64');
@@ -17,6 +15,11 @@ export class Person {
     assert.ok(answer, `nobody expected to be asked ${params.message}`);
     return answer;
   }
+}
+
+export function text(result) {
+  assert.equal(result.content?.[0]?.type, 'text', JSON.stringify(result));
+  return result.content[0].text;
 }
 
 export const accept = (content) => ({ action: 'accept', content });

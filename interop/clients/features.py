@@ -1,4 +1,4 @@
-"""What every Python client asks of a server that offers the prompts, resources and questions of `interop-server`.
+"""The checks of every Python client against a server with the prompts, resources and questions of `interop-server`.
 
 The twin of `features.mjs`.
 """

@@ -1,4 +1,4 @@
-// What the TypeScript servers offer beside tools, as plain data: the prompts, resources and answers of `interop-server`.
+// The prompts, resources and answers of the TypeScript servers, as plain data, the same as those of `interop-server`.
 
 export const LANGUAGES = ['go', 'python', 'rust'];
 export const TOPICS = ['tea', 'teak', 'tulip'];

@@ -1,4 +1,4 @@
-"""What the servers of both Python SDKs offer alike: the tools, prompts and resources of `interop-server` that ask nothing."""
+"""The shared half of both Python servers: the tools, prompts and resources of `interop-server` that ask nothing."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-// HTTP as servers of the TypeScript SDK 1.x do it by hand: a transport for each session.
+// HTTP by hand for servers of the TypeScript SDK 1.x: a transport for each session.
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 

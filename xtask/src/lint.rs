@@ -1,6 +1,6 @@
-//! `cargo xtask lint`: all that can be checked without running a test.
+//! `cargo xtask lint`: every check that runs no test.
 
-use std::process::Command;
+use std::{fs, path::Path, process::Command};
 
 use crate::step::{self, Outcome, cargo, root};
 
@@ -16,6 +16,8 @@ pub(crate) fn run() -> Outcome {
         step::run("script of the checks", &mut bash(&["-n", ".ci/run"])),
         clippy("clippy, all features", "--all-features"),
         clippy("clippy, no features", "--no-default-features"),
+        clippy_of_roles(),
+        without_io(),
         clippy_bench(),
         documentation(),
     ])
@@ -33,6 +35,59 @@ fn clippy(title: &str, features: &str) -> Outcome {
         "-Dwarnings",
     ];
     step::run(title, &mut cargo(args))
+}
+
+/// A client alone and a server alone, with and without HTTP: what is built for one must not need the other.
+fn clippy_of_roles() -> Outcome {
+    let has_roles = fs::read_to_string(root().join("crates/oxmcp/Cargo.toml"))
+        .is_ok_and(|manifest| manifest.contains("\nclient = ") && manifest.contains("\nserver = "));
+    if !has_roles {
+        return Ok(());
+    }
+    step::all(
+        ["client", "server", "http-client", "http-server"].map(|role| {
+            let features = format!("--features={role}");
+            let args = [
+                "clippy",
+                "--quiet",
+                "--locked",
+                "--package=oxmcp",
+                "--lib",
+                "--no-default-features",
+                &features,
+                "--",
+                "-Dwarnings",
+            ];
+            step::run(&format!("clippy, {role} alone"), &mut cargo(args))
+        }),
+    )
+}
+
+/// The crates that do no I/O, for a target that has none, where that target is installed.
+fn without_io() -> Outcome {
+    let target = "wasm32-unknown-unknown";
+    if !is_installed(target) {
+        step::headline(&format!(
+            "crates without I/O: {target} is not installed, so they are not checked for it"
+        ));
+        return Ok(());
+    }
+    let mut args = vec!["check", "--quiet", "--locked", "--target", target];
+    let pure = ["oxmcp-json", "oxmcp-schema", "oxmcp-protocol"];
+    args.extend(pure.iter().flat_map(|package| ["--package", package]));
+    step::run("crates without I/O", &mut cargo(args))
+}
+
+fn is_installed(target: &str) -> bool {
+    let mut command = Command::new("rustc");
+    command
+        .args(["--print", "target-libdir", "--target", target])
+        .current_dir(root());
+    let output = command.output();
+    output.is_ok_and(|output| {
+        let path = String::from_utf8_lossy(&output.stdout);
+        output.status.success() && Path::new(path.trim()).is_dir()
+    })
 }
 
 /// The benchmarks break when the API changes, and nobody builds them every day. The peer that needs an SDK of others is

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask lint | test | conformance | bench`.
+//! The project's own commands: `cargo xtask lint | lines | test | conformance | bench`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -8,6 +8,7 @@
 mod bench;
 mod conformance;
 mod interop;
+mod lines;
 mod lint;
 mod nginx;
 mod setup;
@@ -22,6 +23,7 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   lint                        formatting, clippy, the documentation, the scripts
+  lines [ROOT]                lines of code, of each crate and of each room in it
   test                        every test, with all that they need set up first
   test unit                   unit, integration and documentation tests, and the examples
   test bench                  what the programs of the benchmark are measured by: their tools, options and output
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match args.as_slice() {
         ["lint"] => lint::run(),
+        ["lines"] => lines::run(None),
+        ["lines", root] => lines::run(Some(root)),
         ["test", parts @ ..] => test::run(parts),
         ["conformance", rest @ ..] => conformance::run(rest),
         ["bench", options @ ..] => bench::run(options),

@@ -1,4 +1,5 @@
-//! nginx, as the system has it or as its packages bring it: without being root, nothing can be installed, but unpacked.
+//! nginx, as the system has it or unpacked from its packages, since without root nothing can be
+//! installed.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! What the tests need from outside: packages of Node and Python, at pinned versions.
+//! Installation of the tests' tools: packages of Node and Python, at pinned versions.
 //!
 //! A copy of the lock file is left beside what was installed from it. As long as the two agree nothing is installed, and
 //! no network is needed.

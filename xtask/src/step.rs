@@ -1,4 +1,4 @@
-//! Steps: a headline, a command, and what to run again if it fails.
+//! Steps: a headline, a command, and the command line to run again if it fails.
 
 use std::{
     env,

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test there is, and what they need.
+//! `cargo xtask test`: every test there is, with all that they need.
 
 use crate::{
     conformance, interop,

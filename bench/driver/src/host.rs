@@ -1,8 +1,8 @@
-//! Clients over HTTP: somebody has to start the server for them.
+//! The host of clients over HTTP: it starts the server for them.
 
 use std::process::Command;
 
-use crate::{Result, process::Process};
+use crate::process::{Process, Result};
 
 /// `SERVER ARGS... -- CLIENT ARGS...`: runs the client, in whose arguments `{url}` stands for where the server is.
 pub(crate) fn run(words: &[String]) -> Result<()> {

@@ -1,4 +1,4 @@
-//! A server over HTTP: one connection for each call in flight, all kept alive.
+//! The driver of a server over HTTP: one connection for each call in flight, all kept alive.
 
 use std::{
     io::{Read, Write},
@@ -11,19 +11,19 @@ use bench_support::{
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::{Result, process::Process};
+use crate::process::{Process, Result};
 
 pub(crate) fn measure(options: &Options) -> Result<Report> {
     let (server, address) = Process::start(&options.server)?;
     let (first, requests) = open(&address, options.era)?;
-    let mut lanes = vec![first];
+    let mut connections = vec![first];
     for _ in 1..options.conc {
-        lanes.push(Connection::open(&address)?);
+        connections.push(Connection::open(&address)?);
     }
     let mut load = Load::new(options.call.clone(), options.era, options.conc);
     let mut run = |load: &mut Load, phase| {
         Run {
-            lanes: &mut lanes,
+            connections: &mut connections,
             requests: &requests,
             call: &options.call,
         }
@@ -66,7 +66,7 @@ pub(crate) fn open(address: &str, era: Era) -> Result<(Connection, Requests)> {
 }
 
 struct Run<'a> {
-    lanes: &'a mut [Connection],
+    connections: &'a mut [Connection],
     requests: &'a Requests,
     call: &'a Call,
 }
@@ -76,22 +76,25 @@ impl Run<'_> {
         let mut calls = Vec::new();
         load.begin(phase, &mut calls);
         let calls = calls.split_inclusive(|byte| *byte == b'\n');
-        for (lane, call) in self.lanes.iter_mut().zip(calls) {
-            lane.begin(self.requests, self.call, call)?;
+        for (connection, call) in self.connections.iter_mut().zip(calls) {
+            connection.begin(self.requests, self.call, call)?;
         }
         while !load.is_idle() {
-            for lane in ready(self.lanes)? {
-                let lane = self.lanes.get_mut(lane).ok_or("no such lane")?;
+            for index in ready(self.connections)? {
+                let connection = self
+                    .connections
+                    .get_mut(index)
+                    .ok_or("no such connection")?;
                 let mut next = Vec::new();
-                let Some(response) = lane.read()? else {
+                let Some(response) = connection.read()? else {
                     continue;
                 };
                 for message in response.messages()? {
                     load.receive(message, &mut next)?;
                 }
-                lane.busy = false;
+                connection.busy = false;
                 if !next.is_empty() {
-                    lane.begin(self.requests, self.call, &next)?;
+                    connection.begin(self.requests, self.call, &next)?;
                 }
             }
         }
@@ -99,11 +102,19 @@ impl Run<'_> {
     }
 }
 
-/// The lanes from which something can be read.
-fn ready(lanes: &[Connection]) -> Result<Vec<usize>> {
-    let busy = lanes.iter().enumerate().filter(|(_, lane)| lane.busy);
+/// The connections from which something can be read.
+fn ready(connections: &[Connection]) -> Result<Vec<usize>> {
+    let busy = connections
+        .iter()
+        .enumerate()
+        .filter(|(_, connection)| connection.busy);
     let (indices, mut waited): (Vec<usize>, Vec<_>) = busy
-        .map(|(index, lane)| (index, PollFd::new(lane.socket.as_fd(), PollFlags::POLLIN)))
+        .map(|(index, connection)| {
+            (
+                index,
+                PollFd::new(connection.socket.as_fd(), PollFlags::POLLIN),
+            )
+        })
         .unzip();
     poll(&mut waited, PollTimeout::NONE)?;
     let ready = indices.into_iter().zip(waited);

@@ -22,13 +22,13 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use bench_support::{Options, PATIENCE, Runtime, Transport, Work, give_up_after};
+use bench_support::{Options, Runtime, TIME_LIMIT, Transport, Work, give_up_after};
 use nix::{
     sched::{CpuSet, sched_getaffinity, sched_setaffinity},
     unistd::Pid,
 };
 
-type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+use process::Result;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -60,13 +60,13 @@ fn pin(command: &[String]) -> Result<()> {
 }
 
 fn host(words: &[String]) -> Result<()> {
-    give_up_after(PATIENCE);
+    give_up_after(TIME_LIMIT);
     host::run(words)
 }
 
 fn measure() -> Result<()> {
     let options = Options::from_env(Runtime::Current)?;
-    give_up_after(PATIENCE);
+    give_up_after(TIME_LIMIT);
     let report = match (options.transport, options.work) {
         (Transport::Stdio, Work::Calls) => stdio::measure(&options)?,
         (Transport::Http, Work::Calls) => http::measure(&options)?,

@@ -1,4 +1,4 @@
-//! The server that is measured, as a process.
+//! The measured server as a process.
 
 use std::{
     fs, io,
@@ -10,7 +10,7 @@ use std::{
 
 use bench_support::process_cpu;
 
-use crate::Result;
+pub(crate) type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 /// Ends with this: a server over HTTP does not end by itself.
 pub(crate) struct Process(pub(crate) Child);

@@ -1,13 +1,12 @@
-//! Sessions, and what they cost: opening one, and having many open.
+//! Sessions and their cost: opening one, and having many open.
 
 use std::time::Instant;
 
 use bench_support::{Era, Held, Latencies, Options, Phase, Report, Requests, own_cpu};
 
 use crate::{
-    Result,
     http::{Connection, open},
-    process::Process,
+    process::{Process, Result},
 };
 
 /// What a request to listen is answered with at first.

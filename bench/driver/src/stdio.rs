@@ -1,4 +1,4 @@
-//! A server over stdio, which is started and driven through its pipes.
+//! The driver of a server over stdio, through its pipes.
 
 use std::{
     io::{self, Read, Write},
@@ -8,7 +8,7 @@ use std::{
 
 use bench_support::{Era, Lines, Load, Options, Phase, Report, own_cpu, process_cpu};
 
-use crate::Result;
+use crate::process::Result;
 
 pub(crate) fn measure(options: &Options) -> Result<Report> {
     let mut server = Server::start(&options.server)?;

@@ -1,4 +1,5 @@
-//! What tools outside rely on: the tools of the server, the options of the client, and the line that it prints.
+//! The contract with outside tools: the tools of the server, the options of the client, and the
+//! line that it prints.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,3 +1,5 @@
+//! Calls of the benchmark: requests, and checks of their results.
+
 use std::{borrow::Cow, io::Write, str::FromStr};
 
 use serde::Deserialize;

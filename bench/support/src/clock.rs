@@ -1,3 +1,5 @@
+//! CPU time of processes, and the time limit of a run.
+
 use std::{fs, io, process, thread, time::Duration};
 
 use nix::time::{ClockId, clock_gettime};
@@ -53,7 +55,7 @@ pub fn process_cpu(pid: u32) -> io::Result<Duration> {
 }
 
 /// Longer than any measurement takes.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// Ends this process after a time: a peer that loses an answer must not stop the benchmark for good.
 pub fn give_up_after(time: Duration) {

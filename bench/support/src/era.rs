@@ -1,3 +1,5 @@
+//! The two eras of MCP, as the benchmark speaks them.
+
 use std::str::FromStr;
 
 /// The two ways in which MCP has been spoken.

@@ -1,3 +1,5 @@
+//! HTTP/1.1 for the driver: requests as text, responses out of bytes.
+
 use std::ops::Range;
 
 use crate::{Call, Era};

@@ -1,4 +1,5 @@
-//! What the drivers and clients of the benchmark share: the messages, their checks, the clock and the report.
+//! The shared half of the benchmark's drivers and clients: messages, their checks, the clock and
+//! the report.
 //!
 //! Nothing here does I/O with a server: [`Load`] decides what to send next and judges what came back, and the caller
 //! moves the bytes, blocking or not. All drivers thus put the same load on a server.
@@ -7,18 +8,18 @@ mod call;
 mod clock;
 mod era;
 mod http;
-mod lanes;
 mod lines;
 mod load;
 mod options;
 mod report;
+mod workers;
 
 pub use call::{Call, TOOLS};
-pub use clock::{PATIENCE, children_cpu, give_up_after, own_cpu, process_cpu};
+pub use clock::{TIME_LIMIT, children_cpu, give_up_after, own_cpu, process_cpu};
 pub use era::Era;
 pub use http::{Requests, Response, Responses};
-pub use lanes::{Lane, client, keep_in_flight};
 pub use lines::Lines;
 pub use load::{Load, Phase};
 pub use options::{Held, Options, Runtime, Transport, Work};
 pub use report::{Latencies, Report};
+pub use workers::{Worker, client, keep_in_flight};

@@ -1,3 +1,5 @@
+//! A buffer of lines.
+
 /// A buffer that is filled with bytes and emptied line by line, with no pass over a byte more than needed.
 #[derive(Debug, Default)]
 pub struct Lines {

@@ -1,3 +1,5 @@
+//! The load on a server: a number of calls in flight, and checks of their answers.
+
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;

@@ -1,3 +1,5 @@
+//! Options of drivers and clients.
+
 use std::{str::FromStr, time::Duration};
 
 use crate::{Call, Era, Phase};

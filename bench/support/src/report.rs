@@ -1,3 +1,5 @@
+//! The report of a run, and the latencies in it.
+
 use std::time::Duration;
 
 use serde::Serialize;

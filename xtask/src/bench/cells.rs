@@ -1,4 +1,4 @@
-//! What is measured, a row each.
+//! The cells of the bench, a row each, with their goals.
 
 /// Which end of the connection is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]

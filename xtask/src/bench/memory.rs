@@ -1,4 +1,4 @@
-//! The memory that one session takes of a server which has a thousand of them, each on a connection of its own.
+//! Memory per session: of a server with a thousand of them, each on a connection of its own.
 
 use serde_json::Value;
 

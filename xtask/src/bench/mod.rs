@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: what a call costs on oxmcp, on its peers, and at the practical limit.
+//! `cargo xtask bench`: the cost of a call on oxmcp, on its peers, and at the practical limit.
 //!
 //! The programs live in the workspace `bench/`. They are measured interleaved and on one CPU, so that what else the
 //! machine does falls on all of them alike; the counts of instructions and allocations do not depend on that at all.

@@ -1,3 +1,5 @@
+//! The options of `cargo xtask bench`.
+
 use std::time::Duration;
 
 use super::{

@@ -1,3 +1,6 @@
+//! The programs that are measured: ours, the peers and the practical limit, with their builds and
+//! arguments.
+
 use std::{
     path::{Path, PathBuf},
     process::Command,

@@ -1,4 +1,4 @@
-//! What the suite reports, and whether that is good enough.
+//! The suite's report, and the verdict on it.
 
 use std::{
     fs, io,

@@ -1,4 +1,4 @@
-//! Which runs there are. The suite itself says what it has and for which revisions.
+//! The runs of the official suite, which itself lists its scenarios and their revisions.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! Our server, for as long as the suite needs it.
+//! Our server as a process, for as long as the suite needs it.
 
 use std::{
     fs::File,

@@ -1,4 +1,4 @@
-//! The cases, one a line. To add one, add a line.
+//! The interop cases, one a line. To add one, add a line.
 
 use Over::{Http, Http2, Https, Nginx, NginxTls, Proxy, Remote, Sse, Tunnel};
 use Runtime::{Node, Python1, Python2};

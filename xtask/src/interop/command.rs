@@ -1,4 +1,4 @@
-//! The commands of the cases: who is started, by whom, and what stands in between.
+//! The commands of the cases: the server, the client, and the recorder or proxy between them.
 
 use std::{
     env,

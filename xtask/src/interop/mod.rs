@@ -1,4 +1,5 @@
-//! Software that we did not write, against ours: their clients talk to our server, our client talks to their servers.
+//! `cargo xtask test interop`: SDKs of others against ours. Their clients talk to our server, and
+//! our client to their servers.
 
 mod cases;
 mod command;

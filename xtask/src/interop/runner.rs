@@ -1,4 +1,4 @@
-//! Runs cases one after the other, each within a time limit, and says how each went.
+//! The runner of cases: one after the other, each within a time limit, with a verdict for each.
 
 use std::{
     fs::{self, File},

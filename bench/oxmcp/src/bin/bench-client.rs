@@ -29,14 +29,14 @@ async fn measure(options: Options) -> Result<Report, Box<dyn Error + Send + Sync
         let (program, args) = options.server.split_first().ok_or("no server")?;
         client.connect(Command::new(program).args(args)).await?
     };
-    let report = keep_in_flight(&options, |mut lane| {
+    let report = keep_in_flight(&options, |mut worker| {
         let session = session.clone();
         async move {
-            while let Some(a) = lane.next() {
+            while let Some(a) = worker.next() {
                 let result = session.call_tool("add", Add { a, b: 7 }).await?;
-                lane.answered(result.as_text().unwrap_or_default())?;
+                worker.answered(result.as_text().unwrap_or_default())?;
             }
-            Ok(lane)
+            Ok(worker)
         }
     })
     .await?;

@@ -26,13 +26,13 @@ type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 /// The first error of a call.
 pub async fn measure(options: &Options, url: &str) -> Result<Report> {
     let client = Arc::new(Client::open(url, options.era).await?);
-    keep_in_flight(options, |mut lane| {
+    keep_in_flight(options, |mut worker| {
         let client = Arc::clone(&client);
         async move {
-            while let Some(a) = lane.next() {
-                lane.answered(&client.add(a).await?)?;
+            while let Some(a) = worker.next() {
+                worker.answered(&client.add(a).await?)?;
             }
-            Ok(lane)
+            Ok(worker)
         }
     })
     .await

@@ -1,3 +1,5 @@
+//! The practical limit over a byte stream: lines in, answers out.
+
 use std::io;
 
 use bench_support::Lines;

@@ -1,3 +1,5 @@
+//! The tools of the benchmark, with their answers written by hand.
+
 use std::{borrow::Cow, fmt::Write as _, io::Write as _};
 
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What is done in each scenario.
+//! The client's scenarios, a function each.
 
 use std::error::Error;
 

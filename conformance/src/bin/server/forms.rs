@@ -1,4 +1,4 @@
-//! Forms with all that a field can be: made of a type, and written by hand.
+//! Forms with every kind of field: made of a type, and written by hand.
 
 use oxmcp::{
     Asked, JsonSchema, Question, RequestContext, Server, Tool, ToolError,

@@ -1,4 +1,4 @@
-//! Prompts and resources.
+//! Prompts and resources of the suite's server.
 
 use oxmcp::{
     JsonSchema, Prompt, Resource, ResourceTemplate, Server,
@@ -6,7 +6,10 @@ use oxmcp::{
 };
 use serde::Deserialize;
 
-use crate::tools::PNG;
+/// A red pixel.
+pub(crate) const PNG: &[u8] =
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0\x90wS\xde\
+    \0\0\0\x0cIDATx\xdac\xf8\xcf\xc0\0\0\x03\x01\x01\0\xf7\x03AC\0\0\0\0IEND\xaeB`\x82";
 
 #[rustfmt::skip]
 pub(crate) fn offer(server: Server) -> Server {

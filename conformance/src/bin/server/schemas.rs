@@ -1,4 +1,4 @@
-//! Tools that are looked at more than they are called: for what stands in their schemas.
+//! Tools whose schemas are checked: each is listed more than it is called.
 
 use oxmcp::{JsonSchema, RequestContext, Server, Tool, ToolError};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! The fixtures, without the suite: what each answers a client that can be asked everything.
+//! The fixtures without the suite: the answers of each to a client that can be asked everything.
 
 use oxmcp::{
     Accept, Client, ClientSession, Revision,

@@ -8,12 +8,7 @@ use oxmcp::{
 };
 use tokio::time::sleep;
 
-use crate::offers;
-
-/// A red pixel.
-pub(crate) const PNG: &[u8] =
-    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0\x90wS\xde\
-    \0\0\0\x0cIDATx\xdac\xf8\xcf\xc0\0\0\x03\x01\x01\0\xf7\x03AC\0\0\0\0IEND\xaeB`\x82";
+use crate::offers::{self, PNG};
 
 /// No sound at all: a header, and nothing that follows.
 const WAV: &[u8] =

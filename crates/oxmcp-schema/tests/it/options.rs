@@ -111,7 +111,7 @@ fn options_hold_where_they_are_given_in_a_recursive_type() {
 }
 
 #[test]
-fn options_change_what_is_validated() {
+fn options_change_the_validation() {
     let schema = Schema::of::<Order>()
         .with(|s| s.property("count", |p| p.minimum(1)))
         .unwrap();
@@ -121,7 +121,7 @@ fn options_change_what_is_validated() {
 }
 
 #[test]
-fn an_option_for_what_does_not_exist_names_what_does() {
+fn an_option_for_an_unknown_field_names_the_known_ones() {
     assert_eq!(
         error(|s| s.property("cuont", |p| p.minimum(1))),
         r#"schema options at /: there is no property "cuont", did you mean "count"? (the properties are "count", "sizes", "note", "parent")"#

@@ -1,4 +1,4 @@
-//! Runs the examples, as a reader would, and looks at what they print.
+//! The examples, run as a reader would run them, with what they must print.
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
@@ -25,11 +25,17 @@ fn program(name: &str) -> PathBuf {
     program
 }
 
-/// `cargo test --test it` does not build the examples: what is there may be of yesterday.
+/// `cargo test --test it` does not build the examples: the program that is there may be older than its source.
 fn is_fresh(name: &str, program: &Path) -> bool {
     let modified = |path: &Path| path.metadata().and_then(|it| it.modified()).ok();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/{name}.rs"));
-    modified(program).is_some_and(|built| modified(&source).is_some_and(|written| written <= built))
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut folders = examples.read_dir().unwrap();
+    let source = folders.find_map(|folder| {
+        let source = folder.unwrap().path().join(format!("{name}.rs"));
+        source.exists().then_some(source)
+    });
+    let written = source.as_deref().and_then(modified);
+    modified(program).is_some_and(|built| written.is_some_and(|written| written <= built))
 }
 
 fn run(name: &str, args: &[&str]) -> Output {

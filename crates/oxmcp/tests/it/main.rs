@@ -1,4 +1,4 @@
-//! The tests of the crate as its users see it, in one binary.
+//! The integration tests: the crate as its users see it, in one binary.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,15 +11,12 @@ mod examples;
 mod extension;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 mod http;
+mod public_api;
 mod schemas;
-mod send;
 mod server;
 mod session;
-#[cfg(feature = "http-server")]
-mod sse_2024;
 #[cfg(feature = "http-server")]
 mod store;
 mod support;
 mod tidy;
 mod transport;
-mod ui;

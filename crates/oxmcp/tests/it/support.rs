@@ -1,4 +1,4 @@
-//! What the tests of both roles need.
+//! Helpers that the tests of both roles share.
 
 use std::sync::LazyLock;
 

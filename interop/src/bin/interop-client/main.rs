@@ -40,10 +40,7 @@ use oxmcp::{Command, Revision, http::Endpoint};
 use serde_json::{Value, json};
 
 use person::Person;
-use task::Task;
-
-/// What went wrong, in words.
-pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+use task::{Outcome, Task};
 
 #[tokio::main]
 async fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! Who answers what servers ask, and hears what they say.
+//! The person at the client: answers to questions, and a record of notifications.
 
 use std::{
     collections::VecDeque,

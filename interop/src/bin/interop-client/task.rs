@@ -1,4 +1,4 @@
-//! One thing that the client is told to do, and what must come of it.
+//! Tasks of the client, and the outcome that each must have.
 
 use std::{
     fmt::Display,
@@ -18,10 +18,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::{sync::Notify, time::timeout};
 
-use crate::{Outcome, person::Person};
+use crate::person::Person;
+
+/// What went wrong, in words.
+pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// For one call; those that take longer are stuck.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// A task, with its words.
 pub(crate) struct Task {
@@ -85,7 +88,7 @@ impl Task {
             }
             ("--changed", [tool, args]) => {
                 call(session, tool, args, "").await?;
-                Ok(timeout(PATIENCE, person.hears_of_change()).await?)
+                Ok(timeout(TIME_LIMIT, person.hears_of_change()).await?)
             }
             ("--cancel", [tool, args]) => cancel(session, tool, args).await,
             ("--ask", [tool, args, answers, text]) => {
@@ -103,7 +106,7 @@ impl Task {
                 session.set_log_level(level).await?;
                 call(session, tool, args, "").await?;
                 let heard = person.hears(|log| log.level == level && log.data.get().contains(text));
-                Ok(timeout(PATIENCE, heard).await?)
+                Ok(timeout(TIME_LIMIT, heard).await?)
             }
             ("--prompt", [name, args, text]) => {
                 let prompts = session.prompts().all().await?;
@@ -114,13 +117,14 @@ impl Task {
                     .into_iter()
                     .map(|(key, value)| (key, value.as_str().unwrap_or_default().to_owned()));
                 holds(
-                    &session.get_prompt(*name, args).timeout(PATIENCE).await?,
+                    &session.get_prompt(*name, args).timeout(TIME_LIMIT).await?,
                     text,
                 )
             }
-            ("--read", [uri, text]) => {
-                holds(&session.read_resource(*uri).timeout(PATIENCE).await?, text)
-            }
+            ("--read", [uri, text]) => holds(
+                &session.read_resource(*uri).timeout(TIME_LIMIT).await?,
+                text,
+            ),
             ("--listed", [uri]) => listed(session, uri).await,
             ("--complete", [of, argument, value, text]) => {
                 let call = if of.contains(':') {
@@ -128,12 +132,12 @@ impl Task {
                 } else {
                     session.complete_prompt(*of, *argument, *value)
                 };
-                holds(&call.timeout(PATIENCE).await?, text)
+                holds(&call.timeout(TIME_LIMIT).await?, text)
             }
             ("--updated", [uri, tool, args]) => {
                 let mut watch = session.watch_resource(*uri).await?;
                 call(session, tool, args, "").await?;
-                let update = timeout(PATIENCE, watch.next()).await?;
+                let update = timeout(TIME_LIMIT, watch.next()).await?;
                 ensure(update.is_some_and(|update| update.uri == *uri), "the end")
             }
             _ => Err("it has the wrong number of words".into()),
@@ -143,7 +147,7 @@ impl Task {
 
 async fn call(session: &ClientSession, tool: &str, args: &str, text: &str) -> Outcome {
     let args: Value = read(args)?;
-    let result = serde_json::to_value(session.call_tool(tool, args).timeout(PATIENCE).await?)?;
+    let result = serde_json::to_value(session.call_tool(tool, args).timeout(TIME_LIMIT).await?)?;
     ensure(
         !is_error(&result) && result.to_string().contains(text),
         &result,
@@ -152,7 +156,7 @@ async fn call(session: &ClientSession, tool: &str, args: &str, text: &str) -> Ou
 
 async fn fail(session: &ClientSession, tool: &str, args: &str, text: &str) -> Outcome {
     let args: Value = read(args)?;
-    match session.call_tool(tool, args).timeout(PATIENCE).await {
+    match session.call_tool(tool, args).timeout(TIME_LIMIT).await {
         Ok(result) => {
             let result = serde_json::to_value(result)?;
             ensure(
@@ -172,7 +176,7 @@ async fn progress(session: &ClientSession, tool: &str, args: &str, count: usize)
     let counter = Arc::clone(&seen);
     let call = session
         .call_tool(tool, read::<Value>(args)?)
-        .timeout(PATIENCE)
+        .timeout(TIME_LIMIT)
         .on_progress(move |_progress| {
             counter.fetch_add(1, Ordering::Relaxed);
         });
@@ -189,7 +193,7 @@ async fn cancel(session: &ClientSession, tool: &str, args: &str) -> Outcome {
     let notify = Arc::clone(&begun);
     let call = session
         .call_tool(tool, read::<Value>(args)?)
-        .timeout(PATIENCE)
+        .timeout(TIME_LIMIT)
         .on_progress(move |_progress| notify.notify_one());
     tokio::select! {
         result = call.into_future() => Err(format!("it ended by itself: {result:?}").into()),

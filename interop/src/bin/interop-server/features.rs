@@ -1,4 +1,5 @@
-//! What the server offers beside plain tools: prompts, resources, questions to the client, and a log.
+//! The server's features beside plain tools: prompts, resources, questions to the client, and a
+//! log.
 
 use std::sync::{
     Arc,

@@ -7,7 +7,7 @@ use std::{
 
 use bench_raw::http_client;
 use bench_support::{
-    Era, Lines, Load, Options, PATIENCE, Phase, Report, Runtime, give_up_after, own_cpu,
+    Era, Lines, Load, Options, Phase, Report, Runtime, TIME_LIMIT, give_up_after, own_cpu,
     process_cpu,
 };
 use tokio::{
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<Report> {
     let options = Options::from_env(Runtime::Current)?;
-    give_up_after(PATIENCE);
+    give_up_after(TIME_LIMIT);
     match options.runtime {
         Runtime::Current => Builder::new_current_thread()
             .enable_io()

@@ -31,10 +31,10 @@ async fn measure(options: Options) -> Result<Report, Box<dyn Error + Send + Sync
         ().serve_with_lifecycle(TokioChildProcess::new(command)?, lifecycle)
             .await?
     };
-    let report = keep_in_flight(&options, |mut lane| {
+    let report = keep_in_flight(&options, |mut worker| {
         let peer = service.peer().clone();
         async move {
-            while let Some(a) = lane.next() {
+            while let Some(a) = worker.next() {
                 let arguments = serde_json::json!({"a": a, "b": 7})
                     .as_object()
                     .cloned()
@@ -43,9 +43,9 @@ async fn measure(options: Options) -> Result<Report, Box<dyn Error + Send + Sync
                     .call_tool(CallToolRequestParams::new("add").with_arguments(arguments))
                     .await?;
                 let text = result.content.first().and_then(|block| block.as_text());
-                lane.answered(text.map(|text| text.text.as_str()).unwrap_or_default())?;
+                worker.answered(text.map(|text| text.text.as_str()).unwrap_or_default())?;
             }
-            Ok(lane)
+            Ok(worker)
         }
     })
     .await?;

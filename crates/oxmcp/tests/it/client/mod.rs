@@ -1,32 +1,13 @@
-//! Clients: negotiation, calls, lists, sessions.
+//! Clients against servers that follow a script: connecting, calls, questions, subscriptions,
+//! cache.
 
+mod answers_each;
 mod cache;
-mod cache_sharing;
-mod calls;
-mod elicitation;
-mod failures;
-mod hooks;
-mod listen;
-mod listing;
-mod logs;
-mod manual;
-mod methods;
-mod mirror;
-mod mirror_again;
-mod negotiation;
-mod patience;
-mod reading;
-mod restarts;
-mod roots;
-mod rounds;
-mod rounds_end;
-mod sampling;
-mod separately;
+mod connect;
+mod handlers;
+mod requests;
 mod sessions;
-mod silence;
-mod structured;
 mod subscriptions;
-mod watch;
 
 use std::{future::IntoFuture, time::Duration};
 

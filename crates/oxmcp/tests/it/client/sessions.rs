@@ -1,4 +1,4 @@
-//! Many sessions of one client, and what servers tell them.
+//! Many sessions of one client, and the notifications that servers send them.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,7 @@ use oxmcp::{ClientSession, Revision, testing};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::{answer, client, connecting, expect, initialized, session};
+use crate::client::{answer, client, connecting, expect, initialized, session};
 use crate::support::{LEGACY, calculator, idle, notification, request};
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn h3_handlers_are_called_for_changes_in_order() {
         let (mut peer, connecting) = connecting(client).await;
         let request = peer.receive().await.unwrap();
         let result = if revision.is_modern() {
-            super::discovered(&["2026-07-28"])
+            crate::client::discovered(&["2026-07-28"])
         } else {
             initialized(revision.as_str())
         };

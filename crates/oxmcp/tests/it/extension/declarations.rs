@@ -1,9 +1,9 @@
-//! What both sides declare, and what depends on it.
+//! Declarations of both sides, and what depends on them.
 
 use oxmcp::{RequestContext, Revision, Tool, protocol::Meta};
 use serde_json::{Value, json};
 
-use super::*;
+use crate::extension::*;
 use crate::support::{LEGACY, modern, request, script};
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn both_sides_declare_the_extension_in_every_revision() {
 }
 
 #[tokio::test]
-async fn who_has_to_declare_an_extension_and_did_not_is_refused() {
+async fn a_peer_that_does_not_declare_a_required_extension_is_refused() {
     let required = clock()
         .requires_client()
         .listen_key("com.example/strikes")

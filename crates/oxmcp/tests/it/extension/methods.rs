@@ -9,7 +9,7 @@ use oxmcp::{
 };
 use serde_json::json;
 
-use super::*;
+use crate::extension::*;
 use crate::support::{LEGACY, answer, request, script};
 
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn results_are_as_the_revision_has_them() {
 }
 
 #[tokio::test]
-async fn handlers_take_and_return_what_handlers_may() {
+async fn handlers_of_extensions_take_and_return_the_same_types_as_others() {
     async fn whole(cx: RequestContext, now: Hours) -> oxmcp::Result<Hours> {
         assert!(cx.request_id().is_some());
         Ok(now)
@@ -61,7 +61,7 @@ async fn handlers_take_and_return_what_handlers_may() {
 }
 
 #[tokio::test]
-async fn what_fails_is_said_as_everywhere() {
+async fn errors_of_extensions_are_those_of_the_protocol() {
     let own = clock().method::<Add, _>(.., |_: Hours| async {
         Err::<Hours, _>(Error::protocol(4711, "it is broken"))
     });
@@ -133,7 +133,7 @@ async fn a_method_exists_in_its_revisions_only() {
             "{revision}"
         );
     }
-    let server = super::server(clock().method::<Add, _>(
+    let server = crate::extension::server(clock().method::<Add, _>(
         Revision::V2025_03_26..=Revision::V2025_06_18,
         |_: Hours| async { hours(2) },
     ));
@@ -213,7 +213,7 @@ async fn servers_ask_clients_in_legacy_sessions() {
 }
 
 #[tokio::test]
-async fn what_a_client_answers_wrongly_is_an_error_for_the_server() {
+async fn a_wrong_answer_of_a_client_is_an_error_for_the_server() {
     let server = server(clock().calls::<Add>(..));
     let client = client(
         clock().method::<Add, _>(..Revision::V2025_06_18, |_: Hours| async {

@@ -1,12 +1,12 @@
 //! Extensions: methods, notifications, subscriptions and declarations that a vendor adds.
 
 mod declarations;
-mod listens;
+mod invalid_definitions;
 mod methods;
 mod notifications;
-mod problems;
+mod official_schemas;
 mod results;
-mod wire;
+mod subscriptions;
 
 use oxmcp::{
     Client, ClientSession, Extension, Server,

@@ -9,7 +9,7 @@ use oxmcp::{
 };
 use serde_json::json;
 
-use super::*;
+use crate::extension::*;
 use crate::support::{LEGACY, modern, script};
 
 type Heard = Arc<Mutex<Vec<u32>>>;
@@ -33,7 +33,7 @@ async fn settle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_said_before_the_end_is_heard() {
+async fn notifications_before_the_end_are_delivered() {
     let heard = Heard::default();
     let (mut peer, transport) = testing::ScriptedPeer::new().await;
     let server = server(hears(&heard));
@@ -82,7 +82,7 @@ async fn servers_hear_them_in_order_in_every_revision() {
 }
 
 #[tokio::test]
-async fn a_server_knows_who_notifies_it() {
+async fn a_server_knows_the_sender_of_a_notification() {
     for revision in Revision::ALL {
         let who: Arc<Mutex<Vec<String>>> = Arc::default();
         let keep = Arc::clone(&who);
@@ -120,7 +120,7 @@ async fn a_server_knows_who_notifies_it() {
 }
 
 #[tokio::test]
-async fn clients_hear_what_belongs_to_a_call_before_its_answer() {
+async fn notifications_of_a_call_reach_the_client_before_its_answer() {
     let tool = Tool::new("strike", "Strike twelve", |cx: RequestContext| async move {
         for strikes in 1..=12 {
             cx.notify::<Struck>(hours(strikes)).await.unwrap();
@@ -159,7 +159,7 @@ async fn clients_hear_what_belongs_to_a_call_before_its_answer() {
 }
 
 #[tokio::test]
-async fn legacy_sessions_are_told_outside_requests() {
+async fn legacy_sessions_are_notified_outside_requests() {
     let server = server(clock().notifies::<Struck>(Revision::V2025_03_26..));
     for revision in LEGACY {
         let heard = Heard::default();
@@ -188,7 +188,7 @@ async fn legacy_sessions_are_told_outside_requests() {
 }
 
 #[tokio::test]
-async fn nothing_is_sent_to_who_does_not_know_the_extension() {
+async fn nothing_is_sent_to_peers_that_do_not_know_the_extension() {
     let sends = client(clock().notifies::<Struck>(Revision::V2025_06_18..));
     for revision in Revision::ALL {
         let session = connect(&Server::new("s", "1"), &sends, revision).await;

@@ -1,4 +1,4 @@
-//! What results of extensions hold: types and metadata of a vendor.
+//! Results of extensions: a vendor's types and metadata.
 
 use oxmcp::{
     RequestContext, Revision, Server, Tool,
@@ -7,7 +7,7 @@ use oxmcp::{
 };
 use serde_json::{Value, json};
 
-use super::*;
+use crate::extension::*;
 
 /// `tools/call` whose result may be a ticket.
 struct CallOrTicket;
@@ -32,7 +32,7 @@ impl Method for CallOrTicket {
 }
 
 #[tokio::test]
-async fn a_result_type_is_for_those_who_know_it() {
+async fn a_result_type_is_sent_only_to_clients_that_declare_it() {
     let tickets = middleware::from_fn(|request: Request, next: Next| async move {
         if request.method() == "tools/call" {
             return middleware::Response::new(&json!({"resultType": "ticket", "number": 7}));

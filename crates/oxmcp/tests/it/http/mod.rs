@@ -2,11 +2,13 @@
 
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod attacks;
-#[cfg(all(feature = "http-client", feature = "http-server"))]
-mod both;
 #[cfg(feature = "http-client")]
 mod client;
+#[cfg(all(feature = "http-client", feature = "http-server"))]
+mod end_to_end;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod load;
 #[cfg(feature = "http-server")]
 mod server;
+#[cfg(feature = "http-server")]
+mod sse_2024;

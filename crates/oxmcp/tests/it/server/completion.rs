@@ -1,4 +1,4 @@
-//! Arguments are completed while they are typed.
+//! Completion of arguments while they are typed.
 
 use std::{
     io,
@@ -87,7 +87,7 @@ async fn p6_values_of_enums_and_booleans_are_completed_by_themselves() {
 }
 
 #[tokio::test]
-async fn p6_a_list_completes_with_what_begins_alike_the_best_first() {
+async fn p6_a_list_completes_by_prefix_with_the_best_first() {
     for revision in Revision::ALL {
         let completion = completed(&server(), revision, params("deploy", "service", "se")).await;
         assert_eq!(
@@ -99,7 +99,7 @@ async fn p6_a_list_completes_with_what_begins_alike_the_best_first() {
 }
 
 #[tokio::test]
-async fn p6_a_function_knows_what_is_settled() {
+async fn p6_a_function_gets_the_arguments_that_are_settled() {
     for revision in Revision::ALL {
         let session = testing::connect(&server())
             .revision(revision)
@@ -194,7 +194,7 @@ async fn p6_at_most_a_hundred_values_are_sent() {
 }
 
 #[tokio::test]
-async fn p6_what_is_asked_for_must_exist() {
+async fn p6_completion_of_an_unknown_name_or_argument_is_refused() {
     let server =
         server().prompt(Prompt::new("hidden", "", |_: Deploy| async { "" }).visible_to(|_| false));
     let template = json!({"ref": {"type": "ref/resource", "uri": "file:///{path}"}, "argument": {"name": "path", "value": ""}});
@@ -268,7 +268,7 @@ async fn p6_the_capability_is_declared_where_something_can_be_completed() {
 }
 
 #[tokio::test]
-async fn p6_a_completer_takes_the_place_of_what_was_inferred() {
+async fn p6_a_completer_replaces_the_inferred_one() {
     let prompt = deploy().argument("target", |a| a.complete(["moon"]));
     let server = Server::new("s", "1.0.0").prompt(prompt);
     let completion = completed(&server, Revision::LATEST, params("deploy", "target", "")).await;
@@ -276,7 +276,7 @@ async fn p6_a_completer_takes_the_place_of_what_was_inferred() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p6_a_completer_that_panics_or_never_ends_harms_nobody() {
+async fn p6_a_completer_that_panics_or_never_ends_fails_its_request_alone() {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&calls);
     let completer = move |completing: Completing| {

@@ -1,26 +1,12 @@
-//! Servers: tools, prompts, completion, lists, revisions, sessions.
+//! Servers: dispatch, features, logging, questions, subscriptions.
 
-mod asking;
-mod changes;
+mod ask;
 mod completion;
+mod dispatch;
 mod files;
-mod handlers;
-mod listen;
-#[cfg(feature = "tracing-subscriber")]
-mod log_layer;
-mod log_rate;
-mod log_session;
 mod logging;
-mod negotiation;
-mod pages;
-mod prompts;
-mod resources;
-mod sessions;
-mod span;
-mod state;
+mod prompt;
+mod resource;
+mod shared_state;
 mod subscriptions;
-mod table;
-mod templates;
-mod tools;
-mod validation;
-mod views;
+mod tool;

@@ -1,4 +1,4 @@
-//! Taking a call back, in both directions.
+//! Cancellation of calls, in both directions.
 
 use std::{
     sync::{
@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::*;
+use crate::session::*;
 
 #[tokio::test(start_paused = true)]
 async fn k4_k5_dropping_the_future_cancels_on_the_wire() {

@@ -1,27 +1,12 @@
-//! The driver of a connection: what arrives, what is sent, in which order, and how it ends.
+//! The session engine: what arrives, what is sent, in which order, and how a connection ends.
 
-mod answers;
-mod batches;
-mod broken;
-mod bytes;
 mod cancellation;
-mod endings;
-mod eras;
-mod handles;
-mod input;
-mod keep_alive;
-mod kept;
-mod limits;
-mod metadata;
+mod driver;
+mod inbound;
 mod middleware;
-mod ordering;
+mod notifications;
+mod outbound;
 mod panics;
-#[cfg(target_os = "linux")]
-mod peak;
-mod progress;
-mod shutdown;
-mod timeouts;
-mod writes;
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A panic in a user's code stays where it is.
+//! Panics in users' code: each is answered as an error, and the connection goes on.
 
 use std::{
     sync::{
@@ -14,7 +14,7 @@ use oxmcp::{
 };
 use serde_json::json;
 
-use super::*;
+use crate::session::*;
 
 const SECRET: &str = "the secret of this panic";
 

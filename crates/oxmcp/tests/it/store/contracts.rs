@@ -1,4 +1,4 @@
-//! The contracts find what is wrong with a store.
+//! The contracts of stores, held against stores that break them.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-//! The bounds of the events in memory.
+//! Bounds of the event store in memory.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ async fn attack_7_a_stream_keeps_its_newest_events() {
 }
 
 #[tokio::test]
-async fn attack_7_what_is_added_at_once_is_bounded_like_anything_else() {
+async fn attack_7_appended_batches_are_bounded() {
     let batch = |count| (0..count).map(|_| text()).collect::<EventBatch>();
     let store = MemoryEventStore::new().max_stream_events(3);
     let indexes = store.append_all("s", "a", batch(5)).await.unwrap();
@@ -127,7 +127,7 @@ async fn w27_a_noisy_session_drives_out_none_but_its_own_events() {
 }
 
 #[tokio::test]
-async fn attack_7_what_is_forgotten_makes_room() {
+async fn attack_7_forgotten_events_make_room() {
     let store = MemoryEventStore::new().max_bytes(10 * EVENT);
     for session in 0..100 {
         let session = session.to_string();
@@ -175,7 +175,7 @@ async fn w27_events_go_when_they_are_old() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w27_what_nobody_asks_for_goes_too() {
+async fn w27_events_of_abandoned_streams_expire_too() {
     let store = MemoryEventStore::new().max_age(Duration::from_secs(60));
     for session in 0..50 {
         let session = session.to_string();

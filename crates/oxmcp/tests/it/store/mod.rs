@@ -1,4 +1,4 @@
-//! What outlives connections: events and sessions, the contracts of their stores, and the stores in memory.
+//! Stores of events and sessions: their contracts, and the stores in memory.
 
 mod contracts;
 mod events;

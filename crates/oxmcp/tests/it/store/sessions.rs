@@ -1,4 +1,4 @@
-//! The bounds of the sessions in memory, and how a record is written.
+//! Bounds of the session store in memory, and the format of a record.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn attack_7_a_record_that_is_too_large_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_that_nobody_uses_go() {
+async fn unused_sessions_are_evicted() {
     let store = MemorySessionStore::new().max_idle(Duration::from_secs(60));
     store.save("a", record("a")).await.unwrap();
     store.save("b", record("b")).await.unwrap();

@@ -25,7 +25,7 @@ impl Source {
             .enumerate()
             .filter_map(move |(index, line)| {
                 in_tests |= after_cfg && line.starts_with("mod ") && line.ends_with('{');
-                after_cfg = line == "#[cfg(test)]";
+                after_cfg = is_test_attribute(line);
                 let is_code = !in_tests && !line.trim_start().starts_with("//");
                 in_tests &= line != "}";
                 let code = line.split(" // ").next().unwrap_or(line);
@@ -41,14 +41,13 @@ impl Source {
     /// The modules below this one that are there for tests only: paths without an ending.
     fn modules_of_tests(&self) -> impl Iterator<Item = String> {
         let (directory, file) = self.path.rsplit_once('/').unwrap();
-        // Modules below `name.rs` are in `name/`.
-        let directory = match file.strip_suffix(".rs") {
-            Some("mod" | "lib" | "main") | None => directory,
-            Some(_) => self.path.strip_suffix(".rs").unwrap(),
+        let directory = match file.strip_suffix(".rs").unwrap_or(file) {
+            "mod" | "lib" => directory.to_owned(),
+            name => format!("{directory}/{name}"),
         };
         let lines = self.text.lines().zip(self.text.lines().skip(1));
         lines
-            .filter(|(line, _)| *line == "#[cfg(test)]")
+            .filter(|(line, _)| is_test_attribute(line))
             .filter_map(move |(_, next)| {
                 let name = next.strip_prefix("mod ")?.strip_suffix(';')?;
                 Some(format!("{directory}/{name}"))
@@ -60,16 +59,10 @@ impl Source {
         self.path.strip_prefix("crates/oxmcp/src/")
     }
 
-    /// Whether it belongs to a crate of the SDK.
-    fn is_in_a_crate(&self) -> bool {
-        let path = self.path.strip_prefix("crates/oxmcp");
-        let path = path.and_then(|path| path.split_once("/src/"));
-        path.is_some_and(|(name, _)| matches!(name, "" | "-json" | "-schema" | "-protocol"))
-    }
-
-    /// Whether it belongs to a crate below the SDK: one that decides and does nothing.
-    pub(super) fn is_below_the_sdk(&self) -> bool {
-        self.is_in_a_crate() && self.in_crate().is_none()
+    /// The crate in `crates/` whose code it is.
+    pub(super) fn crate_name(&self) -> Option<&str> {
+        let (name, path) = self.path.strip_prefix("crates/")?.split_once('/')?;
+        path.starts_with("src/").then_some(name)
     }
 
     /// The module below the root of the crate that the file belongs to.
@@ -77,6 +70,10 @@ impl Source {
         let first = self.in_crate()?.split('/').next()?;
         Some(first.strip_suffix(".rs").unwrap_or(first))
     }
+}
+
+fn is_test_attribute(line: &str) -> bool {
+    line == "#[cfg(test)]" || line.starts_with("#[cfg(all(test,")
 }
 
 pub(super) fn root() -> PathBuf {
@@ -103,10 +100,10 @@ pub(super) fn files() -> Vec<Source> {
     found
 }
 
-/// The code of the SDK, without files that hold nothing but tests.
+/// The code of the SDK's crates, without files that hold nothing but tests.
 pub(super) fn library() -> Vec<Source> {
     let mut sources = files();
-    sources.retain(|source| source.is_in_a_crate() && source.path.ends_with(".rs"));
+    sources.retain(|source| source.crate_name().is_some() && source.path.ends_with(".rs"));
     let tests: Vec<_> = sources.iter().flat_map(Source::modules_of_tests).collect();
     let is_of = |source: &Source, module: &String| {
         let rest = source.path.strip_prefix(module.as_str());
@@ -129,4 +126,16 @@ fn walk(directory: &Path, prefix: &str, found: &mut Vec<Source>) {
             found.push(Source { path, text });
         }
     }
+}
+
+#[test]
+fn tests_in_files_of_their_own_are_no_code() {
+    let source = |path: &str| Source {
+        path: path.to_owned(),
+        text: "#[cfg(test)]\nmod proof;\n#[cfg(all(test, unix))]\nmod sockets;\nmod code;\n"
+            .to_owned(),
+    };
+    let found = |path: &str| source(path).modules_of_tests().collect::<Vec<_>>();
+    assert_eq!(found("a/b.rs"), ["a/b/proof", "a/b/sockets"]);
+    assert_eq!(found("a/mod.rs"), ["a/proof", "a/sockets"]);
 }

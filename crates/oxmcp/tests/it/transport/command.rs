@@ -13,7 +13,7 @@ use oxmcp::{
 use rustix::process::{Pid, Signal};
 use tokio::sync::mpsc;
 
-use super::{TOO_LONG, all, next};
+use crate::transport::{TOO_LONG, all, next};
 
 /// Longer than any test should take: the step that would wait for it must not be needed.
 const LONG: Duration = Duration::from_secs(600);
@@ -148,7 +148,7 @@ async fn a_program_that_does_not_exist_is_named_with_where_it_was_looked_for() {
 }
 
 #[tokio::test]
-async fn a_script_without_its_interpreter_is_told_apart() {
+async fn a_script_without_its_interpreter_has_its_own_error() {
     use std::os::unix::fs::PermissionsExt;
 
     let script = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-interpreter");
@@ -245,7 +245,7 @@ async fn log_lines_on_standard_output_are_skipped() {
 }
 
 #[tokio::test]
-async fn a_huge_line_and_half_a_message_are_what_they_are() {
+async fn a_huge_line_and_half_a_message_are_reported() {
     let script = "head -c 3000000 /dev/zero | tr '\\0' x; printf '\\n[]\\n{\"half'";
     let limits = Limits {
         max_message_bytes: 1 << 20,
@@ -333,7 +333,7 @@ async fn c3_sigkill_follows_when_sigterm_is_ignored() {
 }
 
 #[tokio::test]
-async fn c3_closing_ends_what_the_server_had_started() {
+async fn c3_closing_ends_the_children_of_the_server() {
     // The server exits with its input; what it started in the background would not.
     let script = "sleep 600 & echo \"{\\\"pid\\\":$!}\"; cat";
     let (mut read, mut write) = connect(sh(script).exit_timeout(LONG)).await;
@@ -343,7 +343,7 @@ async fn c3_closing_ends_what_the_server_had_started() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_takes_along_what_it_had_started() {
+async fn the_children_of_a_server_that_dies_are_killed() {
     // The grandchild holds standard output open: without an end to it there would be no end to read.
     let script = "sleep 600 & echo \"{\\\"pid\\\":$!}\"; read line; exit 4";
     let (mut read, mut write) = connect(sh(script)).await;
@@ -398,7 +398,7 @@ fn debug_output_shows_no_environment() {
 }
 
 #[tokio::test]
-async fn what_is_known_of_a_running_server_can_be_asked() {
+async fn the_state_of_a_running_server_can_be_read() {
     let mut command = sh("echo 'Welcome to the tea house'; echo '{\"a\":1}'; cat");
     assert_eq!(command.diagnosis(), None);
     let (mut read, _write) = command.connect(&Limits::default()).await.unwrap();

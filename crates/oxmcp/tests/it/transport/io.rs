@@ -17,7 +17,7 @@ use oxmcp::{
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use super::{TOO_LONG, all, next, next_now};
+use crate::transport::{TOO_LONG, all, next, next_now};
 
 fn limits(max_message_bytes: usize) -> Limits {
     Limits {
@@ -68,7 +68,7 @@ impl AsyncRead for Pieces {
 }
 
 #[tokio::test]
-async fn b3_what_came_with_a_message_is_there_at_once() {
+async fn b3_messages_that_arrive_together_are_read_without_waiting() {
     let (input, polls) = Pieces::new(b"{}\n\n[]\n0123456789\n{\"a\":1}\n{\"cut", 100);
     let mut transport = transport::io(input, tokio::io::sink());
     let (mut read, _write) = transport.connect(&limits(8)).await.unwrap();

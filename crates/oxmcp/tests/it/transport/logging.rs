@@ -10,7 +10,7 @@ use oxmcp::{
     transport::{Frame, InMemory, Logging, Messages, ReadHalf, Transport, WriteHalf},
 };
 
-use super::{TOO_LONG, all, next};
+use crate::transport::{TOO_LONG, all, next};
 
 /// A writer that others can read.
 #[derive(Clone, Default)]
@@ -111,7 +111,7 @@ impl io::Write for Broken {
 }
 
 #[tokio::test]
-async fn f2_a_log_that_fails_disturbs_nobody() {
+async fn f2_a_log_that_fails_does_not_disturb_the_session() {
     let (client, server) = in_memory();
     let received = talk(Logging::new(client, Broken), server, b"{}\n", b"[]\n").await;
     assert_eq!(received, ["{}"]);

@@ -6,10 +6,10 @@ use oxmcp::{
     transport::{Messages, Transport, WriteHalf},
 };
 
-use super::{all, next};
+use crate::transport::{all, next};
 
 #[tokio::test]
-async fn f1_what_one_side_writes_the_other_reads() {
+async fn f1_each_side_reads_the_messages_of_the_other() {
     let (mut client, mut server) = in_memory();
     let (mut client_read, mut client_write) = client.connect(&Limits::default()).await.unwrap();
     let (mut server_read, mut server_write) = server.connect(&Limits::default()).await.unwrap();

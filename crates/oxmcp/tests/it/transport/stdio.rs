@@ -180,7 +180,7 @@ fn c4_pipes_and_sockets_need_no_thread() {
 }
 
 #[test]
-fn c4_others_who_hold_the_pipes_keep_blocking_ones() {
+fn c4_other_holders_of_the_pipes_keep_them_blocking() {
     let (child_stdin, mut to_child) = io::pipe().unwrap();
     let (mut from_child, child_stdout) = io::pipe().unwrap();
     let held = [

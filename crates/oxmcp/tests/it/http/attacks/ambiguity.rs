@@ -1,11 +1,11 @@
-//! Attack classes 16 and 22, of the server: requests that two readers read in two ways, and headers that say something else
-//! than the body.
+//! Attack classes 16 and 22, on the server: requests that two readers read in two ways, and headers
+//! that contradict the body.
 
 use http::{HeaderValue, StatusCode, request::Builder};
 use oxmcp::{JsonSchema, Tool, http::StreamableHttp};
 use serde_json::{Value, json};
 
-use super::net;
+use crate::http::attacks::raw_sockets as net;
 use crate::{
     http::server::peer::{Session, json, modern_builder, send},
     support::{calculator, modern, request},
@@ -66,7 +66,7 @@ async fn attack_16_a_member_that_stands_there_twice_is_refused_wherever_it_decid
 }
 
 #[tokio::test]
-async fn attack_16_names_are_what_they_are_to_the_letter() {
+async fn attack_16_names_are_compared_to_the_letter() {
     let endpoint = StreamableHttp::from(calculator());
     let session = Session::open(&endpoint).await;
     for (right, wrong) in [
@@ -155,7 +155,7 @@ async fn attack_16_headers_that_route_stand_there_once() {
 }
 
 #[tokio::test]
-async fn attack_16_headers_say_what_the_body_says() {
+async fn attack_16_headers_must_agree_with_the_body() {
     let endpoint = StreamableHttp::from(calculator());
     let message = call();
     for (name, value) in [
@@ -226,7 +226,7 @@ struct Place {
 }
 
 #[tokio::test]
-async fn attack_22_headers_of_arguments_cannot_say_what_the_arguments_do_not() {
+async fn attack_22_headers_of_arguments_must_agree_with_the_arguments() {
     let go = Tool::new("go", "Go somewhere", |Place { region }: Place| async move {
         region
     });

@@ -1,5 +1,5 @@
-//! Attack class 7: what one side makes the other keep. The bounds of answers, stores and connections have their tests beside
-//! them.
+//! Attack class 7: memory that one side makes the other keep. The bounds of answers, stores and
+//! connections are tested beside them.
 
 use std::{
     convert::Infallible,
@@ -155,7 +155,7 @@ async fn attack_7_sessions_that_do_not_open_take_no_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attack_7_nobody_waits_in_a_place_for_an_answer_that_never_comes() {
+async fn attack_7_an_initialize_without_an_id_takes_no_place() {
     let endpoint = limited(Limits {
         max_http_sessions: 1,
         ..Limits::default()
@@ -264,7 +264,7 @@ async fn ping(endpoint: &StreamableHttp, who: Option<&str>, id: &str) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attack_7_who_opens_sessions_without_end_pushes_out_those_alone_that_nobody_uses() {
+async fn attack_7_a_flood_of_sessions_evicts_unused_sessions_alone() {
     let endpoint = limited(Limits {
         max_http_sessions: 3,
         ..Limits::default()
@@ -296,7 +296,7 @@ async fn attack_7_who_opens_sessions_without_end_pushes_out_those_alone_that_nob
 }
 
 #[tokio::test(start_paused = true)]
-async fn attack_7_a_principal_has_its_share_of_the_sessions() {
+async fn attack_7_a_principal_has_a_quota_of_sessions() {
     let endpoint = limited(Limits {
         max_http_sessions: 4,
         max_http_sessions_each: 2,

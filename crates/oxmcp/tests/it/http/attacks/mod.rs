@@ -1,13 +1,13 @@
-//! What has been done to other implementations of the protocol over HTTP, done to this one. Where an attack is on one part
-//! alone, its test is beside that part: `grep attack_`.
+//! Attacks on other implementations of the protocol over HTTP, tried on this one. The test of an
+//! attack on one part alone is beside that part: `grep attack_`.
 
 mod ambiguity;
 mod bounds;
-mod bytes;
-mod hidden;
-mod leaks;
-mod net;
+mod hidden_features;
+mod hostile_servers;
+mod malformed_bytes;
+mod mixed_up_answers;
 mod origins;
 mod owners;
-mod replies;
+mod raw_sockets;
 mod secrets;

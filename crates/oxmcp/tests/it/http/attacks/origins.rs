@@ -1,5 +1,5 @@
-//! Attack classes 1 and 2: pages in somebody's browser that reach a server on their machine, under a name of their own for
-//! it, or by requests that need no leave.
+//! Attack classes 1 and 2: pages in a browser that reach a server on the same machine, by DNS
+//! rebinding or by simple requests.
 
 use http::{Request, StatusCode, request::Builder};
 use oxmcp::{
@@ -8,7 +8,7 @@ use oxmcp::{
 };
 use serde_json::json;
 
-use super::net;
+use crate::http::attacks::raw_sockets as net;
 use crate::{
     http::server::peer::{LEGACY, Session, initialize, send},
     support::{calculator, modern, request},
@@ -186,7 +186,7 @@ async fn attack_2_pages_from_elsewhere_are_refused_by_every_endpoint_and_method(
 }
 
 #[tokio::test]
-async fn attack_2_nobody_is_told_that_pages_may_read_the_answers() {
+async fn attack_2_no_answer_lets_pages_of_other_origins_read_it() {
     let reach = Reach::new().await;
     let page = |it: Builder| {
         it.header("host", "localhost")
@@ -208,7 +208,7 @@ async fn attack_2_nobody_is_told_that_pages_may_read_the_answers() {
 }
 
 #[tokio::test]
-async fn attack_2_what_a_form_can_send_is_no_message() {
+async fn attack_2_content_types_of_html_forms_are_refused() {
     let reach = Reach::new().await;
     for kind in [
         Some("text/plain"),

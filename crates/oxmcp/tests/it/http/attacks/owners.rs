@@ -1,4 +1,4 @@
-//! Attack classes 4 and 19: sessions, streams and subscriptions of somebody else.
+//! Attack classes 4 and 19: sessions, streams and subscriptions of another owner.
 
 use std::collections::HashSet;
 
@@ -30,7 +30,7 @@ fn of(builder: http::request::Builder, who: Option<&str>) -> http::request::Buil
 }
 
 #[tokio::test]
-async fn attack_4_who_is_refused_gets_no_session() {
+async fn attack_4_a_refused_request_opens_no_session() {
     let refuse = from_fn(|request: Request, next: Next| async move {
         let opens = request.method() == "initialize";
         let response = next.run(request).await?;
@@ -96,7 +96,7 @@ async fn open_2024(endpoint: &StreamableHttp, who: Option<&str>) -> (ResponseBod
 }
 
 #[tokio::test]
-async fn attack_4_a_session_of_2024_11_05_belongs_to_who_opened_it() {
+async fn attack_4_a_session_of_2024_11_05_belongs_to_its_principal() {
     let endpoint = StreamableHttp::from(calculator());
     let (_stream, uri) = open_2024(&endpoint, Some("ann")).await;
     let (_other_stream, nobodys) = open_2024(&endpoint, None).await;
@@ -148,7 +148,7 @@ fn notes() -> Server {
 }
 
 #[tokio::test]
-async fn attack_19_whoever_is_not_its_owner_can_do_nothing_with_a_session() {
+async fn attack_19_only_its_owner_can_use_a_session() {
     let endpoint = StreamableHttp::from(notes());
     let open = of(builder("POST"), Some("ann"));
     let opened = send(&endpoint, open, initialize(LEGACY, json!({})).to_string()).await;
@@ -190,7 +190,7 @@ async fn attack_19_whoever_is_not_its_owner_can_do_nothing_with_a_session() {
 }
 
 #[tokio::test]
-async fn attack_19_nobody_ends_the_subscription_of_another_or_is_told_its_news() {
+async fn attack_19_no_client_ends_or_hears_the_subscription_of_another() {
     let server = notes();
     let endpoint = StreamableHttp::from(server.clone());
     let ann = Session::open(&endpoint).await;

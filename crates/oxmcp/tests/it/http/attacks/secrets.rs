@@ -1,4 +1,5 @@
-//! Attack classes 18 and 23: what is sealed or cached for one, presented by or to another.
+//! Attack classes 18 and 23: values that are sealed or cached for one caller, presented by or to
+//! another.
 
 use std::time::Duration;
 
@@ -79,7 +80,7 @@ const ANN: Round<'static> = Round {
 };
 
 #[tokio::test]
-async fn attack_18_a_state_opens_for_whom_and_what_it_was_sealed_for() {
+async fn attack_18_a_state_opens_only_for_its_principal_and_its_request() {
     let endpoint = StreamableHttp::from(server("s"));
     let sealed = anns_state(&endpoint).await;
     let state = Some(&*sealed);
@@ -126,7 +127,7 @@ async fn attack_18_a_state_opens_for_whom_and_what_it_was_sealed_for() {
 }
 
 #[tokio::test]
-async fn attack_18_who_is_known_cannot_use_what_was_sealed_for_nobody() {
+async fn attack_18_a_principal_cannot_use_a_state_that_was_sealed_for_anonymous() {
     let endpoint = StreamableHttp::from(server("s"));
     let nobody = Round { who: None, ..ANN };
     let answer = nobody.ask(&endpoint).await;
@@ -138,7 +139,7 @@ async fn attack_18_who_is_known_cannot_use_what_was_sealed_for_nobody() {
 }
 
 #[tokio::test]
-async fn attack_23_two_tokens_of_one_client_see_what_is_each_ones_own() {
+async fn attack_23_two_tokens_of_one_client_share_no_private_answers() {
     let fresh = CacheHint::private(Duration::from_secs(3600));
     let server = || calculator().cache_tools(fresh);
     let servers = ["a", "b"].map(|who| server().tool(idle(&format!("of-{who}"))));

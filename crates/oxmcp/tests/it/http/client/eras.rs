@@ -1,4 +1,4 @@
-//! What the status of an answer says of the server's era.
+//! Detection of a server's era by the status of its answer.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use oxmcp::{Client, Error, Revision, http::Endpoint};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::peer::{Asked, Peer, both, client, discovered, modern};
+use crate::http::client::peer::{Asked, Peer, both, client, discovered, modern};
 
 /// What a server may say with a status.
 fn bodies() -> [Option<Value>; 6] {
@@ -53,7 +53,7 @@ async fn legacy_after(refusal: impl FnOnce(Asked)) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w14_an_answer_that_is_not_about_the_question_is_told() {
+async fn w14_an_answer_that_says_nothing_of_the_era_is_surfaced() {
     for status in [401, 403, 407, 408, 429, 500, 502, 503, 504] {
         for body in bodies() {
             let (mut peer, error) =
@@ -82,7 +82,7 @@ async fn w14_any_other_refusal_means_initialize() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w14_what_only_modern_servers_say_is_told() {
+async fn w14_errors_that_only_modern_servers_send_are_surfaced() {
     for body in bodies().iter().skip(4) {
         let (mut peer, error) = refused(&client(), |asked| refuse(asked, 400, body.as_ref())).await;
         let body = body.as_ref().unwrap();
@@ -114,7 +114,7 @@ async fn w14_a_revision_that_the_server_names_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w14_silence_and_a_broken_network_are_told() {
+async fn w14_silence_and_a_broken_network_are_surfaced() {
     let start = Instant::now();
     let patient = client().timeout(Duration::from_secs(20));
     let mut kept = None;
@@ -139,14 +139,14 @@ async fn w14_a_pinned_modern_client_never_initializes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w14_the_verdict_is_kept_for_the_server_whoever_asks() {
+async fn w14_the_era_of_a_server_is_remembered_for_all_clients() {
     let client = client();
     let endpoint = |token: &str| {
         let (peer, http) = Peer::new();
         // A client of one's own must say for whom it asks, or nothing is known of that.
         (
             peer,
-            Endpoint::new(super::peer::URL)
+            Endpoint::new(crate::http::client::peer::URL)
                 .http_client(http)
                 .bearer_token(token),
         )

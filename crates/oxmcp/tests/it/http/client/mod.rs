@@ -1,18 +1,10 @@
-//! The client's side of HTTP.
+//! The client's side of HTTP, against scripted servers.
 
-mod endless;
 mod eras;
-mod errors;
-mod legacy;
-mod malformed;
-mod mirror;
-mod modern;
+mod exchange;
+mod mirrored_headers;
 mod peer;
-mod renewal;
-mod restoring;
-mod resumption;
-mod retries;
-mod safety;
+mod reconnect;
+mod redirects;
 mod sockets;
 mod sse_2024;
-mod storms;

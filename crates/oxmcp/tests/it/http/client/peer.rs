@@ -1,4 +1,5 @@
-//! A server by script, without sockets: each request of the client comes to the test, which answers it.
+//! A scripted server without sockets: each request of the client comes to the test, which answers
+//! it.
 
 #![expect(clippy::disallowed_methods, reason = "tests send what they receive")]
 
@@ -14,22 +15,22 @@ use oxmcp::{
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-pub(super) const URL: &str = "http://server.example/mcp";
+pub(crate) const URL: &str = "http://server.example/mcp";
 
 /// What the client asks, in order.
-pub(super) struct Peer(mpsc::UnboundedReceiver<Asked>);
+pub(crate) struct Peer(mpsc::UnboundedReceiver<Asked>);
 
 /// The HTTP client that asks the test.
-pub(super) struct Scripted(mpsc::UnboundedSender<Asked>);
+pub(crate) struct Scripted(mpsc::UnboundedSender<Asked>);
 
 /// One HTTP request, which waits for its answer.
-pub(super) struct Asked {
-    pub(super) request: Request<Bytes>,
+pub(crate) struct Asked {
+    pub(crate) request: Request<Bytes>,
     reply: oneshot::Sender<Result<Response<HttpBody>>>,
 }
 
 /// A stream that the test writes, chunk by chunk. Dropped, it ends.
-pub(super) struct Chunks(mpsc::UnboundedSender<Result<Bytes>>);
+pub(crate) struct Chunks(mpsc::UnboundedSender<Result<Bytes>>);
 
 impl HttpClient for Scripted {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
@@ -43,24 +44,24 @@ impl HttpClient for Scripted {
 }
 
 impl Peer {
-    pub(super) fn new() -> (Self, Scripted) {
+    pub(crate) fn new() -> (Self, Scripted) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self(receiver), Scripted(sender))
     }
 
     /// An endpoint that this peer serves.
-    pub(super) fn endpoint() -> (Self, Endpoint) {
+    pub(crate) fn endpoint() -> (Self, Endpoint) {
         let (peer, client) = Self::new();
         (peer, Endpoint::new(URL).http_client(client))
     }
 
-    pub(super) async fn next(&mut self) -> Asked {
+    pub(crate) async fn next(&mut self) -> Asked {
         self.0.recv().await.unwrap()
     }
 
     /// The next request, which must be a POST of this method of the protocol.
     #[track_caller]
-    pub(super) fn post<'a>(&'a mut self, method: &'a str) -> impl Future<Output = Asked> + 'a {
+    pub(crate) fn post<'a>(&'a mut self, method: &'a str) -> impl Future<Output = Asked> + 'a {
         let place = std::panic::Location::caller();
         async move {
             let asked = self.next().await;
@@ -72,7 +73,7 @@ impl Peer {
 
     /// The next request, which must be a GET.
     #[track_caller]
-    pub(super) fn get(&mut self) -> impl Future<Output = Asked> + '_ {
+    pub(crate) fn get(&mut self) -> impl Future<Output = Asked> + '_ {
         let place = std::panic::Location::caller();
         async move {
             let asked = self.next().await;
@@ -82,79 +83,79 @@ impl Peer {
     }
 
     /// Whether the client has asked nothing that was not taken.
-    pub(super) fn is_quiet(&mut self) -> bool {
+    pub(crate) fn is_quiet(&mut self) -> bool {
         self.0.try_recv().is_err()
     }
 
     /// Opens a legacy session, without a stream for what the server says beside its answers.
-    pub(super) async fn open(&mut self, session_id: Option<&str>) {
+    pub(crate) async fn open(&mut self, session_id: Option<&str>) {
         self.initialize(session_id).await;
         self.get().await.status(405);
     }
 
     /// The same, up to the GET.
-    pub(super) async fn initialize(&mut self, session_id: Option<&str>) {
+    pub(crate) async fn initialize(&mut self, session_id: Option<&str>) {
         self.post("initialize").await.opens(session_id);
         self.post("notifications/initialized").await.status(202);
     }
 }
 
 impl Asked {
-    pub(super) fn body(&self) -> Value {
+    pub(crate) fn body(&self) -> Value {
         serde_json::from_slice(self.request.body()).unwrap_or_default()
     }
 
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.request.headers().get(name)?.to_str().ok()
     }
 
-    pub(super) fn respond(self, response: Response<HttpBody>) {
+    pub(crate) fn respond(self, response: Response<HttpBody>) {
         // The client may have given it up.
         let _ = self.reply.send(Ok(response));
     }
 
     /// The request cannot be sent, or its answer does not come.
-    pub(super) fn fail(self, error: Error) {
+    pub(crate) fn fail(self, error: Error) {
         let _ = self.reply.send(Err(error));
     }
 
     /// Waits until the client gives the request up.
-    pub(super) async fn given_up(mut self) {
+    pub(crate) async fn given_up(mut self) {
         self.reply.closed().await;
     }
 
-    pub(super) fn status(self, status: u16) {
+    pub(crate) fn status(self, status: u16) {
         self.text(status, "text/plain", "");
     }
 
-    pub(super) fn text(self, status: u16, form: &str, body: impl Into<Bytes>) {
+    pub(crate) fn text(self, status: u16, form: &str, body: impl Into<Bytes>) {
         self.respond(answer(status, form, body.into()));
     }
 
     /// Answers with a message of JSON.
     #[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
-    pub(super) fn json(self, status: u16, message: Value) {
+    pub(crate) fn json(self, status: u16, message: Value) {
         self.text(status, "application/json", message.to_string());
     }
 
     /// The answer to the message, with this result.
-    pub(super) fn reply_to(&self, result: impl Into<Value>) -> Value {
+    pub(crate) fn reply_to(&self, result: impl Into<Value>) -> Value {
         json!({"jsonrpc": "2.0", "id": self.body()["id"], "result": result.into()})
     }
 
     /// Answers with a result, in JSON.
-    pub(super) fn result(self, result: impl Into<Value>) {
+    pub(crate) fn result(self, result: impl Into<Value>) {
         let message = self.reply_to(result);
         self.json(200, message);
     }
 
     /// Answers with a stream of events.
-    pub(super) fn events(self) -> Chunks {
+    pub(crate) fn events(self) -> Chunks {
         self.streams(200, "text/event-stream")
     }
 
     /// The same, which opens a session.
-    pub(super) fn events_in(self, session_id: &str) -> Chunks {
+    pub(crate) fn events_in(self, session_id: &str) -> Chunks {
         let (chunks, body) = Chunks::new();
         let mut response = answer(200, "text/event-stream", body);
         let id = session_id.parse().unwrap();
@@ -164,19 +165,19 @@ impl Asked {
     }
 
     /// Answers with a body that goes on until the test ends it.
-    pub(super) fn streams(self, status: u16, form: &str) -> Chunks {
+    pub(crate) fn streams(self, status: u16, form: &str) -> Chunks {
         let (chunks, body) = Chunks::new();
         self.respond(answer(status, form, body));
         chunks
     }
 
     /// Agrees to `initialize`, in the revision that is asked for.
-    pub(super) fn opens(self, session_id: Option<&str>) {
+    pub(crate) fn opens(self, session_id: Option<&str>) {
         let revision = self.body()["params"]["protocolVersion"].clone();
         self.opens_in(session_id, &revision);
     }
 
-    pub(super) fn opens_in(self, session_id: Option<&str>, revision: &Value) {
+    pub(crate) fn opens_in(self, session_id: Option<&str>, revision: &Value) {
         let message = self.reply_to(json!({
             "protocolVersion": revision,
             "capabilities": {"tools": {}, "logging": {}, "resources": {"subscribe": true}},
@@ -207,22 +208,22 @@ impl Chunks {
         (Self(sender), HttpBody::new(chunks))
     }
 
-    pub(super) fn raw(&self, chunk: impl Into<Bytes>) {
+    pub(crate) fn raw(&self, chunk: impl Into<Bytes>) {
         let _ = self.0.send(Ok(chunk.into()));
     }
 
     /// An event with a message.
-    pub(super) fn message(&self, message: &Value) {
+    pub(crate) fn message(&self, message: &Value) {
         self.raw(format!("data: {message}\n\n"));
     }
 
     /// The connection breaks.
-    pub(super) fn breaks(self) {
+    pub(crate) fn breaks(self) {
         let _ = self.0.send(Err(Error::network("connection reset by peer")));
     }
 
     /// Waits until the client gives the stream up.
-    pub(super) async fn given_up(self) {
+    pub(crate) async fn given_up(self) {
         self.0.closed().await;
     }
 }
@@ -234,22 +235,22 @@ fn answer(status: u16, form: &str, body: impl Into<HttpBody>) -> Response<HttpBo
     response.body(body.into()).unwrap()
 }
 
-pub(super) fn client() -> Client {
+pub(crate) fn client() -> Client {
     Client::new("test", "1.0.0")
 }
 
 /// A client that opens a session by `initialize`.
-pub(super) fn legacy() -> Client {
+pub(crate) fn legacy() -> Client {
     client().revisions([Revision::V2025_11_25])
 }
 
 /// A client that asks everything by itself.
-pub(super) fn modern() -> Client {
+pub(crate) fn modern() -> Client {
     client().revisions([Revision::V2026_07_28])
 }
 
 /// Runs the client's part and the server's at once.
-pub(super) fn both<A, B>(
+pub(crate) fn both<A, B>(
     client: impl Future<Output = A>,
     server: impl Future<Output = B>,
 ) -> impl Future<Output = (A, B)> {
@@ -259,12 +260,12 @@ pub(super) fn both<A, B>(
 }
 
 /// A legacy session with this id.
-pub(super) async fn open(id: Option<&str>) -> (Peer, ClientSession) {
+pub(crate) async fn open(id: Option<&str>) -> (Peer, ClientSession) {
     let (peer, endpoint) = Peer::endpoint();
     open_with(&legacy(), endpoint, peer, id).await
 }
 
-pub(super) async fn open_with(
+pub(crate) async fn open_with(
     client: &Client,
     endpoint: Endpoint,
     mut peer: Peer,
@@ -275,7 +276,7 @@ pub(super) async fn open_with(
 }
 
 /// A modern session.
-pub(super) async fn discover() -> (Peer, ClientSession) {
+pub(crate) async fn discover() -> (Peer, ClientSession) {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = modern();
     let (session, ()) = both(client.connect(endpoint), async {
@@ -286,7 +287,7 @@ pub(super) async fn discover() -> (Peer, ClientSession) {
     (peer, session.unwrap())
 }
 
-pub(super) fn discovered() -> Value {
+pub(crate) fn discovered() -> Value {
     json!({
         "resultType": "complete",
         "supportedVersions": ["2026-07-28"],
@@ -297,6 +298,6 @@ pub(super) fn discovered() -> Value {
 }
 
 /// The result of a tool.
-pub(super) fn text(text: &str) -> Value {
+pub(crate) fn text(text: &str) -> Value {
     json!({"resultType": "complete", "content": [{"type": "text", "text": text}]})
 }

@@ -1,4 +1,4 @@
-//! Real servers on real sockets: the HTTP client that is there where the user brings none.
+//! Real servers on real sockets, reached by the built-in HTTP client.
 
 use std::{
     net::SocketAddr,
@@ -25,7 +25,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use super::peer::{client, discovered, modern, text};
+use crate::http::client::peer::{client, discovered, modern, text};
 
 /// A listener that counts connections.
 struct Counting {
@@ -100,7 +100,7 @@ async fn answers_come_over_a_connection_that_is_used_again() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_told_apart() {
+async fn failures_of_connections_have_distinct_errors() {
     let (url, _) = start().await;
     let session = modern().connect(Endpoint::new(&url)).await.unwrap();
     let error = session.call_tool("cut", json!({})).await.unwrap_err();
@@ -168,7 +168,7 @@ async fn serve_once_each(listener: TcpListener, served: Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn a_connection_that_was_closed_while_nobody_used_it_is_not_missed() {
+async fn a_pooled_connection_that_was_closed_is_replaced() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let served = Arc::<AtomicUsize>::default();

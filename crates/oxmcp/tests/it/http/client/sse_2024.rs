@@ -1,9 +1,9 @@
-//! Servers of 2024-11-05: one stream, and another URL for messages.
+//! Servers of 2024-11-05: one event stream, and another URL for messages.
 
 use oxmcp::{ClientSession, Revision, http::Endpoint};
 use serde_json::json;
 
-use super::peer::{Chunks, Peer, URL, both, client, text};
+use crate::http::client::peer::{Chunks, Peer, URL, both, client, text};
 
 fn old() -> oxmcp::Client {
     client().revisions([Revision::V2024_11_05])
@@ -122,7 +122,7 @@ async fn attack_11_messages_go_to_no_other_origin() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_refusal_is_what_the_user_sees_where_there_is_no_stream_either() {
+async fn the_first_refusal_is_the_error_where_there_is_no_stream_either() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = old();
     let (session, ()) = both(client.connect(endpoint), async {

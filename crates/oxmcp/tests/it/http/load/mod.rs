@@ -1,12 +1,12 @@
-//! Many clients at once, and clients, servers and networks that fail: nothing hangs, nothing is lost, and nothing stays
-//! behind.
+//! Load and failure: many clients, and clients, servers and networks that fail. Nothing hangs,
+//! nothing is lost, nothing stays behind.
 
-mod cut;
-mod many;
-mod proxy;
-mod restart;
-mod slow;
-mod vanish;
+mod cut_connections;
+mod cutting_proxy;
+mod server_restarts;
+mod slow_readers;
+mod thousand_clients;
+mod vanished_clients;
 
 use std::{future::Future, time::Duration};
 
@@ -17,7 +17,7 @@ use tokio::{
 };
 
 /// Longer than anything takes: what never happens must not hang a test.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// What must come back to where it was.
 struct Start {
@@ -73,7 +73,7 @@ async fn until(what: impl Fn() -> Result<(), String>) {
             sleep(Duration::from_millis(2)).await;
         }
     };
-    if timeout(PATIENCE, waiting).await.is_err() {
+    if timeout(TIME_LIMIT, waiting).await.is_err() {
         panic!("it does not come to that: {:?}", what());
     }
 }
@@ -81,5 +81,5 @@ async fn until(what: impl Fn() -> Result<(), String>) {
 /// What ends, does so in time.
 async fn ends<T>(work: impl Future<Output = T>) -> T {
     let work = Box::pin(work);
-    timeout(PATIENCE, work).await.expect("it hangs")
+    timeout(TIME_LIMIT, work).await.expect("it hangs")
 }

@@ -1,4 +1,4 @@
-//! Sessions that `initialize` opens.
+//! Legacy sessions, which `initialize` opens.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,15 +10,17 @@ use oxmcp::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::peer::{Event, Events, LEGACY, Session, builder, header, initialize, json, send};
+use crate::http::server::peer::{
+    Event, Events, LEGACY, Session, builder, header, initialize, json, send,
+};
 use crate::support::{calculator, idle, request};
 
-pub(super) fn endpoint(server: &Server) -> StreamableHttp {
+pub(crate) fn endpoint(server: &Server) -> StreamableHttp {
     StreamableHttp::from(server.clone())
 }
 
 /// A tool that says that it runs, and waits to be released.
-pub(super) fn steps(release: &Arc<Notify>) -> Tool {
+pub(crate) fn steps(release: &Arc<Notify>) -> Tool {
     let release = Arc::clone(release);
     Tool::new("steps", "Report and wait", move |cx: RequestContext| {
         let release = Arc::clone(&release);
@@ -32,7 +34,7 @@ pub(super) fn steps(release: &Arc<Notify>) -> Tool {
     })
 }
 
-pub(super) fn call_steps(id: i64) -> Value {
+pub(crate) fn call_steps(id: i64) -> Value {
     let params = json!({"name": "steps", "arguments": {}, "_meta": {"progressToken": "t"}});
     request(id, "tools/call", params)
 }
@@ -55,7 +57,7 @@ async fn a_session_answers_its_calls_and_ends_with_delete() {
 }
 
 #[tokio::test]
-async fn a_request_without_a_session_is_told_how_to_get_one() {
+async fn the_refusal_of_a_request_without_a_session_names_initialize() {
     let endpoint = endpoint(&calculator());
     let message = request(3, "tools/list", json!({}));
     let response = send(&endpoint, builder("POST"), message.to_string()).await;
@@ -71,7 +73,7 @@ async fn a_request_without_a_session_is_told_how_to_get_one() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_a_request_is_on_its_stream_with_ids() {
+async fn messages_of_a_request_are_on_its_stream_with_ids() {
     let release = Arc::new(Notify::new());
     let session = Session::open(&endpoint(&calculator().tool(steps(&release)))).await;
     let mut events = Events::of(session.post(&call_steps(5)).await);
@@ -131,7 +133,7 @@ async fn attack_4_an_event_id_of_another_session_leads_nowhere() {
 }
 
 #[tokio::test]
-async fn attack_4_a_session_is_there_for_whom_it_belongs_to_alone() {
+async fn attack_4_a_session_is_found_only_by_its_owner() {
     let endpoint = endpoint(&calculator());
     let open = builder("POST").extension(Principal::new("ann"));
     let opened = send(&endpoint, open, initialize(LEGACY, json!({})).to_string()).await;
@@ -342,7 +344,7 @@ async fn w15_there_are_no_more_sessions_than_the_limit() {
 }
 
 #[tokio::test]
-async fn e2_closing_the_endpoint_ends_its_sessions_and_lets_what_runs_finish() {
+async fn e2_closing_the_endpoint_ends_its_sessions_and_lets_running_requests_finish() {
     let release = Arc::new(Notify::new());
     let server = calculator().tool(steps(&release));
     let session = Session::open(&endpoint(&server)).await;

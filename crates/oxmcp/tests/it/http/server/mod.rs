@@ -1,13 +1,13 @@
 //! The endpoint.
 
-mod ends;
-mod kept;
-mod legacy;
+mod batched_appends;
+mod get_stream;
+pub(crate) mod legacy;
 mod modern;
 mod nodes;
-pub(super) mod peer;
-mod records;
-mod restored;
-mod resumed;
-mod standing;
-mod stores;
+pub(crate) mod peer;
+mod restored_sessions;
+mod resumption;
+mod session_records;
+mod shared_stores;
+mod shutdown;

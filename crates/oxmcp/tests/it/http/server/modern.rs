@@ -17,7 +17,7 @@ use tokio::{
 };
 use tower::ServiceExt;
 
-use super::peer::{Events, builder, call_modern, header, json, modern_builder, send};
+use crate::http::server::peer::{Events, builder, call_modern, header, json, modern_builder, send};
 use crate::support::{calculator, modern};
 
 fn endpoint(server: &Server) -> StreamableHttp {
@@ -74,7 +74,7 @@ async fn a_handler_gets_a_task_only_where_others_could_wait_for_it() {
 }
 
 #[tokio::test]
-async fn what_a_handler_sends_first_makes_it_a_stream() {
+async fn a_notification_before_the_answer_makes_it_a_stream() {
     let release = Arc::new(Notify::new());
     let endpoint = endpoint(&calculator().tool(slow(&release)));
     let mut message = modern(7, "tools/call", json!({"name": "slow", "arguments": {}}));
@@ -117,7 +117,7 @@ async fn w8_a_client_that_goes_away_cancels_its_request() {
 }
 
 #[tokio::test]
-async fn a_listen_is_acknowledged_and_told_what_changes_on_another_connection() {
+async fn a_listen_is_acknowledged_and_notified_of_changes_from_another_connection() {
     let server = calculator();
     let endpoint = endpoint(&server);
     let params = json!({"notifications": {"toolsListChanged": true}});
@@ -145,7 +145,7 @@ async fn e2_closing_the_endpoint_ends_its_subscriptions_with_their_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e2_what_still_runs_when_the_endpoint_is_closed_is_cancelled_in_time() {
+async fn e2_requests_still_running_when_the_endpoint_closes_are_cancelled_in_time() {
     let stopped = Arc::new(Notify::new());
     let stops = Arc::clone(&stopped);
     let stuck = Tool::new("stuck", "Wait for the end", move |cx: RequestContext| {
@@ -197,7 +197,7 @@ async fn e2_a_body_that_comes_when_the_endpoint_is_closed_begins_nothing() {
 }
 
 #[tokio::test]
-async fn only_what_no_handler_saw_has_a_status_of_its_own() {
+async fn only_requests_that_reach_no_handler_have_an_error_status() {
     let refuse = |code: ErrorCode| {
         move || async move { Err::<String, _>(ToolError::from(oxmcp::Error::protocol(code, "no"))) }
     };
@@ -230,7 +230,7 @@ async fn only_what_no_handler_saw_has_a_status_of_its_own() {
 }
 
 #[tokio::test]
-async fn d4_handlers_see_the_request_and_what_middleware_put_into_it() {
+async fn d4_handlers_see_the_request_and_the_extensions_of_middleware() {
     let tool = Tool::new("whoami", "Say who calls", |cx: RequestContext| async move {
         let request = cx.http_request().unwrap();
         let principal = request.extensions.get::<Principal>().unwrap();
@@ -244,7 +244,7 @@ async fn d4_handlers_see_the_request_and_what_middleware_put_into_it() {
 }
 
 #[tokio::test]
-async fn who_agrees_to_a_subscription_sees_the_request_too() {
+async fn the_hook_of_a_subscription_sees_the_request_too() {
     let server = calculator()
         .resource(Resource::text("app://status", "status", "fine"))
         .on_subscribe(
@@ -287,7 +287,7 @@ async fn d1_the_callback_chooses_the_server_by_the_request() {
 }
 
 #[tokio::test]
-async fn who_panics_over_a_request_fails_that_one_alone() {
+async fn a_callback_that_panics_fails_its_request_alone() {
     let endpoint = StreamableHttp::new(|request| -> Server {
         panic!("there is no server for {}", request.uri);
     });

@@ -1,4 +1,4 @@
-//! Sessions that several nodes have in common.
+//! Sessions that several nodes share.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use oxmcp::{RequestContext, Resource, Server, Tool, ToolError, http::Principal};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::{
+use crate::http::server::{
     legacy::{call_steps, endpoint, steps},
     peer::{Events, LEGACY, Session, builder, header, initialize, json, send},
-    stores::{SharedEvents, SharedSessions},
+    shared_stores::{SharedEvents, SharedSessions},
 };
 use crate::support::{calculator, request};
 
 #[tokio::test]
-async fn a_session_goes_on_at_another_node() {
+async fn a_session_continues_at_another_node() {
     let (events, sessions) = (SharedEvents::default(), SharedSessions::default());
     let node = |server: &Server| {
         endpoint(server)
@@ -54,7 +54,7 @@ async fn a_session_goes_on_at_another_node() {
 }
 
 #[tokio::test]
-async fn attack_4_nobody_else_goes_on_with_a_session_that_is_kept() {
+async fn attack_4_only_its_owner_restores_a_stored_session() {
     let sessions = SharedSessions::default();
     let one = endpoint(&calculator()).session_store(sessions.clone());
     let open = builder("POST").extension(Principal::new("ann"));

@@ -1,4 +1,4 @@
-//! A directory is served, and nothing but what is in it.
+//! A served directory: its files, and nothing outside it.
 
 mod reading;
 mod roots;

@@ -1,4 +1,4 @@
-//! What is read and listed.
+//! Files as they are listed and read.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::*;
+use crate::server::files::*;
 
 #[tokio::test]
 async fn o6_files_are_read_in_every_revision() {
@@ -89,7 +89,7 @@ async fn o6_by_default_uris_are_those_of_the_files() {
 }
 
 #[tokio::test]
-async fn o6_what_is_too_long_is_not_read() {
+async fn o6_files_that_are_too_long_are_not_read() {
     let temp = Temp::new();
     temp.write("four", "1234");
     temp.write("five", "12345");
@@ -156,7 +156,7 @@ async fn o6_the_list_is_bounded_and_can_be_made_again() {
 }
 
 #[tokio::test]
-async fn o6_what_is_wrong_with_a_directory_is_said_before_the_server_serves() {
+async fn o6_an_invalid_directory_is_refused_before_the_server_serves() {
     let temp = Temp::new();
     temp.write("file", "");
     for (files, said) in [

@@ -1,9 +1,9 @@
-//! Clients that have roots read only what is within them.
+//! Clients' roots, which narrow the files that they may read.
 
-use super::*;
+use crate::server::files::*;
 
 #[tokio::test]
-async fn o6_a_client_with_roots_reads_only_what_is_within_them() {
+async fn o6_a_client_with_roots_reads_only_files_within_them() {
     let temp = Temp::new();
     temp.write("a/notes.txt", "a");
     temp.write("b/notes.txt", "b");

@@ -1,6 +1,6 @@
-//! What cannot be reached.
+//! Paths that lead out of the directory, all of which are refused.
 
-use super::*;
+use crate::server::files::*;
 
 #[tokio::test]
 async fn o6_nothing_outside_the_directory_can_be_reached() {
@@ -118,7 +118,7 @@ async fn o6_only_plain_files_are_opened() {
 }
 
 #[tokio::test]
-async fn o6_what_is_hidden_is_not_served_unless_it_is_wanted() {
+async fn o6_hidden_files_are_not_served_by_default() {
     let temp = Temp::new();
     temp.write(".env", "secret");
     temp.write(".git/config", "secret");

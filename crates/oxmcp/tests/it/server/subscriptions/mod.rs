@@ -1,7 +1,9 @@
-//! Clients hear of updates of the resources that they watch, whatever their revision and way of asking.
+//! Subscriptions of clients to lists and resources, in every revision.
 
-mod hooks;
-mod telling;
+mod author_hooks;
+mod list_changes;
+mod listen;
+mod resource_updates;
 
 use std::{
     sync::{Arc, Mutex},

@@ -1,0 +1,193 @@
+//! Invalid definitions of extensions, which are reported when a session connects.
+
+use oxmcp::{
+    Revision,
+    protocol::{EmptyParams, EmptyResult, NotificationParams},
+    transport::in_memory,
+};
+use serde_json::json;
+
+use crate::extension::*;
+
+macro_rules! method {
+    ($type:ident, $name:literal) => {
+        struct $type;
+
+        impl Method for $type {
+            const NAME: &'static str = $name;
+            type Params = EmptyParams;
+            type Result = EmptyResult;
+        }
+    };
+}
+
+method!(Ping, "ping");
+method!(Call, "tools/call");
+method!(Sample, "sampling/createMessage");
+method!(GetTask, "tasks/get");
+
+struct Cancelled;
+
+impl Notification for Cancelled {
+    const NAME: &'static str = "notifications/cancelled";
+    type Params = NotificationParams;
+}
+
+async fn empty() -> EmptyResult {
+    EmptyResult::default()
+}
+
+async fn problem_of_server(extensions: impl IntoIterator<Item = Extension>) -> Option<String> {
+    let server = Server::new("s", "1");
+    let server = extensions.into_iter().fold(server, Server::extension);
+    let (_near, far) = in_memory();
+    let error = server.connect(far).await.err()?;
+    Some(error.message().to_owned())
+}
+
+async fn problem_of_client(extension: Extension) -> Option<String> {
+    let server = Server::new("s", "1");
+    let client = client(extension);
+    let error = testing::connect(&server).client(&client).await.err()?;
+    Some(error.message().to_owned())
+}
+
+#[tokio::test]
+async fn identifiers_are_checked() {
+    for good in [
+        "com.example/clock",
+        "io.modelcontextprotocol/tasks",
+        "a/b",
+        "x-y.z/a_b.c-2",
+    ] {
+        assert_eq!(
+            problem_of_server([Extension::new(good)]).await,
+            None,
+            "{good}"
+        );
+    }
+    for bad in [
+        "clock",
+        "/clock",
+        "com.example/",
+        "com..example/clock",
+        "1com/clock",
+        "com.example/a/b",
+        "a b/c",
+        "",
+    ] {
+        let problem = problem_of_server([Extension::new(bad)]).await.unwrap();
+        assert!(problem.contains("com.example/clock"), "{bad}: {problem}");
+        assert!(
+            problem_of_client(Extension::new(bad)).await.is_some(),
+            "{bad}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn extensions_that_contradict_the_protocol_or_each_other_are_refused() {
+    let add = || clock().method::<Add, _>(.., async |now: Hours| now);
+    let other = || Extension::new("com.example/other");
+    let cases = [
+        (
+            vec![clock().method::<Ping, _>(.., empty)],
+            "ping is the protocol's own",
+        ),
+        (
+            vec![clock().method::<Call, _>(Revision::LATEST.., empty)],
+            "tools/call is the protocol's own",
+        ),
+        (
+            vec![clock().method::<GetTask, _>(.., empty)],
+            "tasks/get is the protocol's own",
+        ),
+        (
+            vec![clock().notification::<Cancelled, _>(.., || async {})],
+            "notifications/cancelled is the protocol's own",
+        ),
+        (
+            vec![clock().listen_key("toolsListChanged")],
+            "the key toolsListChanged",
+        ),
+        (vec![clock().result_type("complete")], "the protocol's own"),
+        (vec![clock().meta_key("zone!")], "cannot be its key"),
+        (vec![clock().meta_key("progressToken")], "cannot be its key"),
+        (
+            vec![clock().meta_key("io.modelcontextprotocol/zone")],
+            "cannot be its key",
+        ),
+        (vec![clock().settings(json!([1]))], "must be a JSON object"),
+        (
+            vec![clock().header::<Add>("hours", "X-Hours")],
+            "must begin with \"Mcp-\"",
+        ),
+        (
+            vec![clock().header::<Add>("hours", "Mcp-a\r\nb")],
+            "must begin with \"Mcp-\"",
+        ),
+        (
+            vec![clock().header::<Add>("hours", "MCP-Session-Id")],
+            "belongs to the protocol",
+        ),
+        (
+            vec![
+                clock()
+                    .method::<Add, _>(Revision::LATEST..Revision::LATEST, async |now: Hours| now),
+            ],
+            "in no revision",
+        ),
+        (vec![clock(), clock()], "added twice"),
+        (
+            vec![
+                add(),
+                other().method::<Add, _>(Revision::LATEST.., async |now: Hours| now),
+            ],
+            "is served by com.example/clock already",
+        ),
+        (
+            vec![clock().listen_key("k"), other().listen_key("k")],
+            "the key k belongs to com.example/clock already",
+        ),
+    ];
+    for (extensions, expected) in cases {
+        let problem = problem_of_server(extensions).await.unwrap_or_default();
+        assert!(
+            problem.starts_with("the extension com.example/"),
+            "{expected}: {problem}"
+        );
+        assert!(problem.contains(expected), "{expected}: {problem}");
+    }
+}
+
+#[tokio::test]
+async fn an_extension_may_define_methods_that_a_revision_lacks() {
+    assert_eq!(
+        problem_of_server([clock().method::<Ping, _>(Revision::LATEST.., empty)]).await,
+        None
+    );
+    assert_eq!(
+        problem_of_server([clock().method::<GetTask, _>(Revision::LATEST.., empty)]).await,
+        None
+    );
+    let tasks = Extension::new("io.modelcontextprotocol/tasks");
+    assert_eq!(
+        problem_of_server([tasks.meta_key("io.modelcontextprotocol/related-task")]).await,
+        None
+    );
+}
+
+#[tokio::test]
+async fn a_clients_extension_is_checked_against_the_requests_of_servers() {
+    let sample = problem_of_client(clock().method::<Sample, _>(.., empty))
+        .await
+        .unwrap();
+    assert!(
+        sample.contains("sampling/createMessage is the protocol's own"),
+        "{sample}"
+    );
+    assert_eq!(
+        problem_of_client(clock().method::<Add, _>(.., async |now: Hours| now)).await,
+        None
+    );
+}

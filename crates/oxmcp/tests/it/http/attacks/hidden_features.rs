@@ -1,0 +1,106 @@
+//! Hidden features: the refusal of a request must not show that they exist.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use oxmcp::{
+    RequestContext, Resource, Server, Tool,
+    http::{Principal, StreamableHttp},
+    middleware::{self, Next, Request},
+};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::{
+    http::server::peer::{
+        Events, LEGACY, Session, builder, header, initialize, json, modern_builder, send,
+    },
+    support::{calculator, modern, notification, request},
+};
+
+/// A server with a tool for Ann alone, whose argument headers repeat.
+fn server() -> Server {
+    let region = json!({"type": "string", "x-mcp-header": "Region"});
+    let schema = json!({"type": "object", "properties": {"region": region}});
+    let tool = Tool::dynamic("move", "Move it", schema, |_, _| async { Ok("moved") });
+    let secret = Resource::text("app://secret", "secret", "");
+    calculator()
+        .tool(tool.visible_to(is_ann))
+        .resource(secret.visible_to(is_ann))
+        .subscriptions()
+}
+
+fn is_ann(cx: &RequestContext) -> bool {
+    let request = cx.http_request();
+    let caller = request.and_then(|request| request.extensions.get::<Principal>());
+    caller.is_some_and(|caller| caller.as_str() == "ann")
+}
+
+/// Opens a session that watches the URI. Returns the answer to that, and the session's stream.
+async fn watch(endpoint: &StreamableHttp, who: &str, uri: &str) -> (Value, Events) {
+    let who = Principal::new(who);
+    let open = initialize(LEGACY, json!({})).to_string();
+    let opened = send(endpoint, builder("POST").extension(who.clone()), open).await;
+    let session = Session {
+        endpoint: endpoint.clone(),
+        id: header(opened.headers(), "mcp-session-id").to_owned(),
+    };
+    let of = |method| session.builder(method).extension(who.clone());
+    let ready = notification("notifications/initialized").to_string();
+    send(endpoint, of("POST"), ready).await;
+    let stream = send(endpoint, of("GET"), "").await;
+    let subscribe = request(1, "resources/subscribe", json!({"uri": uri})).to_string();
+    let answer = json(send(endpoint, of("POST"), subscribe).await).await;
+    (answer, Events::of(stream))
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_watching_a_hidden_resource_looks_like_watching_a_missing_one() {
+    let server = server();
+    let endpoint = StreamableHttp::from(server.clone());
+    let (unknown, _) = watch(&endpoint, "bob", "app://unknown").await;
+    for (who, told) in [("ann", true), ("bob", false)] {
+        let (answer, mut events) = watch(&endpoint, who, "app://secret").await;
+        assert_eq!(answer, unknown);
+        assert!(events.next().await.unwrap().data.is_null());
+        server.resource_updated("app://secret");
+        let next = timeout(Duration::from_millis(20), events.next()).await;
+        assert_eq!(next.is_ok(), told, "{who}: {next:?}");
+    }
+}
+
+/// Calls a tool in a region, of which a header says something.
+async fn call(server: &Server, who: &str, tool: &str, header: Option<&str>) -> (StatusCode, Value) {
+    let endpoint = StreamableHttp::from(server.clone());
+    let params = json!({"name": tool, "arguments": {"region": "eu"}});
+    let message = modern(1, "tools/call", params);
+    let mut request = modern_builder(&message).extension(Principal::new(who));
+    if let Some(header) = header {
+        request = request.header("mcp-param-region", header);
+    }
+    let response = send(&endpoint, request, message.to_string()).await;
+    (response.status(), json(response).await)
+}
+
+#[tokio::test]
+async fn attack_headers_that_are_wrong_do_not_tell_of_a_hidden_tool() {
+    let layered = server().layer(middleware::from_fn(
+        |request: Request, next: Next| async move { next.run(request).await },
+    ));
+    for server in [server(), layered] {
+        for header in [None, Some("us"), Some("=?base64?=")] {
+            let hidden = call(&server, "bob", "move", header).await;
+            let (status, mut unknown) = call(&server, "bob", "moves", header).await;
+            let message = unknown["error"]["message"].as_str().unwrap();
+            unknown["error"]["message"] = json!(message.replace("moves", "move"));
+            assert_eq!(hidden, (status, unknown), "{header:?}");
+
+            let (status, answer) = call(&server, "ann", "move", header).await;
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{header:?}: {answer}");
+            assert_eq!(answer["error"]["code"], -32020, "{header:?}");
+        }
+        let (status, answer) = call(&server, "ann", "move", Some("eu")).await;
+        assert_eq!(status, StatusCode::OK);
+        assert_eq!(answer["result"]["content"][0]["text"], "moved");
+    }
+}

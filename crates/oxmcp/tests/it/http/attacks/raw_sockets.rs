@@ -1,0 +1,165 @@
+//! Raw bytes over real sockets, for the attacks.
+
+use std::{net::SocketAddr, time::Duration};
+
+use oxmcp::{
+    Server,
+    http::{Serving, StreamableHttp},
+};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+    time::timeout,
+};
+
+use crate::support::modern;
+
+/// Longer than anything takes: what never comes must not hang a test.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+pub(crate) async fn serve(server: &Server) -> (Serving, SocketAddr) {
+    let endpoint = StreamableHttp::from(server.clone());
+    let serving = endpoint.serve("127.0.0.1:0").await.unwrap();
+    let address = serving.local_addr();
+    (serving, address)
+}
+
+/// What comes back until the other side closes, or breaks the connection.
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut read = Vec::new();
+    let reading = stream.read_to_end(&mut read);
+    // A reset ends it as well.
+    let _ = timeout(TIME_LIMIT, reading)
+        .await
+        .expect("it is not closed");
+    String::from_utf8_lossy(&read).into_owned()
+}
+
+/// Sends these bytes, and reads until the server closes, which it must be asked to do.
+pub(crate) async fn ask(address: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    // The server may have read enough before all is there.
+    let _ = stream.write_all(bytes.as_ref()).await;
+    rest(&mut stream).await
+}
+
+/// Sends these bytes and nothing more.
+pub(crate) async fn hurl(address: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let _ = stream.write_all(bytes.as_ref()).await;
+    let _ = stream.shutdown().await;
+    rest(&mut stream).await
+}
+
+/// The status of a response, 0 where there is none.
+pub(crate) fn status(response: &str) -> u16 {
+    let status = response
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
+    status.unwrap_or_default()
+}
+
+/// A POST of a program on this machine, after which the connection is closed.
+pub(crate) fn post(headers: &str, body: &str) -> String {
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\ncontent-length: {}\r\n{headers}\r\n{body}",
+        body.len(),
+    )
+}
+
+/// The headers of a modern request.
+pub(crate) fn modern_headers(method: &str, name: &str) -> String {
+    let name = match name {
+        "" => String::new(),
+        name => format!("mcp-name: {name}\r\n"),
+    };
+    format!("mcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n{name}")
+}
+
+pub(crate) fn call_add() -> Value {
+    modern(
+        1,
+        "tools/call",
+        json!({"name": "add", "arguments": {"a": 1, "b": 2}}),
+    )
+}
+
+/// Whether the server still does what it is for.
+#[track_caller]
+pub(crate) fn is_alive(address: SocketAddr) -> impl Future<Output = ()> {
+    let place = std::panic::Location::caller();
+    async move {
+        let request = post(
+            &modern_headers("tools/call", "add"),
+            &call_add().to_string(),
+        );
+        let answer = ask(address, request).await;
+        assert!(answer.contains(r#""text":"3.0""#), "{answer} at {place}");
+    }
+}
+
+/// A server that answers each connection with the next of these, whatever it is asked, and closes it. Returns what it was
+/// asked, in order, once it has given all its answers.
+pub(crate) async fn canned(answers: Vec<Vec<u8>>) -> (String, JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let serving = tokio::spawn(async move {
+        let mut asked = Vec::new();
+        for answer in answers {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            asked.push(request(&mut stream).await);
+            let _ = stream.write_all(&answer).await;
+            let _ = stream.shutdown().await;
+        }
+        asked
+    });
+    (url, serving)
+}
+
+/// One whole request.
+async fn request(stream: &mut TcpStream) -> String {
+    let mut read = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&read).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let lines = head.lines().filter_map(|line| line.split_once(": "));
+            let length = lines
+                .filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+                .find_map(|(_, length)| length.parse().ok())
+                .unwrap_or(0);
+            if body.len() >= length {
+                return text;
+            }
+        }
+        let got = timeout(TIME_LIMIT, stream.read_buf(&mut read)).await;
+        if got.expect("the request does not come").unwrap_or(0) == 0 {
+            return text;
+        }
+    }
+}
+
+/// A response with this body.
+pub(crate) fn response(form: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+    let body = body.as_ref();
+    let mut response = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {form}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len(),
+    )
+    .into_bytes();
+    response.extend_from_slice(body);
+    response
+}
+
+/// The answer to `server/discover`, the first request of a client.
+pub(crate) fn discovered() -> Vec<u8> {
+    let result = json!({
+        "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+        "ttlMs": 0, "cacheScope": "private",
+    });
+    let answer = json!({"jsonrpc": "2.0", "id": 1, "result": result});
+    response("application/json", answer.to_string())
+}

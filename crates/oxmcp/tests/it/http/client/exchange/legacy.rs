@@ -1,0 +1,217 @@
+//! Exchanges with legacy servers: a session id, and a stream for messages beside the answers.
+
+use std::time::Duration;
+
+use ::http::Method;
+use oxmcp::Error;
+use serde_json::json;
+use tokio::time::{Instant, timeout};
+
+use crate::http::client::peer::{Peer, both, legacy, open, text};
+
+#[tokio::test(start_paused = true)]
+async fn e4_all_after_initialize_carries_the_session_and_the_revision() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let (session, ()) = both(client.connect(endpoint), async {
+        let asked = peer.post("initialize").await;
+        assert_eq!(asked.header("mcp-session-id"), None);
+        assert_eq!(asked.header("mcp-protocol-version"), None);
+        assert_eq!(asked.header("mcp-method"), None);
+        // What the server agrees to counts, and not what it was asked for.
+        asked.opens_in(Some("s-1"), &json!("2025-11-25"));
+        for _ in 0..2 {
+            let asked = peer.next().await;
+            assert_eq!(asked.header("mcp-session-id"), Some("s-1"), "{asked:?}");
+            assert_eq!(asked.header("mcp-protocol-version"), Some("2025-11-25"));
+            asked.status(405);
+        }
+    })
+    .await;
+    let session = session.unwrap();
+    let (answer, ()) = both(async { session.call_tool("add", json!({})).await }, async {
+        let asked = peer.post("tools/call").await;
+        assert_eq!(asked.header("mcp-session-id"), Some("s-1"));
+        assert_eq!(asked.header("mcp-protocol-version"), Some("2025-11-25"));
+        asked.result(text("3"));
+    })
+    .await;
+    assert_eq!(answer.unwrap().to_text(), "3");
+    let (closed, ()) = both(session.close(), async {
+        let asked = peer.next().await;
+        assert_eq!(asked.request.method(), Method::DELETE);
+        assert_eq!(asked.header("mcp-session-id"), Some("s-1"));
+        asked.status(405);
+    })
+    .await;
+    closed.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_may_have_no_id() {
+    let (mut peer, session) = open(None).await;
+    let (answer, ()) = both(async { session.call_tool("add", json!({})).await }, async {
+        let asked = peer.post("tools/call").await;
+        assert_eq!(asked.header("mcp-session-id"), None);
+        assert_eq!(asked.header("mcp-protocol-version"), Some("2025-11-25"));
+        asked.result(text("3"));
+    })
+    .await;
+    assert!(answer.is_ok());
+    session.close().await.unwrap();
+    assert!(peer.is_quiet());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_call_comes_after_the_session_is_open_and_its_stream_too() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let (session, ()) = both(client.connect(endpoint), async {
+        peer.post("initialize").await.opens(Some("s-1"));
+    })
+    .await;
+    let session = session.unwrap();
+    let (answer, _listening) = both(async { session.call_tool("add", json!({})).await }, async {
+        let initialized = peer.post("notifications/initialized").await;
+        assert!(timeout(Duration::from_secs(1), peer.next()).await.is_err());
+        initialized.status(202);
+        let listening = peer.get().await;
+        assert_eq!(listening.header("accept"), Some("text/event-stream"));
+        assert_eq!(listening.header("mcp-session-id"), Some("s-1"));
+        assert!(
+            timeout(Duration::from_millis(100), peer.next())
+                .await
+                .is_err()
+        );
+        let listening = listening.events();
+        peer.post("tools/call").await.result(text("3"));
+        listening
+    })
+    .await;
+    assert!(answer.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_call_does_not_wait_for_a_stream_that_never_begins() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let (session, ()) = both(client.connect(endpoint), peer.initialize(None)).await;
+    let session = session.unwrap();
+    let start = Instant::now();
+    let (answer, _listening) = both(async { session.call_tool("add", json!({})).await }, async {
+        let listening = peer.get().await;
+        peer.post("tools/call").await.result(text("3"));
+        listening
+    })
+    .await;
+    assert!(answer.is_ok());
+    assert!(start.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_server_asks_on_its_stream_and_is_answered_by_post() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let (session, listening) = both(client.connect(endpoint), async {
+        peer.initialize(Some("s-1")).await;
+        peer.get().await.events()
+    })
+    .await;
+    let _session = session.unwrap();
+    listening.message(&json!({"jsonrpc": "2.0", "id": "p", "method": "ping"}));
+    let answer = peer.next().await;
+    assert_eq!(
+        answer.body(),
+        json!({"jsonrpc": "2.0", "id": "p", "result": {}})
+    );
+    assert_eq!(answer.header("mcp-session-id"), Some("s-1"));
+    answer.status(202);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_is_cancelled_by_post_and_its_stream_is_given_up() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let limit = Duration::from_millis(100);
+    let late = async {
+        let call = session.call_tool("slow", json!({})).timeout(limit);
+        call.await.unwrap_err()
+    };
+    let (error, ()) = both(late, async {
+        let asked = peer.post("tools/call").await;
+        let id = asked.body()["id"].clone();
+        let chunks = asked.events();
+        let cancelled = peer.post("notifications/cancelled").await;
+        assert_eq!(cancelled.body()["params"]["requestId"], id);
+        cancelled.status(202);
+        chunks.given_up().await;
+    })
+    .await;
+    assert!(error.is_timeout());
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_is_bounded_where_the_server_does_not_answer() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (closed, ()) = both(timeout(Duration::from_secs(6), session.close()), async {
+        let asked = peer.next().await;
+        assert_eq!(asked.request.method(), Method::DELETE);
+        asked.given_up().await;
+    })
+    .await;
+    closed.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_7_a_server_that_asks_and_does_not_listen_makes_nothing_grow() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let (session, listening) = both(client.connect(endpoint), async {
+        peer.initialize(Some("s-1")).await;
+        peer.get().await.events()
+    })
+    .await;
+    let session = session.unwrap();
+    for id in 0..20_000 {
+        listening.message(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+    }
+    let mut answers = Vec::new();
+    while let Ok(answer) = timeout(Duration::from_secs(1), peer.next()).await {
+        answers.push(answer);
+    }
+    assert_eq!(answers.len(), 256, "no more are on their way at once");
+    // When the server takes them at last, the rest follows.
+    let (answer, taken) = both(async { session.call_tool("add", json!({})).await }, async {
+        let mut taken = 0;
+        answers.into_iter().for_each(|answer| answer.status(202));
+        loop {
+            let asked = peer.next().await;
+            if asked.body()["method"] == "tools/call" {
+                asked.result(text("3"));
+                return taken;
+            }
+            taken += 1;
+            asked.status(202);
+        }
+    })
+    .await;
+    assert!(answer.is_ok() && taken > 0, "{taken}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_notification_that_is_not_taken_harms_nothing() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let (session, ()) = both(client.connect(endpoint), async {
+        peer.post("initialize").await.opens(None);
+        let initialized = peer.post("notifications/initialized").await;
+        initialized.fail(Error::network("oh"));
+        peer.get().await.status(405);
+    })
+    .await;
+    let session = session.unwrap();
+    let (answer, ()) = both(async { session.call_tool("add", json!({})).await }, async {
+        peer.post("tools/call").await.result(text("3"));
+    })
+    .await;
+    assert!(answer.is_ok());
+}

@@ -1,0 +1,182 @@
+//! Malformed and endless answers: the waiting call fails at once, and nothing waits for their end.
+
+use std::time::Duration;
+
+use oxmcp::{ClientSession, Result};
+use serde_json::json;
+use tokio::time::{Instant, timeout};
+
+use crate::http::client::peer::{Asked, Chunks, Peer, both, discover, legacy, open, text};
+
+/// Long before a call without a time-out of its own ends.
+const SOON: Duration = Duration::from_secs(3);
+
+/// Long before a call times out.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+async fn call(session: &ClientSession) -> Result<String> {
+    let calling = timeout(AT_ONCE, async { session.call_tool("add", json!({})).await });
+    let answer = calling.await.expect("nobody waits for what has come");
+    answer.map(|result| result.to_text())
+}
+
+/// What a call gets that is answered so. The session goes on.
+async fn answered(
+    peer: &mut Peer,
+    session: &ClientSession,
+    answer: impl FnOnce(Asked),
+) -> Result<String> {
+    let (result, ()) = both(call(session), async {
+        answer(peer.post("tools/call").await);
+    })
+    .await;
+    let (next, ()) = both(call(session), async {
+        peer.post("tools/call").await.result(text("3"));
+    })
+    .await;
+    assert_eq!(next.unwrap(), "3", "the session goes on");
+    result
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_7_no_depth_of_brackets_is_gone_into() {
+    let brackets = "[".repeat(100_000) + &"]".repeat(100_000);
+    let (mut peer, session) = discover().await;
+    let error = answered(&mut peer, &session, |asked| {
+        asked.text(200, "application/json", brackets.clone());
+    });
+    let error = error.await.unwrap_err();
+    assert!(error.message().contains("does not answer"), "{error}");
+    let answer = answered(&mut peer, &session, |asked| {
+        let answer = asked.reply_to(text("3"));
+        let events = asked.events();
+        events.raw(format!("data: {brackets}\n\n"));
+        events.message(&answer);
+    });
+    assert_eq!(answer.await.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
+    let (mut peer, session) = discover().await;
+    let deep = "[".repeat(200) + &"]".repeat(200);
+    for answer in [
+        r#"{"jsonrpc":"2.0","id":ID,"result":"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":{}} {}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":{},"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"jsonrpc":"2.0","error":{"code":1,"message":""}}"#,
+        r#"[{"jsonrpc":"2.0","id":ID,"result":{}}]"#,
+        r#"[{"jsonrpc":"2.0","id":ID,"result":{}}"#,
+        &format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{{"a":{deep}}}}}"#),
+        &format!(r#"{{"jsonrpc":"2.0","result":{{"a":{deep}}},"id":ID}}"#),
+    ] {
+        for streams in [false, true] {
+            let error = answered(&mut peer, &session, |asked| {
+                let answer = answer.replace("ID", &asked.body()["id"].to_string());
+                if streams {
+                    asked.events().raw(format!("data: {answer}\n\n"));
+                } else {
+                    asked.text(200, "application/json", answer);
+                }
+            });
+            let error = error.await.unwrap_err();
+            let text = error.message();
+            assert!(text.contains("the answer is malformed"), "{answer}: {text}");
+        }
+    }
+}
+
+/// A call that would wait for two hours.
+async fn patient_call(session: &ClientSession) -> Result<String> {
+    let call = session.call_tool("add", json!({}));
+    let result = call.timeout(Duration::from_secs(7200)).await?;
+    Ok(result.to_text())
+}
+
+/// Answers so, with a body that begins and does not end.
+fn endless(asked: Asked, status: u16) -> Chunks {
+    let chunks = asked.streams(status, "text/plain");
+    chunks.raw("well, ");
+    chunks
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_8_a_refusal_that_does_not_end_is_one_all_the_same() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let start = Instant::now();
+    let (answer, _endless) = both(patient_call(&session), async {
+        endless(peer.post("tools/call").await, 503)
+    })
+    .await;
+    let error = answer.unwrap_err();
+    assert_eq!(error.http_status(), Some(503));
+    assert!(error.message().contains("well,"), "{error}");
+    assert!(start.elapsed() < SOON);
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_8_a_renewal_waits_for_no_end() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let start = Instant::now();
+    let (answer, _endless) = both(patient_call(&session), async {
+        peer.post("tools/call").await.status(404);
+        endless(peer.post("initialize").await, 503)
+    })
+    .await;
+    assert_eq!(answer.unwrap_err().http_status(), Some(503));
+    assert!(start.elapsed() < SOON);
+    let (answer, _endless) = both(patient_call(&session), async {
+        let lost = endless(peer.post("tools/call").await, 404);
+        peer.post("initialize").await.opens(Some("s-2"));
+        let initialized = endless(peer.post("notifications/initialized").await, 202);
+        loop {
+            let asked = peer.next().await;
+            if asked.request.method() == ::http::Method::POST {
+                assert_eq!(asked.header("mcp-session-id"), Some("s-2"));
+                asked.result(text("3"));
+                return (lost, initialized);
+            }
+            asked.status(405);
+        }
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+    assert!(start.elapsed() < 2 * SOON);
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_8_the_first_call_does_not_wait_for_the_end_of_earlier_answers() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let start = Instant::now();
+    let (session, _endless) = both(client.connect(endpoint), async {
+        peer.post("initialize").await.opens(Some("s-1"));
+        let initialized = endless(peer.post("notifications/initialized").await, 202);
+        (initialized, endless(peer.get().await, 405))
+    })
+    .await;
+    let session = session.unwrap();
+    let (answer, ()) = both(patient_call(&session), async {
+        let asked = timeout(SOON, peer.post("tools/call")).await.unwrap();
+        asked.result(text("3"));
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+    assert!(start.elapsed() < SOON);
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_8_a_stream_that_is_refused_without_end_is_not_waited_for() {
+    for status in [200, 400] {
+        let (mut peer, session) = open(None).await;
+        let start = Instant::now();
+        let (answer, _endless) = both(patient_call(&session), async {
+            let asked = peer.post("tools/call").await;
+            asked.events().raw("id: 1\ndata:\n\n");
+            endless(peer.get().await, status)
+        })
+        .await;
+        assert!(answer.unwrap_err().is_network());
+        assert!(start.elapsed() < SOON);
+    }
+}

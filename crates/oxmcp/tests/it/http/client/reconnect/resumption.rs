@@ -1,0 +1,173 @@
+//! Resumption of legacy streams by GET, with the id of the last event.
+
+use std::time::Duration;
+
+use oxmcp::{ClientSession, Result, http::Reconnect};
+use serde_json::json;
+use tokio::time::{Instant, timeout};
+
+use crate::http::client::peer::{Peer, both, legacy, open, open_with, text};
+
+async fn call(session: &ClientSession) -> Result<String> {
+    let call = session.call_tool("add", json!({}));
+    let result = call.timeout(Duration::from_secs(7200)).await?;
+    Ok(result.to_text())
+}
+
+#[tokio::test(start_paused = true)]
+async fn e4_a_stream_that_the_server_closes_is_polled_no_earlier_than_it_wants() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, ()) = both(call(&session), async {
+        let asked = peer.post("tools/call").await;
+        let answer = asked.reply_to(text("3"));
+        asked.events().raw("id: 1\nretry: 500\ndata: \n\n");
+        let closed = Instant::now();
+        let polled = peer.get().await;
+        assert!(closed.elapsed() >= Duration::from_millis(500));
+        assert!(closed.elapsed() < Duration::from_secs(1));
+        assert_eq!(polled.header("last-event-id"), Some("1"));
+        assert_eq!(polled.header("mcp-session-id"), Some("s-1"));
+        polled.events().raw("id: 2\ndata:\n\n");
+        let polled = peer.get().await;
+        assert_eq!(polled.header("last-event-id"), Some("2"));
+        polled.events().message(&answer);
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_8_a_stream_that_gets_no_further_is_given_up() {
+    let (mut peer, session) = open(None).await;
+    let (answer, polls) = both(call(&session), async {
+        let asked = peer.post("tools/call").await;
+        asked.events().raw("id: 1\nretry: 0\ndata:\n\n");
+        let mut polls = 0;
+        while let Ok(polled) = timeout(Duration::from_secs(100), peer.get()).await {
+            polls += 1;
+            polled.events().raw("retry: 0\n: still there\n\n");
+        }
+        polls
+    })
+    .await;
+    let error = answer.unwrap_err();
+    assert!(error.is_network() && error.message().contains("could not be taken up again"));
+    assert_eq!(polls, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_8_only_progress_begins_the_count_anew() {
+    let (peer, endpoint) = Peer::endpoint();
+    let endpoint = endpoint.reconnect(Reconnect::default().attempts(2));
+    let (mut peer, session) = open_with(&legacy(), endpoint, peer, None).await;
+    let (answer, ()) = both(call(&session), async {
+        let asked = peer.post("tools/call").await;
+        let answer = asked.reply_to(text("3"));
+        asked.events().raw("id: 0\ndata:\n\n");
+        for id in 1..20 {
+            peer.get().await.status(503);
+            let start = Instant::now();
+            peer.get()
+                .await
+                .events()
+                .raw(format!("id: {id}\nretry: 0\ndata:\n\n"));
+            assert!(start.elapsed() >= Duration::from_millis(100), "it spins");
+        }
+        peer.get().await.events().message(&answer);
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_8_a_hostile_retry_neither_overflows_nor_waits_without_limit() {
+    let (mut peer, session) = open(None).await;
+    let (answer, ()) = both(call(&session), async {
+        let asked = peer.post("tools/call").await;
+        let answer = asked.reply_to(text("3"));
+        let hostile = "9".repeat(400);
+        asked.events().raw(format!(
+            "retry: {hostile}\nretry: -1\nretry: 1e9\nid: 1\ndata:\n\n"
+        ));
+        let start = Instant::now();
+        peer.get().await.events().message(&answer);
+        assert_eq!(start.elapsed(), Duration::from_secs(3600));
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_without_event_ids_cannot_be_resumed() {
+    let (mut peer, session) = open(None).await;
+    let (answer, ()) = both(call(&session), async {
+        peer.post("tools/call").await.events().breaks();
+    })
+    .await;
+    assert!(answer.unwrap_err().is_network());
+    assert!(peer.is_quiet());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_resumption_is_asked_once() {
+    let (mut peer, session) = open(None).await;
+    let (answer, ()) = both(call(&session), async {
+        peer.post("tools/call")
+            .await
+            .events()
+            .raw("id: 1\ndata:\n\n");
+        peer.get().await.status(400);
+    })
+    .await;
+    assert!(answer.unwrap_err().message().contains("400"));
+    assert!(peer.is_quiet());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_get_stream_is_resumed_after_a_break() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let (session, listening) = both(client.connect(endpoint), async {
+        peer.initialize(Some("s-1")).await;
+        peer.get().await.events()
+    })
+    .await;
+    let session = session.unwrap();
+    let mut listening = listening;
+    for number in 0..20 {
+        let ping = json!({"jsonrpc": "2.0", "id": number, "method": "ping"});
+        listening.raw(format!("id: e-{number}\ndata: {ping}\n\n"));
+        peer.next().await.status(202);
+        listening.breaks();
+        let again = peer.get().await;
+        assert_eq!(again.header("last-event-id"), Some(&*format!("e-{number}")));
+        listening = again.events();
+    }
+    drop(listening);
+    // One that brings nothing is not asked for without end, and the session does not depend on it.
+    let mut attempts = 1;
+    while let Ok(again) = timeout(Duration::from_secs(100), peer.get()).await {
+        attempts += 1;
+        drop(again.events());
+    }
+    assert_eq!(attempts, 5);
+    let (answer, ()) = both(call(&session), async {
+        peer.post("tools/call").await.result(text("3"));
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_stream_that_proxies_end_now_and_then_is_kept_up() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let (session, ()) = both(client.connect(endpoint), peer.initialize(None)).await;
+    let _session = session.unwrap();
+    for _ in 0..50 {
+        let listening = peer.get().await.events();
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        drop(listening);
+    }
+    peer.get().await.status(405);
+}

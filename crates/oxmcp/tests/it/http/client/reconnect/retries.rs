@@ -1,0 +1,162 @@
+//! Retries: of servers that cannot be reached for a while, and of servers that end every stream at
+//! once (attack class 8).
+
+use std::time::Duration;
+
+use oxmcp::{Error, http::Reconnect, protocol::SubscriptionFilter};
+use serde_json::json;
+use tokio::time::{Instant, timeout};
+
+use crate::http::client::peer::{
+    Asked, Peer, both, client, discover, legacy, open, open_with, text,
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_cannot_be_reached_is_not_asked_twice_while_a_session_opens() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = client();
+    let (session, ()) = both(client.connect(endpoint), async {
+        peer.next()
+            .await
+            .fail(Error::unreachable("connection refused"));
+    })
+    .await;
+    let error = session.unwrap_err();
+    assert!(
+        error.is_network() && error.message().contains("connection refused"),
+        "{error}"
+    );
+    assert!(peer.is_quiet());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_there_is_waited_for() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, ()) = both(async { session.call_tool("add", json!({})).await }, async {
+        for _ in 0..3 {
+            let asked = peer.post("tools/call").await;
+            asked.fail(Error::unreachable("connection refused"));
+        }
+        peer.post("tools/call").await.result(text("3"));
+    })
+    .await;
+    assert_eq!(answer.unwrap().to_text(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_8_it_is_not_waited_for_without_end() {
+    let (peer, endpoint) = Peer::endpoint();
+    let endpoint = endpoint.reconnect(Reconnect::default().attempts(2));
+    let (mut peer, session) = open_with(&legacy(), endpoint, peer, None).await;
+    let (answer, ()) = both(async { session.call_tool("add", json!({})).await }, async {
+        for _ in 0..3 {
+            let asked = peer.post("tools/call").await;
+            asked.fail(Error::unreachable("connection refused"));
+        }
+    })
+    .await;
+    assert!(answer.unwrap_err().is_network());
+    assert!(peer.is_quiet());
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_may_have_been_sent_are_not_sent_again() {
+    let (mut peer, session) = open(None).await;
+    let (answer, ()) = both(async { session.call_tool("add", json!({})).await }, async {
+        let asked = peer.post("tools/call").await;
+        asked.fail(Error::network("connection reset"));
+    })
+    .await;
+    assert!(answer.unwrap_err().is_network());
+    assert!(peer.is_quiet());
+}
+
+/// Acknowledges a subscription, and ends its stream.
+fn acknowledge_and_end(asked: Asked) {
+    let meta = json!({"io.modelcontextprotocol/subscriptionId": asked.body()["id"]});
+    let params = json!({"_meta": meta, "notifications": {"toolsListChanged": true}});
+    let message = json!({
+        "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params,
+    });
+    let chunks = asked.events();
+    // What it says of pauses is hostile as well.
+    chunks.raw("retry: 0\n\n");
+    chunks.message(&message);
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_8_subscriptions_that_end_at_once_are_not_made_again_at_once() {
+    let (mut peer, session) = discover().await;
+    let wanted = SubscriptionFilter::default().with_tools_list_changed(true);
+    let (subscription, ()) = both(async { session.listen(wanted).await }, async {
+        acknowledge_and_end(peer.post("subscriptions/listen").await);
+    })
+    .await;
+    let mut subscription = subscription.unwrap();
+    let reading = async { while subscription.next().await.is_some() {} };
+    let (_, listens) = both(timeout(Duration::from_secs(3600), reading), async {
+        let (start, mut listens) = (Instant::now(), 0);
+        while let Ok(asked) = timeout(Duration::from_secs(300), peer.next()).await {
+            listens += 1;
+            acknowledge_and_end(asked);
+            if start.elapsed() > Duration::from_secs(3000) {
+                break;
+            }
+        }
+        listens
+    })
+    .await;
+    assert!(
+        (1..200).contains(&listens),
+        "{listens} in less than an hour"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_8_no_value_of_retry_makes_a_client_spin_or_stop() {
+    for retry in [
+        "0",
+        "00",
+        "1",
+        "-1",
+        "+1",
+        "1.5",
+        "1e9",
+        "0x10",
+        " 1",
+        "18446744073709551615",
+        "18446744073709551616",
+        "9223372036854775807",
+        "4294967296000",
+        "\u{661}",
+        "",
+        "NaN",
+    ] {
+        let (mut peer, session) = open(None).await;
+        let calling = async {
+            let call = session.call_tool("add", json!({}));
+            call.timeout(Duration::from_secs(100_000)).await
+        };
+        let (answer, ()) = both(calling, async {
+            let asked = peer.post("tools/call").await;
+            let answer = asked.reply_to(text("3"));
+            asked
+                .events()
+                .raw(format!("id: 1\nretry: {retry}\ndata:\n\n"));
+            let mut last = Instant::now();
+            for id in 2..6 {
+                let polled = peer.get().await;
+                let pause = last.elapsed();
+                assert!(pause >= Duration::from_millis(100), "{retry:?}: {pause:?}");
+                assert!(pause <= Duration::from_secs(3600), "{retry:?}: {pause:?}");
+                last = Instant::now();
+                polled
+                    .events()
+                    .raw(format!("id: {id}\nretry: {retry}\ndata:\n\n"));
+            }
+            peer.get().await.events().message(&answer);
+        })
+        .await;
+        assert_eq!(answer.unwrap().to_text(), "3", "{retry:?}");
+    }
+}

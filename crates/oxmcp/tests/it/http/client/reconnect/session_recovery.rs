@@ -1,0 +1,329 @@
+//! Session recovery: a session that the server has lost is replaced by a new one.
+
+use std::time::Duration;
+
+use oxmcp::{
+    ClientSession, Result,
+    protocol::{
+        CallToolParams, EmptyParams, EmptyResult, LoggingLevel, Method, TaskParams, method,
+    },
+};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::http::client::peer::{Asked, Peer, both, legacy, open, text};
+
+pub(crate) async fn call(session: &ClientSession) -> Result<String> {
+    let result = session.call_tool("add", json!({})).await?;
+    Ok(result.to_text())
+}
+
+/// Serves the opening of a session in the place of another.
+pub(crate) async fn renew(peer: &mut Peer, id: &str) {
+    let asked = peer.post("initialize").await;
+    assert_eq!(asked.header("mcp-session-id"), None);
+    asked.opens(Some(id));
+    let asked = peer.post("notifications/initialized").await;
+    assert_eq!(asked.header("mcp-session-id"), Some(id));
+    asked.status(202);
+}
+
+/// What the client asks next, its stream aside.
+pub(crate) async fn next_post(peer: &mut Peer) -> Asked {
+    loop {
+        let asked = peer.next().await;
+        if asked.request.method() == ::http::Method::POST {
+            return asked;
+        }
+        asked.status(405);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn e4_a_lost_session_is_opened_anew_and_restored_and_the_call_repeated() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let restored = async {
+        session.set_level(LoggingLevel::Warning).await?;
+        session.subscribe("file:///a").await?;
+        session.subscribe("file:///b").await?;
+        session.unsubscribe("file:///a").await
+    };
+    let (done, ()) = both(restored, async {
+        for _ in 0..4 {
+            peer.next().await.result(json!({}));
+        }
+    })
+    .await;
+    done.unwrap();
+    let (answer, ()) = both(call(&session), async {
+        let lost = peer.post("tools/call").await;
+        assert_eq!(lost.header("mcp-session-id"), Some("s-1"));
+        lost.text(404, "text/plain", "session not found");
+        renew(&mut peer, "s-2").await;
+        let level = peer.post("logging/setLevel").await;
+        assert_eq!(level.body()["params"]["level"], "warning");
+        assert_eq!(level.header("mcp-session-id"), Some("s-2"));
+        level.result(json!({}));
+        let subscribe = peer.post("resources/subscribe").await;
+        assert_eq!(subscribe.body()["params"]["uri"], "file:///b");
+        subscribe.result(json!({}));
+        let again = next_post(&mut peer).await;
+        assert_eq!(again.header("mcp-session-id"), Some("s-2"));
+        again.result(text("3"));
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn servers_that_say_it_with_400_are_understood() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, ()) = both(call(&session), async {
+        let error = json!({"code": -32000, "message": "Bad Request: No valid session ID provided"});
+        let body = json!({"jsonrpc": "2.0", "id": null, "error": error});
+        peer.post("tools/call").await.json(400, body);
+        renew(&mut peer, "s-2").await;
+        next_post(&mut peer).await.result(text("3"));
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_names_the_request_is_its_answer() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    for (status, code) in [(400, -32602), (404, -32601)] {
+        let (answer, ()) = both(call(&session), async {
+            let asked = peer.post("tools/call").await;
+            let error =
+                json!({"code": code, "message": "there is no session with that name to join"});
+            let id = asked.body()["id"].clone();
+            asked.json(status, json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        })
+        .await;
+        let error = answer.unwrap_err();
+        assert_eq!(error.code().value(), code);
+        assert!(peer.is_quiet(), "the session is not lost");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_404_means_that_the_session_is_lost_whatever_it_names() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, ()) = both(call(&session), async {
+        let asked = peer.post("tools/call").await;
+        let error = json!({"code": -32001, "message": "Session not found"});
+        let id = asked.body()["id"].clone();
+        asked.json(404, json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        renew(&mut peer, "s-2").await;
+        next_post(&mut peer).await.result(text("3"));
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_calls_that_find_the_session_lost_open_one() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let calls = async { tokio::join!(call(&session), call(&session), call(&session)) };
+    let (answers, ()) = both(calls, async {
+        let mut lost = Vec::new();
+        for _ in 0..3 {
+            lost.push(peer.post("tools/call").await);
+        }
+        lost.into_iter().for_each(|asked| asked.status(404));
+        renew(&mut peer, "s-2").await;
+        for _ in 0..3 {
+            let again = next_post(&mut peer).await;
+            assert_eq!(again.header("mcp-session-id"), Some("s-2"));
+            again.result(text("3"));
+        }
+    })
+    .await;
+    assert!(answers.0.is_ok() && answers.1.is_ok() && answers.2.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_being_opened_is_used_though_its_call_is_given_up() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let late = async {
+        let call = session.call_tool("add", json!({}));
+        call.timeout(Duration::from_millis(100)).await
+    };
+    let (answer, initialize) = both(late, async {
+        peer.post("tools/call").await.status(404);
+        peer.post("initialize").await
+    })
+    .await;
+    assert!(answer.unwrap_err().is_timeout());
+    let (answer, ()) = both(call(&session), async {
+        initialize.opens(Some("s-2"));
+        let asked = peer.post("notifications/initialized").await;
+        assert_eq!(asked.header("mcp-session-id"), Some("s-2"));
+        asked.status(202);
+        loop {
+            let asked = next_post(&mut peer).await;
+            assert_eq!(asked.header("mcp-session-id"), Some("s-2"));
+            match asked.body()["method"].as_str() {
+                Some("tools/call") => return asked.result(text("3")),
+                method => assert_eq!(method, Some("notifications/cancelled")),
+            }
+            asked.status(202);
+        }
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_being_opened_is_the_one_that_is_ended() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let (session, initialize) = both(client.connect(endpoint), async {
+        peer.initialize(Some("s-1")).await;
+        drop(peer.get().await.events());
+        peer.get().await.status(404);
+        peer.post("initialize").await
+    })
+    .await;
+    let session = session.unwrap();
+    let (closed, ()) = both(session.close(), async {
+        initialize.opens(Some("s-2"));
+        loop {
+            let asked = peer.next().await;
+            assert_eq!(asked.header("mcp-session-id"), Some("s-2"), "{asked:?}");
+            if asked.request.method() == ::http::Method::DELETE {
+                return asked.status(200);
+            }
+            asked.status(202);
+        }
+    })
+    .await;
+    closed.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_repeated_once() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, ()) = both(call(&session), async {
+        peer.post("tools/call").await.status(404);
+        renew(&mut peer, "s-2").await;
+        let asked = next_post(&mut peer).await;
+        asked.text(404, "text/plain", "out of memory");
+    })
+    .await;
+    let error = answer.unwrap_err();
+    assert_eq!(error.http_status(), Some(404));
+    assert!(error.message().contains("out of memory"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_404_of_a_session_without_id_is_an_error_as_any_other() {
+    let (mut peer, session) = open(None).await;
+    let (answer, ()) = both(call(&session), async {
+        peer.post("tools/call").await.status(404);
+    })
+    .await;
+    assert_eq!(answer.unwrap_err().http_status(), Some(404));
+    assert!(peer.is_quiet());
+}
+
+/// A call's stream breaks off, and when it is taken up again the session is gone.
+async fn breaks_and_loses(peer: &mut Peer) -> Value {
+    let asked = peer.next().await;
+    let method = asked.body()["method"].clone();
+    asked.events().raw("id: 1\ndata:\n\n");
+    peer.get().await.status(404);
+    renew(peer, "s-2").await;
+    method
+}
+
+/// A request that a vendor has added.
+struct Move;
+
+impl Method for Move {
+    const NAME: &'static str = "vendor/move";
+    type Params = EmptyParams;
+    type Result = EmptyResult;
+}
+
+/// Asks for something, and loses the session meanwhile. It is not asked again.
+async fn is_not_asked_again<M: Method>(params: M::Params) {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let asking = async { session.request::<M>(params).await.map(drop) };
+    let (answer, method) = both(asking, breaks_and_loses(&mut peer)).await;
+    let error = answer.unwrap_err();
+    assert_eq!(method, M::NAME);
+    assert!(
+        error.is_network() && error.message().contains("lost the session"),
+        "{error}"
+    );
+    peer.get().await.status(405);
+    assert!(timeout(Duration::from_secs(10), peer.next()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_may_have_been_done_and_are_not_idempotent_are_not_repeated() {
+    is_not_asked_again::<method::CallTool>(CallToolParams::new("add")).await;
+    is_not_asked_again::<method::CancelTask>(TaskParams::new("t")).await;
+    is_not_asked_again::<Move>(EmptyParams::default()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn idempotent_requests_are_repeated() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let listing = async {
+        session
+            .list_tools(oxmcp::protocol::PaginatedParams::default())
+            .await
+    };
+    let (answer, ()) = both(listing, async {
+        assert_eq!(breaks_and_loses(&mut peer).await, "tools/list");
+        next_post(&mut peer).await.result(json!({"tools": []}));
+    })
+    .await;
+    assert!(answer.unwrap().tools.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_revision_ends_the_session_with_an_error_that_says_so() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, ()) = both(call(&session), async {
+        peer.post("tools/call").await.status(404);
+        let asked = peer.post("initialize").await;
+        asked.opens_in(Some("s-2"), &json!("2025-06-18"));
+        // It is ended on the server, too.
+        let asked = peer.next().await;
+        assert_eq!(asked.request.method(), ::http::Method::DELETE);
+        assert_eq!(asked.header("mcp-session-id"), Some("s-2"));
+        asked.status(200);
+    })
+    .await;
+    assert!(answer.is_err());
+    let error = session.wait().await.unwrap_err();
+    assert!(error.message().contains("2025-06-18"), "{error}");
+    assert!(call(&session).await.unwrap_err().is_closed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_stream_beside_the_answers_notices_the_loss_too() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let (session, ()) = both(client.connect(endpoint), async {
+        peer.initialize(Some("s-1")).await;
+        drop(peer.get().await.events());
+        peer.get().await.status(404);
+        renew(&mut peer, "s-2").await;
+        let listening = peer.get().await;
+        assert_eq!(listening.header("mcp-session-id"), Some("s-2"));
+        // A server may not offer it, and say so with 404: that must not go on for ever.
+        listening.status(404);
+        assert!(
+            timeout(Duration::from_secs(100), peer.next())
+                .await
+                .is_err()
+        );
+    })
+    .await;
+    assert!(session.is_ok());
+}

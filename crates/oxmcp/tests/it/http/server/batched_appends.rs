@@ -1,0 +1,99 @@
+//! Batched appends: events that are sent together are stored together.
+
+use bytes::Bytes;
+use oxmcp::{
+    Error, RequestContext, Result, Tool,
+    http::StreamableHttp,
+    store::{EventStore, MemoryEventStore, Replay},
+};
+use serde_json::{Value, json};
+
+use crate::http::server::{
+    legacy::endpoint,
+    peer::{Event, Events, Session},
+};
+use crate::support::calculator;
+
+/// More than is kept at once.
+const STEPS: u32 = 1000;
+
+/// The events of a call that reports its progress without waiting for anything.
+async fn burst(session: &Session) -> Vec<Event> {
+    let params = json!({"name": "burst", "arguments": {}, "_meta": {"progressToken": "t"}});
+    let response = session.call(1, "tools/call", params).await;
+    Events::of(response).rest().await
+}
+
+fn bursting() -> StreamableHttp {
+    let tool = Tool::new("burst", "Report", |cx: RequestContext| async move {
+        for step in 1..=STEPS {
+            cx.progress(step).await;
+        }
+        "done"
+    });
+    endpoint(&calculator().tool(tool))
+}
+
+#[tokio::test]
+async fn a_batch_of_events_can_be_resumed_from_each_of_them() {
+    let session = Session::open(&bursting()).await;
+    let events = burst(&session).await;
+    assert_eq!(events.len(), STEPS as usize + 2);
+    let expected = (1..).map(|index| Some(format!("r0_{index}")));
+    assert!(
+        events
+            .iter()
+            .map(|event| event.id.clone())
+            .eq(expected.take(events.len()))
+    );
+    assert_eq!(events[700].data["params"]["progress"], 700.0);
+    for seen in [0, 1, 500, STEPS as usize] {
+        let id = events[seen].id.as_ref().unwrap();
+        let rest = Events::of(session.resume(id).await).rest().await;
+        let data = |events: &[Event]| -> Vec<Value> {
+            events.iter().map(|event| event.data.clone()).collect()
+        };
+        assert_eq!(data(&rest), data(&events[seen + 1..]));
+    }
+}
+
+#[tokio::test]
+async fn events_that_a_store_refuses_are_sent_without_an_id_and_the_rest_with_one() {
+    let session = Session::open(&bursting().event_store(Picky::default())).await;
+    let events = burst(&session).await;
+    assert_eq!(events.len(), STEPS as usize + 2);
+    let without: Vec<_> = events.iter().filter(|event| event.id.is_none()).collect();
+    assert_eq!(without.len(), 1);
+    assert_eq!(without[0].data["params"]["progress"], 300.0);
+    let last = events.last().unwrap();
+    assert_eq!(
+        (last.id.as_deref(), &last.data["id"]),
+        (Some("r0_1001"), &json!(1))
+    );
+}
+
+/// Refuses one event, and adds those of a batch one by one.
+#[derive(Default)]
+struct Picky(MemoryEventStore);
+
+impl EventStore for Picky {
+    async fn append(&self, session: &str, stream: &str, data: Bytes) -> Result<u64> {
+        let message: Value = serde_json::from_slice(&data).unwrap_or_default();
+        if message["params"]["progress"] == 300.0 {
+            return Err(Error::internal("the store does not like it"));
+        }
+        self.0.append(session, stream, data).await
+    }
+
+    async fn after(&self, session: &str, stream: &str, index: u64, max: usize) -> Result<Replay> {
+        self.0.after(session, stream, index, max).await
+    }
+
+    async fn end(&self, session: &str, stream: &str) -> Result<()> {
+        self.0.end(session, stream).await
+    }
+
+    async fn forget(&self, session: &str) -> Result<()> {
+        self.0.forget(session).await
+    }
+}

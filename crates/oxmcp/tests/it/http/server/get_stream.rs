@@ -1,0 +1,116 @@
+//! The GET stream of a session: messages that belong to no request, and requests that must not wait
+//! for it.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use oxmcp::{Revision, Server, file_resources, http::StreamableHttp};
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+
+use crate::http::server::{
+    legacy::endpoint,
+    peer::{Events, LEGACY, Session, builder, header, send},
+};
+use crate::support::{calculator, request};
+
+const INTERVAL: Duration = Duration::from_secs(30);
+
+async fn is_alive(session: &Session, id: i64) -> bool {
+    let answer = session.call(id, "ping", json!({})).await;
+    answer.status() == StatusCode::OK
+}
+
+#[tokio::test(start_paused = true)]
+async fn k11_a_session_without_a_stream_is_not_pinged_to_death() {
+    let session = Session::open(&endpoint(&calculator().keep_alive(INTERVAL))).await;
+    for id in 1..10 {
+        sleep(INTERVAL).await;
+        assert!(is_alive(&session, id).await, "after {id} intervals");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k11_a_client_is_pinged_on_the_stream_of_its_session() {
+    let session = Session::open(&endpoint(&calculator().keep_alive(INTERVAL))).await;
+    let mut events = session.listen().await;
+    for _ in 0..3 {
+        let ping = events.next().await.unwrap().data;
+        assert_eq!(ping["method"], "ping");
+        let pong = json!({"jsonrpc": "2.0", "id": ping["id"], "result": {}});
+        assert_eq!(session.post(&pong).await.status(), StatusCode::ACCEPTED);
+    }
+    // A stream that ends takes its ping with it.
+    events.next().await.unwrap();
+    drop(events);
+    sleep(INTERVAL * 3).await;
+    assert!(is_alive(&session, 1).await);
+    // Who reads it and does not answer is gone.
+    let events = Events::of(session.get().await);
+    assert!(timeout(INTERVAL * 3, events.rest()).await.is_ok());
+    assert!(!is_alive(&session, 2).await);
+}
+
+#[tokio::test]
+async fn o6_a_client_without_a_stream_is_asked_for_its_roots_where_it_reads_a_file() {
+    let directory = std::env::temp_dir();
+    let server = Server::new("files", "1.0.0").files(file_resources(directory).uri_prefix("t://"));
+    let roots = json!({"roots": {"listChanged": true}});
+    let session = Session::open_in(&endpoint(&server), LEGACY, roots).await;
+    let read = request(7, "resources/read", json!({"uri": "t://nowhere"}));
+    let mut events = Events::of(session.post(&read).await);
+    let mut next = async || loop {
+        let data = events.next().await.unwrap().data;
+        if !data.is_null() {
+            return data;
+        }
+    };
+    let question = next().await;
+    assert_eq!(question["method"], "roots/list");
+    let roots = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}});
+    assert_eq!(session.post(&roots).await.status(), StatusCode::ACCEPTED);
+    assert_eq!(next().await["id"], 7);
+    // They are remembered.
+    let again = session.call(8, "resources/read", json!({"uri": "t://nowhere"}));
+    assert_eq!(crate::http::server::peer::json(again.await).await["id"], 8);
+}
+
+#[tokio::test]
+async fn streams_and_ends_of_sessions_are_for_revisions_that_have_them() {
+    let session = Session::open(&endpoint(&calculator())).await;
+    let status =
+        async |endpoint: &StreamableHttp, method: &str, version: &str, id: Option<&str>| {
+            let mut builder = builder(method);
+            if !version.is_empty() {
+                builder = builder.header("mcp-protocol-version", version);
+            }
+            if let Some(id) = id {
+                builder = builder.header("mcp-session-id", id);
+            }
+            let response = send(endpoint, builder, "").await;
+            let allow = header(response.headers(), "allow").to_owned();
+            (response.status().as_u16(), allow)
+        };
+    let (bad, gone) = ((400, String::new()), (405, "POST".to_owned()));
+    for method in ["GET", "DELETE"] {
+        let of = |version| status(&session.endpoint, method, version, Some(&session.id));
+        assert_eq!(of("nonsense").await, bad, "{method}");
+        assert_eq!(of("2026-07-28").await, gone, "{method}");
+        let modern = calculator().revisions([Revision::V2026_07_28]);
+        let modern = endpoint(&modern);
+        for (version, id) in [("", None), ("", Some("x")), ("2026-07-28", None)] {
+            assert_eq!(status(&modern, method, version, id).await, gone, "{method}");
+        }
+    }
+    let nonsense = status(&session.endpoint, "GET", "nonsense", None).await;
+    assert_eq!(nonsense, bad);
+    assert!(is_alive(&session, 1).await, "nobody has ended it");
+    let batch = builder("POST")
+        .header("mcp-session-id", &session.id)
+        .header("mcp-protocol-version", "nonsense");
+    let ping = json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]);
+    let response = send(&session.endpoint, batch, ping.to_string()).await;
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    let answer = crate::http::server::peer::json(response).await;
+    assert_eq!(answer["error"]["code"], -32022, "{answer}");
+}

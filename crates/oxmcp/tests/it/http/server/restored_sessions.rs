@@ -1,0 +1,230 @@
+//! Sessions that are restored from their record, and what may prevent it.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use http::StatusCode;
+use oxmcp::{
+    Error, Limits, RequestContext, Resource, Server, ServerSession,
+    http::StreamableHttp,
+    middleware::{self, Next, Request},
+};
+use serde_json::json;
+use tokio::{sync::Notify, task::yield_now, time::timeout};
+
+use crate::http::server::{
+    legacy::endpoint,
+    peer::{LEGACY, Session, builder, initialize, json, send},
+    shared_stores::SharedSessions,
+};
+use crate::support::{calculator, request};
+
+/// Whoever else is ready has his turn.
+async fn turns() {
+    for _ in 0..20 {
+        yield_now().await;
+    }
+}
+
+/// What a ping is answered with.
+async fn ping(session: &Session) -> StatusCode {
+    session.call(1, "ping", json!({})).await.status()
+}
+
+#[tokio::test]
+async fn a_session_is_not_reported_gone_while_its_store_fails() {
+    let sessions = SharedSessions::default();
+    let node = || endpoint(&calculator()).session_store(sessions.clone());
+    let moved = Session::open(&node()).await.at(&node());
+    sessions.is_away.store(true, Ordering::Relaxed);
+    for response in [
+        moved.call(1, "ping", json!({})).await,
+        moved.get().await,
+        moved.delete().await,
+    ] {
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(json(response).await["error"]["message"].is_string());
+    }
+    sessions.is_away.store(false, Ordering::Relaxed);
+    assert_eq!(ping(&moved).await, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_session_is_not_reported_gone_where_the_quota_is_full() {
+    let sessions = SharedSessions::default();
+    let node = || {
+        let limits = Limits {
+            max_http_sessions: 1,
+            ..Limits::default()
+        };
+        endpoint(&calculator())
+            .limits(limits)
+            .session_store(sessions.clone())
+    };
+    let full = node();
+    let there = Session::open(&full).await;
+    let moved = Session::open(&node()).await.at(&full);
+    assert_eq!(ping(&moved).await, StatusCode::SERVICE_UNAVAILABLE);
+    there.delete().await;
+    while ping(&moved).await != StatusCode::OK {
+        yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_is_refused_here_is_not_restored() {
+    let sessions = SharedSessions::default();
+    let refuse = middleware::from_fn(|request: Request, next: Next| async move {
+        let opens = request.method() == "initialize";
+        let response = next.run(request).await?;
+        if opens {
+            return Err(Error::internal("not here"));
+        }
+        Ok(response)
+    });
+    let refusing = calculator().layer(refuse);
+    let node = |server: &Server| endpoint(server).session_store(sessions.clone());
+    let moved = Session::open(&node(&calculator())).await;
+    assert_eq!(
+        ping(&moved.at(&node(&refusing))).await,
+        StatusCode::NOT_FOUND
+    );
+}
+
+#[tokio::test]
+async fn a_session_whose_server_is_not_served_here_is_refused() {
+    let sessions = SharedSessions::default();
+    let node = endpoint(&calculator()).session_store(sessions.clone());
+    let session = Session::open(&node).await;
+    let nothing = StreamableHttp::new(|_| None::<Server>).session_store(sessions);
+    assert_eq!(ping(&session.at(&nothing)).await, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn attack_4_a_store_is_asked_for_nothing_but_ids_as_they_are_made() {
+    let sessions = SharedSessions::default();
+    let node = endpoint(&calculator()).session_store(sessions.clone());
+    let other = Session::open(&node).await;
+    let id = other.id.clone();
+    let wrong = [
+        String::new(),
+        "*".to_owned(),
+        "../../etc/passwd".to_owned(),
+        "a' OR ''='".to_owned(),
+        id.to_uppercase(),
+        format!("{id}0"),
+        id.chars().skip(1).collect(),
+        id.replace(|_| true, "g"),
+    ];
+    for id in wrong.into_iter().filter(|it| *it != id) {
+        let endpoint = other.endpoint.clone();
+        let session = Session { endpoint, id };
+        assert_eq!(ping(&session).await, StatusCode::NOT_FOUND);
+    }
+    assert!(sessions.asked.lock().unwrap().is_empty());
+    let unknown = Session {
+        endpoint: node,
+        id: "0123456789abcdef".repeat(2),
+    };
+    assert_eq!(ping(&unknown).await, StatusCode::NOT_FOUND);
+    assert_eq!(*sessions.asked.lock().unwrap(), [unknown.id]);
+}
+
+/// What a server was asked to watch, and no longer to.
+#[derive(Default)]
+struct Watched {
+    agreed: Mutex<Vec<String>>,
+    ended: Mutex<Vec<String>>,
+    /// Said where the second one waits.
+    waits: Notify,
+}
+
+/// A server that agrees to so many subscriptions, and lets the next one wait for ever.
+fn watching(agreeing: usize, watched: &Arc<Watched>) -> Server {
+    let (begins, ends) = (Arc::clone(watched), Arc::clone(watched));
+    let left = Arc::new(AtomicUsize::new(agreeing));
+    calculator()
+        .resource(Resource::text("test://a", "a", "text"))
+        .resource(Resource::text("test://b", "b", "text"))
+        .on_subscribe(
+            move |_cx: RequestContext, uri: String| {
+                let (watched, left) = (Arc::clone(&begins), Arc::clone(&left));
+                async move {
+                    if left.fetch_sub(1, Ordering::Relaxed) == 0 {
+                        watched.waits.notify_one();
+                        std::future::pending::<()>().await;
+                    }
+                    watched.agreed.lock().unwrap().push(uri);
+                    Ok(())
+                }
+            },
+            move |_session: ServerSession, uri: String| {
+                ends.ended.lock().unwrap().push(uri);
+                async {}
+            },
+        )
+}
+
+#[tokio::test]
+async fn the_watches_of_a_session_that_was_not_restored_end() {
+    let sessions = SharedSessions::default();
+    let node = |server: &Server| endpoint(server).session_store(sessions.clone());
+    let session = Session::open(&node(&watching(2, &Arc::default()))).await;
+    for uri in ["test://a", "test://b"] {
+        let subscribe = request(1, "resources/subscribe", json!({"uri": uri}));
+        json(session.post(&subscribe).await).await;
+    }
+    let watched = Arc::<Watched>::default();
+    let moved = session.at(&node(&watching(1, &watched)));
+    tokio::select! {
+        biased;
+        status = ping(&moved) => panic!("{status}"),
+        () = watched.waits.notified() => {}
+    }
+    // Nobody waits for it any more.
+    turns().await;
+    let (agreed, ended) = (
+        watched.agreed.lock().unwrap(),
+        watched.ended.lock().unwrap(),
+    );
+    assert_eq!((agreed.len(), &*agreed), (1, &*ended));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_initialize_is_cancelled_where_the_client_goes_away() {
+    /// Says that what had it is gone.
+    struct Held(Arc<Notify>);
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            self.0.notify_one();
+        }
+    }
+
+    let (waits, gone) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let notify = (Arc::clone(&waits), Arc::clone(&gone));
+    let server = calculator().layer(middleware::from_fn(move |request: Request, next: Next| {
+        let (waits, gone) = notify.clone();
+        async move {
+            let _held = Held(gone);
+            waits.notify_one();
+            std::future::pending::<()>().await;
+            next.run(request).await
+        }
+    }));
+    let endpoint = endpoint(&server);
+    let open = initialize(LEGACY, json!({})).to_string();
+    tokio::select! {
+        biased;
+        _ = send(&endpoint, builder("POST"), open) => panic!("it waits"),
+        () = waits.notified() => {}
+    }
+    // What is cancelled has its grace.
+    let gone = timeout(Duration::from_secs(60), gone.notified()).await;
+    assert!(gone.is_ok(), "it runs on");
+}

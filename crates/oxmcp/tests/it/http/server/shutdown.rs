@@ -1,0 +1,164 @@
+//! Shutdown of sessions, and of an endpoint with all of them.
+
+use std::{
+    future::pending,
+    sync::{Arc, Mutex, mpsc},
+    time::Duration,
+};
+
+use http::StatusCode;
+use oxmcp::{
+    Limits, RequestContext, Result, Server, Tool,
+    http::StreamableHttp,
+    store::{MemorySessionStore, SessionRecord, SessionStore},
+};
+use serde_json::{Value, json};
+use tokio::{
+    join, spawn,
+    task::{spawn_blocking, yield_now},
+    time::sleep,
+};
+
+use crate::http::server::{
+    legacy::endpoint,
+    peer::{Events, LEGACY, Session, builder, initialize, json, send},
+};
+use crate::support::calculator;
+
+/// Longer than a stream is silent: by then a call is answered by one.
+const LATER: Duration = Duration::from_secs(20);
+
+/// A server with a tool that never returns.
+fn stuck() -> Server {
+    let tool = Tool::new("stuck", "Wait for ever", || async {
+        pending::<()>().await;
+    });
+    calculator().tool(tool)
+}
+
+fn call_stuck() -> Value {
+    json!({"name": "stuck", "arguments": {}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_cut_with_its_session_is_answered() {
+    for wait in [Duration::from_secs(1), LATER] {
+        let session = Session::open(&endpoint(&stuck())).await;
+        let ended = async {
+            sleep(wait).await;
+            session.delete().await
+        };
+        let called = async {
+            let response = session.call(7, "tools/call", call_stuck()).await;
+            if wait < LATER {
+                return json(response).await;
+            }
+            let events = Events::of(response).rest().await;
+            events.into_iter().last().unwrap().data
+        };
+        let (answer, ended) = join!(called, ended);
+        assert_eq!(ended.status(), StatusCode::NO_CONTENT);
+        assert_eq!(answer["id"], 7);
+        let error = &answer["error"];
+        assert_eq!(error["data"]["reason"], "closing", "{answer}");
+    }
+}
+
+/// Its first poll lasts until the session has ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_begins_while_its_session_is_cut_is_answered() {
+    let (begins, begun) = mpsc::channel();
+    let (end, ended) = mpsc::channel();
+    let ended = Mutex::new(ended);
+    let (begins, ended) = (Arc::new(Mutex::new(begins)), Arc::new(ended));
+    let tool = Tool::new("stuck", "Wait to be told", move |cx: RequestContext| {
+        let (begins, ended) = (Arc::clone(&begins), Arc::clone(&ended));
+        async move {
+            begins.lock().unwrap().send(()).unwrap();
+            ended.lock().unwrap().recv().unwrap();
+            cx.cancelled().await;
+        }
+    });
+    let server = calculator().tool(tool);
+    let session = Arc::new(Session::open(&endpoint(&server)).await);
+    let caller = Arc::clone(&session);
+    let called = spawn(async move { caller.call(7, "tools/call", call_stuck()).await });
+    spawn_blocking(move || begun.recv()).await.unwrap().unwrap();
+    session.delete().await;
+    while server.sessions().count() > 0 {
+        yield_now().await;
+    }
+    end.send(()).unwrap();
+    assert_eq!(json(called.await.unwrap()).await["id"], 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_may_wait_without_limit_for_running_requests() {
+    let limits = Limits {
+        drain: Duration::MAX,
+        ..Limits::default()
+    };
+    let endpoint = StreamableHttp::from(calculator().limits(limits.clone())).limits(limits);
+    Session::open(&endpoint).await;
+    endpoint.close().await;
+}
+
+/// It does not say that it has removed anything.
+#[derive(Default)]
+struct Slow(MemorySessionStore);
+
+impl SessionStore for Slow {
+    async fn save(&self, id: &str, record: SessionRecord) -> Result<()> {
+        self.0.save(id, record).await
+    }
+
+    async fn load(&self, id: &str) -> Result<Option<SessionRecord>> {
+        self.0.load(id).await
+    }
+
+    async fn remove(&self, _id: &str) -> Result<()> {
+        pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_7_no_more_sessions_give_way_than_there_is_time_to_end() {
+    let server = calculator();
+    let limits = Limits {
+        max_http_sessions: 3,
+        ..Limits::default()
+    };
+    let endpoint = endpoint(&server).session_store(Slow::default());
+    let endpoint = endpoint.limits(limits);
+    let open = initialize(LEGACY, json!({})).to_string();
+    let mut opened = 0;
+    for _ in 0..100 {
+        let response = send(&endpoint, builder("POST"), open.clone()).await;
+        if response.status() == StatusCode::OK {
+            opened += 1;
+        } else {
+            assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        }
+    }
+    assert_eq!((opened, server.sessions().count()), (6, 6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_in_which_something_is_open_is_not_idle_however_short_that_is() {
+    let endpoint = endpoint(&stuck()).limits(Limits {
+        http_session_idle: Duration::ZERO,
+        ..Limits::default()
+    });
+    let opened = initialize(LEGACY, json!({})).to_string();
+    let response = send(&endpoint, builder("POST"), opened).await;
+    let id = response.headers()["mcp-session-id"].to_str().unwrap();
+    let session = Session {
+        endpoint: endpoint.clone(),
+        id: id.to_owned(),
+    };
+    let response = session.call(7, "tools/call", call_stuck()).await;
+    Events::of(response);
+    sleep(LATER).await;
+    let ping = session.call(8, "ping", json!({})).await;
+    assert_eq!(ping.status(), StatusCode::OK);
+}

@@ -1,0 +1,171 @@
+//! The transport of 2024-11-05, on the server's side: a stream of events by GET, and messages by
+//! POST.
+
+mod requests;
+mod sessions;
+mod shutdown;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, header, request::Builder};
+use http_body_util::{BodyExt, Full};
+use oxmcp::{
+    Revision, Server,
+    http::{LegacySse, ResponseBody},
+};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tower::ServiceExt;
+
+use crate::support::{LEGACY, calculator, notification, request};
+
+/// Longer than anything waits: what never comes must not hang a test.
+const TIME_LIMIT: Duration = Duration::from_secs(1_000_000);
+
+/// A service for this server, and nothing special.
+fn service(server: Server) -> LegacySse {
+    LegacySse::from(server)
+}
+
+/// A request of a program on this machine.
+fn local(method: &str, uri: &str) -> Builder {
+    let builder = Request::builder().method(method).uri(uri);
+    builder.header(header::HOST, "localhost:8080")
+}
+
+fn local_post(uri: &str) -> Builder {
+    local("POST", uri).header(header::CONTENT_TYPE, "application/json")
+}
+
+async fn respond(
+    service: &LegacySse,
+    request: Builder,
+    body: impl Into<Bytes>,
+) -> Response<ResponseBody> {
+    let request = request.body(Full::new(body.into())).unwrap();
+    service.clone().oneshot(request).await.unwrap()
+}
+
+async fn status(service: &LegacySse, request: Builder, body: impl Into<Bytes>) -> StatusCode {
+    respond(service, request, body).await.status()
+}
+
+/// A client with an open stream.
+struct Client {
+    service: LegacySse,
+    body: ResponseBody,
+    unread: String,
+    /// Where to post.
+    endpoint: String,
+}
+
+impl Client {
+    async fn open(service: &LegacySse) -> Self {
+        Self::open_by(service, local("GET", "/sse")).await
+    }
+
+    async fn open_by(service: &LegacySse, request: Builder) -> Self {
+        let response = respond(service, request, "").await;
+        assert_eq!(response.status(), StatusCode::OK);
+        Self::of(service, response.into_body()).await
+    }
+
+    async fn of(service: &LegacySse, body: ResponseBody) -> Self {
+        let mut client = Self {
+            service: service.clone(),
+            body,
+            unread: String::new(),
+            endpoint: String::new(),
+        };
+        let (name, endpoint) = client.event().await.unwrap();
+        assert_eq!(name, "endpoint");
+        client.endpoint = endpoint;
+        client
+    }
+
+    /// What comes next, as it is on the wire, up to the empty line. `None` at the end of the stream.
+    async fn block(&mut self) -> Option<String> {
+        loop {
+            if let Some((block, rest)) = self.unread.split_once("\n\n") {
+                let block = block.to_owned();
+                self.unread = rest.to_owned();
+                return Some(block);
+            }
+            let frame = timeout(TIME_LIMIT, self.body.frame()).await;
+            let frame = frame.expect("nothing comes")?.unwrap();
+            let data = frame.into_data().unwrap();
+            self.unread.push_str(std::str::from_utf8(&data).unwrap());
+        }
+    }
+
+    /// The next event: its name, and its data.
+    async fn event(&mut self) -> Option<(String, String)> {
+        // Comments come for ever.
+        for _ in 0..1_000 {
+            let block = self.block().await?;
+            if !block.starts_with(':') {
+                let (name, data) = block.split_once("\ndata: ").unwrap();
+                let name = name.strip_prefix("event: ").unwrap();
+                return Some((name.to_owned(), data.to_owned()));
+            }
+        }
+        panic!("no event comes");
+    }
+
+    async fn message(&mut self) -> Value {
+        let (name, data) = self.event().await.expect("the stream has ended");
+        assert_eq!(name, "message");
+        serde_json::from_str(&data).unwrap()
+    }
+
+    /// The URI to post to, as a client finds it.
+    fn uri(&self) -> String {
+        if self.endpoint.starts_with('?') {
+            format!("/sse{}", self.endpoint)
+        } else {
+            self.endpoint.clone()
+        }
+    }
+
+    async fn post(&self, message: &Value) -> StatusCode {
+        status(&self.service, local_post(&self.uri()), message.to_string()).await
+    }
+
+    async fn ask(&mut self, message: Value) -> Value {
+        assert_eq!(self.post(&message).await, StatusCode::ACCEPTED);
+        self.message().await
+    }
+
+    /// Opens a session in a revision.
+    async fn initialize(&mut self, revision: Revision) -> Value {
+        let params = json!({
+            "protocolVersion": revision,
+            "capabilities": {},
+            "clientInfo": {"name": "tester", "version": "1.0.0"},
+        });
+        let answer = self.ask(request(0, "initialize", params)).await;
+        assert_eq!(answer["result"]["protocolVersion"], json!(revision));
+        let initialized = notification("notifications/initialized");
+        assert_eq!(self.post(&initialized).await, StatusCode::ACCEPTED);
+        answer
+    }
+
+    async fn opened(service: &LegacySse) -> Self {
+        let mut client = Self::open(service).await;
+        client.initialize(Revision::V2024_11_05).await;
+        client
+    }
+}
+
+fn call(id: i64, name: &str, arguments: &Value) -> Value {
+    request(
+        id,
+        "tools/call",
+        json!({"name": name, "arguments": arguments}),
+    )
+}
+
+fn ping(id: i64) -> Value {
+    request(id, "ping", json!({}))
+}

@@ -1,0 +1,197 @@
+//! Questions outside of requests, where a session is open.
+
+use std::sync::Arc;
+
+use oxmcp::{
+    Error, RequestContext, Revision, Server, ServerSession, Tool,
+    protocol::{
+        BooleanSchema, CreateMessageParams, ElicitAction, ElicitParams, ElicitSchema,
+        ElicitUrlParams, SamplingMessage,
+    },
+};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::server::ask::{User, everything};
+use crate::support::LEGACY;
+
+fn session(server: &Server) -> ServerSession {
+    server.sessions().next().unwrap()
+}
+
+/// Answers the next request of the server with `result`. Returns its method and params.
+async fn reply(user: &mut User, result: Value) -> (String, Value) {
+    let asked = user.peer.receive().await.unwrap();
+    let message = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+    user.peer.send(message).await.unwrap();
+    (
+        asked["method"].as_str().unwrap().to_owned(),
+        asked["params"].clone(),
+    )
+}
+
+#[tokio::test]
+async fn l3_l7_a_session_elicits_samples_and_lists_roots() {
+    for revision in LEGACY {
+        let server = Server::new("s", "1");
+        let mut user = User::new(&server, revision).await;
+        let session = session(&server);
+        let (roots, _) = tokio::join!(
+            async { session.list_roots().await },
+            reply(&mut user, json!({"roots": [{"uri": "file:///a"}]})),
+        );
+        assert_eq!(roots.unwrap().roots[0].uri, "file:///a");
+
+        let params = CreateMessageParams::new([SamplingMessage::user("Hello")], 10);
+        let said =
+            json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}});
+        let (message, _) = tokio::join!(
+            async { session.create_message(params).await },
+            reply(&mut user, said),
+        );
+        assert_eq!(message.unwrap().model, "m");
+
+        let form = ElicitParams::form("Sure?", ElicitSchema::new());
+        if matches!(revision, Revision::V2024_11_05 | Revision::V2025_03_26) {
+            let error = session.elicit(form).await.unwrap_err();
+            assert!(error.is_unsupported(), "{error}");
+            continue;
+        }
+        let (elicited, (_, params)) = tokio::join!(
+            async { session.elicit(form).await },
+            reply(&mut user, json!({"action": "decline"})),
+        );
+        assert_eq!(elicited.unwrap().action, ElicitAction::Decline);
+        assert_eq!(params["message"], "Sure?");
+    }
+}
+
+#[tokio::test]
+async fn l3_modern_clients_take_no_requests() {
+    let server = Server::new("s", "1");
+    let _user = User::new(&server, Revision::LATEST).await;
+    let error = session(&server).list_roots().await.unwrap_err();
+    assert!(
+        error.is_unsupported() && error.message().contains("modern clients take no requests"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn l4_l5_roots_are_remembered_until_they_change() {
+    let (changed, mut heard) = mpsc::channel(8);
+    let server = Server::new("s", "1").on_roots_changed(move |session: ServerSession| {
+        let changed = changed.clone();
+        async move {
+            changed.send(session.revision()).await.unwrap();
+        }
+    });
+    let mut user = User::new(&server, Revision::V2025_11_25).await;
+    let session = session(&server);
+    let one = json!({"roots": [{"uri": "file:///a"}]});
+    let (first, _) = tokio::join!(session.roots(), reply(&mut user, one));
+    let first = first.unwrap();
+    // Nobody is asked again: nobody answers.
+    assert!(Arc::ptr_eq(&first, &session.roots().await.unwrap()));
+
+    user.notify("notifications/roots/list_changed").await;
+    assert_eq!(heard.recv().await.unwrap(), Some(Revision::V2025_11_25));
+    let two = json!({"roots": [{"uri": "file:///a"}, {"uri": "file:///b"}]});
+    let (second, _) = tokio::join!(session.roots(), reply(&mut user, two));
+    assert_eq!(second.unwrap().len(), 2);
+
+    // What was asked for before a change is old when it comes.
+    user.notify("notifications/roots/list_changed").await;
+    heard.recv().await.unwrap();
+    let late = async {
+        let asked = user.peer.receive().await.unwrap();
+        user.notify("notifications/roots/list_changed").await;
+        let message = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}});
+        user.peer.send(message).await.unwrap();
+    };
+    let (old, ()) = tokio::join!(session.roots(), late);
+    assert!(old.unwrap().is_empty());
+    let one = json!({"roots": [{"uri": "file:///c"}]});
+    let (new, _) = tokio::join!(session.roots(), reply(&mut user, one));
+    assert_eq!(new.unwrap()[0].uri, "file:///c");
+}
+
+#[tokio::test]
+async fn l5_a_client_that_does_not_tell_of_changes_is_asked_each_time() {
+    let server = Server::new("s", "1");
+    let mut user = User::able(&server, Revision::V2025_06_18, json!({"roots": {}})).await;
+    let session = session(&server);
+    for uri in ["file:///a", "file:///b"] {
+        let roots = json!({"roots": [{"uri": uri}]});
+        let (roots, _) = tokio::join!(session.roots(), reply(&mut user, roots));
+        assert_eq!(roots.unwrap()[0].uri, uri);
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_url_elicitation_is_notified_by_its_id() {
+    let server = Server::new("s", "1");
+    for (revision, told) in [
+        (Revision::V2025_11_25, true),
+        (Revision::V2025_06_18, false),
+    ] {
+        let mut user = User::new(&server, revision).await;
+        let session = server
+            .sessions()
+            .find(|it| it.revision() == Some(revision))
+            .unwrap();
+        session.notify_elicitation_complete("7").await.unwrap();
+        if told {
+            let message = user.peer.receive().await.unwrap();
+            assert_eq!(message["method"], "notifications/elicitation/complete");
+            assert_eq!(message["params"], json!({"elicitationId": "7"}));
+            let params =
+                ElicitUrlParams::new("Log in", "https://example.com/").with_elicitation_id("8");
+            let (_, (_, params)) = tokio::join!(
+                async { session.elicit(params).await.unwrap() },
+                reply(&mut user, json!({"action": "accept"})),
+            );
+            assert_eq!(params["elicitationId"], "8");
+        } else {
+            let pong = user.once("ping", json!({})).await;
+            assert_eq!(pong["result"], json!({}));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_can_be_refused_until_the_user_has_visited_a_url() {
+    let tool = Tool::new("t", "", |_: RequestContext| async {
+        let login = ElicitUrlParams::new("Log in", "https://example.com/").with_elicitation_id("7");
+        Err::<(), _>(Error::url_elicitation_required([login]))
+    });
+    let server = Server::new("s", "1").tool(tool);
+    let mut user = User::able(&server, Revision::V2025_11_25, everything()).await;
+    let answer = user.call_once("t", json!({}), json!({})).await;
+    assert_eq!(answer["error"]["code"], -32042);
+    assert_eq!(
+        answer["error"]["data"],
+        json!({"elicitations": [{
+            "mode": "url", "message": "Log in", "url": "https://example.com/", "elicitationId": "7",
+        }]})
+    );
+}
+
+#[tokio::test]
+async fn answers_of_a_sessions_questions_are_validated_against_the_form() {
+    let server = Server::new("s", "1");
+    let mut user = User::new(&server, Revision::V2025_06_18).await;
+    let session = session(&server);
+    let form = ElicitSchema::new().required("sure", BooleanSchema::default());
+    for (content, fits) in [(json!({"sure": true}), true), (json!({"sure": 7}), false)] {
+        let params = ElicitParams::form("Sure?", form.clone());
+        let (elicited, _) = tokio::join!(
+            async { session.elicit(params).await },
+            reply(&mut user, json!({"action": "accept", "content": content})),
+        );
+        match elicited {
+            Ok(_) => assert!(fits),
+            Err(error) => assert!(error.message().contains("\"sure\": expected"), "{error}"),
+        }
+    }
+}

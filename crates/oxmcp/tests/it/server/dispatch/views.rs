@@ -1,0 +1,87 @@
+//! Views: the list, the call and the caching of features that only some callers see agree.
+
+use std::time::Duration;
+
+use oxmcp::{Revision, Server, protocol::CacheHint};
+use serde_json::{Value, json};
+
+use crate::support::{add, answer, idle};
+
+/// A server with a tool that scripted peers see, one that they do not, and one for everybody.
+fn server() -> Server {
+    Server::new("views", "1.0.0")
+        .tool(add())
+        .tool(idle("mine").visible_to(|cx| cx.peer_info().is_some()))
+        .tool(idle("others").visible_to(|cx| cx.peer_info().is_none()))
+        .cache_tools(CacheHint::public(Duration::from_secs(60)))
+}
+
+fn names(answer: &Value) -> Vec<&str> {
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    tools
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_hidden_feature_does_not_exist_for_its_caller() {
+    for revision in Revision::ALL {
+        let list = answer(&server(), revision, "tools/list", json!({})).await;
+        assert_eq!(names(&list), ["add", "mine"], "{revision}");
+        let mine = answer(&server(), revision, "tools/call", json!({"name": "mine"})).await;
+        assert!(mine["result"].is_object(), "{mine}");
+        let others = answer(&server(), revision, "tools/call", json!({"name": "others"})).await;
+        assert_eq!(
+            others["error"]["message"], "Unknown tool: others (there are: add, mine)",
+            "{revision}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_page_holds_only_entries_that_are_visible_to_the_caller() {
+    let server = server().page_size(1);
+    let first = answer(&server, Revision::LATEST, "tools/list", json!({})).await;
+    assert_eq!(names(&first), ["add"]);
+    let next = json!({"cursor": first["result"]["nextCursor"]});
+    let second = answer(&server, Revision::LATEST, "tools/list", next).await;
+    assert_eq!(names(&second), ["mine"]);
+    // What the caller does not see is no reason for a page more.
+    assert!(second["result"].get("nextCursor").is_none(), "{second}");
+}
+
+#[tokio::test]
+async fn a_list_that_depends_on_the_caller_is_never_shared() {
+    let list = answer(&server(), Revision::LATEST, "tools/list", json!({})).await;
+    assert_eq!(list["result"]["ttlMs"], 60_000);
+    assert_eq!(list["result"]["cacheScope"], "private");
+
+    let same_for_all = Server::new("views", "1.0.0")
+        .tool(add())
+        .cache_tools(CacheHint::public(Duration::from_secs(60)))
+        .cache_discovery(CacheHint::private(Duration::from_secs(1)));
+    let list = answer(&same_for_all, Revision::LATEST, "tools/list", json!({})).await;
+    assert_eq!(list["result"]["cacheScope"], "public");
+    let discovered = answer(
+        &same_for_all,
+        Revision::LATEST,
+        "server/discover",
+        json!({}),
+    )
+    .await;
+    assert_eq!(discovered["result"]["ttlMs"], 1000);
+    assert_eq!(discovered["result"]["cacheScope"], "private");
+}
+
+#[tokio::test]
+async fn by_default_results_are_stale_at_once_and_private() {
+    let plain = Server::new("views", "1.0.0").tool(add());
+    for method in ["tools/list", "server/discover"] {
+        let result = answer(&plain, Revision::LATEST, method, json!({})).await;
+        assert_eq!(result["result"]["ttlMs"], 0, "{method}");
+        assert_eq!(result["result"]["cacheScope"], "private", "{method}");
+    }
+    let legacy = answer(&plain, Revision::LATEST_LEGACY, "tools/list", json!({})).await;
+    assert!(legacy["result"].get("ttlMs").is_none(), "{legacy}");
+}

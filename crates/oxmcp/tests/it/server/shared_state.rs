@@ -1,0 +1,194 @@
+//! State that handlers share: the first argument of any handler.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use oxmcp::{
+    Client, Completing, JsonSchema, Prompt, RequestContext, Resource, ResourceTemplate, Revision,
+    Server, Tool, ToolError,
+    protocol::{ElicitAction, ElicitFormParams},
+    testing, with_state,
+};
+use serde_json::json;
+
+/// Counts what is done with it.
+#[derive(Default)]
+struct Db(AtomicUsize);
+
+impl Db {
+    fn say(&self, what: &str) -> String {
+        format!("{what} {}", self.0.fetch_add(1, Ordering::Relaxed))
+    }
+
+    async fn method(self: Arc<Self>) -> String {
+        self.say("method")
+    }
+}
+
+#[derive(serde::Deserialize, JsonSchema)]
+struct Query {
+    sql: String,
+}
+
+async fn query(db: Arc<Db>, Query { sql }: Query) -> oxmcp::Result<String> {
+    Ok(db.say(&sql))
+}
+
+async fn query_in(db: Arc<Db>, cx: RequestContext, Query { sql }: Query) -> String {
+    db.say(&format!("{sql} in {}", cx.revision()))
+}
+
+async fn status(db: Arc<Db>) -> String {
+    db.say("status")
+}
+
+async fn status_in(db: Arc<Db>, cx: RequestContext) -> String {
+    db.say(cx.revision().as_str())
+}
+
+async fn tables(db: Arc<Db>, completing: Completing) -> Vec<String> {
+    vec![db.say(&completing.value)]
+}
+
+async fn tables_in(db: Arc<Db>, cx: RequestContext, completing: Completing) -> Vec<String> {
+    tables(db, completing.clone())
+        .await
+        .into_iter()
+        .map(|table| format!("{table} in {}", cx.revision()))
+        .collect()
+}
+
+fn server(db: &Arc<Db>) -> Server {
+    let db = || Arc::clone(db);
+    let closure = |db: Arc<Db>, Query { sql }: Query| async move { db.say(&sql) };
+    Server::new("database", "1.0.0")
+        .tools([
+            Tool::new("query", "", with_state(db(), query)),
+            Tool::new("query_in", "", with_state(db(), query_in)),
+            Tool::new("status", "", with_state(db(), status)),
+            Tool::new("status_in", "", with_state(db(), status_in)),
+            Tool::new("closure", "", with_state(db(), closure)),
+            Tool::new("method", "", with_state(db(), Db::method)),
+        ])
+        .prompt(
+            Prompt::new("ask", "", with_state(db(), query))
+                .argument("sql", |sql| sql.complete(with_state(db(), tables))),
+        )
+        .prompt(Prompt::new("ask_in", "", with_state(db(), query_in)))
+        .prompt(Prompt::new("hello", "", with_state(db(), status)))
+        .prompt(Prompt::new("hello_in", "", with_state(db(), status_in)))
+        .resource(Resource::new("db:status", "s", with_state(db(), status)))
+        .resource(Resource::new("db:in", "i", with_state(db(), status_in)))
+        .resource_template(
+            ResourceTemplate::new("query:{sql}", "q", with_state(db(), query))
+                .complete("sql", with_state(db(), tables_in)),
+        )
+        .resource_template(ResourceTemplate::new(
+            "in:{sql}",
+            "i",
+            with_state(db(), query_in),
+        ))
+}
+
+#[tokio::test]
+async fn handlers_of_every_kind_share_one_state() {
+    for revision in Revision::ALL {
+        let db = Arc::new(Db::default());
+        let server = server(&db);
+        let session = testing::connect(&server).revision(revision).await.unwrap();
+        let mut said = Vec::new();
+        let sql = json!({"sql": "a"});
+        for (name, arguments) in [
+            ("query", &sql),
+            ("query_in", &sql),
+            ("status", &json!({})),
+            ("status_in", &json!({})),
+            ("closure", &sql),
+            ("method", &json!({})),
+        ] {
+            let result = session.call_tool(name, arguments).await.unwrap();
+            said.push(result.content[0].as_text().unwrap().to_owned());
+        }
+        for (name, arguments) in [
+            ("ask", Some(("sql", "p"))),
+            ("ask_in", Some(("sql", "p"))),
+            ("hello", None),
+            ("hello_in", None),
+        ] {
+            let prompt = session.get_prompt(name, arguments).await.unwrap();
+            let text = prompt.messages[0].content.as_text().unwrap();
+            said.push(text.to_owned());
+        }
+        for uri in ["db:status", "db:in", "query:r", "in:r"] {
+            let read = session.read_resource(uri).await.unwrap();
+            said.push(read.contents[0].as_text().unwrap().to_owned());
+        }
+        let topics = session.complete_prompt("ask", "sql", "c").await.unwrap();
+        said.extend(topics.completion.values);
+        let topics = session.complete_resource("query:{sql}", "sql", "c");
+        said.extend(topics.await.unwrap().completion.values);
+
+        let expected = [
+            "a", "a in REV", "status", "REV", "a", "method", //
+            "p", "p in REV", "status", "REV", //
+            "status", "REV", "r", "r in REV", "c",
+        ];
+        let mut expected: Vec<_> = (expected.iter().enumerate())
+            .map(|(n, what)| format!("{} {n}", what.replace("REV", revision.as_str())))
+            .collect();
+        expected.push(format!("c 15 in {revision}"));
+        assert_eq!(said, expected);
+    }
+}
+
+/// A copy that is not shared shows that there is one for each call.
+#[tokio::test]
+async fn the_state_is_cloned_for_each_call() {
+    async fn push(mut list: Vec<u8>) -> usize {
+        list.push(0);
+        list.len()
+    }
+    let server =
+        Server::new("list", "1.0.0").tool(Tool::new("push", "", with_state(vec![7], push)));
+    let session = testing::connect(&server).await.unwrap();
+    for _ in 0..2 {
+        let len: usize = session.call_tool("push", ()).structured().await.unwrap();
+        assert_eq!(len, 2);
+    }
+}
+
+/// The schema is that of the input alone, and a handler that takes the context can ask.
+#[tokio::test]
+async fn a_tool_with_state_is_listed_as_without_and_asks() {
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Sure {}
+    async fn drop(
+        db: Arc<Db>,
+        cx: RequestContext,
+        Query { sql }: Query,
+    ) -> Result<String, ToolError> {
+        let Sure {} = cx.ask("sure", "Sure?").await?;
+        Ok(db.say(&sql))
+    }
+    async fn answer(asked: Arc<Db>, _params: ElicitFormParams) -> ElicitAction {
+        asked.say("asked");
+        ElicitAction::Accept
+    }
+    let (db, asked) = (Arc::new(Db::default()), Arc::new(Db::default()));
+    let server = Server::new("database", "1.0.0").tools([
+        Tool::new("drop", "", with_state(db, drop)),
+        Tool::new("without", "", |Query { sql }: Query| async move { sql }),
+    ]);
+    let client = Client::new("tests", "1.0.0").on_elicit(with_state(Arc::clone(&asked), answer));
+    let session = testing::connect(&server).client(&client).await.unwrap();
+    let tools = session.tools().all().await.unwrap();
+    assert_eq!(tools[0].input_schema.get(), tools[1].input_schema.get());
+    let dropped = session
+        .call_tool("drop", json!({"sql": "all"}))
+        .await
+        .unwrap();
+    assert_eq!(dropped.content[0].as_text(), Some("all 0"));
+    assert_eq!(asked.0.load(Ordering::Relaxed), 1);
+}

@@ -1,0 +1,5 @@
+//! Tools: lists, handlers, validation.
+
+mod handlers;
+mod listing;
+mod validation;

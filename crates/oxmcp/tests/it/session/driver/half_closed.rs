@@ -1,0 +1,174 @@
+//! Connections of which one direction has ended: the answers that are still read, and the writes
+//! that are not waited for.
+
+use std::{
+    future::IntoFuture,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use futures_util::FutureExt;
+use oxmcp::{
+    Client, Error, Limits, Result, Revision,
+    middleware::{self, Next, Request},
+    transport::{Frame, InMemory, Messages, ReadHalf, Transport, WriteHalf},
+};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::session::*;
+
+/// A transport whose peer may stop reading, and that is closed once nothing more comes from it.
+struct Deaf {
+    inner: InMemory,
+    is_deaf: Arc<AtomicBool>,
+    ended: Arc<Notify>,
+}
+
+struct DeafRead<R>(R, Arc<Notify>);
+struct DeafWrite<W>(W, Arc<AtomicBool>, Arc<Notify>);
+
+impl Transport for Deaf {
+    type Read = DeafRead<<InMemory as Transport>::Read>;
+    type Write = DeafWrite<<InMemory as Transport>::Write>;
+
+    async fn connect(&mut self, limits: &Limits) -> Result<(Self::Read, Self::Write)> {
+        let (read, write) = self.inner.connect(limits).await?;
+        let write = DeafWrite(write, Arc::clone(&self.is_deaf), Arc::clone(&self.ended));
+        Ok((DeafRead(read, Arc::clone(&self.ended)), write))
+    }
+}
+
+impl<R: ReadHalf> ReadHalf for DeafRead<R> {
+    async fn read(&mut self) -> Result<Option<Frame<'_>>> {
+        let frame = self.0.read().await?;
+        if frame.is_none() {
+            self.1.notify_one();
+        }
+        Ok(frame)
+    }
+
+    fn is_drained(&self) -> bool {
+        true
+    }
+}
+
+impl<W: WriteHalf> WriteHalf for DeafWrite<W> {
+    async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
+        if self.1.load(Ordering::Relaxed) {
+            return Err(Error::closed("nobody reads any more"));
+        }
+        self.0.write(messages).await
+    }
+
+    async fn close(&mut self) -> Result<()> {
+        let closed = self.0.close().await;
+        self.2.notified().await;
+        closed
+    }
+}
+
+async fn deaf() -> (ClientSession, ScriptedPeer, Arc<AtomicBool>) {
+    let (mut peer, inner) = ScriptedPeer::new().await;
+    let is_deaf = Arc::<AtomicBool>::default();
+    let transport = Deaf {
+        inner,
+        is_deaf: Arc::clone(&is_deaf),
+        ended: Arc::default(),
+    };
+    let client = Client::new("test", "1.0.0").revisions([Revision::V2025_11_25]);
+    let opening = tokio::spawn(async move { client.connect(transport).await });
+    accept(&mut peer).await;
+    (opening.await.unwrap().unwrap(), peer, is_deaf)
+}
+
+fn calling(session: &ClientSession) -> tokio::task::JoinHandle<Result<String>> {
+    let session = session.clone();
+    tokio::spawn(async move {
+        let result = session.call_tool("x", ()).await?;
+        Ok(result.as_text().unwrap_or_default().to_owned())
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_came_before_the_peer_stopped_reading_is_taken() {
+    let (session, mut peer, is_deaf) = deaf().await;
+    let first = calling(&session);
+    let asked = peer.receive().await.unwrap();
+    is_deaf.store(true, Ordering::Relaxed);
+    // After the notification it is time to write, and the answer is there, but unread.
+    let mut second = session.call_tool("x", ()).into_future();
+    assert!(second.as_mut().now_or_never().is_none());
+    let news = notification("notifications/message", json!({"level": "info", "data": 1}));
+    peer.send(news).await.unwrap();
+    peer.send(text_result(asked["id"].clone(), "in time"))
+        .await
+        .unwrap();
+    assert_eq!(first.await.unwrap().unwrap(), "in time");
+    let error = second.await.unwrap_err();
+    assert!(error.message().contains("nobody reads"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_of_the_peer_are_read_while_it_closes() {
+    let (session, mut peer, _) = deaf().await;
+    let closing = tokio::spawn(async move { session.close().await });
+    let noise = "x".repeat(1 << 10);
+    for _ in 0..1 << 10 {
+        let message = notification(
+            "notifications/message",
+            json!({"level": "info", "data": noise}),
+        );
+        peer.send(message).await.unwrap();
+    }
+    peer.close().await.unwrap();
+    closing.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn middleware_may_ask_while_it_holds_the_connection() {
+    async fn layer(request: Request, next: Next) -> Result<middleware::Response> {
+        if request.method() == "logging/setLevel" {
+            let session = request.context().and_then(RequestContext::server_session);
+            session.unwrap().ping().await?;
+        }
+        next.run(request).await
+    }
+    let server = server().logging().layer(middleware::from_fn(layer));
+    let mut peer = client_of(&server, Revision::V2025_11_25).await;
+    let level = request(1, "logging/setLevel", json!({"level": "info"}));
+    peer.send(level).await.unwrap();
+    // What follows relies on it, and waits.
+    peer.send(call(2, "fast", json!({}))).await.unwrap();
+    let question = peer.receive().await.unwrap();
+    assert_eq!(question["method"], "ping", "{question}");
+    peer.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": {}}))
+        .await
+        .unwrap();
+    assert_eq!(peer.receive().await.unwrap()["id"], 1);
+    assert_eq!(text(&peer.receive().await.unwrap()), "fast");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pings_that_middleware_keeps_are_bounded() {
+    let limits = Limits {
+        max_in_flight: 4,
+        ..Limits::default()
+    };
+    let server = server().limits(limits).layer(middleware::from_fn(
+        |request: Request, next: Next| async move {
+            if request.method() == "ping" {
+                std::future::pending::<()>().await;
+            }
+            next.run(request).await
+        },
+    ));
+    let mut peer = client_of(&server, Revision::V2025_11_25).await;
+    for id in 0..8 {
+        peer.send(ping(id)).await.unwrap();
+    }
+    let refused = peer.ask(ping(8)).await.unwrap();
+    assert_eq!(refused["error"]["data"]["reason"], "busy", "{refused}");
+}

@@ -1,0 +1,95 @@
+//! The backlog: requests that wait to be begun while their peer reads nothing, and are cancelled
+//! meanwhile.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use oxmcp::transport::stream;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+use crate::session::{
+    driver::limits::{BIG, verbose},
+    *,
+};
+
+#[tokio::test(start_paused = true)]
+async fn k6_a_request_that_waits_to_be_begun_can_be_cancelled() {
+    let (server, calls) = verbose();
+    let (ours, theirs) = tokio::io::duplex(4 << 10);
+    let _session = server.connect(stream(theirs)).await.unwrap();
+    let (read, mut write) = tokio::io::split(ours);
+    let requests = 100;
+    let line = |message: Value| format!("{message}\n");
+    for id in 0..requests {
+        let params = json!({"name": "big", "_meta": ScriptedPeer::modern_meta()});
+        let line = line(request(id, "tools/call", params));
+        let sent = timeout(Duration::from_secs(60), write.write_all(line.as_bytes())).await;
+        sent.expect("requests are read, up to a bound").unwrap();
+    }
+    sleep(Duration::from_secs(1)).await;
+    assert!(calls.load(Ordering::SeqCst) < 90);
+    for id in 90..requests {
+        let line = line(cancel(id));
+        let sent = timeout(Duration::from_secs(60), write.write_all(line.as_bytes())).await;
+        sent.expect("cancellations are read, whatever waits")
+            .unwrap();
+    }
+    sleep(Duration::from_secs(1)).await;
+    let hour = Duration::from_secs(3600);
+    write.shutdown().await.unwrap();
+    let mut lines = BufReader::new(read).lines();
+    let mut ids = Vec::new();
+    while let Some(answer) = timeout(hour, lines.next_line()).await.unwrap().unwrap() {
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(text(&answer).len(), BIG, "{answer}");
+        ids.push(answer["id"].as_i64().unwrap());
+    }
+    ids.sort_unstable();
+    assert_eq!(
+        ids,
+        (0..90).collect::<Vec<_>>(),
+        "all that was asked before the end, and nothing cancelled"
+    );
+    assert_eq!(calls.load(Ordering::SeqCst), 90);
+}
+
+#[tokio::test(start_paused = true)]
+async fn k6_a_request_in_a_batch_that_waits_can_be_cancelled_too() {
+    let (server, calls) = verbose();
+    let (ours, theirs) = tokio::io::duplex(4 << 10);
+    let _session = server.connect(stream(theirs)).await.unwrap();
+    let (read, mut write) = tokio::io::split(ours);
+    let params = json!({
+        "protocolVersion": "2025-03-26",
+        "capabilities": {},
+        "clientInfo": {"name": "by hand", "version": "1"},
+    });
+    let call = |id| request(id, "tools/call", json!({"name": "big"}));
+    let mut messages = vec![
+        request(1000, "initialize", params),
+        notification("notifications/initialized", json!({})),
+    ];
+    messages.extend((0..100).map(call));
+    messages.push(json!([call(100), call(101), call(102)]));
+    messages.push(json!([call(103)]));
+    messages.extend([100, 102, 103].map(cancel));
+    for message in messages {
+        let line = format!("{message}\n");
+        let sent = timeout(Duration::from_secs(60), write.write_all(line.as_bytes())).await;
+        sent.expect("all of it is read, up to a bound").unwrap();
+    }
+    sleep(Duration::from_secs(1)).await;
+    write.shutdown().await.unwrap();
+    let mut lines = BufReader::new(read).lines();
+    let mut batches = Vec::new();
+    let hour = Duration::from_secs(3600);
+    while let Some(answer) = timeout(hour, lines.next_line()).await.unwrap().unwrap() {
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        batches.extend(answer.as_array().cloned().unwrap_or_default());
+    }
+    let ids: Vec<_> = batches
+        .iter()
+        .map(|answer| answer["id"].as_i64().unwrap())
+        .collect();
+    assert_eq!((ids, calls.load(Ordering::SeqCst)), (vec![101], 101));
+}

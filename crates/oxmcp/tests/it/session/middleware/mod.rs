@@ -1,0 +1,4 @@
+//! Middleware: code around every request and notification.
+
+mod chain;
+mod metadata;

@@ -1,0 +1,4 @@
+//! Delivery of notifications to handlers, and progress both ways.
+
+mod ordering;
+mod progress;

@@ -1,0 +1,4 @@
+//! Calls that a session makes of its peer.
+
+mod malformed_answers;
+mod timeouts;

@@ -1,0 +1,176 @@
+//! Invariants of the code: one place that compares revisions, one that makes error objects, and nothing that ends a process
+//! or writes to its output.
+
+use super::{
+    none,
+    source::{Source, files, library},
+};
+
+/// The lines of code that have one of the words in them.
+pub(super) fn mentions(sources: &[Source], words: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for source in sources {
+        for (number, line) in source.code() {
+            found.extend(
+                words
+                    .iter()
+                    .filter(|word| line.contains(*word))
+                    .map(|word| format!("{}:{number}: {word}", source.path)),
+            );
+        }
+    }
+    found
+}
+
+/// Code elsewhere that compares revisions has a copy of what the table knows, and is forgotten when the next revision comes.
+#[test]
+fn one_place_compares_revisions() {
+    let knows = |source: &Source| {
+        let places = ["crates/oxmcp-protocol/src/revision/"];
+        places.iter().any(|place| source.path.starts_with(place))
+    };
+    let others: Vec<_> = library()
+        .into_iter()
+        .filter(|source| !knows(source))
+        .collect();
+    let words = [
+        "Revision::V20",
+        "revision < ",
+        "revision <= ",
+        "revision > ",
+        "revision >= ",
+        "< revision",
+        "<= revision",
+        "> revision",
+        ">= revision",
+        "Self::V20",
+    ];
+    none(&mentions(&others, &words));
+}
+
+#[test]
+fn one_function_turns_an_error_into_the_error_object() {
+    let count = |word: &str| mentions(&library(), &[word]).len();
+    assert_eq!(count("impl From<&Error> for ErrorObject"), 1);
+}
+
+#[test]
+fn only_stdio_writes_to_stdout_and_nothing_unwraps() {
+    let words = ["println!(", "print!(", "dbg!(", ".unwrap()", "unsafe "];
+    none(&mentions(&library(), &words));
+    let is_stdio = |source: &Source| source.path.contains("/transport/stdio/");
+    let others: Vec<_> = library()
+        .into_iter()
+        .filter(|source| !is_stdio(source))
+        .collect();
+    none(&mentions(&others, &["io::stdout", "rustix::stdio"]));
+}
+
+/// std, then others, then this crate: a blank line between blocks, and none within.
+#[test]
+fn imports_stand_in_three_blocks() {
+    let mut wrong = Vec::new();
+    for source in files() {
+        if source.path.ends_with(".rs") && !blocks_in_order(&source.text) {
+            wrong.push(format!(
+                "{}: its imports are not in three blocks: std, others, crate",
+                source.path
+            ));
+        }
+    }
+    none(&wrong);
+}
+
+fn blocks_in_order(text: &str) -> bool {
+    let mut last: Option<u8> = None;
+    let mut blank = false;
+    let mut within = false;
+    for line in text.lines() {
+        if within {
+            within = !line.ends_with(';');
+        } else if line.is_empty() {
+            blank = true;
+        } else if let Some(path) = line.strip_prefix("use ") {
+            let block = block_of(path, text);
+            let fits = match last {
+                None => true,
+                Some(last) if blank => block > last,
+                Some(last) => block == last,
+            };
+            if !fits {
+                return false;
+            }
+            (last, blank, within) = (Some(block), false, !line.ends_with(';'));
+        } else if last.is_some() && !line.starts_with('#') {
+            break;
+        }
+    }
+    true
+}
+
+fn block_of(path: &str, text: &str) -> u8 {
+    let first = path.split("::").next().unwrap_or(path);
+    let is_sibling = text.contains(&format!("\nmod {first};"))
+        || text.contains(&format!("mod {first} {{"))
+        || text.contains(&format!("enum {first} {{"));
+    match first {
+        "std" | "core" | "alloc" => 0,
+        "crate" | "super" | "self" => 2,
+        _ if is_sibling => 2,
+        _ => 1,
+    }
+}
+
+#[test]
+fn nothing_is_left_to_be_done_and_no_registry_is_named() {
+    // Put together here, so that this file does not have them in it.
+    let words = [
+        ["TO", "DO"],
+        ["FIX", "ME"],
+        ["XX", "X "],
+        ["crates", ".io"],
+        ["pypi", ".org"],
+        ["npmjs", ".org"],
+        ["npmjs", ".com"],
+    ];
+    let words = words.map(|parts| parts.concat());
+    let mut wrong = Vec::new();
+    for source in files() {
+        if source.path.ends_with("Cargo.lock") {
+            continue;
+        }
+        for (index, line) in source.text.lines().enumerate() {
+            let found = words.iter().filter(|word| line.contains(word.as_str()));
+            wrong.extend(found.map(|word| format!("{}:{}: {word}", source.path, index + 1)));
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn imports_in_disorder_are_seen() {
+    assert!(blocks_in_order(
+        "use std::fmt;\n\nuse serde::Serialize;\n\nuse crate::Error;\n"
+    ));
+    assert!(blocks_in_order(
+        "mod a;\n\nuse std::{\n    fmt,\n};\n\nuse a::B;\n\nfn f() {}\nuse std::io;\n"
+    ));
+    assert!(!blocks_in_order("use serde::Serialize;\n\nuse std::fmt;\n"));
+    assert!(!blocks_in_order(
+        "use serde::Serialize;\nuse crate::Error;\n"
+    ));
+    assert!(!blocks_in_order("use std::fmt;\n\nuse std::io;\n"));
+}
+
+#[test]
+fn words_are_found_in_code_and_not_in_comments_and_tests() {
+    let source = Source {
+        path: "a.rs".to_owned(),
+        text: "let a = b.unwrap(); // print!(\n// .unwrap()\n#[cfg(test)]\nmod tests {\n    c.unwrap()\n}\n"
+            .to_owned(),
+    };
+    assert_eq!(
+        mentions(&[source], &[".unwrap()", "print!("]),
+        ["a.rs:1: .unwrap()"]
+    );
+}

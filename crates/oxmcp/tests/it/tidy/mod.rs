@@ -1,0 +1,30 @@
+//! The rules of ARCHITECTURE.md and CONTRIBUTING.md that a program can check. Each has a test of the rule itself on a small
+//! text.
+//!
+//! | file | its rules |
+//! |---|---|
+//! | `crates` | which crate depends on which, and which of them do no I/O |
+//! | `layers` | which room imports from which, and from where |
+//! | `circles` | no circle of imports, over `modules` (names of a crate) and `tokens` |
+//! | `rooms` | entries of a folder, lengths, headers, `mod.rs` |
+//! | `code` | one place for revisions and errors; no `unwrap`, no stray output |
+//! | `documents` | documents, examples and links to the specification |
+//! | `source` | the files that the rules read |
+
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+mod circles;
+mod code;
+mod crates;
+mod documents;
+mod layers;
+mod modules;
+mod rooms;
+mod source;
+mod tokens;
+
+/// Fails where something is wrong, with all of it.
+#[track_caller]
+fn none(wrong: &[String]) {
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}

@@ -1,0 +1,231 @@
+//! The rooms and their files: how many entries a folder has, how long a file is, how it begins, and what a `mod.rs` holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    circles::report,
+    modules::File,
+    none,
+    source::{Source, files, library, read},
+};
+
+/// The most entries of a folder, beside `mod.rs` and tests.
+const ENTRIES: usize = 14;
+
+/// One file for each page of the specification, so there are as many as it has pages.
+const PAGES: &str = "crates/oxmcp-protocol/src/types";
+
+/// The most lines of a file, with its tests.
+const LINES: usize = 800;
+
+/// The most lines of a `mod.rs` that are neither documentation nor imports.
+const LINES_IN_MOD: usize = 60;
+
+/// The words that a header does not begin with: it says what the code is.
+const NO_BEGINNING: &[&str] = &[
+    "what", "who", "whom", "whose", "which", "how", "when", "where", "why",
+];
+
+/// The code of all that is built: the crates, their tests, the examples and the tools.
+fn sources() -> Vec<Source> {
+    let mut all = files();
+    all.retain(|source| source.path.ends_with(".rs"));
+    all
+}
+
+/// The folders with too many entries.
+fn crowded<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut folders: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for path in paths {
+        let mut end = path.len();
+        while let Some((folder, name)) = path.get(..end).and_then(|it| it.rsplit_once('/')) {
+            let is_test = name == "tests" || name.ends_with("tests.rs");
+            if !is_test && !["mod.rs", "lib.rs", "main.rs"].contains(&name) {
+                // A folder and the file of its module are one entry.
+                folders
+                    .entry(folder)
+                    .or_default()
+                    .insert(name.trim_end_matches(".rs"));
+            }
+            end = folder.len();
+        }
+    }
+    let too_many =
+        |(folder, names): &(&str, BTreeSet<&str>)| names.len() > ENTRIES && *folder != PAGES;
+    let say =
+        |(folder, names): (&str, BTreeSet<&str>)| format!("{folder}: {} entries", names.len());
+    folders.into_iter().filter(too_many).map(say).collect()
+}
+
+#[test]
+fn no_folder_has_more_than_fourteen_entries() {
+    // The cases of `trybuild` lie side by side, each with what the compiler says.
+    let sources: Vec<_> = sources()
+        .into_iter()
+        .filter(|source| !source.path.contains("/tests/ui/"))
+        .collect();
+    none(&crowded(sources.iter().map(|source| source.path.as_str())));
+}
+
+#[test]
+fn files_are_read_whole() {
+    let long = sources().into_iter().filter_map(|source| {
+        let lines = source.text.lines().count();
+        (lines > LINES).then(|| format!("{}: {lines} lines", source.path))
+    });
+    none(&long.collect::<Vec<_>>());
+    let map = read("ARCHITECTURE.md").text.lines().count();
+    assert!(
+        map <= 150,
+        "ARCHITECTURE.md: {map} lines; details live in the `mod.rs` of their room"
+    );
+}
+
+/// Files that need each other can only be read together. Re-exports count for the file that defines a thing.
+#[test]
+fn no_circle_of_imports_between_files() {
+    let all = sources();
+    let mut folders: BTreeMap<&str, Vec<File<'_>>> = BTreeMap::new();
+    for source in &all {
+        if let Some((folder, path)) = source.path.split_once("/src/") {
+            let file = File {
+                path,
+                text: &source.text,
+            };
+            folders.entry(folder).or_default().push(file);
+        }
+    }
+    let wrong = folders.iter().flat_map(|(folder, files)| {
+        let circles = report(files);
+        circles
+            .into_iter()
+            .map(move |circle| format!("{folder}/src: {circle}"))
+    });
+    none(&wrong.collect::<Vec<_>>());
+}
+
+/// What is wrong with the beginning of a file.
+fn header(text: &str) -> Option<&'static str> {
+    let Some(line) = text
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("//! "))
+    else {
+        return Some("it does not begin with //!");
+    };
+    let first = line
+        .split(|c: char| !c.is_alphabetic())
+        .next()
+        .unwrap_or_default()
+        .to_lowercase();
+    if NO_BEGINNING.contains(&first.as_str()) {
+        return Some("its header does not say what the code is, but what, who, how, when or where");
+    }
+    let end = text
+        .lines()
+        .position(|line| !line.starts_with("//!"))
+        .unwrap_or_default();
+    let header: Vec<_> = text.lines().take(end).collect();
+    let is_sentence = header
+        .iter()
+        .any(|line| line.contains(['.', ':', '?', '|']));
+    (!is_sentence).then_some("its header is no sentence")
+}
+
+#[test]
+fn each_file_says_what_it_is() {
+    let wrong = sources().into_iter().filter_map(|source| {
+        let is_case = source.path.contains("/tests/ui/") || source.path.starts_with("fuzz/");
+        let wrong = header(&source.text).filter(|_| !is_case)?;
+        Some(format!("{}: {wrong}", source.path))
+    });
+    none(&wrong.collect::<Vec<_>>());
+}
+
+/// What is wrong with a `mod.rs`, which says what its room is and names each of its files: in its header, or, where that is
+/// a page for users, in a comment.
+fn contents(text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let source = Source {
+        path: String::new(),
+        text: text.to_owned(),
+    };
+    let comments: Vec<_> = text.lines().filter(|line| line.starts_with("//")).collect();
+    let comments = comments.join("\n");
+    let mut lines = 0;
+    let mut in_import = false;
+    for (_, line) in source.code() {
+        let item = ["pub(crate) ", "pub(super) ", "pub "]
+            .iter()
+            .find_map(|visibility| line.strip_prefix(visibility))
+            .unwrap_or(line);
+        if let Some(child) = item
+            .strip_prefix("mod ")
+            .and_then(|rest| rest.strip_suffix(';'))
+        {
+            if !comments.contains(child) && !child.ends_with("tests") {
+                wrong.push(format!("nothing says what {child} is"));
+            }
+            continue;
+        }
+        in_import |= item.starts_with("use ");
+        if !in_import && !line.is_empty() && !line.starts_with('#') {
+            lines += 1;
+        }
+        in_import &= !line.ends_with(';');
+    }
+    if lines > LINES_IN_MOD {
+        wrong.push(format!(
+            "{lines} lines that belong into a file of their own"
+        ));
+    }
+    wrong
+}
+
+#[test]
+fn a_mod_file_says_what_its_room_is() {
+    let rooms = library()
+        .into_iter()
+        .filter(|source| source.path.ends_with("/mod.rs") && !source.path.starts_with(PAGES));
+    let wrong = rooms.flat_map(|source| {
+        let wrong = contents(&source.text);
+        wrong
+            .into_iter()
+            .map(move |wrong| format!("{}: {wrong}", source.path))
+    });
+    none(&wrong.collect::<Vec<_>>());
+}
+
+#[test]
+fn crowded_folders_are_seen() {
+    let many: Vec<_> = (0..15)
+        .map(|index| format!("a/b/file_{index}.rs"))
+        .collect();
+    let few = [
+        "a/mod.rs",
+        "a/c/mod.rs",
+        "a/c.rs",
+        "a/tests.rs",
+        "a/b/mod.rs",
+    ];
+    let paths = || many.iter().map(String::as_str).chain(few);
+    assert_eq!(crowded(paths()), ["a/b: 15 entries"]);
+    assert_eq!(crowded(paths().skip(1)), [""; 0]);
+}
+
+#[test]
+fn headers_that_say_nothing_are_seen() {
+    assert_eq!(header("//! The pool of connections.\n\nuse a;\n"), None);
+    assert!(header("//! What is in the pool.\n").is_some());
+    assert!(header("//! How: a riddle.\n").is_some());
+    assert!(header("//! A header without an end\n").is_some());
+    assert!(header("use a;\n").is_some());
+}
+
+#[test]
+fn mod_files_that_hide_their_files_are_seen() {
+    let room = "//! The room.\n//!\n//! | `a` | first |\n\nmod a;\npub(crate) mod b;\n\npub use a::{\n    A,\n    B,\n};\n";
+    assert_eq!(contents(room), ["nothing says what b is"]);
+    let long = format!("//! The room.\n{}", "fn f() {}\n".repeat(LINES_IN_MOD + 1));
+    assert_eq!(contents(&long).len(), 1);
+}

@@ -1,0 +1,100 @@
+//! Shared state: one value for tools, prompts, templates and completers, the first argument of each
+//! handler.
+//!
+//! `cargo run --example state`
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use oxmcp::{
+    Completing, JsonSchema, Prompt, RequestContext, ResourceTemplate, Result, Server, Tool,
+    testing, with_state,
+};
+use serde_json::json;
+
+/// Each handler gets a clone for each call, and all clones are the same notes.
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<BTreeMap<String, String>>>);
+
+impl Notes {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // A method is a handler as well: what is shared is its `self`.
+    async fn count(self) -> usize {
+        self.open().len()
+    }
+}
+
+#[derive(serde::Deserialize, JsonSchema)]
+struct Note {
+    title: String,
+    text: String,
+}
+
+#[derive(serde::Deserialize, JsonSchema)]
+struct Title {
+    title: String,
+}
+
+/// With the context of the request, in which it says who has written the note.
+async fn write(notes: Notes, cx: RequestContext, Note { title, text }: Note) {
+    let author = cx.peer_info().map_or("somebody", |client| &client.name);
+    notes.open().insert(title, format!("{text} ({author})"));
+}
+
+async fn read(notes: Notes, Title { title }: Title) -> Option<String> {
+    notes.open().get(&title).cloned()
+}
+
+async fn summary(notes: Notes) -> String {
+    let texts: Vec<_> = notes.open().values().cloned().collect();
+    format!("Summarize these notes.\n{}", texts.join("\n"))
+}
+
+async fn titles(notes: Notes, typed: Completing) -> Vec<String> {
+    let notes = notes.open();
+    let titles = notes.keys().filter(|title| title.starts_with(&typed.value));
+    titles.cloned().collect()
+}
+
+fn server(notes: &Notes) -> Server {
+    let notes = || notes.clone();
+    let write = Tool::new("write", "Write a note", with_state(notes(), write));
+    let count = Tool::new("count", "Count notes", with_state(notes(), Notes::count));
+    let summary = Prompt::new("summary", "Sum up all notes", with_state(notes(), summary));
+    let read = ResourceTemplate::new("note://{title}", "note", with_state(notes(), read));
+    Server::new("notes", "1.0.0")
+        .tools([write, count])
+        .prompt(summary)
+        .resource_template(read.complete("title", with_state(notes(), titles)))
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let notes = Notes::default();
+    let session = testing::connect(&server(&notes)).await?;
+
+    for (title, text) in [("tea", "Buy some"), ("teapot", "Mend it")] {
+        let note = json!({"title": title, "text": text});
+        session.call_tool("write", note).await?;
+    }
+    let count: usize = session.call_tool("count", ()).structured().await?;
+    println!("{count} notes; the program has {}", notes.open().len());
+
+    let titles = session.complete_resource("note://{title}", "title", "te");
+    for title in titles.await?.completion.values {
+        let uri = format!("note://{title}");
+        for note in session.read_resource(uri).await?.contents {
+            println!("{title}: {}", note.as_text().unwrap_or_default());
+        }
+    }
+    for message in session.get_prompt("summary", ()).await?.messages {
+        println!("{}", message.content.as_text().unwrap_or_default());
+    }
+    session.close().await
+}

@@ -1,0 +1,114 @@
+//! A client with handlers for servers' requests: it asks the user, asks a model, and lists its
+//! roots. The same handlers answer servers of every revision.
+//!
+//! `cargo run --example answering`
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+#![expect(clippy::indexing_slicing, reason = "what is missing in JSON is null")]
+
+use oxmcp::{
+    Accept, Client, RequestContext, Result, Revision,
+    protocol::{CreateMessageParams, CreateMessageResult, ElicitFormParams, Root, SamplingContent},
+    testing::ScriptedPeer,
+};
+use serde_json::{Value, json};
+
+/// What the user fills in. What stays empty becomes what the form says stands there at first.
+#[derive(serde::Serialize)]
+struct Order {
+    tea: &'static str,
+    cups: Option<u8>,
+}
+
+/// A real one would show the form, and who asks, and wait for the user.
+async fn show_form(form: ElicitFormParams, cx: RequestContext) -> Accept<Order> {
+    let server = cx.peer_info().map_or("a server", |info| &info.name);
+    println!("  {server} asks the user: {}", form.message);
+    Accept(Order {
+        tea: "green",
+        cups: None,
+    })
+}
+
+/// A real one would ask the user whether the model may be asked, and then ask it.
+async fn ask_model(asked: CreateMessageParams) -> CreateMessageResult {
+    let pieces = asked.messages.iter().flat_map(|message| &message.content);
+    let said: Vec<&str> = pieces.filter_map(SamplingContent::as_text).collect();
+    println!("  the model is asked: {}", said.join(" "));
+    CreateMessageResult::new("parrot", said.join(" "))
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let client = Client::new("answering", "1.0.0")
+        .on_elicit(show_form)
+        .on_sample(ask_model)
+        .roots([Root::new("file:///home/me/teahouse").with_name("Teahouse")]);
+
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        println!("A server of {revision}:");
+        let (peer, transport) = ScriptedPeer::new().await;
+        let server = tokio::spawn(serve(peer, revision));
+        let client = client.clone().revisions([revision]);
+        let session = client.connect(transport).await?;
+        session.call_tool("order", ()).await?;
+        for answer in server.await.expect("the script does not panic")? {
+            println!("  => {answer}");
+        }
+    }
+    Ok(())
+}
+
+/// What the server asks for while it works on the call of its tool, as `(key, method, params)`.
+fn questions() -> [(&'static str, &'static str, Value); 3] {
+    let tea = json!({"type": "string", "enum": ["black", "green"]});
+    let fields = json!({"tea": tea, "cups": {"type": "integer", "default": 2}});
+    let form = json!({"type": "object", "properties": fields, "required": ["tea"]});
+    let said = json!({"role": "user", "content": {"type": "text", "text": "Polly wants tea"}});
+    [
+        (
+            "advice",
+            "sampling/createMessage",
+            json!({"messages": [said], "maxTokens": 20}),
+        ),
+        (
+            "order",
+            "elicitation/create",
+            json!({"message": "Which tea?", "requestedSchema": form}),
+        ),
+        ("roots", "roots/list", json!({})),
+    ]
+}
+
+/// A server by script: legacy ones ask in requests of their own, modern ones within the result of the call.
+async fn serve(mut peer: ScriptedPeer, revision: Revision) -> Result<Vec<Value>> {
+    let result = |id: &Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
+    let info = json!({"name": "teahouse", "version": "1.0.0"});
+    let opening = peer.receive().await?["id"].clone();
+    if revision.is_modern() {
+        let meta = json!({"io.modelcontextprotocol/serverInfo": info});
+        let found = json!({"supportedVersions": [revision], "capabilities": {}, "_meta": meta});
+        peer.send(result(&opening, found)).await?;
+        let call = peer.receive().await?["id"].clone();
+        let asked = questions().map(|(key, method, params)| {
+            (key.to_owned(), json!({"method": method, "params": params}))
+        });
+        let asked = serde_json::Map::from_iter(asked);
+        let asked = json!({"resultType": "input_required", "inputRequests": asked});
+        let again = peer.ask(result(&call, asked)).await?;
+        peer.send(result(&again["id"], json!({"content": []})))
+            .await?;
+        let answer = |(key, ..): (&str, _, _)| again["params"]["inputResponses"][key].clone();
+        return Ok(questions().map(answer).into());
+    }
+    let opened = json!({"protocolVersion": revision, "capabilities": {}, "serverInfo": info});
+    peer.send(result(&opening, opened)).await?;
+    peer.receive().await?; // The client is ready.
+    let call = peer.receive().await?["id"].clone();
+    let mut answers = Vec::new();
+    for (key, method, params) in questions() {
+        let asked = json!({"jsonrpc": "2.0", "id": key, "method": method, "params": params});
+        answers.push(peer.ask(asked).await?["result"].clone());
+    }
+    peer.send(result(&call, json!({"content": []}))).await?;
+    Ok(answers)
+}

@@ -1,0 +1,94 @@
+//! Notifications of changes: by handlers and by watching a resource, in every revision, and by a
+//! subscription of its own.
+//!
+//! `cargo run --example subscriptions`
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+use oxmcp::{
+    Client, ClientSession, Resource, Result, Revision, Server, SubscriptionEnd, SubscriptionEvent,
+    Tool, protocol::SubscriptionFilter, testing,
+};
+use tokio::sync::mpsc;
+
+fn tool(name: &str) -> Tool {
+    Tool::new(name, "Do nothing", || async { "nothing" })
+}
+
+/// Handlers are called when something has changed, and after an interruption, when something may have.
+async fn by_handlers(revision: Revision) -> Result<()> {
+    let (changes, mut heard) = mpsc::channel(8);
+    let client = Client::new("my-app", "1.0.0").on_tools_changed(move |session: ClientSession| {
+        let changes = changes.clone();
+        async move {
+            let count = session.tools().all().await.map(|tools| tools.len());
+            // Whoever dropped its receiver does not want to know.
+            let _ = changes.send(count).await;
+        }
+    });
+    let server = Server::new("toolbox", "1.0.0").tool(tool("hammer"));
+    let session = testing::connect(&server)
+        .client(&client)
+        .revision(revision)
+        .await?;
+    server.add_tools([tool("saw"), tool("file")])?;
+    if let Some(count) = heard.recv().await {
+        println!("  in {revision} there are {} tools now", count?);
+    }
+    session.close().await
+}
+
+/// A resource is watched: the changes are a stream. When nobody watches any more, the server is told.
+async fn by_watching(revision: Revision) -> Result<()> {
+    let server = Server::new("notes", "1.0.0")
+        .resource(Resource::text("notes://todo", "todo", "Buy tea"))
+        .subscriptions();
+    let session = testing::connect(&server).revision(revision).await?;
+    let mut watch = session.watch_resource("notes://todo").await?;
+    server.resource_updated("notes://todo");
+    if let Some(update) = watch.next().await {
+        println!("  in {revision} {} has changed", update.uri);
+    }
+    drop(watch);
+    session.close().await
+}
+
+/// A subscription by hand, as modern servers have it: one of several, with an end that says how it came.
+async fn by_hand() -> Result<()> {
+    let server = Server::new("toolbox", "1.0.0").tool(tool("hammer"));
+    let session = testing::connect(&server).await?;
+    let wanted = SubscriptionFilter::default()
+        .with_tools_list_changed(true)
+        .with_prompts_list_changed(true);
+    let mut subscription = session.listen(wanted).await?;
+    let agreed = subscription.filter();
+    println!(
+        "  the server tells of tools: {}, of prompts: {}",
+        agreed.tools_list_changed, agreed.prompts_list_changed
+    );
+    server.remove_tools(["hammer"]);
+    match subscription.next().await {
+        Some(SubscriptionEvent::ToolsListChanged) => println!("  the tools have changed"),
+        // It was interrupted, and has been taken up again.
+        Some(SubscriptionEvent::Resumed(_)) => println!("  the tools may have changed"),
+        _ => println!("  nothing has changed"),
+    }
+    if subscription.close().await == SubscriptionEnd::Local {
+        println!("  this side has ended it");
+    }
+    session.close().await
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let both = [Revision::V2025_06_18, Revision::V2026_07_28];
+    println!("Lists, by handlers:");
+    for revision in both {
+        by_handlers(revision).await?;
+    }
+    println!("A resource, by watching it:");
+    for revision in both {
+        by_watching(revision).await?;
+    }
+    println!("By a subscription:");
+    by_hand().await
+}

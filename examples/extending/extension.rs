@@ -1,0 +1,117 @@
+//! A vendor's extension of the protocol: a clock that tells the time and can be subscribed to.
+//!
+//! `cargo run --example extension`
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+use oxmcp::{
+    Client, Extension, RequestContext, Result, Revision, Server,
+    protocol::{EmptyParams, Method, Notification, NotificationParams, Payload},
+    testing,
+};
+use serde_json::json;
+use tokio::sync::Notify;
+
+// What the extension is: both sides use these.
+const ID: &str = "com.example/clock";
+/// Clients listen to the towers whose names they give under this key, or with `true` to all.
+const TOWERS: &str = "com.example/clock/towers";
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Time {
+    hour: u8,
+}
+
+impl Payload for Time {}
+
+/// A request of the client: what time is it?
+struct Now;
+
+impl Method for Now {
+    const NAME: &'static str = "com.example/clock/now";
+    type Params = EmptyParams;
+    type Result = Time;
+}
+
+/// A notification of the client: it has wound the clock up.
+struct Wound;
+
+impl Notification for Wound {
+    const NAME: &'static str = "notifications/com.example/clock/wound";
+    type Params = NotificationParams;
+}
+
+/// A notification of the server: the clock has struck.
+struct Struck;
+
+impl Notification for Struck {
+    const NAME: &'static str = "notifications/com.example/clock/struck";
+    type Params = Time;
+}
+
+// Handlers run on their own: the program waits for them.
+static WOUND: Notify = Notify::const_new();
+static STRUCK: Notify = Notify::const_new();
+
+async fn now(cx: RequestContext) -> Time {
+    let declared = cx.client_capabilities().extensions.as_ref();
+    let format = declared.and_then(|extensions| extensions.get(ID)?.get("hours"));
+    let hour = if format == Some(&json!(12)) { 2 } else { 14 };
+    Time { hour }
+}
+
+async fn wound(cx: RequestContext) {
+    println!(
+        "the server was told in {} that it is wound up",
+        cx.revision()
+    );
+    WOUND.notify_one();
+}
+
+async fn struck(Time { hour }: Time) {
+    println!("the client hears the clock strike {hour}");
+    STRUCK.notify_one();
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    // What the server does for it.
+    let clock = Extension::new(ID)
+        .method::<Now, _>(.., now)
+        .notification::<Wound, _>(.., wound)
+        .notifies::<Struck>(..)
+        .listen_key(TOWERS);
+    let server = Server::new("town-hall", "1.0.0").extension(clock);
+
+    // What the client does for it. Either side finds the other's settings in its capabilities.
+    let clock = Extension::new(ID)
+        .settings(json!({"hours": 12}))
+        .calls::<Now>(..)
+        .notifies::<Wound>(..)
+        .notification::<Struck, _>(.., struck)
+        .listen_key(TOWERS);
+    let client = Client::new("passer-by", "1.0.0").extension(clock);
+
+    // The same in a legacy session and in the stateless protocol.
+    for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
+        let connect = testing::connect(&server).client(&client);
+        let session = connect.revision(revision).await?;
+        let time = session.request::<Now>(EmptyParams::default()).await?;
+        println!("{revision}: it is {}", time.hour);
+        session
+            .notify::<Wound>(NotificationParams::default())
+            .await?;
+        WOUND.notified().await;
+        // One call reaches all who want to hear it, whatever they speak.
+        server.publish::<Struck>(TOWERS, "north", Time { hour: 3 })?;
+        STRUCK.notified().await;
+        session.close().await?;
+    }
+
+    // Nothing is sent to a server that does not know the extension.
+    let forest = Server::new("forest", "1.0.0");
+    let session = testing::connect(&forest).client(&client).await?;
+    if let Err(error) = session.request::<Now>(EmptyParams::default()).await {
+        println!("{error}");
+    }
+    Ok(())
+}

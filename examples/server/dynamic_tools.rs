@@ -1,0 +1,70 @@
+//! Dynamic tools: added and removed while clients are connected, with schemas that are known only
+//! at run time.
+//!
+//! `cargo run --example dynamic_tools`
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+use std::sync::Arc;
+
+use oxmcp::{Client, ClientSession, Result, Server, Tool, protocol::CallToolResult, testing};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+/// A tool made of data: from a file, a database, or another server.
+fn greeting(language: &str, hello: &'static str) -> Tool {
+    let schema = json!({
+        "type": "object",
+        "properties": {"name": {"type": "string", "minLength": 1}},
+        "required": ["name"],
+    });
+    let description = format!("Greet somebody in {language}");
+    // The arguments are what the client sent, after they were found to fit the schema.
+    Tool::dynamic(
+        format!("greet_{language}"),
+        description,
+        schema,
+        move |_cx, arguments| async move {
+            let arguments: Value = serde_json::from_str(arguments.get())?;
+            let name = arguments
+                .get("name")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            Ok(CallToolResult::text(format!("{hello}, {name}!")))
+        },
+    )
+}
+
+async fn show(session: &ClientSession) -> Result<()> {
+    let tools = session.tools().all().await?;
+    let names: Vec<_> = tools.into_iter().map(|tool| tool.name).collect();
+    println!("{}", names.join(", "));
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let server = Server::new("greeter", "1.0.0").tool(greeting("english", "Hello"));
+
+    let changed = Arc::new(Notify::new());
+    let notify = Arc::clone(&changed);
+    let client = Client::new("example", "1.0.0").on_tools_changed(move |_session| {
+        notify.notify_one();
+        async {}
+    });
+    // Whatever the revision: the session asks to be told, where it has to.
+    let session = testing::connect(&server).client(&client).await?;
+    show(&session).await?;
+
+    server.add_tools([greeting("french", "Bonjour"), greeting("german", "Hallo")])?;
+    changed.notified().await;
+    show(&session).await?;
+    let result = session
+        .call_tool("greet_french", json!({"name": "Ferris"}))
+        .await?;
+    println!("{}", result.to_text());
+
+    server.remove_tools(["greet_german"]);
+    changed.notified().await;
+    show(&session).await?;
+    session.close().await
+}
