@@ -88,7 +88,7 @@ impl ClientPeer {
                 };
                 serve(context, work);
             }
-            Err(error) => respond_now(&context, Err(error.into())),
+            Err(error) => respond_now(&context, Err(error)),
         }
     }
 }
