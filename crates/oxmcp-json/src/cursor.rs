@@ -64,6 +64,7 @@ impl<'a> Cursor<'a> {
 
     /// Where it is, to [go back](Self::go_back) to.
     #[inline]
+    #[must_use]
     pub fn mark(&self) -> Mark {
         Mark {
             at: self.at,
@@ -79,6 +80,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// How far it has come, in bytes.
+    #[must_use]
     pub fn at(&self) -> usize {
         self.at
     }
@@ -98,6 +100,9 @@ impl<'a> Cursor<'a> {
 
     /// Checks the whole text, of whose object the members are handed to `member`. `false` where the text is no object:
     /// then nothing of it has been checked.
+    ///
+    /// # Errors
+    /// Where the text is not JSON there.
     pub fn whole(
         mut self,
         member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
@@ -110,6 +115,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// The same for a text whose object was [entered](Self::enters).
+    ///
+    /// # Errors
+    /// Where the text is not JSON there.
     pub fn rest(mut self, member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>) -> Checked<()> {
         self.leaves(member)?;
         self.is_over()
@@ -124,6 +132,9 @@ impl<'a> Cursor<'a> {
 
     /// Goes into the object that stands here and over its members, to behind it. `member` is given each key and takes its
     /// value. What is no object is taken as [`value`](Self::value) does.
+    ///
+    /// # Errors
+    /// Where the text is not JSON there.
     #[inline]
     pub fn members(
         &mut self,
@@ -168,6 +179,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes over the rest of an object that was [entered](Self::enters), from behind a value to behind the object.
+    ///
+    /// # Errors
+    /// Where the text is not JSON there.
     #[inline]
     pub fn leaves(
         &mut self,
@@ -181,6 +195,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes into the array that must stand here and over its items, each of which `item` takes, to behind it.
+    ///
+    /// # Errors
+    /// Where the text is not JSON there.
     pub fn items(&mut self, mut item: impl FnMut(&mut Self) -> Checked<()>) -> Checked<()> {
         if self.peek() != Some(b'[') {
             return Err(SyntaxError);
@@ -212,6 +229,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes any value.
+    ///
+    /// # Errors
+    /// Where the text is not JSON there.
     #[inline]
     pub fn value(&mut self) -> Checked<Text<'a>> {
         let start = self.at;
@@ -344,6 +364,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the string that must stand here.
+    ///
+    /// # Errors
+    /// Where the text is not JSON there.
     #[inline]
     pub fn string(&mut self) -> Checked<Text<'a>> {
         let start = self.at;
@@ -465,6 +488,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// The text from `start` to here.
+    ///
+    /// # Errors
+    /// Where the text is not JSON there.
     #[inline]
     pub fn since(&self, start: usize) -> Checked<&'a str> {
         self.text.get(start..self.at).ok_or(SyntaxError)

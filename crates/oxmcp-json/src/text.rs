@@ -29,12 +29,14 @@ impl<'a> Text<'a> {
 
     /// `text` must be one JSON value without white space around it. Anything else gives wrong answers later, though never
     /// a panic.
+    #[must_use]
     pub fn checked(text: &'a str) -> Self {
         Self { text, plain: false }
     }
 
     /// The same, where it is known whether it is a string in which nothing is escaped.
     #[inline]
+    #[must_use]
     pub fn string(text: &'a str, plain: bool) -> Self {
         Self { text, plain }
     }
@@ -66,6 +68,7 @@ impl<'a> Text<'a> {
     /// The string that the value is. Borrowed where nothing in it is escaped. `None` where it is none, or has half a
     /// surrogate pair in it.
     #[inline]
+    #[must_use]
     pub fn as_str(self) -> Option<Cow<'a, str>> {
         match self.as_plain() {
             Some(plain) => Some(Cow::Borrowed(plain)),
@@ -75,6 +78,7 @@ impl<'a> Text<'a> {
 
     /// The string that the value is known to be, with nothing in it escaped.
     #[inline]
+    #[must_use]
     pub fn as_plain(self) -> Option<&'a str> {
         if self.plain {
             self.text.get(1..self.text.len() - 1)
@@ -89,26 +93,37 @@ impl<'a> Text<'a> {
     }
 
     /// Whether the value is this string.
+    #[must_use]
     pub fn is_str(self, text: &str) -> bool {
         self.as_str().as_deref() == Some(text)
     }
 
     /// Reads the value into a type.
+    ///
+    /// # Errors
+    /// Where the text is not JSON there.
     pub fn parse<T: DeserializeOwned>(self) -> serde_json::Result<T> {
         serde_json::from_str(self.text)
     }
 
     /// A copy that others can hold.
+    #[must_use]
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "it cannot happen, as the message says"
+    )]
     pub fn to_raw(self) -> Box<RawValue> {
         RawValue::from_string(self.text.to_owned()).expect("the text has been checked")
     }
 
     /// The members of an object: keys and values. Anything else has none.
+    #[must_use]
     pub fn members(self) -> Members<'a> {
         Members::of(self.text)
     }
 
     /// The items of an array. Anything else has none.
+    #[must_use]
     pub fn items(self) -> Items<'a> {
         Items::of(self.text)
     }
@@ -323,6 +338,7 @@ fn scalar_end(bytes: &[u8], start: usize) -> usize {
 }
 
 /// A name as it stands in a [JSON pointer](https://www.rfc-editor.org/rfc/rfc6901#section-3).
+#[must_use]
 pub fn pointer_token(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

@@ -4,11 +4,13 @@
 use std::{borrow::Cow, fmt::Write};
 
 /// Characters that mean nothing but themselves.
+#[must_use]
 pub const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
 /// Characters that have a meaning somewhere in a URI.
+#[must_use]
 pub const fn is_reserved(byte: u8) -> bool {
     matches!(
         byte,
@@ -53,6 +55,9 @@ pub fn check_absolute(uri: &str) -> Result<(), String> {
 }
 
 /// Checks that a text begins with the scheme of a URI.
+///
+/// # Errors
+/// What is wrong, in words.
 pub fn check_scheme(uri: &str) -> Result<(), String> {
     let scheme = uri.split_once(':').map(|(scheme, _)| scheme.as_bytes());
     let is_scheme = |scheme: &[u8]| {
@@ -104,6 +109,7 @@ pub fn encode(out: &mut String, bytes: &[u8], kept: impl Fn(u8) -> bool) {
 }
 
 /// The same URI with codes for all characters that cannot be in one: what people write in their own language.
+#[must_use]
 pub fn normalized(uri: &str) -> Cow<'_, str> {
     let is_fit = |byte: u8| is_unreserved(byte) || is_reserved(byte) || byte == b'%';
     if uri.bytes().all(is_fit) {
@@ -115,6 +121,7 @@ pub fn normalized(uri: &str) -> Cow<'_, str> {
 }
 
 /// The bytes that a text with percent codes stands for. `None` where a `%` begins no code.
+#[must_use]
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();

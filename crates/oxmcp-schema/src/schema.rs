@@ -77,6 +77,7 @@ impl Schema {
 
     /// The schema of an object without members, for tools that take no arguments.
     #[doc(hidden)]
+    #[must_use]
     pub fn empty_object() -> Self {
         Self::trusted(json!({"type": "object", "additionalProperties": false}))
     }
@@ -151,6 +152,7 @@ impl Schema {
     /// Reads a value that is valid. `None` where that takes more than one look: then it must be validated, and read by
     /// serde_json.
     #[doc(hidden)]
+    #[must_use]
     pub fn read<T: DeserializeOwned>(&self, instance: Text<'_>) -> Option<T> {
         read::read(&self.0.fast, instance)
     }
@@ -203,6 +205,7 @@ impl Schema {
 
     /// Whether the schema says that it accepts objects only.
     #[doc(hidden)]
+    #[must_use]
     pub fn is_object(&self) -> bool {
         self.0
             .marked

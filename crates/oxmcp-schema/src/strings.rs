@@ -20,6 +20,7 @@ pub struct StringFields {
 
 /// What was given for a field: a text and, for a field that is a list, the texts that it is made of.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct StringValue<'a> {
     /// The string; of several, the first.
     pub text: &'a str,
@@ -88,6 +89,7 @@ impl StringFields {
     }
 
     /// Whether members are taken that no field is named after, as maps take them.
+    #[must_use]
     pub fn is_open(&self) -> bool {
         let additional = self.schema.marked().get("additionalProperties");
         additional.is_some_and(|additional| *additional != Value::Bool(false))
@@ -109,6 +111,10 @@ impl StringFields {
     ///
     /// # Errors
     /// As [`read`](Self::read).
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "it cannot happen, as the message says"
+    )]
     pub fn read_lists<'a>(
         &self,
         given: impl IntoIterator<Item = (&'a str, StringValue<'a>)>,
@@ -226,11 +232,13 @@ pub struct StringObject {
 
 impl StringObject {
     /// The object as JSON.
+    #[must_use]
     pub fn json(&self) -> &str {
         &self.json
     }
 
     /// What is wrong where a type cannot be read from the JSON though it fits the schema.
+    #[must_use]
     pub fn explain(&self, error: &serde_json::Error) -> String {
         let text = error.to_string();
         let text = text

@@ -58,6 +58,10 @@ struct Room {
 
 /// A line, or what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the standard that it follows is final"
+)]
 pub enum NextLine {
     /// A line; [`Lines::line`] gives its bytes. It stands until the next call of [`Lines::room`].
     Line(Range<usize>),
@@ -105,6 +109,10 @@ impl Lines {
 
     /// Takes the next line, if it is whole.
     #[inline]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "what follows `None` depends on what is read next"
+    )]
     pub fn next(&mut self) -> Option<NextLine> {
         // Setting out to look costs more than seeing that there is nothing.
         if self.scanned == self.buffer.len() && self.state == State::Reading {
@@ -131,17 +139,20 @@ impl Lines {
     }
 
     /// Whether nothing is left to be taken, and the last read got less than it had room for: so the stream had no more.
+    #[must_use]
     pub fn is_drained(&self) -> bool {
         let had_no_more = |(length, room)| self.buffer.len() < length + room;
         self.scanned == self.buffer.len() && self.room.offered.is_some_and(had_no_more)
     }
 
     /// The bytes of a line that was found, without its line ending.
+    #[must_use]
     pub fn line(&self, line: Range<usize>) -> &[u8] {
         self.buffer.get(line).unwrap_or_default()
     }
 
     /// How the line began that was found to be too long.
+    #[must_use]
     pub fn beginning(&self) -> &[u8] {
         &self.beginning
     }

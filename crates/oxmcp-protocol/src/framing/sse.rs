@@ -49,6 +49,10 @@ enum Place {
 
 /// What a stream has said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the standard that it follows is final"
+)]
 pub enum StreamItem<'a> {
     /// An event, whole.
     Event(Event<'a>),
@@ -60,6 +64,10 @@ pub enum StreamItem<'a> {
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "the standard that it follows is final"
+)]
 pub struct Event<'a> {
     /// What kind of event it is: `message` where the stream does not say.
     pub name: &'a str,
@@ -72,6 +80,10 @@ pub struct Event<'a> {
 
 /// The stream has a line or an event that is longer than allowed. Nothing more can be read from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "the standard that it follows is final"
+)]
 pub struct EventTooLong {
     /// How many bytes an event may have.
     pub limit: usize,
@@ -91,6 +103,7 @@ impl std::error::Error for EventTooLong {}
 
 impl EventDecoder {
     /// Reads events of at most `limit` bytes of data.
+    #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
             line: Vec::new(),
@@ -106,6 +119,7 @@ impl EventDecoder {
     }
 
     /// Goes on reading, for a stream that goes on after one that broke off: its last id.
+    #[must_use]
     pub fn with_id(mut self, id: &str) -> Self {
         id.clone_into(&mut self.id);
         self
@@ -322,6 +336,10 @@ fn digits(value: &[u8]) -> Option<u64> {
 
 /// An event on its way out.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "the standard that it follows is final"
+)]
 pub struct OutgoingEvent<'a> {
     /// What a reader that lost its connection names, to go on after this event.
     pub id: Option<&'a str>,

@@ -63,6 +63,7 @@ impl ParamHeaders {
     }
 
     /// How many bytes they take.
+    #[must_use]
     pub fn size(&self) -> usize {
         let params = self.0.iter();
         params
@@ -134,6 +135,10 @@ impl ParamHeaders {
 
 /// What a request has under the name of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the standard that it follows is final"
+)]
 pub enum ReceivedHeader<'a> {
     /// It is not there.
     Nothing,

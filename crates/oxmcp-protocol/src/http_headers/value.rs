@@ -10,6 +10,7 @@ use oxmcp_json::Text;
 use crate::http_headers::names::{CLOSE, OPEN};
 
 /// The value of a header that stands for a text. It is the text itself wherever that survives the way.
+#[must_use]
 pub fn encode(text: &str) -> Cow<'_, str> {
     if is_plain(text) {
         return Cow::Borrowed(text);
@@ -51,6 +52,10 @@ pub fn decode(value: &[u8]) -> Result<Cow<'_, str>, HeaderValueError> {
 
 /// Why the value of a header stands for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the standard that it follows is final"
+)]
 pub enum HeaderValueError {
     /// A byte that no header may have.
     Characters,

@@ -21,12 +21,18 @@ pub trait Params<'a> {
     const UNREAD: Self;
 
     /// Takes the value that stands here.
+    ///
+    /// # Errors
+    /// Where it is no JSON, or no message.
     fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()>;
 
     /// All of it.
     fn whole(&self) -> Text<'a>;
 
     /// Takes the result that stands here, where the message is a response.
+    ///
+    /// # Errors
+    /// Where it is no JSON, or no message.
     fn take_result(&mut self, cursor: &mut Cursor<'a>) -> Checked<Text<'a>> {
         cursor.value()
     }
@@ -49,6 +55,7 @@ impl<'a> Params<'a> for Text<'a> {
 /// One message, with borrowed contents. The params, too, are borrowed, from where they were read to: whoever looks into
 /// them finds much, which is better not moved about.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "only the SDK may use it")]
 pub enum Envelope<'a, P = Text<'a>> {
     /// A request.
     Request(RawRequest<'a, P>),
@@ -60,6 +67,7 @@ pub enum Envelope<'a, P = Text<'a>> {
 
 /// A request, with its params as they were read.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct RawRequest<'a, P = Text<'a>> {
     /// The id to answer to.
     pub id: RequestId,
@@ -71,6 +79,7 @@ pub struct RawRequest<'a, P = Text<'a>> {
 
 /// A notification, with its params as they were read.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct RawNotification<'a, P = Text<'a>> {
     /// The name of the method.
     pub method: Cow<'a, str>,
@@ -80,6 +89,7 @@ pub struct RawNotification<'a, P = Text<'a>> {
 
 impl<'a, P: Params<'a>> RawNotification<'_, P> {
     /// How many bytes of the peer it keeps, roughly.
+    #[must_use]
     pub fn bytes(&self) -> usize {
         self.method.len() + self.params.map_or(0, |params| params.whole().get().len())
     }
@@ -87,6 +97,7 @@ impl<'a, P: Params<'a>> RawNotification<'_, P> {
 
 /// A response, with its result as raw JSON.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct RawResponse<'a, P> {
     /// `None` where the peer could not read the id of what it answers.
     pub id: Option<RequestId>,
@@ -98,6 +109,7 @@ pub struct RawResponse<'a, P> {
 
 /// Why a message cannot be served, and the id to say so to, where one could be read.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct Malformed {
     /// The id to refuse it to.
     pub id: Option<RequestId>,
@@ -155,6 +167,9 @@ impl Malformed {
 impl<'p, P> Envelope<'p, P> {
     /// Reads one message, and its params into `params`. Keys are matched exactly, and a key that the envelope gives a
     /// meaning may stand only once: what two parsers could read differently is refused.
+    ///
+    /// # Errors
+    /// Where it is no JSON, or no message.
     pub fn parse<'a: 'p>(bytes: &'a [u8], params: &'p mut P) -> Result<Self, Malformed>
     where
         P: Params<'a>,
@@ -165,6 +180,9 @@ impl<'p, P> Envelope<'p, P> {
     }
 
     /// Reads one message of a batch, or one that is known to be UTF-8.
+    ///
+    /// # Errors
+    /// Where it is no JSON, or no message.
     pub fn parse_str<'a: 'p>(text: &'a str, params: &'p mut P) -> Result<Self, Malformed>
     where
         P: Params<'a>,

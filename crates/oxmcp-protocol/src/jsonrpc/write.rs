@@ -32,6 +32,10 @@ pub fn write_response<E>(
 }
 
 /// Appends an error response. Without an id it answers a message whose id could not be read.
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "it cannot happen, as the message says"
+)]
 pub fn write_error(out: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObject) {
     let start = out.len();
     out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
@@ -47,6 +51,7 @@ pub fn write_error(out: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObjec
 
 /// What goes into the `_meta` of a request besides what its params hold.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct ExtraMeta<'a> {
     /// JSON members without braces, and without line breaks.
     pub envelope: Option<&'a str>,

@@ -154,6 +154,7 @@ impl Meta {
 
     /// What belongs to a subscription carries this.
     #[doc(hidden)]
+    #[must_use]
     pub fn of_subscription(id: &RequestId) -> Self {
         let id = match id {
             RequestId::Number(number) => Value::from(*number),

@@ -82,6 +82,7 @@ impl<'a> Params<'a> for RequestParams<'a> {
 impl<'a> RequestParams<'a> {
     /// Nothing is known of them yet. To write that down costs less than to copy [`UNREAD`](Params::UNREAD).
     #[inline]
+    #[must_use]
     pub const fn unread() -> Self {
         Self {
             whole: Text::EMPTY,
@@ -96,6 +97,7 @@ impl<'a> RequestParams<'a> {
     }
 
     /// The params that a text is.
+    #[must_use]
     pub fn of(text: Text<'a>) -> Self {
         let mut params = Self::UNREAD;
         // A text is JSON for certain.
@@ -104,6 +106,9 @@ impl<'a> RequestParams<'a> {
     }
 
     /// Takes a member.
+    ///
+    /// # Errors
+    /// Where it is not what it has to be.
     #[inline]
     pub fn take_member(&mut self, key: Text<'a>, cursor: &mut Cursor<'a>) -> Checked<()> {
         let again = match key.as_str().as_deref() {
@@ -164,6 +169,7 @@ pub struct RequestMeta<'a> {
 
 /// By which rules a request is to be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "only the SDK may use it")]
 pub enum Era {
     /// By those of the session: the request says nothing of itself.
     Legacy,
@@ -240,6 +246,7 @@ impl<'a> RequestMeta<'a> {
     }
 
     /// The revision that it names, served or not.
+    #[must_use]
     pub fn version(&self) -> Option<Cow<'a, str>> {
         self.protocol_version?.as_str()
     }
@@ -276,6 +283,7 @@ impl<'a> RequestMeta<'a> {
     }
 
     /// What the sender said of itself, as texts that are equal where it said the same.
+    #[must_use]
     pub fn identity(&self) -> (&'a str, &'a str) {
         let text = |text: Option<Text<'a>>| text.map_or("", Text::get);
         (text(self.client_info), text(self.client_capabilities))
@@ -300,11 +308,13 @@ impl<'a> RequestMeta<'a> {
     }
 
     /// The token under which the caller wants to hear of progress.
+    #[must_use]
     pub fn progress_token(&self) -> Option<ProgressToken> {
         self.progress_token?.parse().ok()
     }
 
     /// The W3C `traceparent` of the caller.
+    #[must_use]
     pub fn traceparent(&self) -> Option<Cow<'a, str>> {
         self.traceparent?.as_str()
     }

@@ -133,6 +133,7 @@ pub struct RawInputRequired<'a> {
 
 /// One thing that a server asks.
 #[derive(Debug, Deserialize)]
+#[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct RawInputRequest<'a> {
     #[serde(borrow)]
     /// The method of the question.
@@ -162,12 +163,16 @@ impl<'a> RawInputRequired<'a> {
     }
 
     /// What is asked, by keys. `None` where there is nothing to answer.
+    #[must_use]
     pub fn inputs(self) -> Option<OrderedMap<RawInputRequest<'a>>> {
         self.input_requests.filter(|inputs| !inputs.is_empty())
     }
 }
 
 /// The params of a request that is made again, with answers and state in place of those that it was made with.
+///
+/// # Errors
+/// Where it cannot be JSON.
 pub fn with_input_responses(
     params: Text<'_>,
     answers: Option<&InputResponses>,

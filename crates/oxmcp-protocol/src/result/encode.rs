@@ -38,6 +38,9 @@ pub trait HasMeta: Serialize {
     fn meta_mut(&mut self) -> Option<&mut Meta>;
 
     /// Appends it as JSON.
+    ///
+    /// # Errors
+    /// Where it cannot be JSON.
     fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
         serde_json::to_writer(out, self)
     }
@@ -220,6 +223,9 @@ pub(crate) fn undo_on_error(
 }
 
 /// Makes text of what [`encode_result`] has written into an empty buffer.
+///
+/// # Errors
+/// Where it cannot be JSON.
 pub fn into_text(json: Vec<u8>) -> Result<Box<str>, EncodeError> {
     let text = String::from_utf8(json).map(String::into_boxed_str);
     text.map_err(|error| serde_json::Error::custom(error).into())
@@ -227,6 +233,7 @@ pub fn into_text(json: Vec<u8>) -> Result<Box<str>, EncodeError> {
 
 /// Of which type a result is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "only the SDK may use it")]
 pub enum ResultType {
     /// It is the result. What says nothing is meant so.
     Complete,
@@ -237,6 +244,7 @@ pub enum ResultType {
 }
 
 /// Looks of which type a result is, without parsing it.
+#[must_use]
 pub fn peek_result_type(result: Text<'_>) -> ResultType {
     match result.members().find(|(key, _)| key.is_str("resultType")) {
         None => ResultType::Complete,

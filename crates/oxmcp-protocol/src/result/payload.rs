@@ -93,6 +93,7 @@ pub fn encode_payload<R: Payload>(
 }
 
 /// Whether a result says that it is of this type.
+#[must_use]
 pub fn has_result_type(result: Text<'_>, name: &str) -> bool {
     let mut members = result.members();
     members.any(|(key, value)| key.is_str("resultType") && value.is_str(name))

@@ -58,7 +58,10 @@ impl HasMeta for TextResult {
 
 impl CallToolResult {
     /// Appends the result as JSON, just as its `Serialize` has it.
-    pub fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    ///
+    /// # Errors
+    /// Where it cannot be JSON.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
         out.extend_from_slice(br#"{"content":["#);
         for (index, block) in self.content.iter().enumerate() {
             if index > 0 {

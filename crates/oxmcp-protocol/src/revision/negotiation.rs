@@ -10,6 +10,7 @@ use crate::{jsonrpc::error::ErrorCode, revision::version::Revision};
 
 /// What to do after the answer to `server/discover`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "only the SDK may use it")]
 pub enum ProbeOutcome {
     /// The server is modern, and this is the revision to speak.
     Modern(Revision),
@@ -22,6 +23,7 @@ pub enum ProbeOutcome {
 }
 
 /// Decides on a `DiscoverResult`. `theirs` are the names that it lists, `ours` what this client may speak.
+#[must_use]
 pub fn on_discovered(theirs: &[String], ours: &[Revision]) -> ProbeOutcome {
     match newest_common(theirs, ours) {
         Some(revision) if revision.is_modern() => ProbeOutcome::Modern(revision),
@@ -32,6 +34,7 @@ pub fn on_discovered(theirs: &[String], ours: &[Revision]) -> ProbeOutcome {
 
 /// Error that answered a question about revisions, as far as it says something about them.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct ProbeFailure<'a> {
     /// The status of the HTTP answer that it came with.
     pub http_status: Option<u16>,

@@ -87,12 +87,14 @@ impl Revision {
 
     /// Messages can come in arrays.
     #[doc(hidden)]
+    #[must_use]
     pub const fn has_batches(self) -> bool {
         matches!(self, Self::V2025_03_26)
     }
 
     /// A stream can begin with an event that gives nothing but an id, and end before the answer: the client comes back.
     #[doc(hidden)]
+    #[must_use]
     pub const fn has_polling(self) -> bool {
         matches!(self, Self::V2025_11_25)
     }
@@ -109,6 +111,7 @@ impl Revision {
 
     /// Progress can have a message.
     #[doc(hidden)]
+    #[must_use]
     pub const fn has_progress_messages(self) -> bool {
         self.since(Self::V2025_03_26)
     }
@@ -155,24 +158,28 @@ impl Revision {
 
     /// Servers can ask the user.
     #[doc(hidden)]
+    #[must_use]
     pub const fn has_elicitation(self) -> bool {
         self.since(Self::V2025_06_18)
     }
 
     /// Servers can send the user to a URL, and clients say whether they show forms, URLs or both.
     #[doc(hidden)]
+    #[must_use]
     pub const fn has_elicitation_modes(self) -> bool {
         self.since(Self::V2025_11_25)
     }
 
     /// URLs that users are sent to have an id, by which their end is told.
     #[doc(hidden)]
+    #[must_use]
     pub const fn has_elicitation_ids(self) -> bool {
         matches!(self, Self::V2025_11_25)
     }
 
     /// Forms have titled choices, choices of several, and defaults for all fields.
     #[doc(hidden)]
+    #[must_use]
     pub const fn has_rich_forms(self) -> bool {
         self.since(Self::V2025_11_25)
     }
@@ -189,6 +196,7 @@ impl Revision {
 
     /// Sampling knows tools, and messages of several pieces.
     #[doc(hidden)]
+    #[must_use]
     pub const fn has_sampling_tools(self) -> bool {
         self.since(Self::V2025_11_25)
     }
@@ -220,6 +228,7 @@ impl Revision {
 
     /// Requests carry the answers to what the server asked.
     #[doc(hidden)]
+    #[must_use]
     pub const fn has_input_responses(self) -> bool {
         self.is_modern()
     }

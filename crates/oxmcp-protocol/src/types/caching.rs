@@ -70,6 +70,7 @@ impl CacheHint {
 
 /// What a result says of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct Freshness {
     /// `None` where it says nothing.
     pub ttl: Option<Duration>,

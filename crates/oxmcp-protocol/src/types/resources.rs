@@ -237,6 +237,7 @@ impl SubscribeParams {
 }
 
 /// Whether a change of `part` is one of `whole`: it is the same resource, or a part of it.
+#[must_use]
 pub fn uri_covers(whole: &str, part: &str) -> bool {
     part.strip_prefix(whole).is_some_and(|rest| {
         rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '?', '#'])

@@ -83,6 +83,7 @@ impl SubscriptionFilter {
 
     /// Whether a key is the protocol's own, and so cannot be an extension's.
     #[doc(hidden)]
+    #[must_use]
     pub fn is_own_key(key: &str) -> bool {
         matches!(
             key,
@@ -109,6 +110,7 @@ impl SubscriptionFilter {
 
     /// Whether an extension's key lets `value` pass: it is asked for by itself, in a list, or with everything by `true`.
     #[doc(hidden)]
+    #[must_use]
     pub fn has_other(&self, key: &str, value: &Value) -> bool {
         match self.other.get(key) {
             Some(Value::Bool(all)) if !value.is_boolean() => *all,
@@ -119,6 +121,7 @@ impl SubscriptionFilter {
 
     /// What of it a server with these capabilities tells, extensions aside.
     #[doc(hidden)]
+    #[must_use]
     pub fn narrowed(mut self, capabilities: &ServerCapabilities) -> Self {
         let tools = capabilities.tools.as_ref();
         let prompts = capabilities.prompts.as_ref();
@@ -135,6 +138,7 @@ impl SubscriptionFilter {
 
     /// What passes both, extensions aside.
     #[doc(hidden)]
+    #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let uris = self.resource_subscriptions.iter();
         let uris = uris.filter(|uri| other.resource_subscriptions.contains(uri));

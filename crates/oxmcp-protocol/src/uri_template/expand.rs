@@ -7,6 +7,10 @@ use crate::{
 
 /// What a variable stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the standard that it follows is final"
+)]
 pub enum Value {
     /// One text.
     Text(String),

@@ -35,6 +35,10 @@ pub type Captures = Vec<(Arc<str>, Captured)>;
 
 /// Value of a variable that a URI was matched with.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the standard that it follows is final"
+)]
 pub enum Captured {
     /// One text.
     One(Box<str>),
@@ -86,11 +90,13 @@ impl Matcher {
     }
 
     /// Orders templates: the most literal ones first.
+    #[must_use]
     pub fn rank(&self) -> impl Ord + use<> {
         (Reverse(self.literal_bytes), self.variables)
     }
 
     /// The values that give this URI. `None` where there are none.
+    #[must_use]
     pub fn captures(&self, uri: &str) -> Option<Captures> {
         if uri.len() > LONGEST_URI {
             return None;

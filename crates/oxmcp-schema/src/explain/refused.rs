@@ -16,6 +16,7 @@ const SHOWN: usize = 100;
 
 /// The JSON pointer of the property of an object that `T` does not accept, its name or its value. `None` where it is
 /// something else that it does not accept.
+#[must_use]
 pub fn refused_property<T: DeserializeOwned>(object: Text<'_>) -> Option<String> {
     let mut places = Places {
         members: object.members(),

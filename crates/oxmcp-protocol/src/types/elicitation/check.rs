@@ -61,6 +61,10 @@ pub fn check(schema: &ElicitSchema, content: &JsonObject) -> Result<(), String> 
 ///
 /// # Errors
 /// Those of [`check`], and where the content is no object.
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "it cannot happen, as the message says"
+)]
 pub fn complete(
     schema: &ElicitSchema,
     content: Option<&RawValue>,
