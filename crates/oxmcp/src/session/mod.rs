@@ -56,6 +56,7 @@ pub(crate) use panics::catch_panic as guarded;
 pub(crate) use task::Latch as CancelSignal;
 pub(crate) use task::{BoxFuture, after};
 pub(crate) type IdleWait<'a> = inbound::in_flight::IdleWait<'a, ContextParts>;
+#[cfg(any(feature = "http-client", feature = "http-server"))]
 pub(crate) mod waiting {
     pub(crate) use super::task::store_waker as note;
 }
