@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::{protocol::LoggingLevel, session::after};
 
-/// How a server logs to its clients; for [`Server::logging_with`].
+/// How a server logs to its clients; for [`Server::logging_with`](crate::Server::logging_with).
 ///
 /// ```
 /// use oxmcp::{Server, logging::LogOptions, protocol::LoggingLevel};

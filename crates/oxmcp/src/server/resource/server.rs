@@ -135,7 +135,7 @@ impl Server {
         self.with(|features| features.templates.cache = hint)
     }
 
-    /// Serves the files of a directory. See [`file_resources`].
+    /// Serves the files of a directory. See [`file_resources`](crate::file_resources).
     ///
     /// What is wrong with it is reported by [`run`](Self::run) and [`connect`](Self::connect).
     #[must_use]

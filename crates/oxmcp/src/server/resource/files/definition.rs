@@ -23,7 +23,7 @@ use crate::{
 /// The default for the longest file that is read: what a model can take at once is far less.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Serves a directory: each file in it is a resource. [`Server::files`] adds it to a server.
+/// Serves a directory: each file in it is a resource. [`Server::files`](crate::Server::files) adds it to a server.
 ///
 /// The URI of a file is that of the directory (`file:///srv/docs/`), or the [prefix](FileResources::uri_prefix) that stands
 /// for it, with the path of the file behind it, in percent codes where needed. Text is text, and all else bytes; MIME types go by
