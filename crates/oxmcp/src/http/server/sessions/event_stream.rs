@@ -220,17 +220,17 @@ impl EventStream {
         self.send_to_reader(out).await;
     }
 
-    /// Keeps messages, and makes them events with the ids that they have got.
+    /// Stores messages, and makes them events with the ids that they have got.
     async fn store_messages(&self, store: &dyn AnyEventStore, lines: &[u8]) -> Vec<u8> {
         let count = memchr_iter(b'\n', lines).count();
         let mut out = EventWriter::new(&self.name, count, lines.len());
         for part in parts(lines) {
             let batch = EventBatch::of_lines(part);
-            let kept = store.append_all(self.session.id(), &self.name, batch);
-            let mut indexes = kept.await.unwrap_or_default().into_iter();
+            let appended = store.append_all(self.session.id(), &self.name, batch);
+            let mut indexes = appended.await.unwrap_or_default().into_iter();
             for message in messages(part) {
                 let index = match indexes.next() {
-                    // What cannot be kept with the others is tried alone: it need not be that all of it is refused.
+                    // What cannot be stored with the others is tried alone: not all of them need be refused.
                     None => self.store_one(store, message).await,
                     index => index,
                 };
@@ -245,13 +245,13 @@ impl EventStream {
         match store.append(self.session.id(), &self.name, data).await {
             Ok(index) => Some(index),
             Err(error) => {
-                tracing::warn!(%error, "an event is not kept: the client cannot ask for it again");
+                tracing::warn!(%error, "an event is not stored: the client cannot ask for it again");
                 None
             }
         }
     }
 
-    /// Keeps an event that is nothing but an index to come back with.
+    /// Stores an event that is nothing but an index to come back with.
     async fn store_empty(&self) -> Option<u64> {
         let store = self.store.as_ref()?;
         self.store_one(&**store, b"").await
