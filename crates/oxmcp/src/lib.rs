@@ -191,7 +191,7 @@ mod codec {
 
 mod schema {
     pub(crate) use oxmcp_schema::{
-        Schema, SchemaOptions,
+        Schema, SchemaError, SchemaOptions,
         internal::{StringValue as Given, *},
     };
 }

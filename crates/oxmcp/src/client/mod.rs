@@ -25,7 +25,6 @@ mod methods;
 mod requests;
 mod session;
 mod subscriptions;
-mod template;
 
 pub use cache::options::{CacheMode, CacheOptions};
 pub use client::Client;

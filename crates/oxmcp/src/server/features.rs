@@ -165,19 +165,20 @@ impl Features {
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
         let mut capabilities = ServerCapabilities::default();
         if self.tools.is_declared() {
-            capabilities.tools = Some(ToolsCapability {
-                list_changed: true,
-                ..ToolsCapability::default()
-            });
+            let mut tools = ToolsCapability::default();
+            tools.list_changed = true;
+            capabilities.tools = Some(tools);
         }
         if self.prompts.is_declared() {
-            capabilities.prompts = Some(PromptsCapability { list_changed: true });
+            let mut prompts = PromptsCapability::default();
+            prompts.list_changed = true;
+            capabilities.prompts = Some(prompts);
         }
         if self.resources.is_declared() {
-            capabilities.resources = Some(ResourcesCapability {
-                subscribe: self.subscriptions.is_some(),
-                list_changed: true,
-            });
+            let mut resources = ResourcesCapability::default();
+            resources.subscribe = self.subscriptions.is_some();
+            resources.list_changed = true;
+            capabilities.resources = Some(resources);
         }
         if self.has_completions {
             capabilities.completions = Some(JsonObject::default());

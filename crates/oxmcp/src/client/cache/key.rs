@@ -64,8 +64,8 @@ impl Partition {
     pub(crate) fn owner(&self, scope: CacheScope) -> Owner {
         match (scope, &self.authorization) {
             (CacheScope::Public, _) => Owner::Everybody,
-            (CacheScope::Private, Some(holder)) => Owner::Holder(Arc::clone(holder)),
-            (CacheScope::Private, None) => Owner::Session(self.session),
+            (_, Some(holder)) => Owner::Holder(Arc::clone(holder)),
+            (_, None) => Owner::Session(self.session),
         }
     }
 }

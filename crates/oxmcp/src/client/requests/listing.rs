@@ -68,11 +68,9 @@ impl<T: Send + 'static> Listing<T> {
                 let Some((cursor, mut seen)) = state else {
                     return Ok(None);
                 };
-                let params = PaginatedParams {
-                    // A wrong cursor is an error after the entries of the page that it came with.
-                    cursor: cursor?,
-                    ..PaginatedParams::default()
-                };
+                let mut params = PaginatedParams::default();
+                // A wrong cursor is an error after the entries of the page that it came with.
+                params.cursor = cursor?;
                 let (entries, next) = page(session.request::<M>(params).in_mode(mode).await?);
                 let limit = session.connection().limits.max_pages;
                 let next = next.map(|next| (seen.check(M::NAME, next, limit).map(Some), seen));

@@ -17,7 +17,7 @@ fn read_plain<T: 'static>(result: &mut CallResult) -> Option<T> {
     let any: &mut dyn Any = &mut read;
     let plain = any.downcast_mut::<Option<CallToolResult>>()?;
     *plain = match result.outline {
-        Some(outline) => CallToolResult::read_outlined(&mut result.json, outline),
+        Some(outline) => CallToolResult::read_indexed(&mut result.json, outline),
         None => CallToolResult::read_plain(&mut result.json),
     };
     read

@@ -56,7 +56,7 @@ pub(super) fn question(
             let needed = ClientCapabilities::default().with_roots(RootsCapability::default());
             ("list its roots", "roots", needed)
         }),
-        InputRequest::Elicit(_) | InputRequest::Unknown { .. } => {
+        _ => {
             let method = request.method();
             return Err(Error::misuse(format!(
                 "clients can be asked by elicitation (a form or a URL), sampling and roots, and this is none of them: {method}"
@@ -151,7 +151,7 @@ pub(super) fn answer(
         InputRequest::Elicit(_) => parsed::<ElicitResult>(answer),
         InputRequest::CreateMessage(_) => parsed::<CreateMessageResult>(answer),
         InputRequest::ListRoots(_) => parsed::<ListRootsResult>(answer),
-        InputRequest::Unknown { .. } => Ok(answer.to_owned()),
+        _ => Ok(answer.to_owned()),
     };
     checked.map_err(|problem| wrong_answer(key, request.method(), &problem, revision))
 }

@@ -65,8 +65,9 @@ async fn send(
         InputRequest::ListRoots(params) => {
             call::<method::ListRoots>(connection, params.into(), revision, options).await
         }
-        InputRequest::Unknown { method, .. } => Err(Error::misuse(format!(
-            "clients cannot be asked {method}: the protocol has no such question"
+        other => Err(Error::misuse(format!(
+            "clients cannot be asked {}: the protocol has no such question",
+            other.method()
         ))),
     }
 }

@@ -100,7 +100,7 @@ pub(in crate::server) fn complete(call: &Call<'_>) -> Result<Served> {
         CompletionReference::Resource(template) => {
             find_completer::<RegisteredTemplate>(call, &template.uri, &argument.name)
         }
-        CompletionReference::Unknown(_) => Err(Error::invalid_params(
+        _ => Err(Error::invalid_params(
             "the \"type\" of \"ref\" must be \"ref/prompt\" or \"ref/resource\"",
         )),
     }?;

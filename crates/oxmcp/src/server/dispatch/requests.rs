@@ -40,7 +40,7 @@ impl Role for ServerRole {
         } = arrival;
         let features = self.server().features();
         let params = params.unwrap_or(&RequestParams::UNREAD);
-        let identified = params.check().and_then(|()| {
+        let identified = params.check().map_err(Error::from).and_then(|()| {
             let clients = self.server().clients();
             let session = self.legacy_session();
             let client = session.identify(clients, &features.revisions, method, &params.meta)?;
@@ -132,6 +132,7 @@ impl Role for ServerRole {
         let params = params.unwrap_or_default();
         let served = params
             .check()
+            .map_err(Error::from)
             .and_then(|()| methods::serve(self, &features, cx, request.method(), &params));
         Box::pin(async move {
             let body = match served? {

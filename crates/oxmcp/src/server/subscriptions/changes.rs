@@ -71,8 +71,9 @@ pub(super) async fn notify(connection: &Arc<Connection>, changed: &Topics, meta:
         (lists.resources_list_changed, ResourceListChanged::NAME),
     ];
     for (_, name) in lists.into_iter().filter(|(is_changed, _)| *is_changed) {
-        let meta = meta.clone();
-        log_unsent(connection.notify(name, NotificationParams { meta }).await);
+        let mut params = NotificationParams::default();
+        params.meta = meta.clone();
+        log_unsent(connection.notify(name, params).await);
     }
     for uri in uris {
         let mut params = ResourceUpdatedParams::new(&**uri);

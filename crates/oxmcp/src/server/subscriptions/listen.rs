@@ -69,9 +69,10 @@ async fn serve(cx: RequestContext, requested: Box<Requested>) -> Result<Body> {
         () = connection.in_flight().drained() => {}
     }
     let mut out = Vec::new();
-    let meta = Meta::of_subscription(id);
+    let mut result = ListenResult::default();
+    result.meta = Meta::of_subscription(id);
     let info = connection.role().stamp();
-    encode_result(&mut out, &mut ListenResult { meta }, cx.revision(), info)?;
+    encode_result(&mut out, &mut result, cx.revision(), info)?;
     into_text(out).map(Body::Json)
 }
 

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     protocol::{RawJson, Tool as Definition, ToolAnnotations},
-    schema::{Schema, SchemaOptions},
+    schema::{Schema, SchemaError, SchemaOptions},
     server::{
         options::options,
         registry::{AskMode, Visibility},
@@ -123,7 +123,9 @@ impl Tool {
         Self::assemble(
             name.into(),
             description.into(),
-            Schema::from_json(input_schema).map(|input| (input, None)),
+            Schema::from_json(input_schema)
+                .map(|input| (input, None))
+                .map_err(Error::from),
             erase_dynamic(handler),
             AskMode::of(true, R::IS_REPLY),
         )
@@ -252,18 +254,18 @@ impl Tool {
         &self.definition.name
     }
 
-    fn set_input(mut self, schema: Result<Schema>) -> Self {
+    fn set_input(mut self, schema: Result<Schema, SchemaError>) -> Self {
         match schema {
             Ok(schema) => self.input = schema,
-            Err(error) => self.note(&error),
+            Err(error) => self.note(&error.into()),
         }
         self
     }
 
-    fn set_output(mut self, schema: Result<Schema>) -> Self {
+    fn set_output(mut self, schema: Result<Schema, SchemaError>) -> Self {
         match schema {
             Ok(schema) => self.output = Some(schema),
-            Err(error) => self.note(&error),
+            Err(error) => self.note(&error.into()),
         }
         self
     }

@@ -55,7 +55,7 @@ impl RegisteredTool {
         }
         input
             .ensure_object()
-            .map_err(|error| of_tool(&definition.name, &error))?;
+            .map_err(|error| of_tool(&definition.name, &error.into()))?;
         // Clients with the usual limits would not keep more in mind.
         #[cfg(feature = "http-server")]
         let param_headers = ParamHeaders::of(

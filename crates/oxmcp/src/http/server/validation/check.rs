@@ -141,7 +141,13 @@ impl From<&str> for Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let ErrorObject { message, data, .. } = ErrorObject::from(&error);
+        ErrorObject::from(&error).into()
+    }
+}
+
+impl From<ErrorObject> for Failure {
+    fn from(error: ErrorObject) -> Self {
+        let ErrorObject { message, data, .. } = error;
         Self {
             data,
             ..message.into()

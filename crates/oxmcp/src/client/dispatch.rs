@@ -1,0 +1,183 @@
+//! Dispatch of a server's requests and notifications to the client's handlers.
+
+use std::{
+    any::Any,
+    sync::{Arc, Weak},
+};
+
+use crate::{
+    client::{cache::key::Invalidation, methods, session::SessionState},
+    error::{Error, Result},
+    json::Text,
+    jsonrpc::{Params, RawNotification, RequestId},
+    protocol::{
+        Method, RequestParams, SubscriptionFilter,
+        method::{CreateMessage, Elicit},
+    },
+    session::{
+        Arrival, Asking, BoxFuture, Connection, Pace, RequestContext, Role, Side, Work, guarded,
+        middleware::{Next, Request, Response},
+        respond_now, serve,
+    },
+};
+
+impl SessionState {
+    /// The run of the handler for a notification: the user's, or that of an extension.
+    fn handler_of(
+        &self,
+        cx: impl FnOnce() -> RequestContext,
+        connection: &Arc<Connection>,
+        method: &str,
+        params: Option<Text<'_>>,
+    ) -> Option<BoxFuture<()>> {
+        let run = self.notification_handler(connection, method, params);
+        run.or_else(|| {
+            let features = self.client.features();
+            let params = params.unwrap_or(Text::EMPTY);
+            features.extensions.heard(cx(), method, params)
+        })
+    }
+
+    /// Begins to answer a request, on the connection's task where that is quick.
+    fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
+        let method = arrival.method;
+        let params = arrival.params.unwrap_or(&RequestParams::UNREAD);
+        let mut context = self.context(connection, Some(arrival.id));
+        context.batch = arrival.batch;
+        context.progress_token = params.meta.progress_token();
+        context.meta = params.meta.raw().map(Into::into);
+        let context = Arc::new(context);
+        connection.note_wish(&context);
+        if let Err(error) = params.check() {
+            return respond_now(&context, Err(error.into()));
+        }
+        let cx = RequestContext::new(Arc::clone(&context));
+        let features = self.client.features();
+        let asks = matches!(method, Elicit::NAME | CreateMessage::NAME);
+        let asking = asks.then(|| Asking::begin(connection));
+        let future = match guarded(|| methods::begin(&features, cx, method, params.whole)) {
+            Ok(future) => future,
+            Err(error) => return respond_now(&context, Err(error)),
+        };
+        let pace = if features.incoming.next().is_some() {
+            Some(Arc::clone(&self.pace))
+        } else {
+            // A handler that asks a person or a model is slow, and may block.
+            methods::has_handler(method).then(|| Arc::new(Pace::slow()))
+        };
+        let work = Work {
+            future: Box::pin(async move {
+                let _asking = asking;
+                future.await
+            }),
+            pace,
+            begun: None,
+        };
+        serve(context, work);
+    }
+}
+
+impl Role for SessionState {
+    fn side(&self) -> Side {
+        Side::Client
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
+        if self.revision().is_modern() {
+            // Modern clients must not write responses, so there is no way to refuse.
+            return tracing::warn!(
+                method = arrival.method,
+                "a modern server made a request, which it must not; it was ignored"
+            );
+        }
+        self.begin(connection, arrival);
+    }
+
+    fn notification(
+        &self,
+        connection: &Arc<Connection>,
+        notification: RawNotification<'_, RequestParams<'_>>,
+    ) {
+        let bytes = notification.bytes();
+        let RawNotification { method, params } = notification;
+        let params = params.map(|params| params.whole);
+        let change = Invalidation::read(&method, params);
+        if let Some(change) = &change {
+            self.forget(change);
+        }
+        // The cache forgets before any handler or subscriber hears of a gap.
+        let resumed = |filter: &SubscriptionFilter| self.missed(filter);
+        let for_handlers =
+            !self.revision().is_modern() || self.listeners.deliver(&method, params, resumed);
+        if let (true, Some(Invalidation::Resource(update))) = (for_handlers, &change) {
+            self.desired.push_update(update);
+        }
+        let features = self.client.features();
+        let cx = || RequestContext::new(Arc::new(self.context(connection, None)));
+        let Some(next) = features.incoming.next().cloned() else {
+            if for_handlers && let Some(handler) = self.handler_of(cx, connection, &method, params)
+            {
+                connection.lane().push(handler, bytes);
+            }
+            return;
+        };
+        let cx = cx();
+        let request = Request::incoming(cx, &method, params);
+        connection.lane().push(Box::pin(next.pass(request)), bytes);
+    }
+
+    fn ended(&self, connection: &Arc<Connection>, id: &RequestId) -> bool {
+        self.listeners.end(connection, id)
+    }
+
+    fn has_batches(&self) -> bool {
+        self.revision().has_batches()
+    }
+
+    fn handle(&self, request: Request) -> BoxFuture<Result<Response>> {
+        if request.is_notification() {
+            let params = request.raw_params().map(Text::from);
+            let for_handlers =
+                !self.revision().is_modern() || self.listeners.is_for_handlers(params);
+            let handler = request.context().filter(|_| for_handlers);
+            let handler = handler.and_then(|cx| {
+                let connection = &cx.parts().connection;
+                self.handler_of(|| cx.clone(), connection, request.method(), params)
+            });
+            return Box::pin(async move {
+                if let Some(handler) = handler {
+                    handler.await;
+                }
+                Ok(Response::empty())
+            });
+        }
+        let Some(cx) = request.context().cloned() else {
+            return Box::pin(async { Err(Error::misuse("only what came in can be handled")) });
+        };
+        let revision = cx.revision();
+        let params = request.raw_params().map_or(Text::EMPTY, Text::from);
+        let served = methods::serve(&self.client.features(), cx, request.method(), params);
+        Box::pin(async move {
+            let body = served?.await?;
+            body.into_json(revision, None).map(Response::from_text)
+        })
+    }
+
+    fn outgoing(&self) -> Option<Next> {
+        self.client.features().outgoing.next().cloned()
+    }
+
+    fn envelope(&self) -> Option<&str> {
+        self.negotiated()?.envelope.as_deref()
+    }
+
+    fn closed(&self, connection: &Arc<Connection>) {
+        let is_open =
+            |it: &Weak<Connection>| it.strong_count() > 0 && it.as_ptr() != Arc::as_ptr(connection);
+        self.client.connections().retain(is_open);
+    }
+}
