@@ -157,45 +157,6 @@ pub use session::{
 pub use tokio_util::sync::CancellationToken;
 pub use transport::{Command, in_memory, stdio};
 
-// old names
-mod json {
-    pub(crate) use oxmcp_json::{Checked, Cursor, Text, write_string};
-
-    pub(crate) use crate::logged::Logged;
-}
-
-mod jsonrpc {
-    pub(crate) use oxmcp_protocol::{
-        ErrorCode, ErrorObject, RequestId,
-        internal::{answered_ids as answered, *},
-    };
-}
-
-mod codec {
-    pub(crate) use oxmcp_protocol::{internal::uri, uri_template};
-
-    pub(crate) mod lines {
-        pub(crate) use oxmcp_protocol::framing::lines::{Lines, NextLine as Found};
-    }
-
-    #[cfg(any(feature = "http-client", feature = "http-server"))]
-    pub(crate) mod sse {
-        #[cfg(feature = "http-client")]
-        pub(crate) use oxmcp_protocol::framing::sse::{
-            EventDecoder as Decoder, StreamItem as Item,
-        };
-        #[cfg(feature = "http-server")]
-        pub(crate) use oxmcp_protocol::framing::sse::{OutgoingEvent as Outgoing, write_comment};
-    }
-}
-
-mod schema {
-    pub(crate) use oxmcp_schema::{
-        Schema, SchemaError, SchemaOptions,
-        internal::{StringValue as Given, *},
-    };
-}
-
 // So that derived code finds the crate from within it, too.
 extern crate self as oxmcp;
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, Guard};
+use oxmcp_protocol::{Icon, Implementation, Revision};
 use tokio::runtime::Handle;
 
 use crate::{
@@ -18,8 +19,10 @@ use crate::{
     error::{Error, Result},
     extension::Extension,
     limits::Limits,
-    protocol::{Icon, Implementation, Revision},
-    session::{Connection, Side, middleware::MiddlewareLayer},
+    session::{
+        connection::{Connection, Side},
+        middleware::MiddlewareLayer,
+    },
 };
 
 /// An MCP client: its name and settings, its handlers, and its sessions.
@@ -148,14 +151,14 @@ impl Client {
         self
     }
 
-    /// Adds a middleware for what arrives. See [`middleware`](crate::middleware).
+    /// Adds a middleware for what arrives. See [`middleware`](crate::session::middleware).
     #[must_use]
     pub fn layer(self, layer: impl MiddlewareLayer) -> Self {
         self.change(|features| features.incoming.push(layer));
         self
     }
 
-    /// Adds a middleware for what is sent. See [`middleware`](crate::middleware).
+    /// Adds a middleware for what is sent. See [`middleware`](crate::session::middleware).
     #[must_use]
     pub fn outgoing_layer(self, layer: impl MiddlewareLayer) -> Self {
         self.change(|features| features.outgoing.push(layer));

@@ -5,19 +5,26 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    Method, RequestId, SubscriptionFilter,
+    internal::{Params, RawNotification, RequestParams},
+    method::{CreateMessage, Elicit},
+};
+
 use crate::{
     client::{cache::key::Invalidation, methods, session::SessionState},
     error::{Error, Result},
-    json::Text,
-    jsonrpc::{Params, RawNotification, RequestId},
-    protocol::{
-        Method, RequestParams, SubscriptionFilter,
-        method::{CreateMessage, Elicit},
-    },
     session::{
-        Arrival, Asking, BoxFuture, Connection, Pace, RequestContext, Role, Side, Work, guarded,
+        connection::{Arrival, Connection, RequestContext, Role, Side},
+        inbound::{
+            inline_execution::InlineExecution,
+            run::{Work, respond_inline, run},
+        },
         middleware::{Next, Request, Response},
-        respond_now, serve,
+        outbound::call::DeadlinePause,
+        panics::catch_panic,
+        task::BoxFuture,
     },
 };
 
@@ -47,33 +54,32 @@ impl SessionState {
         context.progress_token = params.meta.progress_token();
         context.meta = params.meta.raw().map(Into::into);
         let context = Arc::new(context);
-        connection.note_wish(&context);
+        connection.note_progress_token(&context);
         if let Err(error) = params.check() {
-            return respond_now(&context, Err(error.into()));
+            return respond_inline(&context, Err(error.into()));
         }
         let cx = RequestContext::new(Arc::clone(&context));
         let features = self.client.features();
         let asks = matches!(method, Elicit::NAME | CreateMessage::NAME);
-        let asking = asks.then(|| Asking::begin(connection));
-        let future = match guarded(|| methods::begin(&features, cx, method, params.whole)) {
+        let asking = asks.then(|| DeadlinePause::begin(connection));
+        let future = match catch_panic(|| methods::begin(&features, cx, method, params.whole)) {
             Ok(future) => future,
-            Err(error) => return respond_now(&context, Err(error)),
+            Err(error) => return respond_inline(&context, Err(error)),
         };
-        let pace = if features.incoming.next().is_some() {
-            Some(Arc::clone(&self.pace))
+        let inline = if features.incoming.next().is_some() {
+            Some(Arc::clone(&self.inline))
         } else {
             // A handler that asks a person or a model is slow, and may block.
-            methods::has_handler(method).then(|| Arc::new(Pace::slow()))
+            methods::has_handler(method).then(|| Arc::new(InlineExecution::never()))
         };
         let work = Work {
             future: Box::pin(async move {
                 let _asking = asking;
                 future.await
             }),
-            pace,
-            begun: None,
+            inline,
         };
-        serve(context, work);
+        run(context, work);
     }
 }
 
@@ -121,13 +127,15 @@ impl Role for SessionState {
         let Some(next) = features.incoming.next().cloned() else {
             if for_handlers && let Some(handler) = self.handler_of(cx, connection, &method, params)
             {
-                connection.lane().push(handler, bytes);
+                connection.notifications().push(handler, bytes);
             }
             return;
         };
         let cx = cx();
         let request = Request::incoming(cx, &method, params);
-        connection.lane().push(Box::pin(next.pass(request)), bytes);
+        connection
+            .notifications()
+            .push(Box::pin(next.pass(request)), bytes);
     }
 
     fn ended(&self, connection: &Arc<Connection>, id: &RequestId) -> bool {

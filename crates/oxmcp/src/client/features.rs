@@ -6,17 +6,17 @@ use std::{
     time::Duration,
 };
 
+use oxmcp_protocol::{
+    ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitFormParams, ElicitResult,
+    ElicitUrlParams, ElicitationCapability, Implementation, JsonObject, LoggingLevel,
+    LoggingMessageParams, Revision, Root, RootsCapability, SamplingCapability, SubscriptionFilter,
+};
+
 use crate::{
     client::handlers::arguments::ErasedHandler,
     extension::Extensions,
     limits::Limits,
-    protocol::{
-        ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitFormParams,
-        ElicitResult, ElicitUrlParams, ElicitationCapability, Implementation, JsonObject,
-        LoggingLevel, LoggingMessageParams, Revision, Root, RootsCapability, SamplingCapability,
-        SubscriptionFilter,
-    },
-    session::{BoxFuture, Connection, middleware::Stack},
+    session::{connection::Connection, middleware::Stack, task::BoxFuture},
 };
 
 /// The longest time-out: adding a longer one to the time of day could overflow.

@@ -7,19 +7,21 @@
 
 use std::future::ready;
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    ClientCapabilities, CreateMessageParams, ElicitParams, EmptyResult, ListRootsResult, Method,
+    Revision,
+    internal::{Project, check_tool_results, uri::check_page},
+    method::{self, CreateMessage, Elicit, ListRoots, Ping},
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     client::{features::Features, handlers::elicitation::fill_form},
-    codec::uri::check_page,
     error::{Error, Result},
-    json::Text,
-    protocol::{
-        ClientCapabilities, CreateMessageParams, ElicitParams, EmptyResult, ListRootsResult,
-        Method, Project, Revision, check_tool_results,
-        method::{self, CreateMessage, Elicit, ListRoots, Ping},
+    session::{
+        connection::RequestContext, inbound::body::Body, middleware::Request, task::BoxFuture,
     },
-    session::{Body, BoxFuture, RequestContext, middleware::Request},
 };
 
 /// The body of an answer, as it is being made.
@@ -103,7 +105,10 @@ pub(crate) fn check(
     }
     let lacks = |capability: &str| {
         let text = format!("{name}: this client did not declare the capability {capability}");
-        Err(Error::protocol(crate::ErrorCode::METHOD_NOT_FOUND, text))
+        Err(Error::protocol(
+            oxmcp_protocol::ErrorCode::METHOD_NOT_FOUND,
+            text,
+        ))
     };
     let lacks_part = |part: &str| {
         let text = format!("{name}: this client did not declare the capability {part}");

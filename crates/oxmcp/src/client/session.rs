@@ -5,6 +5,13 @@ use std::{
     sync::{Arc, Mutex, OnceLock, Weak},
 };
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    ClientCapabilities, Implementation, JsonObject, LoggingLevel, Meta, Notification,
+    ProgressParams, RequestId, Revision, ServerCapabilities, SubscriptionFilter, internal::Project,
+    method,
+};
+
 use crate::{
     client::{
         cache::{key::Invalidation, response_cache::SessionCache},
@@ -15,14 +22,12 @@ use crate::{
     },
     error::{Error, Result},
     extension::{notification_params, send_notification},
-    json::Text,
-    jsonrpc::RequestId,
-    protocol::{
-        ClientCapabilities, Implementation, JsonObject, LoggingLevel, Meta, Notification,
-        ProgressParams, Project, Revision, ServerCapabilities, SubscriptionFilter, method,
+    session::{
+        connection::{Connection, ContextParts, Outcome, Peer, RequestContext},
+        inbound::inline_execution::InlineExecution,
+        task::BoxFuture,
     },
-    session::{BoxFuture, Connection, ContextParts, Outcome, Pace, Peer, RequestContext},
-    transport::Mirror,
+    transport::mirror::Mirror,
 };
 
 /// A client's end of a session with one server. Cheap to clone; all clones are the same session.
@@ -250,7 +255,7 @@ pub(crate) struct SessionState {
     pub(crate) cache: SessionCache,
     pub(crate) headers: HeaderMirroring,
     /// How fast the incoming middleware has been.
-    pub(crate) pace: Arc<Pace>,
+    pub(crate) inline: Arc<InlineExecution>,
 }
 
 /// What was agreed on when the session was opened.
@@ -278,7 +283,7 @@ impl SessionState {
             request_log_level: Mutex::default(),
             cache,
             headers: HeaderMirroring::new(mirror),
-            pace: Arc::new(Pace::new()),
+            inline: Arc::new(InlineExecution::new()),
         })
     }
 

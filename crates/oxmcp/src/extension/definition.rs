@@ -2,6 +2,7 @@
 
 use std::{fmt, ops::RangeBounds, sync::Arc};
 
+use oxmcp_protocol::{JsonObject, Meta, Method, Notification, Revision};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -10,8 +11,10 @@ use crate::{
         ExtensionArguments, FilterKey, IntoAnswer, MirroredHeader, ServedMethod,
         ServedNotification, VersionedName,
     },
-    protocol::{JsonObject, Meta, Method, Notification, Revision},
-    session::{Handler, HandlerFuture, RequestContext},
+    session::{
+        connection::RequestContext,
+        handler::traits::{Handler, HandlerFuture},
+    },
 };
 
 /// One side of an extension of the protocol; for [`Server::extension`](crate::Server::extension) and

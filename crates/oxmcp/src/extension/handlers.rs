@@ -2,15 +2,22 @@
 
 use std::sync::Arc;
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    Method, Notification, Payload, Revision,
+    internal::{encode_payload, into_text},
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
     error::{Error, Result},
-    json::{Logged, Text},
-    protocol::{Method, Notification, Payload, Revision, encode_payload, into_text},
+    logged::Logged,
     session::{
-        Body, BoxFuture, Handler, HandlerContext, HandlerFuture, IntoError, Pace, RequestContext,
+        connection::RequestContext,
+        handler::traits::{Handler, HandlerContext, HandlerFuture, IntoError},
+        inbound::{body::Body, inline_execution::InlineExecution},
+        task::BoxFuture,
     },
 };
 
@@ -116,7 +123,7 @@ pub(crate) struct ServedMethod {
     pub(super) name: VersionedName,
     pub(super) handler: MethodHandler,
     /// How fast the handler has been.
-    pub(super) pace: Arc<Pace>,
+    pub(super) inline: Arc<InlineExecution>,
 }
 
 impl ServedMethod {
@@ -148,7 +155,7 @@ impl ServedMethod {
         Self {
             name: VersionedName { name, revisions },
             handler: Arc::new(handler),
-            pace: Arc::new(Pace::new()),
+            inline: Arc::new(InlineExecution::new()),
         }
     }
 
@@ -161,8 +168,8 @@ impl ServedMethod {
         (self.handler)(context, params)
     }
 
-    pub(crate) fn pace(&self) -> &Arc<Pace> {
-        &self.pace
+    pub(crate) fn inline_execution(&self) -> &Arc<InlineExecution> {
+        &self.inline
     }
 }
 
@@ -170,7 +177,7 @@ fn encode<M: Method>(context: &RequestContext, mut answer: M::Result) -> Result<
     let mut out = Vec::new();
     let stamp = context.parts().connection.role().stamp();
     encode_payload(&mut out, &mut answer, context.revision(), stamp)?;
-    into_text(out).map(Body::Json)
+    Ok(Body::Json(into_text(out)?))
 }
 
 /// A notification that this side takes.

@@ -44,5 +44,3 @@ mod registry;
 pub use definition::Extension;
 pub use handlers::{ExtensionArguments, IntoAnswer};
 pub(crate) use registry::{Extensions, Publisher, notification_params, send_notification};
-// old names
-pub(crate) use registry::{notification_params as members, send_notification as say};

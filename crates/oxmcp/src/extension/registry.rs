@@ -2,6 +2,12 @@
 
 use std::{fmt, sync::Arc};
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    ClientCapabilities, ErrorCode, JsonObject, MissingClientCapabilityData, Notification, Revision,
+    SubscriptionFilter,
+    method::{self, Row},
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -11,14 +17,10 @@ use crate::{
         definition::Extension,
         handlers::{FilterKey, ServedMethod, VersionedName},
     },
-    json::Text,
-    jsonrpc::ErrorCode,
-    protocol::{
-        ClientCapabilities, JsonObject, MissingClientCapabilityData, Notification, Revision,
-        SubscriptionFilter,
-        method::{self, Row},
+    session::{
+        connection::{Connection, RequestContext, Side},
+        task::BoxFuture,
     },
-    session::{BoxFuture, Connection, RequestContext, Side},
 };
 
 /// The extensions of a server or a client, which do not contradict each other nor the protocol.

@@ -1,8 +1,7 @@
 //! The names of headers that are looked up, as the crate http has them.
 
 use http::HeaderName;
-
-use crate::protocol::http_headers::names;
+use oxmcp_protocol::http_headers::names;
 
 #[cfg(feature = "http-server")]
 pub(super) const METHOD: HeaderName = HeaderName::from_static(names::MCP_METHOD);

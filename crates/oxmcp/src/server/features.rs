@@ -8,16 +8,19 @@ use std::{
 
 #[cfg(feature = "http-server")]
 use crate::server::tool::ExpectedHeaders;
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    CacheHint, DiscoverResult, Implementation, InitializeParams, InitializeResult, JsonObject,
+    Method, PromptsCapability, ResourcesCapability, Revision, ServerCapabilities,
+    SubscriptionFilter, ToolsCapability,
+    internal::{encode_result, into_text, unsupported_version},
+    method,
+};
+
 use crate::{
     error::{Error, Result},
     extension::Extensions,
-    json::Text,
     limits::Limits,
-    protocol::{
-        CacheHint, DiscoverResult, Implementation, InitializeParams, InitializeResult, JsonObject,
-        Method, PromptsCapability, ResourcesCapability, Revision, ServerCapabilities,
-        SubscriptionFilter, ToolsCapability, encode_result, into_text, method, unsupported_version,
-    },
     server::{
         ask::{AskSettings, OnRootsChanged},
         completion::can_complete,
@@ -29,7 +32,12 @@ use crate::{
         subscriptions::{ResourceSubscriptions, Topics},
         tool::RegisteredTool,
     },
-    session::{Line, Peer, RequestContext, guarded, middleware::Stack},
+    session::{
+        connection::{Peer, RequestContext},
+        inbound::body::Line,
+        middleware::Stack,
+        panics::catch_panic,
+    },
 };
 
 /// The default for the entries of a page of a list. Few servers have more, so that most clients get all at once.
@@ -218,10 +226,8 @@ impl Features {
         let asked = params.protocol_version.parse().ok();
         let asked = asked.filter(|asked| served.clone().any(|revision| revision == *asked));
         let Some(revision) = asked.or_else(|| served.next()) else {
-            return Err(unsupported_version(
-                &self.revisions,
-                &params.protocol_version,
-            ));
+            let refusal = unsupported_version(&self.revisions, &params.protocol_version);
+            return Err(refusal.into());
         };
         let capabilities = self.capabilities();
         let list_changes = SubscriptionFilter::default()
@@ -242,7 +248,7 @@ impl Features {
         result.instructions.clone_from(&self.instructions);
         let mut out = Vec::new();
         encode_result(&mut out, &mut result, revision, None)?;
-        into_text(out).map(|json| (negotiated, json.into()))
+        Ok((negotiated, into_text(out)?.into()))
     }
 
     /// The result of `server/discover`.
@@ -310,7 +316,7 @@ impl Features {
             return uris.clear();
         };
         // A visibility function that panics hides the resource.
-        uris.retain(|uri| guarded(|| Ok(!self.is_hidden(uri, &cx))).unwrap_or(false));
+        uris.retain(|uri| catch_panic(|| Ok(!self.is_hidden(uri, &cx))).unwrap_or(false));
     }
 }
 
@@ -323,9 +329,9 @@ fn to_json(info: &Implementation) -> Arc<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
+    use crate::server::{
         Server,
-        server::dispatch::{MAX_ENTRIES, MAX_KEY_BYTES},
+        dispatch::{MAX_ENTRIES, MAX_KEY_BYTES},
     };
 
     fn params(name: &str) -> String {

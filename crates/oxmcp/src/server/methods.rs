@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use oxmcp_protocol::{EmptyResult, Method, internal::RequestParams, method};
+
 use crate::{
     error::Result,
-    protocol::{EmptyResult, Method, RequestParams, method},
     server::{
         dispatch::{Call, Served, ServerRole, call_by_name, complete, list, read_resource},
         features::Features,
@@ -14,7 +15,10 @@ use crate::{
         subscriptions::{listen, subscribe, unsubscribe},
         tool::RegisteredTool,
     },
-    session::{Body, RequestContext, Work},
+    session::{
+        connection::RequestContext,
+        inbound::{body::Body, run::Work},
+    },
 };
 
 type Handler = fn(&Call<'_>) -> Result<Served>;
@@ -66,8 +70,7 @@ pub(super) fn serve(
     let method = features.extensions.method(&cx, name)?;
     Ok(Served::Pending(Work {
         future: method.begin(cx, params.whole)?,
-        pace: Some(Arc::clone(method.pace())),
-        begun: None,
+        inline: Some(Arc::clone(method.inline_execution())),
     }))
 }
 

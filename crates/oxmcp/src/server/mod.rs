@@ -38,6 +38,8 @@ pub(crate) use ask::random;
 pub use ask::{Asked, Question, Questions, Reply, SessionCall, StateKey};
 pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
 #[cfg(feature = "http-server")]
+pub(crate) use dispatch::ServerRole;
+#[cfg(feature = "http-server")]
 pub(crate) use features::Features;
 pub use prompt::{ArgumentOptions, IntoPromptResult, Prompt, PromptArguments, PromptInput};
 pub use resource::{
@@ -49,7 +51,3 @@ pub use session::ServerSession;
 pub use tool::{
     IntoToolError, IntoToolResult, Structured, Tool, ToolArguments, ToolError, ToolInput,
 };
-
-// old names
-#[cfg(feature = "http-server")]
-pub(crate) use dispatch::ServerRole as ServerPeer;

@@ -13,7 +13,7 @@ macro_rules! options {
 
             /// Adds an icon.
             #[must_use]
-            pub fn icon(mut self, icon: crate::protocol::Icon) -> Self {
+            pub fn icon(mut self, icon: oxmcp_protocol::Icon) -> Self {
                 self.definition.icons.push(icon);
                 self
             }
@@ -36,7 +36,7 @@ macro_rules! options {
             #[must_use]
             pub fn visible_to(
                 mut self,
-                sees: impl Fn(&crate::session::RequestContext) -> bool + Send + Sync + 'static,
+                sees: impl Fn(&crate::session::connection::RequestContext) -> bool + Send + Sync + 'static,
             ) -> Self {
                 self.visibility = Some(std::sync::Arc::new(sees));
                 self
@@ -82,18 +82,18 @@ macro_rules! resource_options {
 
             /// For whom it is, and how much it matters.
             #[must_use]
-            pub fn annotations(mut self, annotations: crate::protocol::Annotations) -> Self {
+            pub fn annotations(mut self, annotations: oxmcp_protocol::Annotations) -> Self {
                 self.definition.annotations = Some(annotations);
                 self
             }
 
             /// Sets the cache hint of what is read: how long it stays fresh, and whether it may be shared. By default it
             /// is stale at once, and private. A handler that returns a
-            /// [`ReadResourceResult`](crate::protocol::ReadResourceResult) can say so itself, and what it says counts.
+            /// [`ReadResourceResult`](oxmcp_protocol::ReadResourceResult) can say so itself, and what it says counts.
             /// What is [for some callers only](Self::visible_to) is private, whatever the hint says.
             /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
             #[must_use]
-            pub fn cache(mut self, hint: crate::protocol::CacheHint) -> Self {
+            pub fn cache(mut self, hint: oxmcp_protocol::CacheHint) -> Self {
                 self.cache = Some(hint);
                 self
             }

@@ -7,10 +7,15 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::{
-    json::Text,
-    protocol::{CacheHint, Cursor, HasMeta, Project, Revision, SubscriptionFilter},
-    session::{Line, RequestContext, Work},
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    CacheHint, Cursor, Revision, SubscriptionFilter,
+    internal::{HasMeta, Project},
+};
+
+use crate::session::{
+    connection::RequestContext,
+    inbound::{body::Line, run::Work},
 };
 
 /// Decides whether a caller sees a feature.
@@ -77,7 +82,7 @@ macro_rules! impl_feature {
             type Page = crate::protocol::$page;
             const KIND: &'static str = $kind;
             const LIST_METHOD: &'static str =
-                <crate::protocol::method::$method as crate::protocol::Method>::NAME;
+                <oxmcp_protocol::method::$method as oxmcp_protocol::Method>::NAME;
 
             fn id(&self) -> &str {
                 &self.definition.$id
@@ -91,14 +96,14 @@ macro_rules! impl_feature {
                 self.visibility.as_ref()
             }
 
-            fn list_changed() -> crate::protocol::SubscriptionFilter {
-                crate::protocol::SubscriptionFilter::default().$changed(true)
+            fn list_changed() -> oxmcp_protocol::SubscriptionFilter {
+                oxmcp_protocol::SubscriptionFilter::default().$changed(true)
             }
 
             fn page(
                 entries: Vec<Self::Definition>,
-                next: Option<crate::protocol::Cursor>,
-                hint: crate::protocol::CacheHint,
+                next: Option<oxmcp_protocol::Cursor>,
+                hint: oxmcp_protocol::CacheHint,
             ) -> Self::Page {
                 let mut page = Self::Page::default();
                 page.$entries = entries;

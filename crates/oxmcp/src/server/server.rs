@@ -7,18 +7,23 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, Guard};
+use oxmcp_protocol::{CacheHint, Icon, Implementation, Revision};
 
 use crate::{
     error::{Error, Result},
     extension::Extension,
     limits::Limits,
-    protocol::{CacheHint, Icon, Implementation, Revision},
     server::{
         dispatch::ClientCache,
         features::{Features, PAGE_SIZE, Registered},
         subscriptions::{Changes, Listens},
     },
-    session::{Connection, Pace, Side, keep_alive, middleware::MiddlewareLayer},
+    session::{
+        connection::{Connection, Side},
+        driver::keep_alive::keep_alive,
+        inbound::inline_execution::InlineExecution,
+        middleware::MiddlewareLayer,
+    },
 };
 
 /// An MCP server: what it offers, and its sessions.
@@ -51,8 +56,8 @@ struct Inner {
     /// The connections of the open sessions.
     connections: Mutex<Vec<Weak<Connection>>>,
     changes: Arc<Changes>,
-    /// The pace of the middleware, where there is any.
-    pace: Arc<Pace>,
+    /// Whether the middleware runs inline, where there is any.
+    inline: Arc<InlineExecution>,
     /// The modern clients that made requests lately.
     clients: ClientCache,
     /// The subscriptions of requests that have a connection each.
@@ -68,7 +73,7 @@ impl Server {
             mistake: Mutex::default(),
             connections: Mutex::default(),
             changes: Arc::default(),
-            pace: Arc::new(Pace::new()),
+            inline: Arc::new(InlineExecution::new()),
             clients: ClientCache::default(),
             listens: Arc::default(),
         }))
@@ -156,13 +161,13 @@ impl Server {
         self.with(|features| features.keep_alive = interval)
     }
 
-    /// Adds a middleware for what arrives. See [`middleware`](crate::middleware).
+    /// Adds a middleware for what arrives. See [`middleware`](crate::session::middleware).
     #[must_use]
     pub fn layer(self, layer: impl MiddlewareLayer) -> Self {
         self.with(|features| features.incoming.push(layer))
     }
 
-    /// Adds a middleware for what is sent. See [`middleware`](crate::middleware).
+    /// Adds a middleware for what is sent. See [`middleware`](crate::session::middleware).
     #[must_use]
     pub fn outgoing_layer(self, layer: impl MiddlewareLayer) -> Self {
         self.with(|features| features.outgoing.push(layer))
@@ -193,8 +198,8 @@ impl Server {
         self.0.features.load()
     }
 
-    pub(crate) fn pace(&self) -> &Arc<Pace> {
-        &self.0.pace
+    pub(crate) fn inline_execution(&self) -> &Arc<InlineExecution> {
+        &self.0.inline
     }
 
     /// The modern clients that made requests lately.
@@ -278,7 +283,7 @@ impl Server {
     }
 
     /// Adds the connection of a session, which is notified of changes from now on.
-    pub(super) fn add_connection(&self, connection: &Arc<Connection>) {
+    pub(crate) fn add_connection(&self, connection: &Arc<Connection>) {
         self.lock_connections().push(Arc::downgrade(connection));
         self.0.changes.connected();
     }

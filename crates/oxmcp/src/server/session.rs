@@ -2,17 +2,23 @@
 
 use std::{fmt, future::ready, sync::Arc};
 
+use oxmcp_protocol::{
+    ClientCapabilities, EmptyParams, Implementation, JsonObject, Method, Notification,
+    ProgressParams, Revision,
+    method::{Ping, Row},
+};
+
 use crate::{
     error::{Error, Result},
-    extension::{members, say},
-    protocol::{
-        ClientCapabilities, EmptyParams, Implementation, JsonObject, Method, Notification,
-        ProgressParams, Revision,
-        method::{Ping, Row},
-    },
+    extension::{notification_params, send_notification},
     server::{dispatch::ServerRole, server::Server},
-    session::{BoxFuture, CallOptions, Connection, Origin, Outcome, Peer, RequestContext, drive},
-    transport::Transport,
+    session::{
+        connection::{Connection, Origin, Outcome, Peer, RequestContext},
+        driver::event_loop::drive,
+        outbound::options::CallOptions,
+        task::BoxFuture,
+    },
+    transport::traits::Transport,
 };
 
 /// A server's end of a connection to one client. Cheap to clone; all clones are the same session.
@@ -131,11 +137,11 @@ impl ServerSession {
     /// Cancel safe: dropped while it waits for room, nothing has been sent.
     pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
         let name = N::NAME;
-        let params = members::<N>(params)?;
+        let params = notification_params::<N>(params)?;
         let modern = "modern clients hear of their requests and subscriptions only: use RequestContext::notify or \
                       Server::publish";
         self.check_extension(&[], name, modern)?;
-        say(self.connection(), name, params, JsonObject::new()).await
+        send_notification(self.connection(), name, params, JsonObject::new()).await
     }
 
     /// The client that has opened the session, which alone takes requests.
@@ -237,7 +243,7 @@ impl RequestContext {
     /// # Cancel safety
     /// Cancel safe: dropped while it waits for room, nothing has been sent.
     pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
-        let params = members::<N>(params)?;
+        let params = notification_params::<N>(params)?;
         let session = self
             .server_session()
             .ok_or_else(|| Error::misuse("only servers send what belongs to a request"))?;
@@ -246,7 +252,7 @@ impl RequestContext {
         features
             .extensions
             .may_send(&[], N::NAME, self.revision(), declared)?;
-        self.tell(N::NAME, &params).await
+        self.send_notification(N::NAME, &params).await
     }
 }
 
@@ -332,13 +338,5 @@ impl fmt::Debug for ServerSession {
             .field("revision", &self.revision())
             .field("connection", &self.connection)
             .finish_non_exhaustive()
-    }
-}
-
-// old names
-#[cfg(feature = "http-server")]
-impl Server {
-    pub(crate) fn remember(&self, session: &ServerSession) {
-        self.add_connection(session.connection());
     }
 }

@@ -15,16 +15,17 @@ use std::{
     },
 };
 
+use oxmcp_protocol::{
+    ClientCapabilities, ErrorCode, Implementation, LoggingLevel, ProgressToken, RequestId,
+    Revision,
+    internal::{RawNotification, RequestParams},
+};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 
 use crate::{
     error::Result,
-    jsonrpc::{ErrorCode, RawNotification, RequestId},
     limits::Limits,
-    protocol::{
-        ClientCapabilities, Implementation, LoggingLevel, ProgressToken, RequestParams, Revision,
-    },
     session::{
         driver::outbox::Outbox,
         inbound::{batch::Batch, in_flight::InFlight},
@@ -191,11 +192,6 @@ impl Connection {
         shared
             .notifications
             .get_or_init(|| NotificationQueue::new(&shared.limits, &self.runtime))
-    }
-
-    // old names
-    pub(crate) fn lane(&self) -> &Arc<NotificationQueue> {
-        self.notifications()
     }
 
     /// The questions of the peer during which no call of this side times out.

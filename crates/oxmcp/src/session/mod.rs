@@ -31,32 +31,3 @@ pub use handler::{
     with_state::{SharedAs, StateArguments, with_state},
 };
 pub use notifications::progress_out::{Progress, ProgressAmount, ReportProgress};
-
-// old names
-pub(crate) use connection::{Arrival, Connection, ContextParts, Origin, Outcome, Peer, Role, Side};
-#[cfg(feature = "http-server")]
-pub(crate) use driver::undriven::{Attached as Hearing, Last, Reply};
-pub(crate) use driver::{event_loop::drive, keep_alive::keep_alive};
-pub(crate) use handler::traits as failure;
-#[cfg(feature = "http-client")]
-pub(crate) use handler::traits::with_causes;
-pub(crate) use inbound::{
-    body::{Body, Encode, Line},
-    inline_execution::InlineExecution as Pace,
-    run::{Work, respond_inline as respond_now, run as serve, run_question as attend},
-};
-pub(crate) use notifications::queue::{BoundedQueue as Bounded, NotificationQueue as Lane};
-pub(crate) use outbound::{
-    call::{ContinuationGuard as GoingOn, DeadlinePause as Asking},
-    calls::{CallResult, own_id},
-    options::{CallOptions, OnProgress, shared_progress},
-};
-pub(crate) use panics::catch_panic as guarded;
-#[cfg(feature = "http-server")]
-pub(crate) use task::Latch as CancelSignal;
-pub(crate) use task::{BoxFuture, after};
-pub(crate) type IdleWait<'a> = inbound::in_flight::IdleWait<'a, ContextParts>;
-#[cfg(any(feature = "http-client", feature = "http-server"))]
-pub(crate) mod waiting {
-    pub(crate) use super::task::store_waker as note;
-}

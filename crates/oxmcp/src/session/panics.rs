@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     error::{Error, Result},
-    json::Logged,
+    logged::Logged,
 };
 
 /// A panic that was caught. Its text is for this side's log and never crosses the wire.

@@ -6,13 +6,11 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use oxmcp_protocol::{LoggingLevel, Revision};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 
-use crate::{
-    error::Result,
-    protocol::{LoggingLevel, Revision},
-};
+use crate::error::Result;
 
 /// Keeps what legacy sessions are made of, so that another node, or the same program after a restart, can go on with
 /// them.

@@ -6,10 +6,11 @@ use std::{
     pin::Pin,
 };
 
+use oxmcp_protocol::Revision;
+
 use crate::{
     client::{Client, ClientSession},
     error::Result,
-    protocol::Revision,
     server::Server,
     transport::in_memory,
 };

@@ -2,15 +2,16 @@
 
 use std::fmt;
 
+use oxmcp_protocol::Revision;
 use serde_json::{Value, json};
 
 use crate::{
     error::{Error, Result},
     limits::Limits,
-    protocol::Revision,
     transport::{
-        Frame, InMemory, LineReader, LineWriter, Messages, ReadHalf, Transport, WriteHalf,
-        in_memory,
+        InMemory, in_memory,
+        io::{LineReader, LineWriter},
+        traits::{Frame, Messages, ReadHalf, Transport, WriteHalf},
     },
 };
 

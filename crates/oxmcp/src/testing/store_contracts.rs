@@ -5,6 +5,7 @@ use std::{fmt::Debug, future::Future, sync::Arc};
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use futures_util::future::try_join_all;
+use oxmcp_protocol::{LoggingLevel, Revision};
 use serde_json::{
     Value, json,
     value::{RawValue, to_raw_value},
@@ -12,7 +13,6 @@ use serde_json::{
 
 use crate::{
     error::{Error, Result},
-    protocol::{LoggingLevel, Revision},
     store::{AnyEventStore, AnySessionStore, EventStore, Replay, SessionRecord, SessionStore},
 };
 

@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
+use oxmcp_protocol::framing::lines::{Lines, NextLine};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     time,
 };
 
 use crate::{
-    codec::lines::{Found, Lines},
     error::{Error, Result},
     limits::Limits,
     transport::traits::{Frame, Messages, ReadHalf, Transport, WriteHalf},
@@ -107,7 +107,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
     }
 
     /// Waits for the next line, which [`line`](Self::line) gives. `None` is the end. Cancel safe.
-    pub(super) async fn find(&mut self) -> io::Result<Option<Found>> {
+    pub(super) async fn find(&mut self) -> io::Result<Option<NextLine>> {
         loop {
             match self.lines.next() {
                 Some(found) => return Ok(Some(found)),
@@ -122,15 +122,15 @@ impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
     }
 
     /// The same where no more need be read for it.
-    pub(super) fn try_find(&mut self) -> Option<Found> {
+    pub(super) fn try_find(&mut self) -> Option<NextLine> {
         self.lines.next()
     }
 
     /// What was found.
-    pub(super) fn frame(&self, found: Found) -> Frame<'_> {
+    pub(super) fn frame(&self, found: NextLine) -> Frame<'_> {
         match found {
-            Found::Line(line) => Frame::Message(self.line(line)),
-            Found::TooLong => Frame::TooLong {
+            NextLine::Line(line) => Frame::Message(self.line(line)),
+            NextLine::TooLong => Frame::TooLong {
                 beginning: self.beginning(),
             },
         }

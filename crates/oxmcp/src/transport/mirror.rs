@@ -8,19 +8,18 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::{
-    error::{Error, Result},
-    json::Text,
-    jsonrpc::{Envelope, ErrorCode, Params},
-    protocol::{
-        Method, RequestParams, Tool,
-        http_headers::{
-            ParamHeaders, encode,
-            names::{MCP_METHOD, MCP_NAME},
-        },
-        method::CallTool,
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    ErrorCode, Method, Tool,
+    http_headers::{
+        ParamHeaders, encode,
+        names::{MCP_METHOD, MCP_NAME},
     },
+    internal::{Envelope, Params, RequestParams},
+    method::CallTool,
 };
+
+use crate::error::{Error, Result};
 
 /// The parts of modern requests that a transport repeats in headers, for proxies that route requests without reading them: the
 /// method, what it names, and those arguments of tools that the server wants repeated.
@@ -57,8 +56,6 @@ struct State {
     max_bytes: usize,
     /// Counts what was learned.
     learned: u64,
-    /// Counts how often anything has become another than it was.
-    changes: u64,
 }
 
 struct ExtensionHeader {
@@ -172,15 +169,8 @@ impl Mirror {
         *state = State {
             extensions,
             max_bytes,
-            changes: state.changes + 1,
             ..State::default()
         };
-    }
-
-    /// How often anything that it knows has changed. While that is the same number, so are the headers of the same request.
-    #[cfg(feature = "http-client")]
-    pub(crate) fn changes(&self) -> u64 {
-        self.lock().changes
     }
 
     /// Learns what a tool wants repeated, in the place of what it wanted before.
@@ -253,7 +243,6 @@ impl State {
         }
         let tool: Arc<str> = tool.into();
         self.learned += 1;
-        self.changes += 1;
         self.bytes += size;
         let entry = Entry {
             headers: headers.map(Arc::new),
@@ -268,7 +257,6 @@ impl State {
         let entry = self.tools.remove(tool)?;
         self.order.remove(&entry.learned);
         self.bytes -= entry.size;
-        self.changes += 1;
         Some(entry)
     }
 }

@@ -3,10 +3,10 @@
 use std::{fmt, future::Future};
 
 use memchr::memchr;
+use oxmcp_protocol::RequestId;
 
 use crate::{
     error::{Error, Result},
-    jsonrpc::RequestId,
     limits::Limits,
     transport::mirror::Mirror,
 };

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use oxmcp_protocol::{ErrorCode, Method, Payload, method::Cacheable};
 use tokio::{
     select,
     time::{Instant, sleep_until},
@@ -24,10 +25,8 @@ use crate::{
         },
     },
     error::{Error, Result},
-    json::Logged,
-    jsonrpc::ErrorCode,
-    protocol::{Method, Payload, method::Cacheable},
-    session::after,
+    logged::Logged,
+    session::task::after,
 };
 
 impl<M: Cacheable> Call<M> {
@@ -261,7 +260,7 @@ fn is_failure(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::CallToolParams;
+    use oxmcp_protocol::CallToolParams;
 
     #[test]
     fn the_cache_mode_does_not_enlarge_the_params_of_tool_calls() {

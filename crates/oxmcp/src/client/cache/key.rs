@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, de::IgnoredAny};
-
-use crate::{
-    json::Text,
-    protocol::{
-        CacheScope, Method, Notification, ResourceUpdatedParams, SubscriptionFilter, covers,
-        method::{
-            Discover, ListPrompts, ListResourceTemplates, ListResources, ListTools,
-            PromptListChanged, ReadResource, ResourceListChanged, ResourceUpdated, ToolListChanged,
-        },
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    CacheScope, Method, Notification, ResourceUpdatedParams, SubscriptionFilter,
+    internal::uri_covers,
+    method::{
+        Discover, ListPrompts, ListResourceTemplates, ListResources, ListTools, PromptListChanged,
+        ReadResource, ResourceListChanged, ResourceUpdated, ToolListChanged,
     },
 };
+use serde::{Deserialize, de::IgnoredAny};
 
 /// A kind of request whose answers can be cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -203,7 +201,7 @@ impl Invalidation {
             (Self::Resource(changed), ResponseKind::Read) => {
                 // A resource may be a part of another, and either may be the one that is named.
                 let (read, changed) = (request.uri.as_deref(), &changed.uri);
-                read.is_some_and(|read| covers(read, changed) || covers(changed, read))
+                read.is_some_and(|read| uri_covers(read, changed) || uri_covers(changed, read))
             }
             _ => false,
         }

@@ -2,17 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
+use oxmcp_protocol::{CacheScope, internal::Freshness};
 use proptest::prelude::*;
 
-use crate::{
-    client::cache::{
-        key::{CacheLookup, Invalidation, Partition, ResponseKind, ServerIdentity},
-        options::CacheOptions,
-        response_cache::CacheState,
-        single_flight::Ticket,
-        tests::{SECOND, fresh_for, lookup, partition, tools},
-    },
-    protocol::{CacheScope, Freshness},
+use crate::client::cache::{
+    key::{CacheLookup, Invalidation, Partition, ResponseKind, ServerIdentity},
+    options::CacheOptions,
+    response_cache::CacheState,
+    single_flight::Ticket,
+    tests::{SECOND, fresh_for, lookup, partition, tools},
 };
 
 /// Something that happens to a cache. Numbers are taken modulo how many there are.

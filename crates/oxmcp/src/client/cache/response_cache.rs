@@ -8,19 +8,17 @@ use std::{
     time::Duration,
 };
 
+use oxmcp_json::Text;
+use oxmcp_protocol::internal::{Freshness, peek_freshness};
 use tokio::time::Instant;
 
-use crate::{
-    client::cache::{
-        key::{
-            CacheLookup, CacheRequest, Invalidation, Owner, Partition, ResponseKind, ServerIdentity,
-        },
-        options::CacheOptions,
-        single_flight::{SharedAnswer, SingleFlight, Ticket},
-        store::Store,
+use crate::client::cache::{
+    key::{
+        CacheLookup, CacheRequest, Invalidation, Owner, Partition, ResponseKind, ServerIdentity,
     },
-    json::Text,
-    protocol::{Freshness, peek_freshness},
+    options::CacheOptions,
+    single_flight::{SharedAnswer, SingleFlight, Ticket},
+    store::Store,
 };
 
 /// The cache of a client.

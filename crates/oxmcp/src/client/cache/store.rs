@@ -6,12 +6,11 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    client::cache::{
-        key::{CacheKey, CacheLookup},
-        options::CacheOptions,
-    },
-    protocol::{CacheScope, Freshness},
+use oxmcp_protocol::{CacheScope, internal::Freshness};
+
+use crate::client::cache::{
+    key::{CacheKey, CacheLookup},
+    options::CacheOptions,
 };
 
 /// The stored answers, and the order in which they were used.

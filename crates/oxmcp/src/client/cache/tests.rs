@@ -2,13 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{
-    client::cache::{
-        key::{CacheLookup, CacheRequest, Invalidation, Partition, ResponseKind, ServerIdentity},
-        options::CacheOptions,
-        response_cache::CacheState,
-    },
-    protocol::{CacheScope, Freshness},
+use oxmcp_protocol::{CacheScope, internal::Freshness};
+
+use crate::client::cache::{
+    key::{CacheLookup, CacheRequest, Invalidation, Partition, ResponseKind, ServerIdentity},
+    options::CacheOptions,
+    response_cache::CacheState,
 };
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);

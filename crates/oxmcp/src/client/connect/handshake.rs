@@ -2,6 +2,15 @@
 
 use std::sync::Arc;
 
+use oxmcp_protocol::{
+    DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta, Method, Revision,
+    internal::{
+        Project,
+        negotiation::{ProbeOutcome, on_discovered, on_error, on_refused},
+    },
+    method::{Discover, Initialize},
+};
+
 use crate::{
     client::{
         client::Client,
@@ -9,14 +18,8 @@ use crate::{
         session::{ClientSession, Negotiated, SessionState},
     },
     error::{Error, Result},
-    protocol::{
-        DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta, Method, Project,
-        Revision,
-        method::{Discover, Initialize},
-        negotiation::{Verdict, on_discovered, on_error, on_refused},
-    },
-    session::{CallOptions, Connection, drive},
-    transport::Transport,
+    session::{connection::Connection, driver::event_loop::drive, outbound::options::CallOptions},
+    transport::traits::Transport,
 };
 
 /// The era of a server, by its answer to `server/discover`.
@@ -80,14 +83,14 @@ impl<'a> Handshake<'a> {
                 Err(error) => on_error(error, self.revisions),
             };
             match (verdict, result) {
-                (Verdict::Modern(revision), Ok(found)) => {
+                (ProbeOutcome::Modern(revision), Ok(found)) => {
                     return Ok(Discovery::Modern(Box::new(self.modern(revision, found))));
                 }
-                (Verdict::AskAgain(revision), _) if again => {
+                (ProbeOutcome::AskAgain(revision), _) if again => {
                     asked = revision;
                     again = false;
                 }
-                (Verdict::Legacy, result) => return Ok(Discovery::Legacy(result.err())),
+                (ProbeOutcome::Legacy, result) => return Ok(Discovery::Legacy(result.err())),
                 (_, Err(error)) => return Err(error),
                 (_, Ok(found)) => {
                     return Err(self.nothing_in_common(&found.supported_versions.join(", ")));

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::protocol::Revision;
+use oxmcp_protocol::Revision;
 
 /// More servers than one client is likely to have. The least recently used is evicted.
 const MAX_SERVERS: usize = 256;

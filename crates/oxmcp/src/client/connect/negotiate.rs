@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::{FutureExt, future::FusedFuture};
+use oxmcp_protocol::{
+    EmptyParams, ErrorCode, Method, Revision, internal::negotiation::is_answer, method::Listen,
+};
 use tokio::{pin, select, time::timeout};
 
 use crate::{
@@ -16,10 +19,8 @@ use crate::{
         subscriptions::{listen_request::spawn_polled, sync::sync_subscriptions},
     },
     error::{Error, Result},
-    jsonrpc::ErrorCode,
-    protocol::{EmptyParams, Method, Revision, method::Listen, negotiation::is_answer},
-    session::keep_alive,
-    transport::Transport,
+    session::driver::keep_alive::keep_alive,
+    transport::traits::Transport,
 };
 
 impl Client {

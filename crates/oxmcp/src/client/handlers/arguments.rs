@@ -2,10 +2,15 @@
 
 use std::sync::Arc;
 
+use oxmcp_protocol::{CreateMessageParams, ElicitFormParams, ElicitUrlParams};
+
 use crate::{
     error::Result,
-    protocol::{CreateMessageParams, ElicitFormParams, ElicitUrlParams},
-    session::{BoxFuture, Handler, HandlerFuture, RequestContext},
+    session::{
+        connection::RequestContext,
+        handler::traits::{Handler, HandlerFuture},
+        task::BoxFuture,
+    },
 };
 
 /// The arguments of a [`Handler`] that answers a server: what is asked, alone or with a [`RequestContext`], which says

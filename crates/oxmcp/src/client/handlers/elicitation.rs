@@ -1,5 +1,8 @@
 //! Elicitation: the user's answers to forms, and visits of URLs.
 
+use oxmcp_protocol::{
+    ElicitAction, ElicitFormParams, ElicitResult, ElicitUrlParams, internal::elicit_check::complete,
+};
 use serde::Serialize;
 
 use crate::{
@@ -8,11 +11,11 @@ use crate::{
         handlers::arguments::{AnswerArguments, ErasedHandler, erase},
     },
     error::{Error, Result},
-    json::Logged,
-    protocol::{
-        ElicitAction, ElicitFormParams, ElicitResult, ElicitUrlParams, elicit_check::complete,
+    logged::Logged,
+    session::{
+        connection::RequestContext,
+        handler::traits::{Handler, HandlerFuture, IntoError},
     },
-    session::{Handler, HandlerFuture, IntoError, RequestContext},
 };
 
 /// What the handler of [`Client::on_elicit`] or [`Client::on_elicit_url`] may return.

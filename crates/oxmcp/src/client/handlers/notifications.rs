@@ -5,6 +5,15 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    LoggingMessageParams, Notification,
+    method::{
+        ElicitationComplete, LoggingMessage, PromptListChanged, ResourceListChanged,
+        ResourceUpdated, ToolListChanged,
+    },
+};
+
 use crate::{
     client::{
         client::Client,
@@ -12,15 +21,8 @@ use crate::{
         handlers::url_elicitations::UrlElicitations,
         session::ClientSession,
     },
-    json::{Logged, Text},
-    protocol::{
-        LoggingMessageParams, Notification,
-        method::{
-            ElicitationComplete, LoggingMessage, PromptListChanged, ResourceListChanged,
-            ResourceUpdated, ToolListChanged,
-        },
-    },
-    session::{BoxFuture, Connection},
+    logged::Logged,
+    session::{connection::Connection, task::BoxFuture},
 };
 
 impl NotificationHandlers {

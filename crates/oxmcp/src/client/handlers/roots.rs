@@ -2,16 +2,16 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
+use oxmcp_protocol::{
+    Notification, NotificationParams, Root,
+    method::{self, RootsListChanged},
+};
 use tokio::time::sleep;
 
 use crate::{
     client::{client::Client, session::ClientSession},
     error::{Error, Result},
-    json::Logged,
-    protocol::{
-        Notification, NotificationParams, Root,
-        method::{self, RootsListChanged},
-    },
+    logged::Logged,
 };
 
 /// The time after a change within which further changes are told together with it.

@@ -1,13 +1,14 @@
 //! Sampling: the answers of the client's model.
 
+use oxmcp_protocol::{CreateMessageParams, CreateMessageResult, JsonObject};
+
 use crate::{
     client::{
         client::Client,
         handlers::arguments::{AnswerArguments, erase},
     },
     error::Result,
-    protocol::{CreateMessageParams, CreateMessageResult, JsonObject},
-    session::{Handler, HandlerFuture, IntoError},
+    session::handler::traits::{Handler, HandlerFuture, IntoError},
 };
 
 /// What the handler of [`Client::on_sample`] may return: a [`CreateMessageResult`], or a `Result` of one, whose error is an

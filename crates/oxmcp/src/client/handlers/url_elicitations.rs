@@ -5,7 +5,9 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::{error::Error, jsonrpc::ErrorCode, protocol::UrlElicitationRequiredData};
+use oxmcp_protocol::{ErrorCode, UrlElicitationRequiredData};
+
+use crate::error::Error;
 
 /// The number of ids that are kept; beyond it the oldest is evicted. No user visits as many URLs at once.
 const MAX_OPEN: usize = 1024;

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use oxmcp_protocol::{Method, Payload, ProgressParams, method::CallTool};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -23,8 +24,7 @@ use crate::{
         session::ClientSession,
     },
     error::{Error, Result},
-    protocol::{Method, Payload, ProgressParams, method::CallTool},
-    session::CallOptions,
+    session::outbound::options::CallOptions,
 };
 
 /// A call that is about to be made. Await it for the result, or first say how it is to be made.

@@ -2,6 +2,12 @@
 
 use std::future::pending;
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    InputResponses, Method, Revision,
+    internal::{ResultType, has_result_type, peek_result_type, with_input_responses},
+    method::CallTool,
+};
 use serde_json::value::to_raw_value;
 use tokio::{
     select,
@@ -12,12 +18,11 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     client::{cache::options::CacheMode, session::ClientSession},
     error::{Error, Result},
-    json::{Logged, Text},
-    protocol::{
-        InputResponses, Method, ResultType, Revision, has_result_type, method::CallTool,
-        peek_result_type, with_answers,
+    logged::Logged,
+    session::{
+        outbound::{call::ContinuationGuard, calls::CallResult, options::CallOptions},
+        task::after,
     },
-    session::{CallOptions, CallResult, GoingOn, after},
 };
 
 /// The params of a call. It is as small as the text, which most calls carry.
@@ -52,7 +57,7 @@ pub(crate) enum CallAnswer {
 /// A result that asks for input. A session that is being closed waits for the call while this lives.
 pub(crate) struct PendingInput {
     pub(crate) result: Box<str>,
-    pub(crate) _guard: GoingOn,
+    pub(crate) _guard: ContinuationGuard,
 }
 
 impl CallRequest {
@@ -73,7 +78,7 @@ impl CallRequest {
         Ok(match result.result_type() {
             ResultType::Complete => CallAnswer::Complete(result),
             ResultType::InputRequired => CallAnswer::InputRequired(PendingInput {
-                _guard: GoingOn::new(self.session.connection()),
+                _guard: ContinuationGuard::new(self.session.connection()),
                 result: result.json,
             }),
             ResultType::Other => {
@@ -221,7 +226,7 @@ impl RoundInput {
         let text = str::from_utf8(params).map_err(|_| Error::misuse("the params are no text"))?;
         let add = || {
             let state = self.state.as_ref().map(to_raw_value).transpose()?;
-            with_answers(Text::checked(text), self.answers.as_ref(), state.as_deref())
+            with_input_responses(Text::checked(text), self.answers.as_ref(), state.as_deref())
         };
         add().map_err(|error: serde_json::Error| {
             Error::misuse(format!("the answers cannot be JSON: {error}")).with_source(error)

@@ -7,15 +7,10 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use oxmcp_protocol::{ErrorCode, ListToolsResult, Tool};
 use tokio::sync::{Mutex, MutexGuard};
 
-use crate::{
-    error::Error,
-    json::Logged,
-    jsonrpc::ErrorCode,
-    protocol::{ListToolsResult, Tool},
-    transport::Mirror,
-};
+use crate::{error::Error, logged::Logged, transport::mirror::Mirror};
 
 /// The number of tools of a page that are named in the log.
 const MAX_NAMED: usize = 8;

@@ -10,11 +10,11 @@ use std::{
 
 use futures_core::Stream;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use oxmcp_protocol::{Cursor, Method, PaginatedParams};
 
 use crate::{
     client::{cache::options::CacheMode, session::ClientSession},
     error::{Error, Result},
-    protocol::{Cursor, Method, PaginatedParams},
 };
 
 /// All entries of a list, page after page: a [`Stream`] that asks for the next page when the last one is used up.

@@ -6,12 +6,12 @@ use std::{
 };
 
 use futures_util::FutureExt;
+use oxmcp_protocol::{LoggingLevel, Meta, Method, method::SetLevel};
 
 use crate::{
     client::{client::Client, requests::call::Call, session::ClientSession},
     error::Result,
-    json::Logged,
-    protocol::{LoggingLevel, Meta, Method, method::SetLevel},
+    logged::Logged,
 };
 
 impl Client {

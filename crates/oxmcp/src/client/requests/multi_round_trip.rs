@@ -6,6 +6,14 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::try_join_all};
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    InputRequiredResult, InputResponse, InputResponses, OrderedMap, RequestId,
+    internal::{
+        RawInputRequest, RawInputRequired, RequestParams, ResultType, with_input_responses,
+    },
+    method::{self, MultiRoundTrip},
+};
 use serde_json::value::RawValue;
 use tokio::{
     select,
@@ -24,15 +32,10 @@ use crate::{
         session::ClientSession,
     },
     error::{Error, Result},
-    json::Text,
-    jsonrpc::RequestId,
-    protocol::{
-        Asked, AskedInput, InputRequiredResult, InputResponse, InputResponses, OrderedMap,
-        RequestParams, ResultType,
-        method::{self, MultiRoundTrip},
-        with_answers,
+    session::{
+        connection::RequestContext, inbound::run::run_question, outbound::calls::CallResult,
+        task::after,
     },
-    session::{CallResult, RequestContext, after, attend},
 };
 
 /// The first and the longest pause before a request is made again that nothing was asked for.
@@ -65,7 +68,7 @@ impl CallRequest {
         let limit = self.session.connection().limits.max_rounds;
         let mut pause = PAUSES.0;
         for _ in 0..limit {
-            let asked = Asked::read(&result).map_err(|wrong| {
+            let asked = RawInputRequired::read(&result).map_err(|wrong| {
                 Error::decode(format!("{method}: the server asks for input, but {wrong}"))
             })?;
             let state = asked.request_state;
@@ -82,7 +85,7 @@ impl CallRequest {
             };
             let params = str::from_utf8(&self.params);
             let params = params.map_err(|_| Error::misuse("the params are no text"))?;
-            let params = with_answers(Text::checked(params), answers.as_ref(), state);
+            let params = with_input_responses(Text::checked(params), answers.as_ref(), state);
             let params = params.map_err(|error| {
                 Error::misuse(format!("{method}: the answers cannot be JSON: {error}"))
             })?;
@@ -131,7 +134,7 @@ impl Rounds {
     }
 
     /// Answers the inputs of a round, all at once. The first failure ends it.
-    async fn answer_all(&self, inputs: OrderedMap<AskedInput<'_>>) -> Result<InputResponses> {
+    async fn answer_all(&self, inputs: OrderedMap<RawInputRequest<'_>>) -> Result<InputResponses> {
         let session = &self.session;
         let limit = session.connection().limits.max_in_flight;
         if inputs.len() > limit {
@@ -151,7 +154,7 @@ impl Rounds {
     }
 
     /// Whether the server may ask for this input.
-    fn check_input(&self, key: &str, input: &AskedInput<'_>) -> Result<()> {
+    fn check_input(&self, key: &str, input: &RawInputRequest<'_>) -> Result<()> {
         let (declared, revision) = (self.session.declared(), self.session.revision());
         let checked = methods::check(declared, revision, &input.method, text(input.params));
         checked.map_err(|error| {
@@ -177,7 +180,7 @@ fn text(params: Option<&RawValue>) -> Text<'_> {
 async fn answer(
     session: &ClientSession,
     key: &str,
-    input: &AskedInput<'_>,
+    input: &RawInputRequest<'_>,
 ) -> Result<InputResponse> {
     let params = text(input.params);
     let id = RequestId::String(key.into());
@@ -193,7 +196,7 @@ async fn answer(
         ))
     })?;
     let revision = session.revision();
-    let body = attend(context, future).await?;
+    let body = run_question(context, future).await?;
     let json = body.into_json(revision, None)?;
     let raw = RawValue::from_string(json.into());
     raw.map(InputResponse::from)

@@ -1,5 +1,12 @@
 //! The requests of the specification: a method of the session for each.
 
+use oxmcp_json::write_string;
+use oxmcp_protocol::{
+    CompleteParams, CompletionReference, DiscoverResult, EmptyParams, GetPromptParams,
+    LoggingLevel, Method, OrderedMap, PaginatedParams, Prompt, ReadResourceParams, Resource,
+    ResourceTemplate, SetLevelParams, SubscribeParams, SubscriptionFilter, Task, TaskParams, Tool,
+    method,
+};
 use serde::Serialize;
 
 use crate::{
@@ -10,13 +17,6 @@ use crate::{
         subscriptions::subscription::Listen,
     },
     error::{Error, Result},
-    json::write_string,
-    protocol::{
-        CompleteParams, CompletionReference, DiscoverResult, EmptyParams, GetPromptParams,
-        LoggingLevel, Method, OrderedMap, PaginatedParams, Prompt, ReadResourceParams, Resource,
-        ResourceTemplate, SetLevelParams, SubscribeParams, SubscriptionFilter, Task, TaskParams,
-        Tool, method,
-    },
 };
 
 impl ClientSession {

@@ -2,13 +2,13 @@
 
 use std::any::Any;
 
+use oxmcp_protocol::{CallToolResult, ContentBlock, Method};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use crate::{
     client::session::ClientSession,
     error::{Error, Result},
-    protocol::{CallToolResult, ContentBlock, Method},
-    session::CallResult,
+    session::outbound::calls::CallResult,
 };
 
 /// Reads the plain result of a tool, the commonest of all results, in one pass. `None` for anything else.

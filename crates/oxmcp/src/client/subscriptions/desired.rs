@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use oxmcp_protocol::{ResourceUpdatedParams, SubscriptionFilter, internal::uri_covers};
 use tokio::sync::Notify;
 
 use crate::{
@@ -13,7 +14,6 @@ use crate::{
         listener::Listener,
     },
     error::Error,
-    protocol::{ResourceUpdatedParams, SubscriptionFilter, covers},
 };
 
 /// The wanted changes. The task in `sync.rs`, which asks the server for them, is notified when they change.
@@ -179,7 +179,7 @@ impl DesiredSubscriptions {
         let concerned = state
             .watched
             .iter()
-            .filter(|(uri, _)| covers(uri, &update.uri));
+            .filter(|(uri, _)| uri_covers(uri, &update.uri));
         let watchers: Vec<_> = concerned.flat_map(|(_, it)| it.watchers.clone()).collect();
         drop(state);
         for watcher in watchers {

@@ -2,15 +2,13 @@
 
 use std::{collections::hash_map::RandomState, hash::BuildHasher};
 
-use crate::{
-    json::Text,
-    limits::Limits,
-    protocol::{
-        Notification, RawJson, ResourceUpdatedParams, SubscriptionFilter,
-        method::{PromptListChanged, ResourceListChanged, ResourceUpdated, ToolListChanged},
-    },
-    session::Bounded,
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    Notification, RawJson, ResourceUpdatedParams, SubscriptionFilter,
+    method::{PromptListChanged, ResourceListChanged, ResourceUpdated, ToolListChanged},
 };
+
+use crate::{limits::Limits, session::notifications::queue::BoundedQueue};
 
 /// An event of a [`Subscription`](crate::Subscription).
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +68,7 @@ pub enum SubscriptionEnd {
 /// Events in the order of arrival, without duplicates.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    waiting: Bounded<QueuedEvent>,
+    waiting: BoundedQueue<QueuedEvent>,
     hasher: RandomState,
 }
 
@@ -84,7 +82,7 @@ struct QueuedEvent {
 impl EventQueue {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            waiting: Bounded::new(limits),
+            waiting: BoundedQueue::new(limits),
             hasher: RandomState::new(),
         }
     }
@@ -127,7 +125,7 @@ fn text(event: &SubscriptionEvent) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::ResourceUpdatedParams;
+    use oxmcp_protocol::ResourceUpdatedParams;
 
     fn updated(uri: &str) -> SubscriptionEvent {
         SubscriptionEvent::ResourceUpdated(ResourceUpdatedParams::new(uri))

@@ -9,6 +9,7 @@ use std::{
 };
 
 use futures_util::FutureExt;
+use oxmcp_protocol::{ErrorCode, ListenParams, Method, SubscriptionFilter, method::Listen};
 use tokio::{select, time::sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -22,9 +23,7 @@ use crate::{
         },
     },
     error::Error,
-    jsonrpc::ErrorCode,
-    protocol::{ListenParams, Method, SubscriptionFilter, method::Listen},
-    session::{CallOptions, Connection},
+    session::{connection::Connection, outbound::options::CallOptions},
 };
 
 /// The entry of a request's listener. Dropped, notifications are no longer delivered to it.

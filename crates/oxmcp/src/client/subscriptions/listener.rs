@@ -7,19 +7,19 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    AcknowledgedParams, Notification, NotificationParams, RequestId, SubscriptionFilter,
+    method::SubscriptionsAcknowledged,
+};
 use tokio::sync::Notify;
 
 use crate::{
     client::subscriptions::events::{EventQueue, SubscriptionEnd, SubscriptionEvent},
     error::{Error, Result},
-    json::{Logged, Text},
-    jsonrpc::RequestId,
     limits::Limits,
-    protocol::{
-        AcknowledgedParams, Notification, NotificationParams, SubscriptionFilter,
-        method::SubscriptionsAcknowledged,
-    },
-    session::{Connection, own_id},
+    logged::Logged,
+    session::{connection::Connection, outbound::calls::own_id},
 };
 
 /// The subscriptions of a connection that are open, by the ids of their requests.

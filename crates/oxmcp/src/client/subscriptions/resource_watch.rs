@@ -9,6 +9,7 @@ use std::{
 
 use futures_core::Stream;
 use futures_util::StreamExt;
+use oxmcp_protocol::ResourceUpdatedParams;
 
 use crate::{
     client::{
@@ -21,7 +22,6 @@ use crate::{
         },
     },
     error::{Error, Result},
-    protocol::ResourceUpdatedParams,
 };
 
 /// A resource that is watched: a [`Stream`] of its changes. Made by

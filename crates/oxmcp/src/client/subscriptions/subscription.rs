@@ -10,6 +10,7 @@ use std::{
 
 use futures_core::Stream;
 use futures_util::StreamExt;
+use oxmcp_protocol::{Method, SubscriptionFilter, method};
 use tokio::{
     select,
     time::{Instant, sleep},
@@ -29,8 +30,7 @@ use crate::{
         },
     },
     error::Result,
-    json::Logged,
-    protocol::{Method, SubscriptionFilter, method},
+    logged::Logged,
 };
 
 /// A subscription that is about to be made; await it. Made by [`ClientSession::listen`](crate::ClientSession::listen).

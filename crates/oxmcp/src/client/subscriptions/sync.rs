@@ -9,6 +9,10 @@ use std::{
 };
 
 use futures_util::future::join_all;
+use oxmcp_protocol::{
+    Method, Notification, ResourceUpdatedParams, SubscribeParams, SubscriptionFilter,
+    method::{PromptListChanged, ResourceListChanged, Subscribe, ToolListChanged, Unsubscribe},
+};
 use tokio::{
     select,
     time::{Instant, sleep},
@@ -26,12 +30,8 @@ use crate::{
         },
     },
     error::Error,
-    json::Logged,
-    protocol::{
-        Method, Notification, ResourceUpdatedParams, SubscribeParams, SubscriptionFilter,
-        method::{PromptListChanged, ResourceListChanged, Subscribe, ToolListChanged, Unsubscribe},
-    },
-    session::{CallOptions, Connection},
+    logged::Logged,
+    session::{connection::Connection, outbound::options::CallOptions},
 };
 
 /// The time for which a subscription stays open after another has replaced it, for what the server was about to send on it.
@@ -175,7 +175,7 @@ impl SubscriptionSync {
         for (_, name) in lists.into_iter().filter(|(heard, _)| *heard) {
             let connection = &self.connection;
             if let Some(run) = self.state.notification_handler(connection, name, None) {
-                connection.lane().push(run, 0);
+                connection.notifications().push(run, 0);
             }
         }
         for uri in &agreed.resource_subscriptions {

@@ -23,7 +23,7 @@ use crate::{
         },
     },
     limits::Limits,
-    transport::{Mirror, Transport},
+    transport::{mirror::Mirror, traits::Transport},
 };
 
 /// A server behind a URL, to connect a [`Client`](crate::Client) to.

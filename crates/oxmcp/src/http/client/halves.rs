@@ -13,7 +13,7 @@ use crate::{
         shared::{Exchanges, MAX_UNACCEPTED},
         tasks::Event,
     },
-    transport::{Frame, Messages, ReadHalf, WriteHalf},
+    transport::traits::{Frame, Messages, ReadHalf, WriteHalf},
 };
 
 /// How long closing waits for messages to be accepted before it ends the session, and for a session that is being opened.

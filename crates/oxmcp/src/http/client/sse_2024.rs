@@ -4,11 +4,14 @@
 use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
+use oxmcp_protocol::{
+    ErrorCode,
+    framing::sse::{EventDecoder, StreamItem},
+};
 use tokio::time::timeout;
 use url::Url;
 
 use crate::{
-    codec::sse::{Decoder, Item},
     error::{Error, Result},
     http::client::{
         exchange::{
@@ -24,8 +27,7 @@ use crate::{
         redaction::redacted_url,
         transport::http_client::HttpBody,
     },
-    json::Logged,
-    jsonrpc::ErrorCode,
+    logged::Logged,
 };
 
 /// How long the server may take to name the URL for messages.
@@ -88,14 +90,16 @@ impl Exchanges {
             return Err(Error::decode("the server has no stream of events there"));
         }
         let mut body = response.into_body();
-        let mut decoder = Decoder::new(self.max_message.max(MAX_URL));
+        let mut decoder = EventDecoder::new(self.max_message.max(MAX_URL));
         while let Some(chunk) = body.chunk().await? {
             let mut rest = &chunk[..];
             while let Some(item) = decoder
                 .next(&mut rest)
                 .map_err(|overlong| Error::limit(overlong.to_string()))?
             {
-                let Item::Event(event) = item else { continue };
+                let StreamItem::Event(event) = item else {
+                    continue;
+                };
                 if event.name != "endpoint" {
                     return Err(Error::decode(
                         "the server does not say first where messages go",

@@ -20,7 +20,7 @@ use crate::{
     },
     limits::Limits,
     server::Server,
-    session::{CancelSignal, guarded},
+    session::{panics::catch_panic, task::Latch},
     store::{AnyEventStore, AnySessionStore, EventStore, MemoryEventStore, SessionStore},
 };
 
@@ -80,7 +80,7 @@ pub(super) struct State {
     pub(super) streams: TaskTracker,
     /// The requests that are being answered.
     pub(super) open: TaskTracker,
-    pub(super) closing: CancelSignal,
+    pub(super) closing: Latch,
 }
 
 impl StreamableHttp {
@@ -228,7 +228,7 @@ impl StreamableHttp {
     /// How the request is refused.
     pub(super) fn choose(&self, parts: &Parts) -> Result<Server, Refused> {
         // Other requests may come over the same connection, which must not panic.
-        let chosen = guarded(|| Ok((self.settings.choose)(parts)));
+        let chosen = catch_panic(|| Ok((self.settings.choose)(parts)));
         let Some(server) = chosen.map_err(|error| misconfigured(&error))? else {
             let why = Error::invalid_request("nothing is served here for this request");
             return Err(response::refuse(StatusCode::BAD_REQUEST, None, &why));

@@ -3,8 +3,9 @@
 use std::{iter, time::Duration};
 
 use memchr::{memchr, memrchr};
+use oxmcp_protocol::framing::sse::OutgoingEvent;
 
-use crate::{codec::sse::Outgoing, store::EventId};
+use crate::store::EventId;
 
 /// How often a silent stream gets a comment: proxies close what is silent for a minute.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -39,9 +40,9 @@ pub(super) fn parts(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
 pub(super) fn encode(out: &mut Vec<u8>, lines: &[u8]) {
     out.reserve(lines.len() + lines.len() / 8);
     for data in messages(lines) {
-        let event = Outgoing {
+        let event = OutgoingEvent {
             data,
-            ..Outgoing::default()
+            ..OutgoingEvent::default()
         };
         event.write(out);
     }
@@ -58,7 +59,7 @@ impl<'a> EventWriter<'a> {
     pub(super) fn new(stream: &'a str, events: usize, bytes: usize) -> Self {
         let around = AROUND + stream.len();
         // The last event asks for as much room as any.
-        let room = bytes + events * around + Outgoing::ROOM;
+        let room = bytes + events * around + OutgoingEvent::ROOM;
         Self {
             stream,
             out: Vec::with_capacity(room),
@@ -68,9 +69,9 @@ impl<'a> EventWriter<'a> {
     /// Appends an event, without an id where it has no index.
     pub(super) fn event(&mut self, index: Option<u64>, data: &[u8]) {
         self.id(index);
-        let event = Outgoing {
+        let event = OutgoingEvent {
             data,
-            ..Outgoing::default()
+            ..OutgoingEvent::default()
         };
         event.write(&mut self.out);
     }
@@ -78,9 +79,9 @@ impl<'a> EventWriter<'a> {
     /// Appends an event without data that tells the client when to come back.
     pub(super) fn retry(&mut self, index: u64, retry: Duration) {
         self.id(Some(index));
-        let event = Outgoing {
+        let event = OutgoingEvent {
             retry: Some(retry),
-            ..Outgoing::default()
+            ..OutgoingEvent::default()
         };
         event.write(&mut self.out);
     }

@@ -12,7 +12,7 @@ use http::{
 };
 use memchr::memchr;
 
-use crate::session::{Origin, RequestContext};
+use crate::session::connection::{Origin, RequestContext};
 
 /// The caller of a request, as the authentication in front of the endpoint has established it.
 ///

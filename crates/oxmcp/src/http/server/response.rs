@@ -11,11 +11,9 @@ use bytes::Bytes;
 use futures_core::Stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
+use oxmcp_protocol::{ErrorObject, RequestId, internal::write_error};
 
-use crate::{
-    error::Error,
-    jsonrpc::{ErrorObject, RequestId, write_error},
-};
+use crate::error::Error;
 
 /// A proxy must not hold back the events of a stream until it has many.
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");

@@ -13,6 +13,11 @@ use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
 use http::{HeaderValue, Method as HttpMethod, Request, Response, request::Parts};
 use http_body::Body;
+use oxmcp_protocol::{
+    Method, Revision,
+    internal::{Envelope, Era, Params, RequestParams},
+    method::Initialize,
+};
 use tower_service::Service;
 
 use crate::{
@@ -27,9 +32,7 @@ use crate::{
             stateless, validation,
         },
     },
-    jsonrpc::{Envelope, Params},
-    protocol::{Era, Method, RequestParams, Revision, method::Initialize},
-    transport::Frame,
+    transport::traits::Frame,
 };
 
 impl<B> Service<Request<B>> for StreamableHttp

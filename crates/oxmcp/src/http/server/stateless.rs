@@ -6,6 +6,11 @@ use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use futures_util::stream;
 use http::{Response, StatusCode};
+use oxmcp_protocol::{
+    ErrorCode, Method,
+    internal::{Envelope, RequestParams},
+    method::Listen,
+};
 use tokio::{
     select,
     time::{Instant, sleep_until},
@@ -20,10 +25,12 @@ use crate::{
         origin::{lasting_origin, origin},
         response::{self, Refused, ResponseBody},
     },
-    jsonrpc::{Envelope, ErrorCode},
-    protocol::{Method, RequestParams, method::Listen},
-    server::ServerPeer,
-    session::{Connection, Last, Reply, after},
+    server::ServerRole,
+    session::{
+        connection::Connection,
+        driver::undriven::{Last, Reply},
+        task::after,
+    },
 };
 
 /// Begins to serve a modern message. A modern client knows of no session, even where it names one. `mismatch` answers the request
@@ -54,7 +61,7 @@ pub(super) fn begin(
         origin(parts)
     };
     let limits = Arc::clone(&server.features().limits);
-    let peer = ServerPeer::stateless(server, mismatch);
+    let peer = ServerRole::stateless(server, mismatch);
     let connection = Connection::of(Arc::clone(&peer) as _, limits, origin);
     connection.take_envelope(message);
     let answer = StatelessAnswer {
@@ -76,7 +83,7 @@ pub(super) fn begin(
 /// The answer to a request. Dropped before it is whole, as it is when the client is gone, it cancels the request.
 struct StatelessAnswer {
     connection: Arc<Connection>,
-    peer: Arc<ServerPeer>,
+    peer: Arc<ServerRole>,
     endpoint: StreamableHttp,
     /// Messages to send.
     buffer: Vec<u8>,

@@ -1,5 +1,12 @@
 //! Checks of a question, against the capabilities of the client, and of an answer, against its question.
 
+use oxmcp_protocol::{
+    ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams,
+    ElicitParams, ElicitResult, ElicitSchema, ElicitationCapability, ErrorCode, InputRequest,
+    JsonObject, ListRootsResult, MissingClientCapabilityData, PrimitiveSchema, Revision,
+    RootsCapability, SamplingCapability,
+    internal::{check_tool_results, elicit_check, uri::check_page},
+};
 use serde::de::DeserializeOwned;
 use serde_json::{
     Value,
@@ -7,16 +14,8 @@ use serde_json::{
 };
 
 use crate::{
-    codec::uri::check_page,
     error::{Error, Result},
-    jsonrpc::ErrorCode,
-    protocol::{
-        ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitAction,
-        ElicitFormParams, ElicitParams, ElicitResult, ElicitSchema, ElicitationCapability,
-        InputRequest, JsonObject, ListRootsResult, MissingClientCapabilityData, PrimitiveSchema,
-        Revision, RootsCapability, SamplingCapability, check_tool_results, elicit_check,
-    },
-    session::RequestContext,
+    session::connection::RequestContext,
 };
 
 /// Whether there is anything that the client can be asked.

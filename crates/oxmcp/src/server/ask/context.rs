@@ -7,6 +7,11 @@ use std::{
 };
 
 use futures_util::future::try_join_all;
+use oxmcp_protocol::{
+    CreateMessageParams, CreateMessageResult, ElicitFormParams, InputRequest, InputResponses, Root,
+    internal::Project,
+};
+use oxmcp_schema::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -19,12 +24,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    protocol::{
-        CreateMessageParams, CreateMessageResult, ElicitFormParams, InputRequest, InputResponses,
-        Project, Root,
-    },
-    schema::JsonSchema,
-    session::RequestContext,
+    session::connection::RequestContext,
 };
 
 impl RequestContext {

@@ -6,17 +6,15 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use oxmcp_protocol::{
+    BooleanSchema, ElicitSchema, EnumOptions, JsonObject, MultiSelectSchema, NumberKind,
+    NumberSchema, OrderedMap, PrimitiveSchema, SingleSelectSchema, StringFormat, StringSchema,
+};
+use oxmcp_schema::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::{
-    error::{Error, Result},
-    protocol::{
-        BooleanSchema, ElicitSchema, EnumOptions, JsonObject, MultiSelectSchema, NumberKind,
-        NumberSchema, OrderedMap, PrimitiveSchema, SingleSelectSchema, StringFormat, StringSchema,
-    },
-    schema::{JsonSchema, Schema},
-};
+use crate::error::{Error, Result};
 
 /// The form that asks for a type.
 #[derive(Debug)]

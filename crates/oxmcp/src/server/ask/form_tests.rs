@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use oxmcp_schema::JsonSchema;
 use serde_json::value::to_raw_value;
 
-use crate::{schema::JsonSchema, server::ask::form::Form};
+use crate::server::ask::form::Form;
 
 #[expect(dead_code, reason = "only its schema is of interest")]
 #[derive(serde::Deserialize, schemars::JsonSchema)]

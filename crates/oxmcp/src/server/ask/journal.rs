@@ -7,14 +7,14 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{InputRequest, InputRequests, InputResponses};
 use serde_json::value::RawValue;
 
 use super::sealed_state::{Answer, Digest, Record};
 use crate::{
     error::{Error, Result},
-    json::Text,
-    protocol::{InputRequest, InputRequests, InputResponses},
-    session::{ContextParts, RequestContext},
+    session::connection::{ContextParts, RequestContext},
 };
 
 /// What a handler has asked, learned and done while it serves one request.

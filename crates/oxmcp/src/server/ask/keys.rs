@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::{Error, Result},
-    session::CallOptions,
+    session::outbound::options::CallOptions,
 };
 
 /// How long people may take to answer: long enough to read, think and look something up, and no longer than a request

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use oxmcp_protocol::{ElicitParams, InputRequest, Method, Payload, Revision, method};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
@@ -18,9 +19,11 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    protocol::{ElicitParams, InputRequest, Method, Payload, Revision, method},
     server::session::ServerSession,
-    session::{CallOptions, Connection, RequestContext},
+    session::{
+        connection::{Connection, RequestContext},
+        outbound::options::CallOptions,
+    },
 };
 
 /// Asks, and waits for the answer. The question is cancelled with the request that it belongs to.

@@ -2,18 +2,16 @@
 
 use std::{fmt, slice};
 
+use oxmcp_protocol::{
+    CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams, ElicitParams,
+    ElicitResult, ElicitUrlParams, EmptyParams, InputRequest, ListRootsResult, Revision, Root,
+};
+use oxmcp_schema::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::{check::wrong_answer, form::Form};
-use crate::{
-    error::{Error, Result},
-    protocol::{
-        CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams, ElicitParams,
-        ElicitResult, ElicitUrlParams, EmptyParams, InputRequest, ListRootsResult, Revision, Root,
-    },
-    schema::JsonSchema,
-};
+use crate::error::{Error, Result};
 
 /// A question to the client, under a key that tells it from the other questions of the handler.
 ///

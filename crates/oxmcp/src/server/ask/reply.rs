@@ -1,9 +1,10 @@
 //! Reply of a handler that asks by what it returns.
 
+use oxmcp_protocol::{CallToolResult, GetPromptResult, InputRequiredResult, ReadResourceResult};
+use oxmcp_schema::Schema;
+
 use crate::{
     error::{Error, Result},
-    protocol::{CallToolResult, GetPromptResult, InputRequiredResult, ReadResourceResult},
-    schema::Schema,
     server::{
         prompt::IntoPromptResult,
         resource::IntoResourceResult,

@@ -5,10 +5,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::{
-    protocol::Root,
-    session::{BoxFuture, Connection},
-};
+use oxmcp_protocol::Root;
+
+use crate::session::{connection::Connection, task::BoxFuture};
 
 /// The roots of a client, and a version that counts their changes.
 #[derive(Debug, Default)]
@@ -22,7 +21,7 @@ impl RootsCache {
         state.1 = None;
         drop(state);
         if let Some(OnRootsChanged(handler)) = handler {
-            connection.lane().push(handler(connection), 0);
+            connection.notifications().push(handler(connection), 0);
         }
     }
 

@@ -6,6 +6,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::try_join_all;
+use oxmcp_json::Text;
+use oxmcp_protocol::{InputRequiredResult, InputResponse, InputResponses, internal::RequestParams};
 use tokio::time::sleep;
 
 use super::{
@@ -17,10 +19,14 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    json::{Logged, Text},
-    protocol::{InputRequiredResult, InputResponse, InputResponses, RequestParams},
+    logged::Logged,
     server::{dispatch::Call, features::Features, registry::AskMode, server::Server},
-    session::{Body, BoxFuture, RequestContext, Work, panics},
+    session::{
+        connection::RequestContext,
+        inbound::{body::Body, run::Work},
+        panics,
+        task::BoxFuture,
+    },
 };
 
 /// The rounds of a handler in a legacy session, as clients limit them for modern servers.

@@ -2,15 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
+use oxmcp_protocol::{
+    CreateMessageParams, ElicitParams, ElicitationCompleteParams, EmptyParams, InputRequest,
+    Method, Notification, Revision, Root, method,
+};
+
 use super::{
     SessionCall, StateKey, check, keys::KeyRing, live_session::identify, roots::OnRootsChanged,
 };
 use crate::{
     error::Result,
-    protocol::{
-        CreateMessageParams, ElicitParams, ElicitationCompleteParams, EmptyParams, InputRequest,
-        Method, Notification, Revision, Root, method,
-    },
     server::{server::Server, session::ServerSession},
 };
 

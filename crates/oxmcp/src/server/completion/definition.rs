@@ -2,13 +2,16 @@
 
 use std::{fmt, future::ready, sync::Arc};
 
+use oxmcp_protocol::{CompleteResult, Completion};
+
 use super::{CompleterArguments, Completing, IntoCompletion};
 use crate::{
     error::Result,
-    protocol::{CompleteResult, Completion},
     session::{
-        Body, BoxFuture, Pace, RequestContext, Work,
-        handler::{Handler, HandlerFuture},
+        connection::RequestContext,
+        handler::traits::{Handler, HandlerFuture},
+        inbound::{body::Body, inline_execution::InlineExecution, run::Work},
+        task::BoxFuture,
     },
 };
 
@@ -40,7 +43,7 @@ enum Kind {
 
 struct Function {
     run: Box<dyn Fn(RequestContext, Completing) -> BoxFuture<Result<Completion>> + Send + Sync>,
-    pace: Arc<Pace>,
+    inline: Arc<InlineExecution>,
 }
 
 impl Completer {
@@ -65,29 +68,25 @@ impl Completer {
         };
         Self(Kind::Function(Arc::new(Function {
             run: Box::new(run),
-            pace: Arc::new(Pace::new()),
+            inline: Arc::new(InlineExecution::new()),
         })))
     }
 
     pub(crate) fn complete(&self, context: RequestContext, completing: Completing) -> Work {
-        let (future, pace): (BoxFuture<Result<Completion>>, _) = match &self.0 {
+        let (future, inline): (BoxFuture<Result<Completion>>, _) = match &self.0 {
             Kind::List(values) => {
                 let completion = completing.matching(values.iter().map(String::as_str));
                 (Box::pin(ready(Ok(completion))), None)
             }
             Kind::Function(function) => {
-                let pace = Some(Arc::clone(&function.pace));
+                let inline = Some(Arc::clone(&function.inline));
                 let function = Arc::clone(function);
                 let future = async move { (function.run)(context, completing).await };
-                (Box::pin(future), pace)
+                (Box::pin(future), inline)
             }
         };
         let future = Box::pin(async { Ok(Body::of(CompleteResult::from(future.await?))) });
-        Work {
-            future,
-            pace,
-            begun: None,
-        }
+        Work { future, inline }
     }
 }
 

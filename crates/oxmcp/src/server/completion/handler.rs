@@ -2,10 +2,9 @@
 
 use std::cmp::Reverse;
 
-use crate::{
-    protocol::{Completion, OrderedMap},
-    session::{RequestContext, handler::HandlerContext},
-};
+use oxmcp_protocol::{Completion, OrderedMap};
+
+use crate::session::{connection::RequestContext, handler::traits::HandlerContext};
 
 /// What is being typed: what a [`Completer`](crate::Completer) goes by.
 #[derive(Clone, Debug, Default)]

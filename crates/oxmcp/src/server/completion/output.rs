@@ -1,6 +1,8 @@
 //! Completion output: what a function that completes may return.
 
-use crate::{error::Result, protocol::Completion, session::IntoError};
+use oxmcp_protocol::Completion;
+
+use crate::{error::Result, session::handler::traits::IntoError};
 
 /// What a function that completes may return.
 ///

@@ -1,11 +1,10 @@
 //! Registered completers: those of the arguments of a prompt or a resource template.
 
+use oxmcp_protocol::OrderedMap;
+use oxmcp_schema::internal::{list, nearest, quote_text};
+
 use super::Completer;
-use crate::{
-    protocol::OrderedMap,
-    schema::{list, nearest, quote_text},
-    server::registry::{Feature, Registry},
-};
+use crate::server::registry::{Feature, Registry};
 
 /// A feature whose arguments can be completed.
 pub(crate) trait Completes: Feature {

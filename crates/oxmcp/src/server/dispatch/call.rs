@@ -1,16 +1,19 @@
 //! Request on its way to the method that serves it.
 
+use oxmcp_protocol::internal::{HasMeta, Project, RequestParams, encode_result, into_text};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     error::{Error, Result},
-    protocol::{HasMeta, Project, RequestParams, encode_result, into_text},
     server::{
         dispatch::ServerRole,
         features::{Features, Registered},
         session::ServerSession,
     },
-    session::{Body, RequestContext, Work},
+    session::{
+        connection::RequestContext,
+        inbound::{body::Body, run::Work},
+    },
 };
 
 /// A request, and everything that serving it needs.
@@ -34,8 +37,7 @@ impl Served {
     ) -> Self {
         Self::Pending(Work {
             future: Box::pin(work),
-            pace: None,
-            begun: None,
+            inline: None,
         })
     }
 }
@@ -69,7 +71,7 @@ impl Call<'_> {
         let mut out = Vec::new();
         let info = Some(&*self.features.info_json);
         encode_result(&mut out, &mut result, self.cx.revision(), info)?;
-        into_text(out).map(|json| Served::Ready(Body::Json(json)))
+        Ok(Served::Ready(Body::Json(into_text(out)?)))
     }
 
     /// The error that there is no feature of that id. A few ids that there are help more than the bare fact.

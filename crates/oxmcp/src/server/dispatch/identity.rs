@@ -8,11 +8,15 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use oxmcp_protocol::{
+    Revision,
+    internal::{Era, RequestMeta},
+};
+
 use crate::{
     error::{Error, Result},
-    protocol::{Era, RequestMeta, Revision},
     server::{ask::RootsCache, dispatch::RecentCache, features::Negotiated, subscriptions::Topics},
-    session::Peer,
+    session::connection::Peer,
 };
 
 /// The session of a connection that `initialize` opens. A connection of a modern client has none.
@@ -112,17 +116,6 @@ impl LegacySession {
         modern
             .or_else(|| self.client().cloned())
             .unwrap_or_else(|| Arc::new(Peer::modern_stranger()))
-    }
-
-    // old names
-    #[cfg(feature = "http-server")]
-    pub(crate) fn legacy(&self) -> Option<&Arc<Peer>> {
-        self.client()
-    }
-
-    #[cfg(feature = "http-server")]
-    pub(crate) fn ready(&self) -> Option<&Arc<Peer>> {
-        self.initialized_client()
     }
 }
 

@@ -2,15 +2,21 @@
 //! See [pagination](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination).
 
 use data_encoding::BASE64URL_NOPAD;
+use oxmcp_protocol::{
+    CacheScope, Cursor, PaginatedParams, Revision,
+    internal::{encode_result, into_text},
+};
 
 use crate::{
     error::{Error, Result},
-    protocol::{CacheScope, Cursor, PaginatedParams, Revision, encode_result, into_text},
     server::{
         dispatch::{Call, Served},
         features::{Features, Registered},
     },
-    session::{Body, Line, RequestContext},
+    session::{
+        connection::RequestContext,
+        inbound::body::{Body, Line},
+    },
 };
 
 /// The pages of a list that are kept. A list of more pages is rare, and its later pages are rarely asked for.
@@ -67,7 +73,7 @@ fn encode_page<T: Registered>(
     let mut page = T::page(entries, next, hint);
     let mut out = Vec::new();
     encode_result(&mut out, &mut page, revision, Some(&features.info_json))?;
-    into_text(out)
+    Ok(into_text(out)?)
 }
 
 /// The cursor after `last`. It begins with the method: a cursor of one list means nothing in another.

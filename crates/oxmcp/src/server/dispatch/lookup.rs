@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{CompleteParams, CompleteResult, CompletionReference, Method, method};
+use oxmcp_schema::internal::quote_text;
 use serde::Deserialize;
 
 use crate::{
     error::{Error, Result},
-    json::Text,
-    protocol::{CompleteParams, CompleteResult, CompletionReference, Method, method},
-    schema::quote_text,
     server::{
         ask::{self, RoundRequest},
         completion::{Completer, Completes, Completing},

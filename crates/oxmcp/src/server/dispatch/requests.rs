@@ -2,11 +2,15 @@
 
 use std::{any::Any, sync::Arc};
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    ErrorCode, Method, Notification,
+    internal::{Params, RawNotification, RequestMeta, RequestParams},
+    method,
+};
+
 use crate::{
     error::{Error, Result},
-    json::Text,
-    jsonrpc::{ErrorCode, Params, RawNotification},
-    protocol::{Method, Notification, RequestMeta, RequestParams, method},
     server::{
         dispatch::{Served, ServerRole, span},
         features::Features,
@@ -14,10 +18,14 @@ use crate::{
         subscriptions::release,
     },
     session::{
-        Arrival, Body, BoxFuture, Connection, ContextParts, Peer, RequestContext, Role, Side, Work,
-        guarded,
+        connection::{Arrival, Connection, ContextParts, Peer, RequestContext, Role, Side},
+        inbound::{
+            body::Body,
+            run::{Work, respond_inline, run},
+        },
         middleware::{Next, Request, Response},
-        respond_now, serve,
+        panics::catch_panic,
+        task::BoxFuture,
     },
 };
 
@@ -65,7 +73,7 @@ impl Role for ServerRole {
         context.progress_token = params.meta.progress_token();
         context.meta = params.meta.raw().map(Into::into);
         let context = Arc::new(context);
-        connection.note_wish(&context);
+        connection.note_progress_token(&context);
         self.dispatch(&features, context, method, params);
     }
 
@@ -91,12 +99,14 @@ impl Role for ServerRole {
         let Some(next) = features.incoming.next().cloned() else {
             let params = params.unwrap_or(Text::EMPTY);
             if let Some(job) = features.extensions.heard(cx, &method, params) {
-                connection.lane().push(job, bytes);
+                connection.notifications().push(job, bytes);
             }
             return;
         };
         let request = Request::incoming(cx, &method, params);
-        connection.lane().push(Box::pin(next.pass(request)), bytes);
+        connection
+            .notifications()
+            .push(Box::pin(next.pass(request)), bytes);
     }
 
     fn has_batches(&self) -> bool {
@@ -166,13 +176,13 @@ impl ServerRole {
         if let Some(next) = features.incoming.next().cloned() {
             let work = self.through_middleware(next, cx, method, params);
             let work = span::traced(work, &context, method, params);
-            return serve(context, work);
+            return run(context, work);
         }
-        match guarded(|| methods::serve(self, features, cx, method, params)) {
-            Ok(Served::Ready(body)) => respond_now(&context, Ok(body)),
+        match catch_panic(|| methods::serve(self, features, cx, method, params)) {
+            Ok(Served::Ready(body)) => respond_inline(&context, Ok(body)),
             Ok(Served::Pending(work)) => {
                 let work = span::traced(work, &context, method, params);
-                serve(context, work);
+                run(context, work);
             }
             Err(error) => self.refuse(&context, error),
         }
@@ -197,15 +207,14 @@ impl ServerRole {
         });
         Work {
             future,
-            pace: (!settles).then(|| Arc::clone(self.server().pace())),
-            begun: None,
+            inline: (!settles).then(|| Arc::clone(self.server().inline_execution())),
         }
     }
 
     /// Answers a request whose handler is not called.
     fn refuse(&self, context: &ContextParts, error: Error) {
         self.set_refused(&error);
-        respond_now(context, Err(error));
+        respond_inline(context, Err(error));
     }
 
     fn notification_context(
@@ -226,7 +235,9 @@ impl ServerRole {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Limits, Server, jsonrpc::RequestId};
+    use oxmcp_protocol::RequestId;
+
+    use crate::{limits::Limits, server::Server};
 
     #[tokio::test]
     async fn requests_that_were_admitted_at_once_do_not_share_an_id() {

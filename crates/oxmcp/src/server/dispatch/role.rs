@@ -1,15 +1,16 @@
 //! Server at its end of one connection.
 //!
-//! It is what [`Connection::role`] gives on this side; the client is a [`Peer`](crate::session::Peer).
+//! It is what [`Connection::role`] gives on this side; the client is a [`Peer`](crate::session::connection::Peer).
 
 use std::{
     fmt,
     sync::{Arc, OnceLock},
 };
 
+use oxmcp_protocol::ErrorCode;
+
 use crate::{
     error::{Error, Result},
-    jsonrpc::ErrorCode,
     limits::Limits,
     server::{
         dispatch::LegacySession,
@@ -17,7 +18,7 @@ use crate::{
         server::Server,
         subscriptions::{DueTopics, Listens, Quota, Topics, WatchedResources},
     },
-    session::{Connection, Lane},
+    session::{connection::Connection, notifications::queue::NotificationQueue},
 };
 
 /// A server at its end of one connection.
@@ -40,7 +41,7 @@ pub(crate) struct ServerRole {
     /// How much is watched over the connection.
     quota: OnceLock<Arc<Quota>>,
     /// The notifications of extensions to the session, which go out in order.
-    published: OnceLock<Arc<Lane>>,
+    published: OnceLock<Arc<NotificationQueue>>,
     /// The server's name and version as JSON.
     pub(super) info_json: Arc<str>,
 }
@@ -136,9 +137,9 @@ impl ServerRole {
     }
 
     /// The queue of the notifications of extensions to the session.
-    pub(in crate::server) fn published(&self, connection: &Connection) -> &Arc<Lane> {
+    pub(in crate::server) fn published(&self, connection: &Connection) -> &Arc<NotificationQueue> {
         self.published
-            .get_or_init(|| Lane::new(&connection.limits, &connection.runtime))
+            .get_or_init(|| NotificationQueue::new(&connection.limits, &connection.runtime))
     }
 
     /// The code with which a request was refused before its handler was called.
@@ -164,17 +165,6 @@ impl ServerRole {
         // Set here, since middleware may stand between this and the answer.
         self.set_refused(fault);
         Err(fault.copy())
-    }
-
-    // old names
-    #[cfg(feature = "http-server")]
-    pub(crate) fn callers(&self) -> &LegacySession {
-        &self.legacy_session
-    }
-
-    #[cfg(feature = "http-server")]
-    pub(crate) fn log_gate(&self) -> &LogFilter {
-        &self.log_filter
     }
 }
 

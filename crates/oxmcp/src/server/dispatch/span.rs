@@ -3,16 +3,15 @@
 
 use std::sync::Arc;
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    Method,
+    internal::RequestParams,
+    method::{CallTool, GetPrompt},
+};
 use tracing::{Instrument, Span, field::Empty};
 
-use crate::{
-    json::Text,
-    protocol::{
-        Method, RequestParams,
-        method::{CallTool, GetPrompt},
-    },
-    session::{ContextParts, Work},
-};
+use crate::session::{connection::ContextParts, inbound::run::Work};
 
 #[cfg(feature = "tracing-subscriber")]
 pub(in crate::server) use layer::{install_layer, request_of_new_span};
@@ -85,7 +84,7 @@ mod layer {
         },
     };
 
-    use crate::session::{ContextParts, RequestContext};
+    use crate::session::connection::{ContextParts, RequestContext};
 
     static INSTALLED: AtomicBool = AtomicBool::new(false);
 

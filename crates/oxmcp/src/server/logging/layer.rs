@@ -2,6 +2,10 @@
 
 use std::{cell::Cell, error::Error as StdError, fmt};
 
+use oxmcp_protocol::{
+    JsonObject, LoggingLevel, LoggingMessageParams, Notification, internal::write_notification,
+    method::LoggingMessage,
+};
 use serde_json::Value;
 use tracing::{
     Event, Level, Subscriber,
@@ -14,14 +18,7 @@ use tracing_subscriber::{
 };
 
 use super::message::{Admitted, Audience};
-use crate::{
-    jsonrpc::write_notification,
-    protocol::{
-        JsonObject, LoggingLevel, LoggingMessageParams, Notification, method::LoggingMessage,
-    },
-    server::dispatch::span,
-    session::RequestContext,
-};
+use crate::{server::dispatch::span, session::connection::RequestContext};
 
 thread_local! {
     /// Whether this thread is about to send an event: what happens on the way is not sent.
@@ -57,7 +54,7 @@ pub struct LogLayer {
 ///
 /// An event that happens while no request is served is not sent. `data` is an object with the event's message as `msg`
 /// and its fields; `logger` is the event's target; `trace` becomes
-/// [`LoggingLevel::Debug`](crate::protocol::LoggingLevel::Debug), and `warn` becomes `Warning`. As with
+/// [`LoggingLevel::Debug`](oxmcp_protocol::LoggingLevel::Debug), and `warn` becomes `Warning`. As with
 /// [`RequestContext::log`](crate::RequestContext::log), the server must have declared [`logging`](crate::Server::logging),
 /// the client must want messages of the level, and the rate is limited. Logging never waits: while the client is
 /// slow, events are dropped and counted. Events of this crate itself are not sent. As progress, what is sent does not pass
@@ -115,7 +112,7 @@ impl LogLayer {
                 return;
             }
         }
-        if !cx.try_tell(&written) {
+        if !cx.try_notify(&written) {
             audience.drop(dropped + 1);
         }
     }

@@ -6,16 +6,12 @@ use std::{
     pin::Pin,
 };
 
+use oxmcp_protocol::{LoggingLevel, LoggingMessageParams, Notification, method::LoggingMessage};
 use serde::Serialize;
 use serde_json::json;
 
 use super::{LogFilter, LogOptions};
-use crate::{
-    json::Logged,
-    protocol::{LoggingLevel, LoggingMessageParams, Notification, method::LoggingMessage},
-    server::session::ServerSession,
-    session::RequestContext,
-};
+use crate::{logged::Logged, server::session::ServerSession, session::connection::RequestContext};
 
 /// A log message that is about to be sent; made by [`RequestContext::log`]. Await it.
 #[must_use = "a message is sent when this is awaited"]
@@ -30,7 +26,7 @@ impl RequestContext {
     ///
     /// It is sent only if the server has declared [`logging`](crate::Server::logging) and the client wants to hear messages
     /// of this level; it costs little if not. It waits while the caller reads slower than this writes. Beyond
-    /// [`LogOptions::rate`](crate::logging::LogOptions::rate) messages are dropped and counted. What is logged before the handler
+    /// [`LogOptions::rate`](crate::server::logging::LogOptions::rate) messages are dropped and counted. What is logged before the handler
     /// returns is sent before its answer, and what is logged later is dropped. Do not log secrets, nor personal data.
     /// See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
     ///
@@ -101,7 +97,10 @@ impl<'a> IntoFuture for Log<'a> {
 async fn send(context: &RequestContext, audience: Audience, message: LoggingMessageParams) {
     let admitted = audience.admit(message);
     for message in admitted.into_iter().flat_map(|it| it.messages) {
-        if let Err(error) = context.tell(LoggingMessage::NAME, &message).await {
+        if let Err(error) = context
+            .send_notification(LoggingMessage::NAME, &message)
+            .await
+        {
             tracing::debug!(error = %Logged(&error), "a log message was not sent");
         }
     }

@@ -6,9 +6,10 @@ use std::{
     time::Duration,
 };
 
+use oxmcp_protocol::LoggingLevel;
 use tokio::time::Instant;
 
-use crate::{protocol::LoggingLevel, session::after};
+use crate::session::task::after;
 
 /// How a server logs to its clients; for [`Server::logging_with`](crate::Server::logging_with).
 ///

@@ -1,12 +1,13 @@
 //! Logging of a server: declaring it, the level of a session, and messages outside of requests.
 
+use oxmcp_protocol::{
+    EmptyResult, LoggingMessageParams, Method, Notification, SetLevelParams,
+    method::{LoggingMessage, SetLevel},
+};
+
 use super::{LogOptions, message::Audience};
 use crate::{
     error::{Error, Result},
-    protocol::{
-        EmptyResult, LoggingMessageParams, Method, Notification, SetLevelParams,
-        method::{LoggingMessage, SetLevel},
-    },
     server::{
         dispatch::{Call, Served},
         server::Server,

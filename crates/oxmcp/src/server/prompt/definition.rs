@@ -2,22 +2,23 @@
 
 use std::{collections::HashSet, future::Future};
 
+use oxmcp_protocol::{OrderedMap, Prompt as Definition, PromptArgument};
+use oxmcp_schema::internal::{StringFields, quote_text};
+
 use super::{
     IntoPromptResult, PromptArguments,
     handler::{ErasedHandler, erase, erase_dynamic},
 };
 use crate::{
     error::Error,
-    protocol::{OrderedMap, Prompt as Definition, PromptArgument},
-    schema::{StringFields, quote_text},
     server::{
         completion::{Completer, Completers, IntoCompleter},
         options::options,
         registry::{AskMode, Visibility},
     },
     session::{
-        RequestContext,
-        handler::{Handler, HandlerFuture},
+        connection::RequestContext,
+        handler::traits::{Handler, HandlerFuture},
     },
 };
 

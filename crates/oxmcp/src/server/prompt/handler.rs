@@ -2,16 +2,17 @@
 
 use std::{future::Future, sync::Arc};
 
+use oxmcp_protocol::{GetPromptResult, OrderedMap};
+use oxmcp_schema::{JsonSchema, Schema, internal::StringFields};
 use serde::de::DeserializeOwned;
 
 use super::IntoPromptResult;
 use crate::{
     error::Result,
-    protocol::{GetPromptResult, OrderedMap},
-    schema::{JsonSchema, Schema, StringFields},
     session::{
-        BoxFuture, RequestContext,
-        handler::{Handler, HandlerContext, HandlerFuture},
+        connection::RequestContext,
+        handler::traits::{Handler, HandlerContext, HandlerFuture},
+        task::BoxFuture,
     },
 };
 

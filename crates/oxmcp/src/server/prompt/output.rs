@@ -2,11 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::{
-    error::Result,
-    protocol::{ContentBlock, GetPromptResult, PromptMessage},
-    session::IntoError,
-};
+use oxmcp_protocol::{ContentBlock, GetPromptResult, PromptMessage};
+
+use crate::{error::Result, session::handler::traits::IntoError};
 
 /// What a prompt's handler may return.
 ///

@@ -2,20 +2,24 @@
 
 use std::sync::Arc;
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{Method, Prompt as Definition, method};
+use oxmcp_schema::internal::{nearest, quote_text};
+
 use super::{
     Prompt,
     handler::{Begun, ErasedHandler, Faults, Given},
 };
 use crate::{
     error::{Error, Result},
-    json::Text,
-    protocol::{Method, Prompt as Definition, method},
-    schema::{nearest, quote_text},
     server::{
         completion::{Completers, Completes},
         registry::{AskMode, Callable, Visibility, impl_feature},
     },
-    session::{Body, Pace, RequestContext, Work},
+    session::{
+        connection::RequestContext,
+        inbound::{body::Body, inline_execution::InlineExecution, run::Work},
+    },
 };
 
 /// A prompt in a server's registry. It is immutable.
@@ -25,7 +29,7 @@ pub(crate) struct RegisteredPrompt {
     handler: ErasedHandler,
     visibility: Option<Visibility>,
     ask_mode: AskMode,
-    pace: Arc<Pace>,
+    inline: Arc<InlineExecution>,
 }
 
 impl_feature! {
@@ -54,7 +58,7 @@ impl RegisteredPrompt {
             handler,
             visibility,
             ask_mode,
-            pace: Arc::new(Pace::new()),
+            inline: Arc::new(InlineExecution::new()),
         }))
     }
 
@@ -119,7 +123,7 @@ impl Callable for RegisteredPrompt {
         let prompt = Arc::clone(self);
         let arguments: Box<str> = arguments.get().into();
         let future = Box::pin(async move { prompt.get(context, &arguments).await });
-        Work::paced(&self.pace, is_alone, future, |it| it, |it| it)
+        Work::of(&self.inline, is_alone, future)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Prompts of a server: adding and removing them.
 
+use oxmcp_protocol::CacheHint;
+
 use super::{Prompt, RegisteredPrompt};
-use crate::{error::Result, protocol::CacheHint, server::server::Server};
+use crate::{error::Result, server::server::Server};
 
 impl Server {
     /// Adds a prompt, in place of one with the same name.

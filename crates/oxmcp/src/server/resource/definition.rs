@@ -2,19 +2,21 @@
 
 use std::{future::ready, sync::Arc};
 
+use oxmcp_protocol::{
+    Blob, CacheHint, Resource as Definition, ResourceBody, ResourceContents, internal::uri,
+};
+
 use super::{
     IntoResourceResult, ResourceArguments,
     handler::{ErasedHandler, erase},
 };
 use crate::{
-    codec::uri,
     error::Error,
-    protocol::{Blob, CacheHint, Resource as Definition, ResourceBody, ResourceContents},
     server::{
         options::resource_options,
         registry::{AskMode, Visibility},
     },
-    session::handler::{Handler, HandlerFuture},
+    session::handler::traits::{Handler, HandlerFuture},
 };
 
 /// A resource: what clients are told of it, and the function that reads it.

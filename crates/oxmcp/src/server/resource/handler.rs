@@ -5,18 +5,18 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use oxmcp_protocol::{ReadResourceResult, ResourceNotFoundData, uri_template::Captures};
+use oxmcp_schema::{JsonSchema, Schema, internal::StringFields};
 use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{IntoResourceResult, TemplateVariables};
 use crate::{
-    codec::uri_template::Captures,
     error::{Error, Result},
-    protocol::{ReadResourceResult, ResourceNotFoundData},
-    schema::{JsonSchema, Schema, StringFields},
     session::{
-        BoxFuture, RequestContext,
-        handler::{Handler, HandlerContext, HandlerFuture},
+        connection::RequestContext,
+        handler::traits::{Handler, HandlerContext, HandlerFuture},
+        task::BoxFuture,
     },
 };
 

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use oxmcp_protocol::{Blob, ReadResourceResult, ResourceContents};
 
 use crate::{
     error::{Error, Result},
-    protocol::{Blob, ReadResourceResult, ResourceContents},
-    session::IntoError,
+    session::handler::traits::IntoError,
 };
 
 /// What a resource's handler may return.

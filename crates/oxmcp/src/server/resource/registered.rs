@@ -2,22 +2,31 @@
 
 use std::sync::Arc;
 
+use oxmcp_protocol::{
+    CacheHint, CacheScope, ReadResourceResult, Resource as ResourceDefinition,
+    ResourceTemplate as TemplateDefinition, Revision,
+    internal::encode_result,
+    uri_template::{Captures, Matcher},
+};
+
 use super::{
     Resource, ResourceTemplate,
     handler::{ErasedHandler, Held, Target},
 };
 use crate::{
-    codec::uri_template::{Captures, Matcher},
     error::Result,
-    protocol::{
-        CacheHint, CacheScope, ReadResourceResult, Resource as ResourceDefinition,
-        ResourceTemplate as TemplateDefinition, Revision, encode_result,
-    },
     server::{
         completion::{Completers, Completes},
         registry::{AskMode, Feature, Registry, Visibility, impl_feature},
     },
-    session::{Body, Encode, Pace, RequestContext, Work},
+    session::{
+        connection::RequestContext,
+        inbound::{
+            body::{Body, Encode},
+            inline_execution::InlineExecution,
+            run::Work,
+        },
+    },
 };
 
 /// A resource in a server's registry. It is immutable.
@@ -67,7 +76,7 @@ impl RegisteredResource {
             cache,
             ask_mode,
             is_restricted: visibility.is_some(),
-            pace: Arc::new(Pace::new()),
+            inline: Arc::new(InlineExecution::new()),
         };
         Ok(Arc::new(Self {
             definition,
@@ -100,7 +109,7 @@ impl RegisteredTemplate {
             cache,
             ask_mode,
             is_restricted: visibility.is_some(),
-            pace: Arc::new(Pace::new()),
+            inline: Arc::new(InlineExecution::new()),
         };
         Ok(Arc::new(Self {
             definition,
@@ -130,7 +139,7 @@ pub(crate) struct Reader {
     ask_mode: AskMode,
     /// Whether only some callers may read it.
     is_restricted: bool,
-    pace: Arc<Pace>,
+    inline: Arc<InlineExecution>,
 }
 
 impl Reader {
@@ -143,7 +152,7 @@ impl Reader {
         let is_alone = context.is_alone();
         let reader = Arc::clone(self);
         let future = Box::pin(async move { reader.read(context, target).await });
-        Work::paced(&self.pace, is_alone, future, |it| it, |it| it)
+        Work::of(&self.inline, is_alone, future)
     }
 
     async fn read(&self, context: RequestContext, target: Target) -> Result<Body> {
@@ -187,7 +196,7 @@ struct Holding {
 
 impl Encode for Holding {
     fn encode(&mut self, out: &mut Vec<u8>, revision: Revision, info: Option<&str>) -> Result<()> {
-        encode_result(out, &mut self.result, revision, info)
+        Ok(encode_result(out, &mut self.result, revision, info)?)
     }
 }
 

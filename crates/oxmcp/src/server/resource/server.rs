@@ -1,7 +1,9 @@
 //! Resources and templates of a server: adding and removing them.
 
+use oxmcp_protocol::CacheHint;
+
 use super::{FileResources, RegisteredResource, RegisteredTemplate, Resource, ResourceTemplate};
-use crate::{error::Result, protocol::CacheHint, server::server::Server};
+use crate::{error::Result, server::server::Server};
 
 impl Server {
     /// Adds a resource, in place of one with the same URI.
@@ -135,7 +137,7 @@ impl Server {
         self.with(|features| features.templates.cache = hint)
     }
 
-    /// Serves the files of a directory. See [`file_resources`](crate::file_resources).
+    /// Serves the files of a directory. See [`file_resources`](crate::server::file_resources).
     ///
     /// What is wrong with it is reported by [`run`](Self::run) and [`connect`](Self::connect).
     #[must_use]

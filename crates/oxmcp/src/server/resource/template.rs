@@ -2,23 +2,26 @@
 
 use std::{future::Future, sync::Arc};
 
+use oxmcp_protocol::{
+    CacheHint, ResourceTemplate as Definition,
+    uri_template::{Matcher, UriTemplate},
+};
+use oxmcp_schema::internal::{StringFields, list, nearest, quote_text};
+
 use super::{
     IntoResourceResult, TemplateArguments, TemplateVariables,
     handler::{ErasedHandler, erase_dynamic, erase_typed},
 };
 use crate::{
-    codec::uri_template::{Matcher, UriTemplate},
     error::{Error, Result},
-    protocol::{CacheHint, ResourceTemplate as Definition},
-    schema::{StringFields, list, nearest, quote_text},
     server::{
         completion::{Completer, Completers, IntoCompleter},
         options::resource_options,
         registry::{AskMode, Visibility},
     },
     session::{
-        RequestContext,
-        handler::{Handler, HandlerFuture},
+        connection::RequestContext,
+        handler::traits::{Handler, HandlerFuture},
     },
 };
 
@@ -47,7 +50,7 @@ use crate::{
 ///
 /// What two variables could take goes to the second: `{name}.{ext}` reads `a.tar.gz` as `a` and `tar.gz`. Where even that
 /// would leave a doubt, the template is refused. Values are decoded, so that a plain `{x}` can hold a slash (`%2F`) or be
-/// `..`: do not make a path of it. To serve files there is [`file_resources`](crate::file_resources).
+/// `..`: do not make a path of it. To serve files there is [`file_resources`](crate::server::file_resources).
 ///
 /// A value that its field cannot have (`abc` for a number) means that there is no such resource; the client gets the reason.
 ///

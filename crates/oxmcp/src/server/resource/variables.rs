@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::{
-    codec::{
-        uri::decode,
-        uri_template::{Captured, Captures},
-    },
-    schema::{Given, quote_text},
+use oxmcp_protocol::{
+    internal::uri::decode,
+    uri_template::{Captured, Captures},
 };
+use oxmcp_schema::internal::{StringValue, quote_text};
 
 /// What the variables of a template stand for in a URI, decoded: what a handler of
 /// [`ResourceTemplate::dynamic`](crate::ResourceTemplate::dynamic) goes by.
@@ -102,11 +100,11 @@ impl TemplateVariables {
     }
 
     /// The values, for a handler that reads them as a type.
-    pub(super) fn given(&self) -> impl Iterator<Item = (&str, Given<'_>)> {
+    pub(super) fn given(&self) -> impl Iterator<Item = (&str, StringValue<'_>)> {
         self.values.iter().map(|(name, value)| {
             let given = match value {
-                Values::One(text, pieces) => Given { text, pieces },
-                Values::Many(values) => Given {
+                Values::One(text, pieces) => StringValue { text, pieces },
+                Values::Many(values) => StringValue {
                     text: values.first().map_or("", String::as_str),
                     pieces: values,
                 },

@@ -2,16 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
+use oxmcp_protocol::{
+    Meta, Notification, NotificationParams, ResourceUpdatedParams,
+    method::{PromptListChanged, ResourceListChanged, ResourceUpdated, ToolListChanged},
+};
 use tokio::time::sleep;
 
 use super::{Topics, listens::log_unsent, topics::DueSender};
 use crate::{
-    protocol::{
-        Meta, Notification, NotificationParams, ResourceUpdatedParams,
-        method::{PromptListChanged, ResourceListChanged, ResourceUpdated, ToolListChanged},
-    },
     server::{server::Server, session::ServerSession},
-    session::Connection,
+    session::connection::Connection,
 };
 
 /// Changes that come this soon after the first are sent together with it.

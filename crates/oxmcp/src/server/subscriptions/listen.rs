@@ -3,6 +3,12 @@
 
 use std::{convert::Infallible, mem, sync::Arc};
 
+use oxmcp_protocol::{
+    AcknowledgedParams, ListenParams, ListenResult, Meta, Method, Notification, RequestId,
+    SubscriptionFilter,
+    internal::{encode_result, into_text},
+    method::{self, SubscriptionsAcknowledged},
+};
 use tokio::select;
 
 use super::{
@@ -14,18 +20,15 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    json::Logged,
-    jsonrpc::RequestId,
-    protocol::{
-        AcknowledgedParams, ListenParams, ListenResult, Meta, Method, Notification,
-        SubscriptionFilter, encode_result, into_text,
-        method::{self, SubscriptionsAcknowledged},
-    },
+    logged::Logged,
     server::{
         dispatch::{Call, Served},
         session::ServerSession,
     },
-    session::{Body, Connection, RequestContext},
+    session::{
+        connection::{Connection, RequestContext},
+        inbound::body::Body,
+    },
 };
 
 /// The filter of a request, and the hook that has to agree to it.
@@ -73,7 +76,7 @@ async fn serve(cx: RequestContext, requested: Box<Requested>) -> Result<Body> {
     result.meta = Meta::of_subscription(id);
     let info = connection.role().stamp();
     encode_result(&mut out, &mut result, cx.revision(), info)?;
-    into_text(out).map(Body::Json)
+    Ok(Body::Json(into_text(out)?))
 }
 
 /// Registers a subscription, of what the hook has agreed to.

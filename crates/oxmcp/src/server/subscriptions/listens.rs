@@ -5,16 +5,19 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use oxmcp_protocol::{JsonObject, Revision};
 use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::Topics;
 use crate::{
     error::{Error, Result},
-    extension::{Publisher, say},
-    json::Logged,
-    protocol::{JsonObject, Revision},
-    session::{Connection, IdleWait},
+    extension::{Publisher, send_notification},
+    logged::Logged,
+    session::{
+        connection::{Connection, ContextParts},
+        inbound::in_flight::IdleWait,
+    },
 };
 
 /// The subscriptions that are open on one connection, or where each has a connection of its own, on all of these. Each is
@@ -56,7 +59,9 @@ impl Event {
 
     /// Sends it, with this in its `_meta`.
     pub(super) async fn send(&self, connection: &Arc<Connection>, meta: JsonObject) {
-        log_unsent(say(connection, self.name, JsonObject::clone(&self.params), meta).await);
+        log_unsent(
+            send_notification(connection, self.name, JsonObject::clone(&self.params), meta).await,
+        );
     }
 }
 
@@ -162,7 +167,7 @@ impl Listen {
 pub(super) struct Registration<'a> {
     listens: Arc<Listens>,
     pub(super) listen: Arc<Listen>,
-    _idle: IdleWait<'a>,
+    _idle: IdleWait<'a, ContextParts>,
 }
 
 impl Drop for Registration<'_> {

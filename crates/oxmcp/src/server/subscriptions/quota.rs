@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use oxmcp_protocol::SubscriptionFilter;
+
 use crate::{
     error::{Error, Result},
     limits::Limits,
-    protocol::SubscriptionFilter,
-    session::RequestContext,
+    session::connection::RequestContext,
 };
 
 /// The bytes of a request's id and `_meta` that are not counted: several times what clients send.

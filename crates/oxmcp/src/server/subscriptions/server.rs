@@ -2,6 +2,7 @@
 
 use std::{future::Future, sync::Arc};
 
+use oxmcp_protocol::{JsonObject, Notification};
 use serde_json::Value;
 
 use super::{
@@ -11,10 +12,9 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    extension::members,
-    protocol::{JsonObject, Notification},
+    extension::notification_params,
     server::{server::Server, session::ServerSession},
-    session::RequestContext,
+    session::connection::RequestContext,
 };
 
 impl Server {
@@ -154,7 +154,7 @@ impl Server {
                 "no extension of this server has the key {key:?}: say so with Extension::listen_key"
             )));
         };
-        let params = members::<N>(params)?;
+        let params = notification_params::<N>(params)?;
         let (value, name) = (value.into(), N::NAME);
         let event = Event::new(name, params);
         let limit = features.limits.max_queued_events;

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use oxmcp_protocol::{EmptyResult, Method, SubscribeParams, method};
 use tokio::task::yield_now;
 
 use super::watched::{Hooks, ResourceSubscriptions, release};
 use crate::{
     error::{Error, Result},
-    protocol::{EmptyResult, Method, SubscribeParams, method},
     server::{
         dispatch::{Call, Served},
         session::ServerSession,
     },
-    session::{Body, RequestContext},
+    session::{connection::RequestContext, inbound::body::Body},
 };
 
 /// See [subscriptions](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).

@@ -8,9 +8,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use oxmcp_protocol::SubscriptionFilter;
 use tokio::runtime::Handle;
-
-use crate::protocol::SubscriptionFilter;
 
 /// Lists and resources that clients are notified of.
 #[derive(Clone, Debug, Default)]

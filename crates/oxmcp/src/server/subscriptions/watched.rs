@@ -14,8 +14,12 @@ use tokio::{
 use super::{Topics, quota::Reserved};
 use crate::{
     error::{Error, Result},
-    json::Logged,
-    session::{BoxFuture, Connection, ContextParts, Origin, Peer, RequestContext, panics},
+    logged::Logged,
+    session::{
+        connection::{Connection, ContextParts, Origin, Peer, RequestContext},
+        panics,
+        task::BoxFuture,
+    },
 };
 
 /// The setting that clients can subscribe to resources.

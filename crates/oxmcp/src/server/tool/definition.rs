@@ -2,6 +2,8 @@
 
 use std::future::Future;
 
+use oxmcp_protocol::{RawJson, Tool as Definition, ToolAnnotations};
+use oxmcp_schema::{Schema, SchemaError, SchemaOptions};
 use serde_json::{Value, value::RawValue};
 
 use super::{
@@ -10,15 +12,13 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    protocol::{RawJson, Tool as Definition, ToolAnnotations},
-    schema::{Schema, SchemaError, SchemaOptions},
     server::{
         options::options,
         registry::{AskMode, Visibility},
     },
     session::{
-        RequestContext,
-        handler::{Handler, HandlerFuture},
+        connection::RequestContext,
+        handler::traits::{Handler, HandlerFuture},
     },
 };
 

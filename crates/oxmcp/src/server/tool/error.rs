@@ -2,11 +2,9 @@
 
 use std::{error::Error as StdError, fmt};
 
-use crate::{
-    error::Error,
-    protocol::{CallToolResult, ContentBlock},
-    session::failure::with_causes,
-};
+use oxmcp_protocol::{CallToolResult, ContentBlock};
+
+use crate::{error::Error, session::handler::traits::with_causes};
 
 /// What a tool fails with.
 ///

@@ -2,18 +2,21 @@
 
 use std::{fmt, future::Future, sync::Arc};
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{CallToolResult, internal::TextResult};
+use oxmcp_schema::{JsonSchema, Schema, internal::refused_property};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::{IntoToolResult, ToolError, output::ToolOutput};
 use crate::{
     error::{Error, Result},
-    json::{Logged, Text},
-    protocol::{CallToolResult, TextResult},
-    schema::{JsonSchema, Schema, refused_property},
+    logged::Logged,
     session::{
-        Body, BoxFuture, RequestContext,
-        handler::{Handler, HandlerContext, HandlerFuture},
+        connection::RequestContext,
+        handler::traits::{Handler, HandlerContext, HandlerFuture},
+        inbound::body::Body,
+        task::BoxFuture,
     },
 };
 

@@ -2,15 +2,13 @@
 
 use std::borrow::Cow;
 
+use oxmcp_protocol::{CallToolResult, ContentBlock};
+use oxmcp_schema::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
 use super::{IntoToolError, ToolError};
-use crate::{
-    error::Error,
-    protocol::{CallToolResult, ContentBlock},
-    schema::{JsonSchema, Schema},
-};
+use crate::error::Error;
 
 /// What a tool's handler may return.
 ///

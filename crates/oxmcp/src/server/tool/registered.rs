@@ -8,13 +8,19 @@ use super::{
     handler::{ErasedHandler, ToolSchemas},
 };
 #[cfg(feature = "http-server")]
-use crate::{error::Error, limits::Limits, protocol::http_headers::ParamHeaders};
+use oxmcp_protocol::http_headers::ParamHeaders;
+
+use crate::{error::Error, limits::Limits};
+use oxmcp_json::Text;
+use oxmcp_protocol::{Method, Tool as Definition, method};
+
 use crate::{
     error::Result,
-    json::Text,
-    protocol::{Method, Tool as Definition, method},
     server::registry::{AskMode, Callable, Visibility, impl_feature},
-    session::{Pace, RequestContext, Work},
+    session::{
+        connection::RequestContext,
+        inbound::{inline_execution::InlineExecution, run::Work},
+    },
 };
 
 /// A tool in a server's registry. It is immutable.
@@ -27,7 +33,7 @@ pub(crate) struct RegisteredTool {
     /// The arguments that headers repeat, over HTTP.
     #[cfg(feature = "http-server")]
     param_headers: ParamHeaders,
-    pace: Arc<Pace>,
+    inline: Arc<InlineExecution>,
 }
 
 impl_feature! {
@@ -78,7 +84,11 @@ impl RegisteredTool {
             ask_mode,
             #[cfg(feature = "http-server")]
             param_headers,
-            pace: Arc::new(if spawned { Pace::slow() } else { Pace::new() }),
+            inline: Arc::new(if spawned {
+                InlineExecution::never()
+            } else {
+                InlineExecution::new()
+            }),
         }))
     }
 }
@@ -94,7 +104,7 @@ impl Callable for RegisteredTool {
         let is_alone = context.is_alone();
         let schemas = Arc::clone(&self.schemas);
         let future = (self.handler)(context, arguments.get().into(), schemas);
-        Work::paced(&self.pace, is_alone, future, |it| it, |it| it)
+        Work::of(&self.inline, is_alone, future)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Tools of a server: adding and removing them.
 
+use oxmcp_protocol::CacheHint;
+
 use super::{RegisteredTool, Tool};
-use crate::{error::Result, protocol::CacheHint, server::server::Server};
+use crate::{error::Result, server::server::Server};
 
 impl Server {
     /// Adds a tool, in place of one with the same name.

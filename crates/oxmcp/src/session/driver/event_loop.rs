@@ -5,6 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use oxmcp_protocol::RequestId;
 use tokio::{
     pin, select,
     task::yield_now,
@@ -13,7 +14,6 @@ use tokio::{
 
 use crate::{
     error::{Error, Result},
-    jsonrpc::RequestId,
     session::{
         connection::{Connection, Outcome, Side},
         driver::outbox::{BufferRetention, Due},

@@ -2,12 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use oxmcp_protocol::{EmptyParams, ErrorCode};
 use tokio::time::sleep;
 
 use crate::{
-    json::Logged,
-    jsonrpc::ErrorCode,
-    protocol::EmptyParams,
+    logged::Logged,
     session::{connection::Connection, outbound::options::CallOptions},
 };
 

@@ -94,14 +94,6 @@ impl Outbox {
         Poll::Pending
     }
 
-    /// Takes what is to be sent in exchange for `sent`, an empty buffer, where nothing will follow. Else nothing is taken.
-    pub(crate) fn take_last(&self, sent: &mut Vec<u8>) -> Option<Last> {
-        let mut state = self.lock();
-        let last = state.last(&state.buffer)?;
-        self.exchange(&mut state, sent);
-        Some(last)
-    }
-
     /// The same as a future. Cancel safe.
     pub(crate) async fn reply(&self, sent: &mut Vec<u8>) -> Reply {
         poll_fn(|cx| self.poll_reply(cx, sent)).await

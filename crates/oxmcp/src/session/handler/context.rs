@@ -8,13 +8,11 @@ use std::{
     },
 };
 
-use crate::{
-    jsonrpc::RequestId,
-    protocol::{ClientCapabilities, Implementation, Meta, Revision},
-    session::{
-        connection::{Connection, ContextParts, Peer, RequestContext},
-        task::Latch,
-    },
+use oxmcp_protocol::{ClientCapabilities, Implementation, Meta, RequestId, Revision};
+
+use crate::session::{
+    connection::{Connection, ContextParts, Peer, RequestContext},
+    task::Latch,
 };
 
 impl ContextParts {

@@ -9,6 +9,3 @@
 pub(crate) mod context;
 pub(crate) mod traits;
 pub(crate) mod with_state;
-
-// old names
-pub(crate) use traits::{Handler, HandlerContext, HandlerFuture};

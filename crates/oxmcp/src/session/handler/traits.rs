@@ -14,7 +14,7 @@ use crate::{error::Error, session::connection::RequestContext};
 /// that return a [`HandlerFuture`]. What the input may be and what may be returned is up to what it is a handler of.
 /// You do not need to worry about `Arguments`: they are those of the function.
 ///
-/// What handlers share, as a database, comes before these, and is given by [`with_state`](crate::with_state). A closure can capture
+/// What handlers share, as a database, comes before these, and is given by [`with_state`](crate::session::with_state). A closure can capture
 /// it as well; one handler serves all requests, so it clones it for each.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no handler",

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    RequestId,
+    internal::{Envelope, Params},
+};
 use serde::Deserialize;
 
-use crate::{
-    json::Text,
-    jsonrpc::{Envelope, Params, RequestId},
-    session::inbound::batch::parse_batch,
-    transport::traits::Frame,
-};
+use crate::{session::inbound::batch::parse_batch, transport::traits::Frame};
 
 /// What an entry takes beside its bytes and its requests, roughly.
 const OVERHEAD: usize = 128;

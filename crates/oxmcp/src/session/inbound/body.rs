@@ -3,11 +3,12 @@
 use std::{fmt, ops::Deref, sync::Arc};
 
 use memchr::memchr2;
-
-use crate::{
-    error::Result,
-    protocol::{CallToolResult, HasMeta, Project, Revision, TextResult, encode_result, into_text},
+use oxmcp_protocol::{
+    CallToolResult, Revision,
+    internal::{HasMeta, Project, TextResult, encode_result, into_text},
 };
+
+use crate::error::Result;
 
 /// A result on its way out.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ pub(crate) trait Encode: fmt::Debug + Send {
 
 impl<R: Project + HasMeta + fmt::Debug + Send> Encode for R {
     fn encode(&mut self, out: &mut Vec<u8>, revision: Revision, stamp: Option<&str>) -> Result<()> {
-        encode_result(out, self, revision, stamp)
+        Ok(encode_result(out, self, revision, stamp)?)
     }
 }
 
@@ -78,8 +79,8 @@ impl Body {
         match self {
             Self::Json(json) => out.extend_from_slice(json.as_bytes()),
             Self::Shared(json) => out.extend_from_slice(json.as_bytes()),
-            Self::Text(mut result) => return encode_result(out, &mut result, revision, stamp),
-            Self::Tool(mut result) => return encode_result(out, &mut result, revision, stamp),
+            Self::Text(mut result) => encode_result(out, &mut result, revision, stamp)?,
+            Self::Tool(mut result) => encode_result(out, &mut result, revision, stamp)?,
             Self::Other(mut result) => return result.encode(out, revision, stamp),
         }
         Ok(())
@@ -92,7 +93,7 @@ impl Body {
             other => {
                 let mut out = Vec::new();
                 other.encode(&mut out, revision, stamp)?;
-                into_text(out)
+                Ok(into_text(out)?)
             }
         }
     }

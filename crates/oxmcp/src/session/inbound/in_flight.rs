@@ -5,12 +5,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use oxmcp_protocol::RequestId;
 use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::{
     error::{Error, Result},
-    jsonrpc::RequestId,
     session::task::Latch,
 };
 

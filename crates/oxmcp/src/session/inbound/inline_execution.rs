@@ -37,11 +37,6 @@ impl InlineExecution {
         Self::after(NEVER)
     }
 
-    // old names
-    pub(crate) fn slow() -> Self {
-        Self::never()
-    }
-
     fn after(required: u32) -> Self {
         Self {
             required: AtomicU32::new(required),

@@ -2,17 +2,19 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use oxmcp_protocol::{
+    CancelledParams, ErrorCode, ErrorObject, ProgressParams, RequestId,
+    internal::{
+        Envelope, Malformed, Params, RawNotification, RawResponse, RequestParams, answered_ids,
+        write_error,
+    },
+};
 use serde_json::value::RawValue;
 use tracing::field::display;
 
 use crate::{
     error::{Error, Result},
-    json::Logged,
-    jsonrpc::{
-        Envelope, ErrorCode, ErrorObject, Malformed, Params, RawNotification, RawResponse,
-        RequestId, answered, write_error,
-    },
-    protocol::{CancelledParams, ProgressParams, RequestParams},
+    logged::Logged,
     session::{
         connection::{Arrival, Connection, Side},
         inbound::batch::{Batch, parse_batch},
@@ -44,7 +46,7 @@ impl Connection {
         let limit = self.limits.max_message_bytes;
         let why =
             format!("the message is longer than {limit} bytes, which is the limit; it was skipped");
-        for id in answered(beginning).filter_map(|id| own_id(&id)) {
+        for id in answered_ids(beginning).filter_map(|id| own_id(&id)) {
             // A caller that has given up is not told.
             let _ = self.calls().answer(id, Err(Error::limit(why.clone())));
         }
@@ -102,13 +104,13 @@ impl Connection {
             })
             .collect();
         let side = self.role().side();
-        let answered = parsed.iter().filter(|(it, _)| is_answered(it, side));
-        let answered = answered.count();
-        if answered == 0 {
+        let answered_ids = parsed.iter().filter(|(it, _)| is_answered(it, side));
+        let answered_ids = answered_ids.count();
+        if answered_ids == 0 {
             // The stream of the answers, over HTTP, must not wait for any.
             self.outbox.append_inline(|_| ());
         }
-        let batch = Arc::new(Batch::new(answered));
+        let batch = Arc::new(Batch::new(answered_ids));
         for (message, text) in parsed {
             match message {
                 Ok(envelope) => self.dispatch(envelope, Some(&batch)),
@@ -229,7 +231,7 @@ impl Connection {
 
     /// Refuses a batch, and with it the answers in it.
     fn refuse_batch(&self, bytes: &[u8], error: ErrorObject) {
-        for id in answered(bytes) {
+        for id in answered_ids(bytes) {
             self.fail_answered(&id, &error);
         }
         self.refuse(error);

@@ -8,13 +8,15 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use oxmcp_protocol::{
+    ErrorObject, RequestId,
+    internal::{project_error, write_error, write_response},
+};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::{
     error::{Error, Result},
-    jsonrpc::{ErrorObject, RequestId, write_error, write_response},
-    protocol::project_error,
     session::{
         connection::ContextParts,
         inbound::{batch::Batch, body::Body, inline_execution::InlineExecution},
@@ -27,10 +29,7 @@ use crate::{
 pub(crate) struct Work {
     pub(crate) future: BoxFuture<Result<Body>>,
     /// Whether the handler runs inline; `None` for one that is known to be quick, or to hold up nothing.
-    pub(crate) pace: Option<Arc<InlineExecution>>,
-    // old names
-    #[expect(dead_code, reason = "it is set in other rooms")]
-    pub(crate) begun: Option<Instant>,
+    pub(crate) inline: Option<Arc<InlineExecution>>,
 }
 
 impl Work {
@@ -43,31 +42,15 @@ impl Work {
         let holds_up_nothing = is_alone && !inline.is_never_allowed();
         Self {
             future,
-            pace: (!holds_up_nothing).then(|| Arc::clone(inline)),
-            begun: None,
+            inline: (!holds_up_nothing).then(|| Arc::clone(inline)),
         }
-    }
-
-    // old names
-    pub(crate) fn paced<T>(
-        pace: &Arc<InlineExecution>,
-        is_alone: bool,
-        given: T,
-        _now: impl FnOnce(T) -> BoxFuture<Result<Body>>,
-        later: impl FnOnce(T) -> BoxFuture<Result<Body>>,
-    ) -> Self {
-        Self::of(pace, is_alone, later(given))
     }
 }
 
 /// Runs the handler of a request. Must be called on the connection's task: an answer that is ready at once is appended to
 /// the outbox before this returns.
 pub(crate) fn run(context: Arc<ContextParts>, work: Work) {
-    let Work {
-        mut future,
-        pace: inline,
-        begun: _,
-    } = work;
+    let Work { mut future, inline } = work;
     if inline.as_ref().is_none_or(|inline| inline.is_allowed()) {
         match first_poll(&mut future, inline.as_deref()) {
             Poll::Ready(result) => respond_inline(&context, result),

@@ -10,7 +10,7 @@ use tower_service::Service;
 
 use crate::{
     error::{Error, Result},
-    json::Logged,
+    logged::Logged,
     session::{
         connection::{Direction, Next, Request},
         middleware::{layer::MiddlewareLayer, response::Response},

@@ -2,13 +2,13 @@
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
+use oxmcp_json::Text;
+use oxmcp_protocol::JsonObject;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
     error::{Error, Result},
-    json::Text,
-    protocol::JsonObject,
     session::{
         connection::{Connection, Direction, Request, RequestContext},
         middleware::response::raw,
@@ -102,7 +102,7 @@ impl Request {
         self.params.as_deref()
     }
 
-    /// The params as a type, for example [`CallToolParams`](crate::protocol::CallToolParams).
+    /// The params as a type, for example [`CallToolParams`](oxmcp_protocol::CallToolParams).
     ///
     /// # Errors
     /// [`ErrorCode::INVALID_PARAMS`](crate::ErrorCode::INVALID_PARAMS), where they are not what the type wants.

@@ -40,7 +40,7 @@ impl Response {
         &self.0
     }
 
-    /// The result as a type, for example [`CallToolResult`](crate::protocol::CallToolResult).
+    /// The result as a type, for example [`CallToolResult`](oxmcp_protocol::CallToolResult).
     ///
     /// # Errors
     /// Where the result is not what the type wants.

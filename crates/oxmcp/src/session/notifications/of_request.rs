@@ -1,11 +1,11 @@
 //! Notifications that belong to a request, beside its progress: they are on the wire before its answer, or not at all.
 
+use oxmcp_protocol::internal::write_notification;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
     error::Result,
-    jsonrpc::write_notification,
     session::{
         connection::{Request, RequestContext},
         middleware::response::Response,
@@ -14,16 +14,6 @@ use crate::{
 };
 
 impl RequestContext {
-    // old names
-    pub(crate) async fn tell(&self, method: &'static str, params: &impl Serialize) -> Result<()> {
-        self.send_notification(method, params).await
-    }
-
-    #[cfg(feature = "tracing-subscriber")]
-    pub(crate) fn try_tell(&self, message: &[u8]) -> bool {
-        self.try_notify(message)
-    }
-
     /// Sends a notification that belongs to this request, through the outgoing middleware where there is any. It waits
     /// for room. What is sent after the answer, or after the caller has cancelled, is dropped.
     ///

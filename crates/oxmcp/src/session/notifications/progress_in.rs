@@ -5,9 +5,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use oxmcp_protocol::ProgressParams;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-use crate::{limits::Limits, protocol::ProgressParams};
+use crate::limits::Limits;
 
 /// The connection's end of the queue.
 #[derive(Debug)]

@@ -8,9 +8,14 @@ use std::{
     task::{Context, Poll},
 };
 
+use oxmcp_protocol::{
+    Notification, ProgressParams,
+    internal::{Project, write_progress},
+    method,
+};
+
 use crate::{
     error::{Error, Result},
-    protocol::{Notification, ProgressParams, Project, method, write_progress},
     session::{
         connection::{Connection, ContextParts, RequestContext},
         task::BoxFuture,
@@ -38,11 +43,6 @@ impl RequestContext {
 }
 
 impl Connection {
-    // old names
-    pub(crate) fn note_wish(&self, context: &Arc<ContextParts>) {
-        self.note_progress_token(context);
-    }
-
     /// Remembers a request whose sender asks for progress.
     pub(crate) fn note_progress_token(&self, context: &Arc<ContextParts>) {
         if context.progress_token.is_some() {

@@ -15,8 +15,8 @@ use tokio::{
 };
 
 use crate::{
-    json::Logged,
     limits::Limits,
+    logged::Logged,
     session::{panics, task::BoxFuture},
 };
 

@@ -8,6 +8,10 @@ use std::{
     task::{Poll, Waker},
 };
 
+use oxmcp_protocol::{
+    CancelledParams, ProgressParams, RequestId,
+    internal::{ExtraMeta, write_notification, write_request},
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::{
@@ -18,9 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::{Error, Result},
-    json::Logged,
-    jsonrpc::{ExtraMeta, RequestId, write_notification, write_request},
-    protocol::{CancelledParams, ProgressParams},
+    logged::Logged,
     session::{
         connection::{Connection, Request, Side},
         middleware::response::Response,

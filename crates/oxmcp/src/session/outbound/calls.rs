@@ -6,13 +6,15 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    ProgressParams, RequestId,
+    internal::{ResultIndex, ResultType, peek_result_type},
+};
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
     error::{Error, Result},
-    json::Text,
-    jsonrpc::RequestId,
-    protocol::{Outline, ProgressParams, ResultType, peek_result_type},
     session::{
         notifications::progress_in::ProgressSender,
         task::{Latch, store_waker},
@@ -27,7 +29,7 @@ pub(crate) type Answer = Result<CallResult>;
 pub(crate) struct CallResult {
     pub(crate) json: Box<str>,
     /// Where its parts are, if it can be a tool's and that was seen while it was checked.
-    pub(crate) outline: Option<Outline>,
+    pub(crate) outline: Option<ResultIndex>,
 }
 
 impl CallResult {

@@ -6,13 +6,11 @@ use std::{
     time::Duration,
 };
 
+use oxmcp_protocol::{Meta, ProgressParams};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    error::{Error, Result},
-    protocol::{Meta, ProgressParams},
-};
+use crate::error::{Error, Result};
 
 /// How long a call waits for an answer, or for a sign of life, unless told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use oxmcp_protocol::framing::lines::NextLine;
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use crate::{
-    codec::lines::Found,
     error::Result,
     transport::{
         command::{
@@ -56,8 +56,8 @@ pub struct CommandWriter {
 
 impl CommandReader {
     /// Whether a line is no log line between the messages.
-    fn is_frame(&self, found: &Found) -> bool {
-        let Found::Line(line) = found else {
+    fn is_frame(&self, found: &NextLine) -> bool {
+        let NextLine::Line(line) = found else {
             return true;
         };
         let line = self.lines.line(line.clone());

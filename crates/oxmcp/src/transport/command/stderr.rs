@@ -7,12 +7,10 @@ use std::{
     sync::Arc,
 };
 
+use oxmcp_protocol::framing::lines::NextLine;
 use tokio::{process::ChildStderr, sync::watch};
 
-use crate::{
-    codec::lines::Found,
-    transport::{command::diagnostics::Diagnostics, io::LineReader},
-};
+use crate::transport::{command::diagnostics::Diagnostics, io::LineReader};
 
 /// Longer lines are left out; what writes those writes no log.
 const MAX_LINE: usize = 64 << 10;
@@ -92,7 +90,9 @@ impl Stderr {
     ) {
         let mut lines = LineReader::new(stderr, MAX_LINE);
         while let Ok(Some(found)) = lines.find().await {
-            let Found::Line(line) = found else { continue };
+            let NextLine::Line(line) = found else {
+                continue;
+            };
             let line = String::from_utf8_lossy(lines.line(line));
             diagnostics.saw_stderr(&line);
             self.pass_on(&server, &line);

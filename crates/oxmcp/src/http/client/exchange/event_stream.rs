@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use oxmcp_protocol::framing::sse::{EventDecoder, StreamItem};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    codec::sse::{Decoder, Item},
     error::Error,
     http::client::{
         exchange::{response::TRAILING, shared::Exchanges, sink::MessageSink},
@@ -51,7 +51,7 @@ impl<'a> EventStream<'a> {
 
     /// Reads a response to its end, and hands its messages to the sink.
     pub(crate) async fn read(&mut self, exchanges: &Exchanges, mut body: HttpBody) -> StreamEnd {
-        let mut decoder = Decoder::new(exchanges.max_message).with_id(&self.last_id);
+        let mut decoder = EventDecoder::new(exchanges.max_message).with_id(&self.last_id);
         let before = self.last_id.clone();
         let mut end = None;
         let why = loop {
@@ -88,20 +88,20 @@ impl<'a> EventStream<'a> {
     async fn take(
         &mut self,
         exchanges: &Exchanges,
-        decoder: &mut Decoder,
+        decoder: &mut EventDecoder,
         mut chunk: &[u8],
     ) -> Result<(), Error> {
         loop {
             match decoder.next(&mut chunk) {
-                Ok(Some(Item::Event(event))) => {
+                Ok(Some(StreamItem::Event(event))) => {
                     event.id.clone_into(&mut self.last_id);
                     if event.name == "message" && !event.data.trim_ascii().is_empty() {
                         let message = Bytes::copy_from_slice(event.data);
                         self.sink.take(exchanges, message).await;
                     }
                 }
-                Ok(Some(Item::Id(id))) => id.clone_into(&mut self.last_id),
-                Ok(Some(Item::Retry(retry))) => self.retry = Some(retry),
+                Ok(Some(StreamItem::Id(id))) => id.clone_into(&mut self.last_id),
+                Ok(Some(StreamItem::Retry(retry))) => self.retry = Some(retry),
                 Ok(None) => return Ok(()),
                 Err(overlong) => return Err(Error::limit(format!("{overlong}; it was not read"))),
             }

@@ -4,13 +4,16 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    RequestId,
+    internal::{Envelope, Era, Params, RequestParams, answered_ids},
+    revision::Revision,
+};
 
 use crate::{
     error::{Error, Result},
-    json::Text,
-    jsonrpc::{Envelope, Params, RequestId, answered},
-    protocol::{Era, RequestParams, revision::Revision},
-    transport::Mirror,
+    transport::mirror::Mirror,
 };
 
 /// A message of this side.
@@ -75,7 +78,7 @@ impl OutgoingMessage {
     /// Whether a message is, or holds, the answer.
     pub(crate) fn is_answered_by(&self, message: &[u8]) -> bool {
         let id = self.id.as_ref();
-        id.is_some_and(|id| answered(message).any(|it| it == *id))
+        id.is_some_and(|id| answered_ids(message).any(|it| it == *id))
     }
 
     /// The request that a notification cancels.
@@ -139,7 +142,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::protocol::Tool;
+    use oxmcp_protocol::Tool;
 
     const MODERN: Option<Revision> = Some(Revision::V2026_07_28);
 

@@ -5,6 +5,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::Response;
+use oxmcp_protocol::{RequestId, method};
 use tokio::{
     sync::oneshot,
     task::yield_now,
@@ -29,9 +30,7 @@ use crate::{
         },
         names::SESSION_ID,
     },
-    json::Logged,
-    jsonrpc::RequestId,
-    protocol::method,
+    logged::Logged,
 };
 
 /// How long a server may take to accept a notification or an answer.
@@ -364,7 +363,7 @@ mod tests {
             reconnect::retry::Reconnect,
             transport::http_client::HttpClient,
         },
-        transport::Mirror,
+        transport::mirror::Mirror,
     };
 
     fn exchanges(client: impl HttpClient) -> (Arc<Exchanges>, mpsc::Receiver<Event>, DropGuard) {

@@ -5,6 +5,11 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 use memchr::memchr;
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    ErrorCode, RequestId,
+    internal::{Envelope, Params},
+};
 use tokio::time::timeout;
 
 use crate::{
@@ -13,8 +18,6 @@ use crate::{
         exchange::requests::{EVENTS, JSON},
         transport::http_client::HttpBody,
     },
-    json::Text,
-    jsonrpc::{Envelope, ErrorCode, Params, RequestId},
 };
 
 /// How much of the body of an error is read: more than any JSON-RPC error has.

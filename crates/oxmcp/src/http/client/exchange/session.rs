@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    internal::{Envelope, Params},
+    method,
+};
 use serde::Deserialize;
 
 use crate::{
@@ -12,9 +17,6 @@ use crate::{
         client::exchange::message::OutgoingMessage,
         names::{PROTOCOL_VERSION, SESSION_ID},
     },
-    json::Text,
-    jsonrpc::{Envelope, Params},
-    protocol::method,
 };
 
 /// How many subscriptions are restored, and how many bytes of them: as many as a server takes by default.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use http::{HeaderMap, HeaderValue};
+use oxmcp_protocol::{RequestId, revision::Revision};
 use tokio::{
     sync::{Semaphore, watch},
     task::AbortHandle,
@@ -27,9 +28,7 @@ use crate::{
         },
         names::PROTOCOL_VERSION,
     },
-    jsonrpc::RequestId,
-    protocol::revision::Revision,
-    transport::Mirror,
+    transport::mirror::Mirror,
 };
 
 /// How many notifications and answers may be sent and not accepted yet: beyond it sending waits, so that a server that asks and

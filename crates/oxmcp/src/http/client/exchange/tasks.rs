@@ -3,10 +3,11 @@
 use std::future::Future;
 
 use bytes::Bytes;
+use oxmcp_protocol::RequestId;
 use tokio::{select, sync::mpsc, task::AbortHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::{error::Error, jsonrpc::RequestId};
+use crate::error::Error;
 
 /// How many events wait for the reader. Beyond it the exchanges wait, and their servers with them: backpressure.
 const MAX_EVENTS: usize = 16;

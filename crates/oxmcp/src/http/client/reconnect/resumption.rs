@@ -26,7 +26,7 @@ use crate::{
         },
         names::LAST_EVENT_ID,
     },
-    json::Logged,
+    logged::Logged,
 };
 
 /// The response to a GET.

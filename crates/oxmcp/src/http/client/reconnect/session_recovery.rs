@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::HeaderValue;
+use oxmcp_protocol::ErrorCode;
 use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
@@ -20,8 +21,7 @@ use crate::{
         },
         names::SESSION_ID,
     },
-    json::Logged,
-    jsonrpc::ErrorCode,
+    logged::Logged,
 };
 
 /// How long each step may take.

@@ -198,7 +198,7 @@ async fn a_connection_that_refuses_a_request_is_not_used_at_once() {
 }
 
 /// Asks twice, and returns what becomes of the second request.
-async fn ask_twice(second: Answer<'_>, is_last: bool) -> crate::Result<u16> {
+async fn ask_twice(second: Answer<'_>, is_last: bool) -> crate::error::Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let client = speaking_http2();

@@ -22,8 +22,8 @@ use crate::{
         destination::Destination,
         stream_limits::{Reset, StreamLimits, StreamPermit},
     },
-    json::Logged,
-    session::with_causes,
+    logged::Logged,
+    session::handler::traits::with_causes,
 };
 
 /// The idle time-out of a connection whose server announces none. Many a server closes one after five seconds; a request

@@ -45,7 +45,7 @@ pub trait HttpClient: Send + Sync + 'static {
         request: Request<Bytes>,
     ) -> impl Future<Output = Result<Response<HttpBody>>> + Send;
 
-    /// On whose behalf it sends: see [`Transport::authorization`](crate::transport::Transport::authorization). `None`, the
+    /// On whose behalf it sends: see [`Transport::authorization`](crate::transport::traits::Transport::authorization). `None`, the
     /// default, where it is not known.
     fn authorization(&self) -> Option<String> {
         None

@@ -13,7 +13,7 @@ use hyper::body::{Body, Incoming};
 use crate::{
     error::{Error, Result},
     http::client::transport::{connection::Connection, pool::Pool},
-    session::with_causes,
+    session::handler::traits::with_causes,
 };
 
 /// The chunks of a response. Dropped before its end, it closes the connection of HTTP/1.1 that it comes on, or the stream of

@@ -17,7 +17,7 @@ use http_body_util::Full;
 use hyper::client::conn::http2;
 use hyper_util::rt::TokioExecutor;
 
-use crate::{http::client::transport::connector::BoxIo, json::Logged};
+use crate::{http::client::transport::connector::BoxIo, logged::Logged};
 
 type Connection = http2::Connection<BoxIo, Full<Bytes>, TokioExecutor>;
 

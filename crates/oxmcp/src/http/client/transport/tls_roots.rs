@@ -11,7 +11,7 @@ use tokio::{sync::OnceCell, task::spawn_blocking};
 
 use crate::{
     error::{Error, Result},
-    session::with_causes,
+    session::handler::traits::with_causes,
 };
 
 /// The advice where a certificate has an authority that the system does not trust.

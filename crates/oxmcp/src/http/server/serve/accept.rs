@@ -22,7 +22,7 @@ use super::{
     connection::{HttpService, Shared, serve_connection},
     serving::{CloseSignal, Serving},
 };
-use crate::{limits::Limits, session::after};
+use crate::{limits::Limits, session::task::after};
 
 /// How long nothing is accepted after a failure, unless a connection ends before: mostly file descriptors are missing, and trying
 /// again at once would take all of a processor.

@@ -12,7 +12,7 @@ use std::{
 
 use tokio::time::{Instant, Sleep};
 
-use crate::{limits::Limits, session::after};
+use crate::{limits::Limits, session::task::after};
 
 /// The shortest time between two looks at a connection whose requests are being answered.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);

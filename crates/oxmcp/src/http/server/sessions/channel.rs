@@ -9,7 +9,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use crate::session::waiting;
+use crate::session::task::store_waker;
 
 /// A channel with room for `capacity` items.
 pub(super) fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
@@ -60,7 +60,7 @@ impl<T> Sender<T> {
                 return Poll::Ready(false);
             }
             if state.items.len() >= self.0.capacity {
-                waiting::note(&mut state.sender, cx.waker());
+                store_waker(&mut state.sender, cx.waker());
                 return Poll::Pending;
             }
             state.items.extend(item.take());
@@ -89,7 +89,7 @@ impl<T> Sender<T> {
             if state.is_abandoned {
                 return Poll::Ready(());
             }
-            waiting::note(&mut state.sender, cx.waker());
+            store_waker(&mut state.sender, cx.waker());
             Poll::Pending
         })
         .await;
@@ -108,7 +108,7 @@ impl<T> Receiver<T> {
         if state.is_closed {
             return Poll::Ready(None);
         }
-        waiting::note(&mut state.receiver, cx.waker());
+        store_waker(&mut state.receiver, cx.waker());
         Poll::Pending
     }
 

@@ -19,7 +19,10 @@ use crate::{
         event_encoding::{COMMENT, EventWriter, KEEP_ALIVE, encode, messages, parts},
         response::ResponseBody,
     },
-    session::{Connection, Hearing, Reply},
+    session::{
+        connection::Connection,
+        driver::undriven::{Attached, Reply},
+    },
     store::{AnyEventStore, EventBatch, Replay},
 };
 
@@ -57,7 +60,7 @@ pub(super) fn begin(
     let (reader, body) = stream_response(start.counted);
     let is_standing = start.purpose == Purpose::Standing;
     let stream = EventStream {
-        _hearing: is_standing.then(|| Hearing::new(&connection)),
+        _hearing: is_standing.then(|| Attached::new(&connection)),
         session: session.enter(),
         name,
         purpose: start.purpose,
@@ -90,7 +93,7 @@ struct EventStream {
     /// The index of the last event that the reader has seen, where what follows must be replayed.
     replay_after: Option<u64>,
     buffer: Vec<u8>,
-    _hearing: Option<Hearing>,
+    _hearing: Option<Attached>,
     /// Whether the session is saved once all is sent.
     saves: bool,
     session: SessionGuard,

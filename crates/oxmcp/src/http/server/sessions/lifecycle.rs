@@ -25,7 +25,7 @@ use crate::{
         response::{self, Refused},
     },
     server::{Server, ServerSession},
-    session::{Origin, after},
+    session::{connection::Origin, task::after},
 };
 
 /// An idle session may last longer by this part of its idle time: it is not looked at more often, however many there are.
@@ -73,7 +73,7 @@ impl UnopenedSession {
         self.is_open = true;
         let handle =
             ServerSession::new(Arc::clone(session.connection()), Arc::clone(session.peer()));
-        session.peer().server().remember(&handle);
+        session.peer().server().add_connection(handle.connection());
         end_when_closing(endpoint, &session);
         let sessions = &endpoint.state.sessions;
         sessions.ensure_sweeper(|| sweep(endpoint.clone()));
@@ -182,7 +182,7 @@ async fn end(endpoint: StreamableHttp, session: Arc<Session>) {
     connection.in_flight().drain();
     // What has not finished by then is cancelled with the rest.
     let _ = timeout(limit, connection.in_flight().settled()).await;
-    connection.lane().flush(limit).await;
+    connection.notifications().flush(limit).await;
     connection.end();
     if let Some(store) = &endpoint.settings.events
         && (is_over || endpoint.settings.sessions.is_none())

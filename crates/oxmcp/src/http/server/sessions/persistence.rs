@@ -5,12 +5,12 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
+use oxmcp_protocol::Revision;
 use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 
 use crate::{
     error::Result,
-    protocol::Revision,
     store::{AnySessionStore, SessionRecord},
 };
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use http::{HeaderValue, Response, StatusCode};
+use oxmcp_protocol::RequestId;
 use tokio::time::timeout;
 
 use super::{
@@ -24,8 +25,10 @@ use crate::{
             response::{self, Refused, ResponseBody},
         },
     },
-    jsonrpc::RequestId,
-    session::{Connection, Last, Reply},
+    session::{
+        connection::Connection,
+        driver::undriven::{Last, Reply},
+    },
 };
 
 /// A message, or a batch, that was posted in a session.

@@ -159,7 +159,7 @@ impl fmt::Debug for Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{server::Server, session::Origin};
+    use crate::{server::Server, session::connection::Origin};
 
     #[tokio::test]
     async fn a_session_that_ends_takes_no_other_of_the_same_id_along() {

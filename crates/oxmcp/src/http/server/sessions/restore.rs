@@ -4,6 +4,10 @@
 use std::sync::Arc;
 
 use http::{StatusCode, request::Parts};
+use oxmcp_protocol::{
+    Method,
+    method::{self, Initialize, SetLevel, Subscribe},
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -23,12 +27,11 @@ use crate::{
             validation::single,
         },
     },
-    protocol::{
-        Method,
-        method::{self, Initialize, SetLevel, Subscribe},
+    session::{
+        connection::{Connection, Origin},
+        driver::undriven::Reply,
     },
-    session::{Connection, Origin, Reply},
-    transport::Frame,
+    transport::traits::Frame,
 };
 
 /// Whether the record of a session is another after this method.

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use oxmcp_protocol::Revision;
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -17,9 +18,11 @@ use super::{
 };
 use crate::{
     error::Result,
-    protocol::Revision,
-    server::{Server, ServerPeer, random},
-    session::{Connection, Origin, after},
+    server::{Server, ServerRole, random},
+    session::{
+        connection::{Connection, Origin},
+        task::after,
+    },
     store::SessionRecord,
 };
 
@@ -34,7 +37,7 @@ pub(in crate::http::server) struct Session {
     /// Its record in a store, where there is one.
     persistence: OnceLock<Box<Persistence>>,
     connection: Arc<Connection>,
-    peer: Arc<ServerPeer>,
+    peer: Arc<ServerRole>,
     pub(super) streams: Streams,
     activity: Mutex<Activity>,
     _tracked: TaskTrackerToken,
@@ -62,7 +65,7 @@ impl Session {
     ) -> Arc<Self> {
         let limits = Arc::clone(&server.features().limits);
         let max_unsent = limits.max_unsent_bytes.min(MAX_UNSENT);
-        let peer = ServerPeer::new(server);
+        let peer = ServerRole::new(server);
         let connection = Connection::trunk_of(Arc::clone(&peer) as _, limits, max_unsent);
         // Until the client gets a stream.
         connection.outbox.is_for_later();
@@ -114,11 +117,14 @@ impl Session {
 
     /// The revision that was agreed on. `None` where `initialize` failed.
     pub(super) fn revision(&self) -> Option<Revision> {
-        self.peer.callers().legacy().map(|peer| peer.revision)
+        self.peer
+            .legacy_session()
+            .client()
+            .map(|peer| peer.revision)
     }
 
     /// The server at its end of the session.
-    pub(in crate::http::server) fn peer(&self) -> &Arc<ServerPeer> {
+    pub(in crate::http::server) fn peer(&self) -> &Arc<ServerRole> {
         &self.peer
     }
 
@@ -154,8 +160,8 @@ impl Session {
     fn record(&self, persistence: &Persistence) -> Option<SessionRecord> {
         let mut record = persistence.record(self.revision()?);
         record.principal = self.principal.as_ref().map(|it| it.as_ref().to_owned());
-        record.initialized = self.peer.callers().ready().is_some();
-        record.log_level = self.peer.log_gate().level();
+        record.initialized = self.peer.legacy_session().initialized_client().is_some();
+        record.log_level = self.peer.log_filter().level();
         record.subscribed = self.peer.subscribed_uris();
         (!self.connection.is_cut()).then_some(record)
     }

@@ -36,7 +36,7 @@ use crate::{
     },
     limits::Limits,
     server::{Server, ServerSession},
-    session::{Origin, guarded},
+    session::{connection::Origin, panics::catch_panic},
 };
 
 /// The parameter of the query that names the session.
@@ -262,7 +262,7 @@ impl LegacySse {
             let (status, why) = exceeded.why(limits);
             refuse(status, &why)
         })?;
-        let chosen = guarded(|| Ok((self.settings.choose)(&parts)));
+        let chosen = catch_panic(|| Ok((self.settings.choose)(&parts)));
         let chosen = chosen.map_err(|error| failed(&error))?;
         let server = chosen.ok_or_else(|| {
             refuse(

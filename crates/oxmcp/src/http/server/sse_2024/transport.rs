@@ -5,18 +5,18 @@ use std::fmt;
 use bytes::Bytes;
 use futures_util::stream;
 use http::Response;
+use oxmcp_protocol::framing::sse::{OutgoingEvent, write_comment};
 use tokio::{select, sync::mpsc, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    codec::sse::{Outgoing, write_comment},
     error::{Error, Result},
     http::server::{
         event_encoding::KEEP_ALIVE,
         response::{self, ResponseBody},
     },
     limits::Limits,
-    transport::{Frame, Messages, ReadHalf, Transport, WriteHalf},
+    transport::traits::{Frame, Messages, ReadHalf, Transport, WriteHalf},
 };
 
 /// How many messages may wait to be taken, each way. Then the sender of another one waits.
@@ -207,10 +207,10 @@ fn event(name: &str, data: &[u8]) -> Bytes {
 }
 
 fn write_event(out: &mut Vec<u8>, name: &str, data: &[u8]) {
-    let event = Outgoing {
+    let event = OutgoingEvent {
         name: Some(name),
         data,
-        ..Outgoing::default()
+        ..OutgoingEvent::default()
     };
     event.write(out);
 }

@@ -1,12 +1,10 @@
 //! Checks of a request, in the order in which they are made, and how their failures are refused.
 
 use http::StatusCode;
+use oxmcp_protocol::{ErrorCode, ErrorObject};
 use serde_json::value::RawValue;
 
-use crate::{
-    error::Error,
-    jsonrpc::{ErrorCode, ErrorObject},
-};
+use crate::error::Error;
 
 /// A check of a request. [`run`](super::run) makes them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

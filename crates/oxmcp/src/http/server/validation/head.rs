@@ -7,9 +7,9 @@ use http::{
     header::{self, AsHeaderName},
     request::Parts,
 };
+use oxmcp_protocol::http_headers::ReceivedHeader;
 
 use super::check::{Checked, Failure};
-use crate::protocol::http_headers::Given;
 
 const ALLOW: &str = "GET, POST, DELETE";
 
@@ -84,17 +84,17 @@ pub(super) fn only<'h>(
 }
 
 /// The values of a header.
-pub(super) fn given<'h>(headers: &'h HeaderMap, name: impl AsHeaderName) -> Given<'h> {
+pub(super) fn given<'h>(headers: &'h HeaderMap, name: impl AsHeaderName) -> ReceivedHeader<'h> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
-        (None, _) => Given::Nothing,
-        (Some(value), None) => Given::Value(value.as_bytes()),
-        (Some(_), Some(_)) => Given::Several,
+        (None, _) => ReceivedHeader::Nothing,
+        (Some(value), None) => ReceivedHeader::Value(value.as_bytes()),
+        (Some(_), Some(_)) => ReceivedHeader::Several,
     }
 }
 
 pub(super) fn is_repeated(headers: &HeaderMap, name: &str) -> bool {
-    given(headers, name) == Given::Several
+    given(headers, name) == ReceivedHeader::Several
 }
 
 /// The value of a header that is never encoded.

@@ -3,6 +3,12 @@
 //! The body decides. A proxy can lose or add a header, and the header then gives that away: it is only held against the body.
 
 use http::{HeaderMap, HeaderName};
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    Method, Revision,
+    internal::{Envelope, Era, Params, RequestMeta, RequestParams, unsupported_version},
+    method::{self, Initialize, REQUESTS_TO_SERVER},
+};
 
 use super::{
     check::{Check, Checked, Failure},
@@ -13,13 +19,6 @@ use crate::{
     error::Error,
     extension::Extensions,
     http::names::{METHOD, NAME, PROTOCOL_VERSION, SESSION_ID},
-    json::Text,
-    jsonrpc::{Envelope, Params},
-    protocol::{
-        Era, Method, RequestMeta, RequestParams, Revision,
-        method::{self, Initialize, REQUESTS_TO_SERVER},
-        unsupported_version,
-    },
 };
 
 /// The revisions and extensions of a server.

@@ -1,21 +1,19 @@
 //! Headers that mirror members of the body: `Mcp-Method`, `Mcp-Name`, `Mcp-Param-`.
 
 use http::HeaderMap;
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    http_headers::{ParamHeaders, ReceivedHeader, decode},
+    internal::RequestParams,
+    method::{self, REQUESTS_TO_SERVER},
+};
 
 use super::{
     check::{Checked, Failure},
     head::{given, text},
     message::{Message, member},
 };
-use crate::{
-    http::names::{METHOD, NAME},
-    json::Text,
-    protocol::{
-        RequestParams,
-        http_headers::{Given, ParamHeaders, decode},
-        method::{self, REQUESTS_TO_SERVER},
-    },
-};
+use crate::http::names::{METHOD, NAME};
 
 /// [`Check::MethodHeader`](super::check::Check::MethodHeader).
 pub(super) fn method(message: &Message<'_>) -> Checked {
@@ -53,13 +51,13 @@ pub(super) fn name(message: &Message<'_>) -> Checked {
 }
 
 /// Whether a header has the value of the body. A member of the body that cannot be read is refused where it is read.
-fn repeats(header: &str, given: Given<'_>, body: Option<&str>) -> Checked {
+fn repeats(header: &str, given: ReceivedHeader<'_>, body: Option<&str>) -> Checked {
     let mismatch = |what: &str| Err(Failure::from(format!("Header mismatch: {header} {what}")));
     let value = match (given, body) {
-        (Given::Nothing, None) => return Ok(()),
-        (Given::Nothing, Some(_)) => return mismatch("is missing"),
-        (Given::Several, _) => return mismatch("stands there twice"),
-        (Given::Value(value), _) => value,
+        (ReceivedHeader::Nothing, None) => return Ok(()),
+        (ReceivedHeader::Nothing, Some(_)) => return mismatch("is missing"),
+        (ReceivedHeader::Several, _) => return mismatch("stands there twice"),
+        (ReceivedHeader::Value(value), _) => value,
     };
     match (decode(value), body) {
         (Err(why), _) => mismatch(&format!("cannot be read: {why}")),

@@ -1,12 +1,10 @@
 //! Refusal of a request that failed a check.
 
 use http::{HeaderValue, header};
+use oxmcp_protocol::{ErrorCode, ErrorObject, RequestId, internal::Malformed};
 
 use super::check::{Check, Failure};
-use crate::{
-    http::server::response::{self, Refused},
-    jsonrpc::{ErrorCode, ErrorObject, Malformed, RequestId},
-};
+use crate::http::server::response::{self, Refused};
 
 /// The refusal of a request.
 #[derive(Debug)]

@@ -2,6 +2,12 @@
 //! checked in `sse_2024/service.rs`.
 
 use http::{HeaderMap, request::Parts};
+use oxmcp_json::Cursor;
+use oxmcp_protocol::{
+    Method, Revision,
+    internal::{Envelope, Era, Params, RequestParams},
+    method::CallTool,
+};
 
 use super::{
     access::{self, Policy},
@@ -11,14 +17,7 @@ use super::{
     mirrored_headers,
     refusal::Refusal,
 };
-use crate::{
-    error::Error,
-    extension::Extensions,
-    json::Cursor,
-    jsonrpc::{Envelope, Params},
-    protocol::{Era, Method, RequestParams, Revision, method::CallTool},
-    server::Features,
-};
+use crate::{error::Error, extension::Extensions, server::Features};
 
 /// Checks where a request comes from.
 ///

@@ -6,6 +6,8 @@ use std::{
     sync::Arc,
 };
 
+use oxmcp_protocol::CacheHint;
+
 use super::{
     directory::{Directory, Found},
     path::{encoded, file_uri},
@@ -13,7 +15,6 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    protocol::CacheHint,
     server::{
         registry::AskMode,
         resource::{Resource, ResourceTemplate},

@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use crate::codec::uri::{decode, encode, is_reserved, is_unreserved};
+use oxmcp_protocol::internal::uri::{decode, encode, is_reserved, is_unreserved};
 
 /// The longest path that is taken.
 const MAX_NAMES: usize = 256;

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use oxmcp_protocol::{ReadResourceResult, ResourceBody, ResourceContents, uri_template::Captured};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     task::spawn_blocking,
@@ -18,11 +19,9 @@ use super::{
     roots,
 };
 use crate::{
-    codec::uri_template::Captured,
     error::{Error, Result},
-    protocol::{ReadResourceResult, ResourceBody, ResourceContents},
     server::resource::handler::{ErasedHandler, Target, no_such},
-    session::RequestContext,
+    session::connection::RequestContext,
 };
 
 /// The files that are read, or written into their answers, at once: disks are not quicker with more, and each may fill as

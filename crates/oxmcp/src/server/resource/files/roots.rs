@@ -2,8 +2,10 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
+use oxmcp_protocol::Root;
+
 use super::path::{file_uri, names};
-use crate::{error::Result, protocol::Root, session::RequestContext};
+use crate::{error::Result, session::connection::RequestContext};
 
 /// The client's roots. `None` where it has none to tell of.
 pub(super) async fn of(cx: &RequestContext) -> Result<Option<Vec<Root>>> {

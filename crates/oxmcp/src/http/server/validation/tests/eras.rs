@@ -1,15 +1,13 @@
 //! Which message is modern, which is legacy, and which is neither.
 
+use oxmcp_protocol::{EmptyParams, EmptyResult, Method, Revision, internal::Era};
 use serde_json::{Value, json};
 
 use super::{
     super::*,
     request::{Sent, meta, server},
 };
-use crate::{
-    extension::Extension,
-    protocol::{EmptyParams, EmptyResult, Era, Method, Revision},
-};
+use crate::extension::Extension;
 
 const MODERN: Era = Era::Modern(Revision::LATEST);
 

@@ -1,5 +1,6 @@
 //! One fault for each step, and what becomes of several.
 
+use oxmcp_protocol::{ErrorCode, Revision, internal::Era};
 use proptest::{prelude::*, sample};
 use serde_json::json;
 
@@ -7,11 +8,7 @@ use super::{
     super::*,
     request::{Sent, meta},
 };
-use crate::{
-    http::server::stateless,
-    jsonrpc::ErrorCode,
-    protocol::{Era, Revision},
-};
+use crate::http::server::stateless;
 
 /// A call that has all of these faults, and no other.
 fn call(faults: &[Check]) -> Sent {

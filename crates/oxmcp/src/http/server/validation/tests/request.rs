@@ -1,14 +1,11 @@
 //! A request, as it is to be sent, and how far it comes.
 
 use http::{Request, request::Parts};
+use oxmcp_protocol::internal::{Envelope, Era, Params, RequestParams};
 use serde_json::{Value, json};
 
 use super::super::*;
-use crate::{
-    jsonrpc::{Envelope, Params},
-    protocol::{Era, RequestParams},
-    server::{Server, Tool},
-};
+use crate::server::{Server, Tool};
 
 /// The longest body.
 pub(super) const LIMIT: usize = 4 << 20;
