@@ -1,4 +1,4 @@
-//! The one error type of the crate.
+//! The one error type of the crate. Beside it in `error/`: copies of errors, and the errors of HTTP.
 
 mod copy;
 mod http;

@@ -16,4 +16,4 @@
 //! ```
 
 #[doc(inline)]
-pub use oxmcp_protocol::{Revision, method, revision, types::*};
+pub use oxmcp_protocol::{Revision, TemplateError, method, revision, types::*};

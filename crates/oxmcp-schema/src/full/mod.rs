@@ -10,6 +10,15 @@
 //! other schemas, and collects [`Failure`](failure::Failure)s, which are put into words elsewhere.
 //!
 //! Whether a schema is one is asked in the same way, by the [`grammar`] of its dialect.
+//!
+//! | | |
+//! |---|---|
+//! | `compile`, `nodes`, `keywords` | from a document to numbered nodes |
+//! | `resources`, `uri` | the targets of references |
+//! | `dialect`, `grammar` | the dialects, and whether a schema is one |
+//! | `run`, `apply`, `at` | a value held against the nodes, within a budget of work |
+//! | `failure` | the failures that are found |
+//! | `number`, `pattern` | numbers by value; ECMAScript patterns |
 
 mod apply;
 mod at;

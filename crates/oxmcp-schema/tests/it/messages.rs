@@ -1,4 +1,4 @@
-//! What a model reads when its arguments are wrong (row M10).
+//! The messages that a model reads when its arguments are wrong (row M10).
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! One error for several who wait for the same, and in other words.
+//! Copies of an error: one for each of several callers, and one with another message.
 
 use std::borrow::Cow;
 

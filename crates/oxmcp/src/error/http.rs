@@ -1,4 +1,4 @@
-//! What can go wrong on the way to a server and back.
+//! Errors of HTTP and of the network: their constructors and questions.
 
 use std::borrow::Cow;
 

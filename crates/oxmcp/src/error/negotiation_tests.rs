@@ -1,4 +1,4 @@
-//! Decisions on errors of the SDK while the revision is negotiated.
+//! Tests of negotiation: the decisions on errors of the SDK.
 
 use oxmcp_protocol::{
     Revision,

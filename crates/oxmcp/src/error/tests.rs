@@ -1,3 +1,5 @@
+//! Tests of errors as people read them.
+
 use super::*;
 
 #[test]

@@ -37,6 +37,12 @@
 //!
 //! See [extensions](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation).
 
+// The files of this room:
+//
+// | `definition` | [`Extension`], the builder of what one side does |
+// | `handlers` | the handlers, and the erasure of their types |
+// | `registry` | the extensions of a server or a client, and sending their notifications |
+
 mod definition;
 mod handlers;
 mod registry;

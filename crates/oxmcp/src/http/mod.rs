@@ -13,6 +13,12 @@
 //!
 //! See [transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports).
 
+// The files of this room:
+//
+// | `server` | the endpoint, its sessions, and addresses that are served |
+// | `client` | the exchanges with an endpoint, and the HTTP client |
+// | `names` | header names that both sides look up |
+
 #[cfg(feature = "http-client")]
 mod client;
 mod names;

@@ -3,7 +3,7 @@
 //!
 //! | room | |
 //! |---|---|
-//! | `connection.rs` | the state of a connection, and the [`Role`] that it needs to know |
+//! | `connection.rs` | the state of a connection, and the [`Role`](connection::Role) that it needs to know |
 //! | `driver/` | the event loop, the output buffer, shutdown, pings |
 //! | `inbound/` | requests that the peer makes |
 //! | `outbound/` | calls that this side makes |

@@ -13,6 +13,12 @@
 //! promised here. One that has not answered within 30 s has failed, and its future is dropped. Modern requests need neither:
 //! they have no sessions, and their streams are not resumed.
 
+// The files of this room:
+//
+// | `events`, `memory_events` | the trait of event stores, and the one in memory |
+// | `sessions`, `memory_sessions` | the trait of session stores, and the one in memory |
+// | `erased` | both traits as objects, with a time-out for each call |
+
 mod erased;
 mod events;
 mod memory_events;

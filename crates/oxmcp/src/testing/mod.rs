@@ -23,6 +23,12 @@
 //! # }
 //! ```
 
+// The files of this room:
+//
+// | `connect` | a client and a server, connected in memory |
+// | `scripted_peer` | [`ScriptedPeer`] |
+// | `store_contracts` | the contracts of stores |
+
 mod connect;
 mod scripted_peer;
 #[cfg(feature = "http-server")]

@@ -15,6 +15,13 @@
 //! Yours may be another: see [`Transport`], and the specification's page on
 //! [custom transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#custom-transports).
 
+// The files of this room:
+//
+// | `traits` | [`Transport`], its halves, and the frames that they carry |
+// | `stdio`, `command` | the two ends of stdio: our own streams; a process that is started |
+// | `io`, `memory`, `logging` | byte streams, pairs in memory, a log around another transport |
+// | `mirror` | headers that repeat parts of messages, for transports that have headers |
+
 mod command;
 pub(crate) mod io;
 mod logging;

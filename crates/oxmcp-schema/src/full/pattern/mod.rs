@@ -5,6 +5,13 @@
 //! ECMAScript to the letter, and takes exponential time where a pattern asks for it. Patterns and texts come from peers
 //! here, and only "does it match" is asked, never where. That question has a small answer: all ways through a pattern are
 //! followed at once, so that the time is the product of the two lengths at most.
+//!
+//! | | |
+//! |---|---|
+//! | `syntax` | from the text of a pattern to a tree |
+//! | `class` | sets of characters |
+//! | `program` | from the tree to instructions |
+//! | `search` | the run of a program on a text |
 
 mod class;
 mod program;

@@ -11,6 +11,7 @@
 //! | `single_flight.rs` | equal requests that are made at once |
 //! | `response_cache.rs` | the cache that all sessions of a client share |
 //! | `fetch.rs` | calls through the cache |
+//! | `properties.rs`, `tests.rs` | tests of the state: properties, and cases |
 
 mod fetch;
 pub(super) mod key;

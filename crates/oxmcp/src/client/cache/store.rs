@@ -1,4 +1,4 @@
-//! The stored answers.
+//! The store of cached answers, which are evicted by use.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,4 +1,4 @@
-//! What becomes a form.
+//! The types and schemas that can be forms.
 
 use std::sync::Arc;
 

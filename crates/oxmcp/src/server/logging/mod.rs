@@ -12,6 +12,13 @@
 //!
 //! See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
 
+// The files of this room:
+//
+// | `message` | a message of a handler |
+// | `layer` | the layer that makes messages of events of `tracing` |
+// | `options` | [`LogOptions`], and the filter of a session: its level and its rate |
+// | `server` | declaring it, the level of a session, messages outside of requests |
+
 #[cfg(feature = "tracing-subscriber")]
 mod layer;
 mod message;

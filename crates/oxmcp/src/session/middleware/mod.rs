@@ -25,6 +25,12 @@
 //! # let _ = server;
 //! ```
 
+// The files of this room:
+//
+// | `request`, `response` | what a middleware sees, and what it returns |
+// | `next` | the chain, and its two ends: the handler and the wire |
+// | `layer` | layers of tower, and layers made of a function |
+
 mod layer;
 mod next;
 mod request;

@@ -1,4 +1,4 @@
-//! What a client really sends when it answers servers, against the official schemas.
+//! The answers that a client really sends to servers, against the official schemas.
 
 use oxmcp::{
     Accept, Client, Revision,

@@ -1,7 +1,11 @@
 //! Transport of 2024-11-05 (HTTP with SSE): messages come by POST, and all that is answered goes into one stream of events, which
 //! the client got by GET.
 //!
-//! [`SseTransport`] is one session of it, for those who route requests themselves; [`LegacySse`] is a service for any number.
+//! | | |
+//! |---|---|
+//! | `service` | [`LegacySse`], a service for any number of sessions |
+//! | `sessions` | the registry of its sessions, and their quota |
+//! | `transport` | [`SseTransport`], one session: for programs that route requests themselves |
 
 mod service;
 mod sessions;

@@ -1,4 +1,4 @@
-//! Which message is modern, which is legacy, and which is neither.
+//! The era of a message: modern, legacy, or neither.
 
 use oxmcp_protocol::{EmptyParams, EmptyResult, Method, Revision, internal::Era};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! One fault for each step, and what becomes of several.
+//! Requests with a fault for each check, and with several.
 
 use oxmcp_protocol::{ErrorCode, Revision, internal::Era};
 use proptest::{prelude::*, sample};

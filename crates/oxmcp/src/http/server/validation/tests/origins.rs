@@ -1,4 +1,4 @@
-//! Where requests may come from, and what they must look like from outside.
+//! Checks of the origin and of the head of a request.
 
 use super::{
     super::*,

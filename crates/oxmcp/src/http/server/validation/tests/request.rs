@@ -1,4 +1,4 @@
-//! A request, as it is to be sent, and how far it comes.
+//! A request of these tests, and the check that it fails.
 
 use http::{Request, request::Parts};
 use oxmcp_protocol::internal::{Envelope, Era, Params, RequestParams};
