@@ -1,5 +1,10 @@
 //! Messages as a gateway sees them: every line is written as it was read, and fitted to each revision.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
+)]
+
 use oxmcp_protocol::{
     ErrorCode, ErrorObject, Method, Revision,
     message::{Message, Notification, Request, Response},

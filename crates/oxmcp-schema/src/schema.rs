@@ -243,6 +243,7 @@ impl Schema {
     /// Whether the fast check accepts the value; for tests.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
+    #[must_use]
     pub fn accepts_fast(&self, instance: &RawValue) -> bool {
         accept::accepts(&self.0.fast, Text::from(instance))
     }

@@ -127,7 +127,7 @@ impl EventDecoder {
 
     /// The last id that the stream has named with an event, or by itself. Empty where there was none.
     #[cfg(test)]
-    pub fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         &self.id
     }
 

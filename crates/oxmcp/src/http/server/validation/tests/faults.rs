@@ -129,8 +129,7 @@ fn codes_of_handlers_are_no_matter_of_http() {
         assert_eq!(
             stateless::status(None, Some(check.code())),
             200,
-            "{:?}",
-            check
+            "{check:?}"
         );
     }
     let missing = ErrorCode::MISSING_CLIENT_CAPABILITY;
