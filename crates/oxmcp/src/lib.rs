@@ -126,6 +126,7 @@ mod server;
 mod session;
 #[cfg(feature = "http-server")]
 pub mod store;
+mod sync;
 pub mod testing;
 pub mod transport;
 

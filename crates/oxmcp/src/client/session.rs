@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, OnceLock, Weak},
+    sync::{Arc, OnceLock, Weak},
 };
 
 use oxmcp_json::Text;
@@ -27,6 +27,7 @@ use crate::{
         inbound::inline_execution::InlineExecution,
         task::BoxFuture,
     },
+    sync::Mutex,
     transport::mirror::Mirror,
 };
 

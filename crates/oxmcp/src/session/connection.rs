@@ -10,7 +10,7 @@ use std::{
     borrow::Cow,
     fmt,
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicI64, Ordering},
     },
 };
@@ -34,6 +34,7 @@ use crate::{
         outbound::{calls::PendingCalls, deadline::PausedDeadlines, options::CallOptions},
         task::{BoxFuture, Latch},
     },
+    sync::Mutex,
 };
 
 /// One connection, or a branch of one: over HTTP each request of a session has an outbox of its own, and shares all else
