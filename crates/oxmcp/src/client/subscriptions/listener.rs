@@ -19,7 +19,7 @@ use crate::{
     error::{Error, Result},
     limits::Limits,
     logged::Logged,
-    session::{connection::Connection, outbound::calls::own_id},
+    session::connection::Connection,
     sync::Mutex,
 };
 
@@ -57,7 +57,7 @@ impl Listeners {
     /// The server ends a subscription. Returns whether there is one with this id.
     pub(crate) fn end(&self, connection: &Connection, id: &RequestId) -> bool {
         let listener = self.get(id);
-        listener.and_then(|_| own_id(id)).is_some_and(|id| {
+        listener.and_then(|_| id.as_number()).is_some_and(|id| {
             let error = Error::cancelled("the server ended the subscription");
             connection.calls().answer(id, Err(error)).is_ok()
         })
@@ -74,7 +74,7 @@ impl Listeners {
     }
 
     fn get(&self, id: &RequestId) -> Option<Arc<Listener>> {
-        self.0.lock().get(&own_id(id)?).cloned()
+        self.0.lock().get(&id.as_number()?).cloned()
     }
 }
 

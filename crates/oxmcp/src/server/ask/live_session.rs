@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use oxmcp_protocol::{ElicitParams, InputRequest, Method, Payload, Revision, method};
+use oxmcp_protocol::{ElicitParams, InputRequest, Method, Payload, Revision};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
@@ -53,26 +53,21 @@ pub(super) async fn ask(
 /// Makes the request that a question is.
 async fn send(
     connection: &Arc<Connection>,
-    request: InputRequest,
+    mut request: InputRequest,
     revision: Revision,
-    options: CallOptions,
+    mut options: CallOptions,
 ) -> Result<Box<str>> {
-    match request {
-        InputRequest::Elicit(mut params) => {
-            identify(&mut params, revision)?;
-            call::<method::Elicit>(connection, params.into(), revision, options).await
-        }
-        InputRequest::CreateMessage(params) => {
-            call::<method::CreateMessage>(connection, params, revision, options).await
-        }
-        InputRequest::ListRoots(params) => {
-            call::<method::ListRoots>(connection, params.into(), revision, options).await
-        }
-        other => Err(Error::misuse(format!(
-            "clients cannot be asked {}: the protocol has no such question",
-            other.method()
-        ))),
+    if let InputRequest::Elicit(params) = &mut request {
+        identify(params, revision)?;
     }
+    let method = request.method().to_owned();
+    let Some((method, meta, params)) = request.into_request(revision)? else {
+        return Err(Error::misuse(format!(
+            "clients cannot be asked {method}: the protocol has no such question"
+        )));
+    };
+    options.meta = meta;
+    connection.call(method, params, options).await
 }
 
 /// Makes a request whose params are fitted to the revision. Their `_meta` becomes the call's.

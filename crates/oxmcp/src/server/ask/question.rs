@@ -203,24 +203,12 @@ impl Answered {
     /// Where the user did not agree, in words that a model can act on.
     fn accepted(&self) -> Result<Box<RawValue>> {
         let result: ElicitResult = self.read()?;
-        let message = match &self.request {
-            InputRequest::Elicit(params) => params.message(),
-            _ => "",
-        };
-        match result.action {
-            ElicitAction::Accept => Ok(result.content.unwrap_or_default()),
-            ElicitAction::Decline => Err(Error::declined(
-                format!(
-                    "The user was asked {message:?} and declined. Do not try again unless the user wants it."
-                ),
-                false,
-            )),
-            _ => Err(Error::declined(
-                format!(
-                    "The user was asked {message:?} and gave no answer. Ask the user how to go on before you try again."
-                ),
-                true,
-            )),
+        match result.action.refusal(self.request.message()) {
+            None => Ok(result.content.unwrap_or_default()),
+            Some(refusal) => {
+                let dismissed = result.action == ElicitAction::Cancel;
+                Err(Error::declined(refusal, dismissed))
+            }
         }
     }
 }

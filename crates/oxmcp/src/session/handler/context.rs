@@ -91,11 +91,8 @@ impl RequestContext {
 
     /// How many bytes of the peer are kept with it, roughly.
     pub(crate) fn bytes_kept(&self) -> usize {
-        let id = match &self.parts.id {
-            Some(RequestId::String(id)) => id.len(),
-            _ => 0,
-        };
-        id + self.parts.meta.as_ref().map_or(0, |meta| meta.len())
+        let id = self.parts.id.as_ref().and_then(RequestId::as_str);
+        id.map_or(0, str::len) + self.parts.meta.as_ref().map_or(0, |meta| meta.len())
     }
 
     /// The revision in which this request is served.

@@ -7,7 +7,7 @@ use std::{
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    ProgressParams, RequestId,
+    ProgressParams,
     internal::{ResultIndex, ResultType, peek_result_type},
 };
 use tokio::{sync::Notify, time::Instant};
@@ -275,14 +275,6 @@ impl PendingCalls {
             _ => false,
         };
         state.unanswered == 0 && state.continued == 0 && !state.calls.values().any(is_continued)
-    }
-}
-
-/// The id under which one of our calls is known, where `id` can be one.
-pub(crate) fn own_id(id: &RequestId) -> Option<i64> {
-    match id {
-        RequestId::Number(number) => Some(*number),
-        _ => None,
     }
 }
 
