@@ -57,7 +57,6 @@ pub mod internal {
             encode::{HasMeta, ResultType, encode_result, into_text, peek_result_type},
             payload::{encode_payload, has_result_type},
             tool_index::ResultIndex,
-            tool_result::TextResult,
         },
         revision::projection::project::{Project, project_error},
         types::{

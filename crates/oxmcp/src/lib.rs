@@ -115,6 +115,7 @@
 //! [tokio]: https://tokio.rs
 
 mod client;
+mod debug;
 mod error;
 pub mod extension;
 #[cfg(any(feature = "http-client", feature = "http-server"))]

@@ -1,7 +1,6 @@
 //! The handle of a client: its builder, and what all its sessions share.
 
 use std::{
-    fmt,
     sync::{Arc, MutexGuard, Weak, atomic::AtomicBool},
     time::Duration,
 };
@@ -16,6 +15,7 @@ use crate::{
         connect::known_servers::KnownServers,
         features::{Features, LONGEST_WAIT},
     },
+    debug::opaque_debug,
     error::{Error, Result},
     extension::Extension,
     limits::Limits,
@@ -248,10 +248,4 @@ impl Client {
     }
 }
 
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
-            .field("features", &**self.features())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Client, |it| { features: **it.features() });

@@ -1,7 +1,6 @@
 //! Questions in an open session (until 2025-11-25): requests to the client, for whose answers the handler waits.
 
 use std::{
-    fmt,
     future::{Future, IntoFuture},
     mem,
     pin::Pin,
@@ -18,6 +17,7 @@ use super::{
     keys::{AskSettings, random},
 };
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     server::session::ServerSession,
     session::{
@@ -180,10 +180,4 @@ impl<M: Method> IntoFuture for SessionCall<M> {
     }
 }
 
-impl<M: Method> fmt::Debug for SessionCall<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionCall")
-            .field("method", &M::NAME)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!([M: Method] SessionCall<M>, |_it| { method: M::NAME });

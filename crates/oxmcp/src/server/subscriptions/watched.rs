@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    fmt,
     sync::Arc,
 };
 
@@ -13,6 +12,7 @@ use tokio::{
 
 use super::{Topics, quota::Reserved};
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     logged::Logged,
     session::{
@@ -40,11 +40,7 @@ type Subscribe = dyn Fn(RequestContext, String) -> BoxFuture<Result<()>> + Send 
 /// It takes the connection, of which a session is made above this.
 type Unsubscribe = dyn Fn(&Arc<Connection>, String) -> BoxFuture<()> + Send + Sync;
 
-impl fmt::Debug for Hooks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hooks").finish_non_exhaustive()
-    }
-}
+opaque_debug!(Hooks);
 
 /// A watch that has ended, and the hooks that are called then.
 pub(crate) type EndedWatch = (Arc<Hooks>, Arc<str>);

@@ -1,18 +1,18 @@
 //! The context of a request: what a handler can know and do while it serves one.
 
-use std::{
-    fmt,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
 };
 
 use oxmcp_protocol::{ClientCapabilities, Implementation, Meta, RequestId, Revision};
 
-use crate::session::{
-    connection::{Connection, ContextParts, Peer, RequestContext},
-    task::Latch,
+use crate::{
+    debug::opaque_debug,
+    session::{
+        connection::{Connection, ContextParts, Peer, RequestContext},
+        task::Latch,
+    },
 };
 
 impl ContextParts {
@@ -151,11 +151,4 @@ impl RequestContext {
     }
 }
 
-impl fmt::Debug for RequestContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RequestContext")
-            .field("id", &self.parts.id)
-            .field("revision", &self.revision())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(RequestContext, |it| { id: it.parts.id, revision: it.revision() });

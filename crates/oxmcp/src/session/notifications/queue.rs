@@ -1,6 +1,6 @@
 //! Bounded queues of notifications, and the one whose handlers run one at a time in the order of arrival.
 
-use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use tokio::{
     runtime::Handle,
@@ -10,6 +10,7 @@ use tokio::{
 };
 
 use crate::{
+    debug::opaque_debug,
     limits::Limits,
     logged::Logged,
     session::{panics, task::BoxFuture},
@@ -74,13 +75,7 @@ impl<T> BoundedQueue<T> {
     }
 }
 
-impl<T> fmt::Debug for BoundedQueue<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BoundedQueue")
-            .field("queued", &self.len())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!([T] BoundedQueue<T>, |it| { queued: it.len() });
 
 /// The queue of notifications that wait for users' handlers, which run one at a time on a task of their own: a slow one delays
 /// nothing but the next notification.
@@ -99,13 +94,7 @@ struct State {
     closed_from_within: bool,
 }
 
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State")
-            .field("queued", &self.queue.len())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(State, |it| { queued: it.queue.len() });
 
 impl NotificationQueue {
     /// A queue whose handlers run on `runtime`.

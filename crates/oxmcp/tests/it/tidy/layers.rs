@@ -8,7 +8,7 @@ use super::source::{self, Source};
 /// it. Of what is below (`protocol`, `schema`) `lib.rs` only exports the crates again.
 const LAYERS: &[&[&str]] = &[
     &["protocol", "schema"],
-    &["error", "limits", "sync"],
+    &["debug", "error", "limits", "sync"],
     &["transport", "store"],
     &["session"],
     &["extension"],

@@ -1,7 +1,6 @@
 //! Session that `initialize` opened.
 
 use std::{
-    fmt,
     ops::Deref,
     sync::{Arc, OnceLock},
     time::Duration,
@@ -17,6 +16,7 @@ use super::{
     streams::Streams,
 };
 use crate::{
+    debug::opaque_debug,
     error::Result,
     server::{Server, ServerRole, random},
     session::{
@@ -239,10 +239,4 @@ impl Drop for SessionGuard {
     }
 }
 
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session")
-            .field("connection", &self.connection)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Session, |it| { connection: it.connection });

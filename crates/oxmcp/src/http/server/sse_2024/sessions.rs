@@ -1,9 +1,10 @@
 //! Registry of the sessions of a service, by id.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use super::transport::SseInbox;
 use crate::{
+    debug::opaque_debug,
     http::server::{
         origin::Principal,
         sessions::{QuotaExceeded, QuotaPermit, SessionQuota},
@@ -97,10 +98,4 @@ impl Sessions {
     }
 }
 
-impl fmt::Debug for Sessions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sessions")
-            .field("open", &self.quota)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Sessions, |it| { open: it.quota });
