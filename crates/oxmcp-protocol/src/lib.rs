@@ -58,21 +58,14 @@ pub mod internal {
             encode::{HasMeta, ResultType, encode_result, into_text, peek_result_type},
             payload::{encode_payload, has_result_type},
             tool_index::ResultIndex,
-            tool_result::TextResult,
         },
         revision::projection::project::{Project, project_error},
         types::{
             caching::{Freshness, peek_freshness},
             progress::write_progress,
             resources::uri_covers,
-            sampling::check_tool_results,
         },
     };
-
-    /// Answers to forms.
-    pub mod elicit_check {
-        pub use crate::types::elicitation::check::{check, complete};
-    }
 
     /// The decision which revision to speak with a server.
     pub mod negotiation {
@@ -84,8 +77,7 @@ pub mod internal {
     /// The rules of URIs.
     pub mod uri {
         pub use crate::uri::{
-            check_absolute, check_page, check_scheme, decode, encode, is_reserved, is_unreserved,
-            normalized,
+            check_absolute, check_scheme, decode, encode, is_reserved, is_unreserved, normalized,
         };
     }
 }

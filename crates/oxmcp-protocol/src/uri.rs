@@ -75,7 +75,7 @@ pub fn check_scheme(uri: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// What is wrong.
-pub fn check_page(url: &str) -> Result<(), String> {
+pub(crate) fn check_page(url: &str) -> Result<(), String> {
     check_absolute(url)?;
     let (scheme, rest) = url.split_once(':').unwrap_or_default();
     if !["https", "http"]

@@ -115,6 +115,7 @@
 //! [tokio]: https://tokio.rs
 
 mod client;
+mod debug;
 mod error;
 pub mod extension;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
@@ -126,6 +127,7 @@ mod server;
 mod session;
 #[cfg(feature = "http-server")]
 pub mod store;
+mod sync;
 pub mod testing;
 pub mod transport;
 

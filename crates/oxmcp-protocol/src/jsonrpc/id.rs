@@ -33,6 +33,24 @@ impl RequestId {
         }
     }
 
+    /// The number, where it is one.
+    #[must_use]
+    pub fn as_number(&self) -> Option<i64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::String(_) => None,
+        }
+    }
+
+    /// The string, where it is one.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Number(_) => None,
+            Self::String(text) => Some(text),
+        }
+    }
+
     /// Appends the id as JSON.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         match self {

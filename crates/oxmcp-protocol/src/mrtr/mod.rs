@@ -6,6 +6,8 @@
 //! |---|---|
 //! | `requests` | the questions, and the result that carries them |
 //! | `responses` | the answers |
+//! | `checks` | questions held against a client's capabilities, and answers against their questions |
 
+pub(crate) mod checks;
 pub(crate) mod requests;
 pub(crate) mod responses;

@@ -85,163 +85,115 @@ impl Revision {
         self as u8 >= first as u8
     }
 
-    /// Messages can come in arrays.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn has_batches(self) -> bool {
-        matches!(self, Self::V2025_03_26)
+    const fn until(self, last: Self) -> bool {
+        self as u8 <= last as u8
     }
+
+    const fn only(self, one: Self) -> bool {
+        self as u8 == one as u8
+    }
+}
+
+/// The differences between revisions, each with the revisions that have it.
+macro_rules! differences {
+    ($($(#[$doc:meta])+ $visibility:vis $name:ident: $range:ident $revision:ident;)+) => {
+        impl Revision {
+            $(
+                $(#[$doc])+
+                #[doc(hidden)]
+                #[must_use]
+                $visibility const fn $name(self) -> bool {
+                    self.$range(Self::$revision)
+                }
+            )+
+        }
+    };
+}
+
+differences! {
+    /// Messages can come in arrays.
+    pub has_batches: only V2025_03_26;
 
     /// A stream can begin with an event that gives nothing but an id, and end before the answer: the client comes back.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn has_polling(self) -> bool {
-        matches!(self, Self::V2025_11_25)
-    }
+    pub has_polling: only V2025_11_25;
 
     /// Content can be a sound.
-    pub(crate) const fn has_audio(self) -> bool {
-        self.since(Self::V2025_03_26)
-    }
+    pub(crate) has_audio: since V2025_03_26;
 
     /// Tools have hints.
-    pub(crate) const fn has_tool_annotations(self) -> bool {
-        self.since(Self::V2025_03_26)
-    }
+    pub(crate) has_tool_annotations: since V2025_03_26;
 
     /// Progress can have a message.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn has_progress_messages(self) -> bool {
-        self.since(Self::V2025_03_26)
-    }
+    pub has_progress_messages: since V2025_03_26;
 
     /// Servers say that they complete arguments.
-    pub(crate) const fn has_completions_capability(self) -> bool {
-        self.since(Self::V2025_03_26)
-    }
+    pub(crate) has_completions_capability: since V2025_03_26;
 
     /// Things have a name for people beside the one for programs.
-    pub(crate) const fn has_titles(self) -> bool {
-        self.since(Self::V2025_06_18)
-    }
+    pub(crate) has_titles: since V2025_06_18;
 
     /// Parts of messages have a `_meta` of their own.
-    pub(crate) const fn has_part_meta(self) -> bool {
-        self.since(Self::V2025_06_18)
-    }
+    pub(crate) has_part_meta: since V2025_06_18;
 
     /// Annotations say when something changed last.
-    pub(crate) const fn has_last_modified(self) -> bool {
-        self.since(Self::V2025_06_18)
-    }
+    pub(crate) has_last_modified: since V2025_06_18;
 
     /// Content can be a link to a resource.
-    pub(crate) const fn has_resource_links(self) -> bool {
-        self.since(Self::V2025_06_18)
-    }
+    pub(crate) has_resource_links: since V2025_06_18;
 
     /// Tools have output schemas and return structured content.
-    pub(crate) const fn has_structured_content(self) -> bool {
-        self.since(Self::V2025_06_18)
-    }
+    pub(crate) has_structured_content: since V2025_06_18;
 
     /// Structured content can be any JSON, and not only an object.
-    pub(crate) const fn has_any_structured_content(self) -> bool {
-        self.is_modern()
-    }
+    pub(crate) has_any_structured_content: since V2026_07_28;
 
     /// Completion is told what is already settled.
-    pub(crate) const fn has_completion_context(self) -> bool {
-        self.since(Self::V2025_06_18)
-    }
+    pub(crate) has_completion_context: since V2025_06_18;
 
     /// Servers can ask the user.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn has_elicitation(self) -> bool {
-        self.since(Self::V2025_06_18)
-    }
+    pub has_elicitation: since V2025_06_18;
 
     /// Servers can send the user to a URL, and clients say whether they show forms, URLs or both.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn has_elicitation_modes(self) -> bool {
-        self.since(Self::V2025_11_25)
-    }
+    pub has_elicitation_modes: since V2025_11_25;
 
     /// URLs that users are sent to have an id, by which their end is told.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn has_elicitation_ids(self) -> bool {
-        matches!(self, Self::V2025_11_25)
-    }
+    pub has_elicitation_ids: only V2025_11_25;
 
     /// Forms have titled choices, choices of several, and defaults for all fields.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn has_rich_forms(self) -> bool {
-        self.since(Self::V2025_11_25)
-    }
+    pub has_rich_forms: since V2025_11_25;
 
     /// Things have icons.
-    pub(crate) const fn has_icons(self) -> bool {
-        self.since(Self::V2025_11_25)
-    }
+    pub(crate) has_icons: since V2025_11_25;
 
     /// Implementations have a description and a website.
-    pub(crate) const fn has_implementation_details(self) -> bool {
-        self.since(Self::V2025_11_25)
-    }
+    pub(crate) has_implementation_details: since V2025_11_25;
 
     /// Sampling knows tools, and messages of several pieces.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn has_sampling_tools(self) -> bool {
-        self.since(Self::V2025_11_25)
-    }
+    pub has_sampling_tools: since V2025_11_25;
 
     /// Messages of sampling have a `_meta` of their own.
-    pub(crate) const fn has_sampling_message_meta(self) -> bool {
-        self.since(Self::V2025_11_25)
-    }
+    pub(crate) has_sampling_message_meta: since V2025_11_25;
 
     /// Requests can run on as tasks.
-    pub(crate) const fn has_tasks(self) -> bool {
-        matches!(self, Self::V2025_11_25)
-    }
+    pub(crate) has_tasks: only V2025_11_25;
 
     /// Clients say when their roots change.
-    pub(crate) const fn has_roots_list_changed(self) -> bool {
-        !self.is_modern()
-    }
+    pub(crate) has_roots_list_changed: until V2025_11_25;
 
     /// Results say of which type they are, and who made them.
-    pub(crate) const fn has_result_types(self) -> bool {
-        self.is_modern()
-    }
+    pub(crate) has_result_types: since V2026_07_28;
 
     /// Results say how long they stay fresh.
-    pub(crate) const fn has_caching(self) -> bool {
-        self.is_modern()
-    }
+    pub(crate) has_caching: since V2026_07_28;
 
     /// Requests carry the answers to what the server asked.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn has_input_responses(self) -> bool {
-        self.is_modern()
-    }
+    pub has_input_responses: since V2026_07_28;
 
     /// An unknown resource has an error code of its own.
-    pub(crate) const fn has_resource_not_found(self) -> bool {
-        !self.is_modern()
-    }
+    pub(crate) has_resource_not_found: until V2025_11_25;
 
     /// A server can refuse a request until the user has visited a URL.
-    pub(crate) const fn has_url_elicitation_required(self) -> bool {
-        matches!(self, Self::V2025_11_25)
-    }
+    pub(crate) has_url_elicitation_required: only V2025_11_25;
 }
 
 impl From<Revision> for String {

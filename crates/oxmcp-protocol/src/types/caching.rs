@@ -20,6 +20,17 @@ pub enum CacheScope {
     Private,
 }
 
+impl CacheScope {
+    /// Whether the result is for every caller.
+    #[must_use]
+    pub const fn is_public(self) -> bool {
+        match self {
+            Self::Public => true,
+            Self::Private => false,
+        }
+    }
+}
+
 /// What a server says of a result: how long it stays fresh, and who may share it. By default it is stale at once, and
 /// nobody may share it. Clients of revisions before 2026-07-28 are told nothing.
 ///
@@ -35,7 +46,6 @@ pub enum CacheScope {
 pub struct CacheHint {
     /// How long the result stays fresh.
     pub ttl: Duration,
-    /// Who may share it.
     /// Which callers may share it.
     pub scope: CacheScope,
 }

@@ -97,6 +97,24 @@ impl CompletionReference {
     pub fn resource(uri: impl Into<String>) -> Self {
         Self::Resource(ResourceTemplateReference { uri: uri.into() })
     }
+
+    /// The name of the prompt, where it is one.
+    #[must_use]
+    pub fn prompt_name(&self) -> Option<&str> {
+        match self {
+            Self::Prompt(prompt) => Some(&prompt.name),
+            Self::Resource(_) | Self::Unknown(_) => None,
+        }
+    }
+
+    /// The pattern of the resource template, where it is one.
+    #[must_use]
+    pub fn template(&self) -> Option<&str> {
+        match self {
+            Self::Resource(template) => Some(&template.uri),
+            Self::Prompt(_) | Self::Unknown(_) => None,
+        }
+    }
 }
 
 tagged!(CompletionReference by "type" {

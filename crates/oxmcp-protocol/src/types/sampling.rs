@@ -291,11 +291,17 @@ open_enum! {
     }
 }
 
-/// Whether all tools that the model asked for have answered, in the message right after.
-///
-/// # Errors
-/// Says what is missing, or out of place.
-pub fn check_tool_results(messages: &[SamplingMessage]) -> Result<(), String> {
+impl CreateMessageParams {
+    /// Checks that all tools that the model asked for have answered, in the message right after.
+    ///
+    /// # Errors
+    /// Says what is missing, or out of place.
+    pub fn check_tool_results(&self) -> Result<(), String> {
+        check_tool_results(&self.messages)
+    }
+}
+
+fn check_tool_results(messages: &[SamplingMessage]) -> Result<(), String> {
     for (index, message) in messages.iter().enumerate() {
         let results: HashSet<&str> = message.content.iter().filter_map(answered).collect();
         if !results.is_empty() && message.content.iter().any(|it| answered(it).is_none()) {

@@ -1,8 +1,7 @@
 //! The handle of a client: its builder, and what all its sessions share.
 
 use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::AtomicBool},
+    sync::{Arc, MutexGuard, Weak, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -16,6 +15,7 @@ use crate::{
         connect::known_servers::KnownServers,
         features::{Features, LONGEST_WAIT},
     },
+    debug::opaque_debug,
     error::{Error, Result},
     extension::Extension,
     limits::Limits,
@@ -23,6 +23,7 @@ use crate::{
         connection::{Connection, Side},
         middleware::MiddlewareLayer,
     },
+    sync::Mutex,
 };
 
 /// An MCP client: its name and settings, its handlers, and its sessions.
@@ -196,7 +197,7 @@ impl Client {
     }
 
     pub(crate) fn change(&self, change: impl FnOnce(&mut Features)) {
-        let _one_at_a_time = lock(&self.0.problem);
+        let _one_at_a_time = self.0.problem.lock();
         let mut features = Features::clone(&self.0.features.load());
         change(&mut features);
         self.0.features.store(Arc::new(features));
@@ -207,7 +208,7 @@ impl Client {
     /// # Errors
     /// Says what is wrong with what the client was given.
     pub(crate) fn check(&self) -> Result<()> {
-        match &*lock(&self.0.problem) {
+        match &*self.0.problem.lock() {
             Some(problem) => Err(Error::misuse(problem.message().to_owned())),
             None => Ok(()),
         }
@@ -215,7 +216,7 @@ impl Client {
 
     /// Keeps what is wrong with a builder's argument, for [`check`](Self::check) to return.
     pub(crate) fn report(&self, problem: Error) {
-        lock(&self.0.problem).get_or_insert(problem);
+        self.0.problem.lock().get_or_insert(problem);
     }
 
     pub(crate) fn known_servers(&self) -> &KnownServers {
@@ -232,29 +233,19 @@ impl Client {
 
     /// Keeps the current runtime as the newest.
     pub(crate) fn note_runtime(&self) {
-        *lock(&self.0.runtime) = Handle::try_current().ok();
+        *self.0.runtime.lock() = Handle::try_current().ok();
     }
 
     /// The current runtime, or the newest that the client has connected within.
     pub(crate) fn runtime(&self) -> Option<Handle> {
         let current = Handle::try_current().ok();
-        current.or_else(|| lock(&self.0.runtime).clone())
+        current.or_else(|| self.0.runtime.lock().clone())
     }
 
     /// The connections whose sessions were opened, and that have not ended.
     pub(crate) fn connections(&self) -> MutexGuard<'_, Vec<Weak<Connection>>> {
-        lock(&self.0.connections)
+        self.0.connections.lock()
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
-            .field("features", &**self.features())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Client, |it| { features: **it.features() });

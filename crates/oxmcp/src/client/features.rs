@@ -1,7 +1,6 @@
 //! The settings and handlers of a client, as they are at one moment.
 
 use std::{
-    fmt,
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -14,6 +13,7 @@ use oxmcp_protocol::{
 
 use crate::{
     client::handlers::arguments::ErasedHandler,
+    debug::opaque_debug,
     extension::Extensions,
     limits::Limits,
     session::{connection::Connection, middleware::Stack, task::BoxFuture},
@@ -115,11 +115,4 @@ impl Features {
     }
 }
 
-impl fmt::Debug for Features {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Features")
-            .field("info", &self.info)
-            .field("revisions", &self.revisions)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Features, |it| { info: it.info, revisions: it.revisions });

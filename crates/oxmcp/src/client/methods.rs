@@ -11,7 +11,7 @@ use oxmcp_json::Text;
 use oxmcp_protocol::{
     ClientCapabilities, CreateMessageParams, ElicitParams, EmptyResult, ListRootsResult, Method,
     Revision,
-    internal::{Project, check_tool_results, uri::check_page},
+    internal::Project,
     method::{self, CreateMessage, Elicit, ListRoots, Ping},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -183,7 +183,7 @@ fn elicit(request: ServerRequest<'_>) -> Result<BodyFuture> {
             Box::pin(async move { write(answer.await?, revision) })
         }
         (ElicitParams::Url(url), _, Some(handler)) => {
-            check_page(&url.url).map_err(|wrong| {
+            url.check_url().map_err(|wrong| {
                 Error::invalid_params(format!(
                     "elicitation/create: the user is not sent to this URL: {wrong}"
                 ))
@@ -211,7 +211,7 @@ fn elicit(request: ServerRequest<'_>) -> Result<BodyFuture> {
 /// See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
 fn create_message(request: ServerRequest<'_>) -> Result<BodyFuture> {
     let params: CreateMessageParams = request.read::<CreateMessage>()?;
-    check_tool_results(&params.messages).map_err(Error::invalid_params)?;
+    params.check_tool_results().map_err(Error::invalid_params)?;
     let revision = request.cx.revision();
     let handler = request.features.on_sample.clone();
     let handler = handler.ok_or_else(|| Error::method_not_found(CreateMessage::NAME))?;

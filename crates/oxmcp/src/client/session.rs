@@ -1,9 +1,6 @@
 //! A client's session: the handle of the user, and the state that the handle shares with the connection.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, OnceLock, Weak},
-};
+use std::sync::{Arc, OnceLock, Weak};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
@@ -20,6 +17,7 @@ use crate::{
         requests::header_mirroring::HeaderMirroring,
         subscriptions::{desired::DesiredSubscriptions, listener::Listeners},
     },
+    debug::opaque_debug,
     error::{Error, Result},
     extension::{notification_params, send_notification},
     session::{
@@ -27,6 +25,7 @@ use crate::{
         inbound::inline_execution::InlineExecution,
         task::BoxFuture,
     },
+    sync::Mutex,
     transport::mirror::Mirror,
 };
 
@@ -232,14 +231,7 @@ impl RequestContext {
     }
 }
 
-impl fmt::Debug for ClientSession {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientSession")
-            .field("revision", &self.revision())
-            .field("server", &self.server_info())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(ClientSession, |it| { revision: it.revision(), server: it.server_info() });
 
 /// The state of a session, which its connection shares with its handles.
 pub(crate) struct SessionState {
@@ -380,10 +372,4 @@ impl SessionState {
     }
 }
 
-impl fmt::Debug for SessionState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionState")
-            .field("negotiated", &self.negotiated)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(SessionState, |it| { negotiated: it.negotiated });

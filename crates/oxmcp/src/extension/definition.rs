@@ -1,12 +1,13 @@
 //! [`Extension`], the builder of what one side does for an extension.
 
-use std::{fmt, ops::RangeBounds, sync::Arc};
+use std::{ops::RangeBounds, sync::Arc};
 
 use oxmcp_protocol::{JsonObject, Meta, Method, Notification, Revision};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    debug::opaque_debug,
     extension::handlers::{
         ExtensionArguments, FilterKey, IntoAnswer, MirroredHeader, ServedMethod,
         ServedNotification, VersionedName,
@@ -298,11 +299,4 @@ fn is_id(id: &str) -> bool {
     Meta::is_valid_key(id) && id.split_once('/').is_some_and(|(_, name)| !name.is_empty())
 }
 
-impl fmt::Debug for Extension {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Extension")
-            .field("id", &self.id)
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Extension, |it| { id: it.id, settings: it.settings });

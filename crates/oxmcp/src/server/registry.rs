@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fmt,
     ops::Bound,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use oxmcp_json::Text;
@@ -13,9 +13,12 @@ use oxmcp_protocol::{
     internal::{HasMeta, Project},
 };
 
-use crate::session::{
-    connection::RequestContext,
-    inbound::{body::Line, run::Work},
+use crate::{
+    session::{
+        connection::RequestContext,
+        inbound::{body::Line, run::Work},
+    },
+    sync::Mutex,
 };
 
 /// Decides whether a caller sees a feature.
@@ -150,12 +153,12 @@ pub(crate) struct Registry<T> {
     /// The cache hint of the list.
     pub(crate) cache: CacheHint,
     /// The pages of the list that have been asked for.
-    pages: Arc<Pages>,
+    pub(crate) pages: Arc<Pages>,
 }
 
 /// Encoded pages, by the revision that they are made for and the id that they come after.
 #[derive(Debug, Default)]
-pub(crate) struct Pages(Mutex<HashMap<PageKey, Line>>);
+pub(crate) struct Pages(pub(crate) Mutex<HashMap<PageKey, Line>>);
 
 pub(crate) type PageKey = (Revision, Option<String>);
 
@@ -216,10 +219,6 @@ impl<T: Feature> Registry<T> {
         let from = last.map_or(Bound::Unbounded, Bound::Excluded);
         let range = self.features.range::<str, _>((from, Bound::Unbounded));
         range.map(|(_, feature)| feature)
-    }
-
-    pub(crate) fn pages(&self) -> MutexGuard<'_, HashMap<PageKey, Line>> {
-        self.pages.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -24,6 +24,7 @@ use crate::{
         inbound::inline_execution::InlineExecution,
         middleware::MiddlewareLayer,
     },
+    sync::Mutex,
 };
 
 /// An MCP server: what it offers, and its sessions.
@@ -188,7 +189,7 @@ impl Server {
     /// # Errors
     /// The first mistake.
     pub(crate) fn check(&self) -> Result<()> {
-        match &*self.lock_mistake() {
+        match &*self.0.mistake.lock() {
             Some(mistake) => Err(Error::misuse(mistake.message().to_owned())),
             None => Ok(()),
         }
@@ -250,7 +251,7 @@ impl Server {
     /// Notes a mistake in building the server, which is reported when it connects. The first one counts.
     pub(super) fn note(&self, done: Result<()>) {
         if let Err(error) = done {
-            self.lock_mistake().get_or_insert(error);
+            self.0.mistake.lock().get_or_insert(error);
         }
     }
 
@@ -261,45 +262,33 @@ impl Server {
     }
 
     pub(super) fn change(&self, change: impl FnOnce(&mut Features)) {
-        let _one_at_a_time = self.lock_mistake();
+        let _one_at_a_time = self.0.mistake.lock();
         let mut features = Features::clone(&self.0.features.load());
         change(&mut features);
         features.refresh();
         self.0.features.store(Arc::new(features));
     }
 
-    fn lock_mistake(&self) -> MutexGuard<'_, Option<Error>> {
-        self.0
-            .mistake
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The connections of the sessions that are open now.
     pub(super) fn connections(&self) -> Vec<Arc<Connection>> {
-        let connections = self.lock_connections().clone();
+        let connections = self.0.connections.lock().clone();
         let open = connections.iter().filter_map(Weak::upgrade);
         open.filter(|connection| !connection.is_ended()).collect()
     }
 
     /// Adds the connection of a session, which is notified of changes from now on.
     pub(crate) fn add_connection(&self, connection: &Arc<Connection>) {
-        self.lock_connections().push(Arc::downgrade(connection));
+        self.0.connections.lock().push(Arc::downgrade(connection));
         self.0.changes.connected();
     }
 
     /// Removes a connection that has ended, and all others that are gone.
     pub(super) fn remove_connection(&self, ended: &Arc<Connection>) {
         let ended = Arc::downgrade(ended);
-        self.lock_connections()
-            .retain(|connection| connection.strong_count() > 0 && !connection.ptr_eq(&ended));
-    }
-
-    fn lock_connections(&self) -> MutexGuard<'_, Vec<Weak<Connection>>> {
         self.0
             .connections
             .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|connection| connection.strong_count() > 0 && !connection.ptr_eq(&ended));
     }
 
     /// Pings the client of a session that was just opened, where that is wanted.

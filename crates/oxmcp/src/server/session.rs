@@ -1,6 +1,6 @@
 //! Session of a server with one client: connecting, what is known of the client, notifying it, closing.
 
-use std::{fmt, future::ready, sync::Arc};
+use std::{future::ready, sync::Arc};
 
 use oxmcp_protocol::{
     ClientCapabilities, EmptyParams, Implementation, JsonObject, Method, Notification,
@@ -9,6 +9,7 @@ use oxmcp_protocol::{
 };
 
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     extension::{notification_params, send_notification},
     server::{dispatch::ServerRole, server::Server},
@@ -332,11 +333,4 @@ impl Drop for CloseOnDrop<'_> {
     }
 }
 
-impl fmt::Debug for ServerSession {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerSession")
-            .field("revision", &self.revision())
-            .field("connection", &self.connection)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(ServerSession, |it| { revision: it.revision(), connection: it.connection });

@@ -10,7 +10,7 @@ use std::{
     borrow::Cow,
     fmt,
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicI64, Ordering},
     },
 };
@@ -24,6 +24,7 @@ use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 
 use crate::{
+    debug::opaque_debug,
     error::Result,
     limits::Limits,
     session::{
@@ -34,6 +35,7 @@ use crate::{
         outbound::{calls::PendingCalls, deadline::PausedDeadlines, options::CallOptions},
         task::{BoxFuture, Latch},
     },
+    sync::Mutex,
 };
 
 /// One connection, or a branch of one: over HTTP each request of a session has an outbox of its own, and shares all else
@@ -238,16 +240,12 @@ impl Drop for Hold {
     }
 }
 
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection")
-            .field("side", &self.role.side())
-            .field("unsent", &self.outbox.unsent())
-            .field("closing", &self.shared().shutdown.closing.is_set())
-            .field("ended", &self.shared().shutdown.ended.is_set())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Connection, |it| {
+    side: it.role.side(),
+    unsent: it.outbox.unsent(),
+    closing: it.shared().shutdown.closing.is_set(),
+    ended: it.shared().shutdown.ended.is_set(),
+});
 
 /// A client or a server at one end of one connection.
 ///

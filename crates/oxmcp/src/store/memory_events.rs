@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -11,7 +11,10 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::events::{EventBatch, EventStore, Replay};
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    sync::Mutex,
+};
 
 /// The longest time between two sweeps for events that are too old.
 const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
@@ -106,7 +109,7 @@ impl MemoryEventStore {
     /// Adds events, all or none, and returns the index of the last one.
     fn add(&self, session: &str, stream: &str, events: EventBatch) -> Result<u64> {
         let now = Instant::now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.sweep(now, self.bounds.age);
         let name = state.open(session);
         let forgotten = state.forgotten;
@@ -116,11 +119,6 @@ impl MemoryEventStore {
         });
         state.make_room(self.max_bytes);
         last.unwrap_or_else(|| Err(Error::internal("the session is gone")))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing in here calls a user's code that could panic.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -218,7 +216,7 @@ impl EventStore for MemoryEventStore {
 
     async fn after(&self, session: &str, stream: &str, index: u64, max: usize) -> Result<Replay> {
         let now = Instant::now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.sweep(now, self.bounds.age);
         let Some((name, _)) = state.sessions.get_key_value(session) else {
             return Ok(Replay::Lost);
@@ -232,14 +230,14 @@ impl EventStore for MemoryEventStore {
     }
 
     async fn end(&self, session: &str, stream: &str) -> Result<()> {
-        if let Some(session) = self.lock().sessions.get_mut(session) {
+        if let Some(session) = self.state.lock().sessions.get_mut(session) {
             session.end(stream);
         }
         Ok(())
     }
 
     async fn forget(&self, session: &str) -> Result<()> {
-        let forgotten = self.lock().remove(session);
+        let forgotten = self.state.lock().remove(session);
         // Its memory is freed without the lock.
         drop(forgotten);
         Ok(())
@@ -254,7 +252,7 @@ impl Default for MemoryEventStore {
 
 impl fmt::Debug for MemoryEventStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.lock();
+        let state = self.state.lock();
         f.debug_struct("MemoryEventStore")
             .field("sessions", &state.sessions.len())
             .field("bytes", &state.bytes)

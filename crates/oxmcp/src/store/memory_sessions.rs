@@ -3,14 +3,17 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::MutexGuard,
     time::Duration,
 };
 
 use tokio::time::Instant;
 
 use super::sessions::{SessionRecord, SessionStore};
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    sync::Mutex,
+};
 
 /// A [`SessionStore`] in the memory of this process: for tests, and for several endpoints in one process. It does not
 /// outlive the process.
@@ -84,7 +87,7 @@ impl MemorySessionStore {
     /// The state, without what is too old.
     fn lock(&self, now: Instant) -> MutexGuard<'_, State> {
         // Nothing in here calls a user's code that could panic.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.expire(now, self.max_idle);
         state
     }
@@ -167,7 +170,7 @@ impl Default for MemorySessionStore {
 
 impl fmt::Debug for MemorySessionStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         f.debug_struct("MemorySessionStore")
             .field("sessions", &state.sessions.len())
             .finish_non_exhaustive()

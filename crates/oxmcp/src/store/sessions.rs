@@ -1,7 +1,6 @@
 //! Store of legacy sessions: the trait, and the record from which another node makes a session again.
 
 use std::{
-    fmt,
     future::Future,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -10,7 +9,7 @@ use oxmcp_protocol::{LoggingLevel, Revision};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 
-use crate::error::Result;
+use crate::{debug::opaque_debug, error::Result};
 
 /// Keeps what legacy sessions are made of, so that another node, or the same program after a restart, can go on with
 /// them.
@@ -151,17 +150,13 @@ impl SessionRecord {
     }
 }
 
-/// Without what the client says of itself.
-impl fmt::Debug for SessionRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionRecord")
-            .field("revision", &self.revision)
-            .field("initialized", &self.initialized)
-            .field("log_level", &self.log_level)
-            .field("subscribed", &self.subscribed.len())
-            .finish_non_exhaustive()
-    }
-}
+// Without what the client says of itself.
+opaque_debug!(SessionRecord, |it| {
+    revision: it.revision,
+    initialized: it.initialized,
+    log_level: it.log_level,
+    subscribed: it.subscribed.len(),
+});
 
 /// The version of the format. It changes when a reader of the old one would go wrong.
 #[derive(Clone, Copy)]

@@ -1,7 +1,6 @@
 //! A client and a server, connected in memory.
 
 use std::{
-    fmt,
     future::{Future, IntoFuture},
     pin::Pin,
 };
@@ -10,6 +9,7 @@ use oxmcp_protocol::Revision;
 
 use crate::{
     client::{Client, ClientSession},
+    debug::opaque_debug,
     error::Result,
     server::Server,
     transport::in_memory,
@@ -64,8 +64,4 @@ impl IntoFuture for Connect {
     }
 }
 
-impl fmt::Debug for Connect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connect").finish_non_exhaustive()
-    }
-}
+opaque_debug!(Connect);

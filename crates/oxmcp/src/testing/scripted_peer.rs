@@ -1,11 +1,10 @@
 //! [`ScriptedPeer`], a peer that follows a script.
 
-use std::fmt;
-
 use oxmcp_protocol::Revision;
 use serde_json::{Value, json};
 
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     limits::Limits,
     transport::{
@@ -182,8 +181,4 @@ impl ScriptedPeer {
     }
 }
 
-impl fmt::Debug for ScriptedPeer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScriptedPeer").finish_non_exhaustive()
-    }
-}
+opaque_debug!(ScriptedPeer);

@@ -14,6 +14,7 @@ use tokio::{
 };
 
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     limits::Limits,
     transport::traits::{Frame, Messages, ReadHalf, Transport, WriteHalf},
@@ -162,13 +163,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> ReadHalf for LineReader<R> {
     }
 }
 
-impl<R> fmt::Debug for LineReader<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LineReader")
-            .field("ended", &self.ended)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!([R] LineReader<R>, |it| { ended: it.ended });
 
 /// Writes one message per line to a byte stream.
 pub struct LineWriter<W>(Option<W>);

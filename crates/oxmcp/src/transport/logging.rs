@@ -1,13 +1,11 @@
 //! A transport that logs the messages of another one.
 
-use std::{
-    fmt, io,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{fmt, io, sync::Arc};
 
 use crate::{
     error::Result,
     limits::Limits,
+    sync::Mutex,
     transport::{
         mirror::Mirror,
         traits::{Frame, Messages, ReadHalf, Transport, WriteHalf},
@@ -173,7 +171,7 @@ impl Log {
     }
 
     fn line(&self, line: &str) {
-        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sink = self.sink.lock();
         sink(line);
     }
 }

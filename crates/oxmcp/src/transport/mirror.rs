@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fmt,
     mem::size_of,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use oxmcp_json::Text;
@@ -19,7 +19,10 @@ use oxmcp_protocol::{
     method::CallTool,
 };
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    sync::Mutex,
+};
 
 /// The parts of modern requests that a transport repeats in headers, for proxies that route requests without reading them: the
 /// method, what it names, and those arguments of tools that the server wants repeated.
@@ -132,7 +135,7 @@ impl Mirror {
         if method == CallTool::NAME {
             self.add_arguments(&mut headers, params)?;
         } else {
-            self.lock().add_members(&mut headers, method, params);
+            self.0.lock().add_members(&mut headers, method, params);
         }
         Ok(headers)
     }
@@ -143,7 +146,7 @@ impl Mirror {
         params: &RequestParams<'_>,
     ) -> Result<()> {
         let name = params.name.and_then(Text::as_str);
-        let wanted = name.and_then(|name| self.lock().tools.get(&*name)?.headers.clone());
+        let wanted = name.and_then(|name| self.0.lock().tools.get(&*name)?.headers.clone());
         let (Some(wanted), Some(arguments)) = (wanted, params.arguments) else {
             return Ok(());
         };
@@ -165,7 +168,7 @@ impl Mirror {
             header: header.to_ascii_lowercase(),
         });
         let extensions = extensions.collect();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         *state = State {
             extensions,
             max_bytes,
@@ -178,7 +181,7 @@ impl Mirror {
     /// # Errors
     /// Why it cannot be done, so that the tool must not be listed.
     pub(crate) fn learn(&self, tool: &Tool) -> Result<(), Unsound> {
-        let max_bytes = self.lock().max_bytes;
+        let max_bytes = self.0.lock().max_bytes;
         let bare = ENTRY + tool.name.len();
         let headers = ParamHeaders::of(Text::from(&*tool.input_schema), max_bytes);
         let size = bare + headers.as_ref().map_or(0, ParamHeaders::size);
@@ -188,7 +191,7 @@ impl Mirror {
             }
             Ok(headers)
         });
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let before = state.remove(&tool.name);
         match headers {
             Ok(headers) if headers.is_empty() => Ok(()),
@@ -206,12 +209,8 @@ impl Mirror {
 
     /// Whether it is known that a tool wants arguments repeated.
     pub(crate) fn knows(&self, tool: &str) -> bool {
-        let state = self.lock();
+        let state = self.0.lock();
         state.tools.get(tool).is_some_and(|it| it.headers.is_some())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -280,7 +279,7 @@ fn scalar(value: Text<'_>) -> Option<Cow<'_, str>> {
 
 impl fmt::Debug for Mirror {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tools = self.lock().tools.len();
+        let tools = self.0.lock().tools.len();
         f.debug_struct("Mirror")
             .field("tools", &tools)
             .finish_non_exhaustive()
@@ -313,7 +312,7 @@ mod tests {
             tool.name = index.to_string();
             assert!(mirror.learn(&tool).is_err());
         }
-        let state = mirror.lock();
+        let state = mirror.0.lock();
         let sizes = state.tools.values().map(|entry| entry.size);
         assert_eq!(state.bytes, sizes.sum::<usize>());
         assert!(state.bytes <= state.max_bytes);

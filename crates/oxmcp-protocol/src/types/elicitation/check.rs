@@ -22,7 +22,7 @@ use crate::{
 ///
 /// # Errors
 /// Says of each field that is wrong what would be right.
-pub fn check(schema: &ElicitSchema, content: &JsonObject) -> Result<(), String> {
+fn check(schema: &ElicitSchema, content: &JsonObject) -> Result<(), String> {
     let fields: HashMap<&str, &PrimitiveSchema> = schema.properties.iter().collect();
     let wrong = content.iter().filter_map(|(name, value)| {
         let expected = match fields.get(&**name) {
@@ -57,33 +57,34 @@ pub fn check(schema: &ElicitSchema, content: &JsonObject) -> Result<(), String> 
     Err(problems.join("; "))
 }
 
-/// What is sent of what a user filled in: what was left out is what the form says stands there at first.
-///
-/// # Errors
-/// Those of [`check`], and where the content is no object.
-#[expect(
-    clippy::missing_panics_doc,
-    reason = "it cannot happen, as the message says"
-)]
-pub fn complete(
-    schema: &ElicitSchema,
-    content: Option<&RawValue>,
-) -> Result<Box<RawValue>, String> {
-    let text = content.map_or("{}", RawValue::get);
-    let Ok(mut object) = serde_json::from_str::<JsonObject>(text) else {
-        return Err("what was filled in must be an object, with a member for each field".into());
-    };
-    // A member that is null is what many types make of a field that was left out.
-    object.retain(|_, value| !value.is_null());
-    for (name, field) in &schema.properties {
-        if !object.contains_key(name)
-            && let Some(default) = default(field).filter(|default| fits(field, default))
-        {
-            object.insert(name.into(), default);
+impl ElicitSchema {
+    /// What is sent of what a user filled in: what was left out is what the form says stands there at first.
+    ///
+    /// # Errors
+    /// Says of each field that is wrong what would be right, or that the content is no object.
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "it cannot happen, as the message says"
+    )]
+    pub fn complete(&self, content: Option<&RawValue>) -> Result<Box<RawValue>, String> {
+        let text = content.map_or("{}", RawValue::get);
+        let Ok(mut object) = serde_json::from_str::<JsonObject>(text) else {
+            return Err(
+                "what was filled in must be an object, with a member for each field".into(),
+            );
+        };
+        // A member that is null is what many types make of a field that was left out.
+        object.retain(|_, value| !value.is_null());
+        for (name, field) in &self.properties {
+            if !object.contains_key(name)
+                && let Some(default) = default(field).filter(|default| fits(field, default))
+            {
+                object.insert(name.into(), default);
+            }
         }
+        check(self, &object)?;
+        Ok(to_raw_value(&object).expect("a JSON object is always JSON"))
     }
-    check(schema, &object)?;
-    Ok(to_raw_value(&object).expect("a JSON object is always JSON"))
 }
 
 fn default(field: &PrimitiveSchema) -> Option<Value> {
@@ -291,7 +292,7 @@ mod tests {
 
     fn completed(content: Option<Value>) -> Result<Value, String> {
         let raw = content.map(|content| to_raw_value(&content).unwrap());
-        let completed = complete(&form(), raw.as_deref())?;
+        let completed = form().complete(raw.as_deref())?;
         Ok(serde_json::from_str(completed.get()).unwrap())
     }
 
@@ -312,7 +313,7 @@ mod tests {
         let odd = ElicitSchema::new()
             .optional("n", NumberSchema::integer().with_default(2))
             .optional("x", NumberSchema::integer().with_default(0.5));
-        assert_eq!(complete(&odd, None).unwrap().get(), r#"{"n":2}"#);
+        assert_eq!(odd.complete(None).unwrap().get(), r#"{"n":2}"#);
     }
 
     fn fields() -> impl Strategy<Value = PrimitiveSchema> {

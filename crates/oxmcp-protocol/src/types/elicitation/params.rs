@@ -8,6 +8,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::{
     meta::object::Meta,
     types::{elicitation::schema::ElicitSchema, tasks::TaskMetadata},
+    uri::check_page,
     values::{json::JsonObject, open_enum::setters, tagged::tagged},
 };
 
@@ -127,6 +128,14 @@ impl ElicitUrlParams {
             ..Self::default()
         }
     }
+
+    /// Checks that the URL is that of a page of the web, and shows whose. All other schemes make programs do things.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn check_url(&self) -> Result<(), String> {
+        check_page(&self.url)
+    }
 }
 
 setters!(ElicitUrlParams {
@@ -145,6 +154,22 @@ pub enum ElicitAction {
     Decline,
     /// Neither: closed the window, for example.
     Cancel,
+}
+
+impl ElicitAction {
+    /// What a model is told where the user did not agree to what `message` asked. `None` where the user did.
+    #[must_use]
+    pub fn refusal(self, message: &str) -> Option<String> {
+        match self {
+            Self::Accept => None,
+            Self::Decline => Some(format!(
+                "The user was asked {message:?} and declined. Do not try again unless the user wants it."
+            )),
+            Self::Cancel => Some(format!(
+                "The user was asked {message:?} and gave no answer. Ask the user how to go on before you try again."
+            )),
+        }
+    }
 }
 
 /// The result of `elicitation/create`.

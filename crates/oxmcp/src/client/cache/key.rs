@@ -60,10 +60,10 @@ pub(crate) struct Partition {
 impl Partition {
     /// The owner of an answer of this scope. A private answer without credentials is for the session alone.
     pub(crate) fn owner(&self, scope: CacheScope) -> Owner {
-        match (scope, &self.authorization) {
-            (CacheScope::Public, _) => Owner::Everybody,
-            (_, Some(holder)) => Owner::Holder(Arc::clone(holder)),
-            (_, None) => Owner::Session(self.session),
+        match &self.authorization {
+            _ if scope.is_public() => Owner::Everybody,
+            Some(holder) => Owner::Holder(Arc::clone(holder)),
+            None => Owner::Session(self.session),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
     },
     time::Duration,
@@ -12,13 +12,16 @@ use oxmcp_json::Text;
 use oxmcp_protocol::internal::{Freshness, peek_freshness};
 use tokio::time::Instant;
 
-use crate::client::cache::{
-    key::{
-        CacheLookup, CacheRequest, Invalidation, Owner, Partition, ResponseKind, ServerIdentity,
+use crate::{
+    client::cache::{
+        key::{
+            CacheLookup, CacheRequest, Invalidation, Owner, Partition, ResponseKind, ServerIdentity,
+        },
+        options::CacheOptions,
+        single_flight::{SharedAnswer, SingleFlight, Ticket},
+        store::Store,
     },
-    options::CacheOptions,
-    single_flight::{SharedAnswer, SingleFlight, Ticket},
-    store::Store,
+    sync::Mutex,
 };
 
 /// The cache of a client.
@@ -33,13 +36,13 @@ pub(crate) struct Cache {
 
 impl Cache {
     pub(crate) fn configure(&self, options: CacheOptions) {
-        self.lock().store.configure(options);
+        self.state.lock().store.configure(options);
         self.off.store(false, Ordering::Relaxed);
     }
 
     pub(crate) fn switch_off(&self) {
         self.off.store(true, Ordering::Relaxed);
-        self.lock().clear();
+        self.state.lock().clear();
     }
 
     pub(crate) fn is_off(&self) -> bool {
@@ -66,31 +69,32 @@ impl Cache {
 
     /// Invalidates stored answers, and those of requests in flight.
     pub(crate) fn invalidate(&self, session: &SessionCache, change: &Invalidation) {
-        self.lock().invalidate(&session.partition.server, change);
+        let mut state = self.state.lock();
+        state.invalidate(&session.partition.server, change);
     }
 
     /// Removes the answers that are for an ended session alone.
     pub(crate) fn forget(&self, session: &SessionCache) {
-        self.lock().forget(&session.partition);
+        self.state.lock().forget(&session.partition);
     }
 
     pub(crate) fn fresh(&self, lookup: &CacheLookup) -> Option<Arc<str>> {
         let now = self.now();
-        self.lock().store.fresh(lookup, now)
+        self.state.lock().store.fresh(lookup, now)
     }
 
     pub(crate) fn stale(&self, lookup: &CacheLookup) -> Option<Arc<str>> {
         let now = self.now();
-        self.lock().store.stale(lookup, now)
+        self.state.lock().store.stale(lookup, now)
     }
 
     pub(crate) fn forget_pages(&self, lookup: &CacheLookup) {
-        self.lock().forget_pages(lookup);
+        self.state.lock().forget_pages(lookup);
     }
 
     /// Adds a caller.
     pub(crate) fn enter<'a>(&'a self, lookup: &'a Arc<CacheLookup>, joins: bool) -> Waiter<'a> {
-        let (ticket, shared) = self.lock().flights.enter(lookup, joins);
+        let (ticket, shared) = self.state.lock().flights.enter(lookup, joins);
         Waiter {
             cache: self,
             lookup,
@@ -102,10 +106,6 @@ impl Cache {
     fn now(&self) -> Duration {
         let start = self.start.get_or_init(Instant::now);
         start.elapsed()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, CacheState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -123,6 +123,7 @@ impl Waiter<'_> {
         let freshness = peek_freshness(Text::checked(text));
         let now = self.cache.now();
         self.cache
+            .state
             .lock()
             .complete(self.ticket, freshness, text, now)
     }
@@ -134,13 +135,13 @@ impl Waiter<'_> {
 
     /// Ends the flight without an answer.
     pub(crate) fn fail(&self) {
-        self.cache.lock().flights.settle(self.ticket);
+        self.cache.state.lock().flights.settle(self.ticket);
     }
 }
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        self.cache.lock().flights.leave(self.ticket);
+        self.cache.state.lock().flights.leave(self.ticket);
     }
 }
 

@@ -1,11 +1,10 @@
 //! The eras of the servers that a client has connected to, so that they need not be discovered again.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::VecDeque;
 
 use oxmcp_protocol::Revision;
+
+use crate::sync::Mutex;
 
 /// More servers than one client is likely to have. The least recently used is evicted.
 const MAX_SERVERS: usize = 256;
@@ -35,7 +34,7 @@ pub(crate) struct KnownServers(Mutex<VecDeque<(String, Era)>>);
 
 impl KnownServers {
     pub(crate) fn get(&self, server: &str) -> Option<Era> {
-        let mut known = self.lock();
+        let mut known = self.0.lock();
         let index = known.iter().position(|(name, _)| name == server)?;
         let found = known.remove(index)?;
         let era = found.1;
@@ -44,7 +43,7 @@ impl KnownServers {
     }
 
     pub(crate) fn remember(&self, server: String, era: Era) {
-        let mut known = self.lock();
+        let mut known = self.0.lock();
         known.retain(|(name, _)| *name != server);
         if known.len() >= MAX_SERVERS {
             known.pop_front();
@@ -53,11 +52,7 @@ impl KnownServers {
     }
 
     pub(crate) fn forget(&self, server: &str) {
-        self.lock().retain(|(name, _)| name != server);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(String, Era)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().retain(|(name, _)| name != server);
     }
 }
 
@@ -86,6 +81,6 @@ mod tests {
         servers.remember("one more".into(), Era::Legacy);
         assert_eq!(servers.get("0"), Some(Era::Legacy));
         assert_eq!(servers.get("1"), None);
-        assert_eq!(servers.lock().len(), MAX_SERVERS);
+        assert_eq!(servers.0.lock().len(), MAX_SERVERS);
     }
 }

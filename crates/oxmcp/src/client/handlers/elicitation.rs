@@ -1,8 +1,6 @@
 //! Elicitation: the user's answers to forms, and visits of URLs.
 
-use oxmcp_protocol::{
-    ElicitAction, ElicitFormParams, ElicitResult, ElicitUrlParams, internal::elicit_check::complete,
-};
+use oxmcp_protocol::{ElicitAction, ElicitFormParams, ElicitResult, ElicitUrlParams};
 use serde::Serialize;
 
 use crate::{
@@ -179,7 +177,7 @@ pub(crate) async fn fill_form(
     let mut answer = handler(form, cx).await?;
     let content = answer.content.take();
     if answer.action == ElicitAction::Accept {
-        let content = complete(&schema, content.as_deref()).map_err(|wrong| {
+        let content = schema.complete(content.as_deref()).map_err(|wrong| {
             tracing::warn!(wrong = %Logged(&wrong), "the answer to an elicitation does not fit its form");
             Error::internal(format!("the answer does not fit the form: {wrong}"))
         })?;

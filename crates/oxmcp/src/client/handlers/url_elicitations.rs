@@ -1,13 +1,10 @@
 //! The URL elicitations of a session that are not complete yet.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::VecDeque;
 
 use oxmcp_protocol::{ErrorCode, UrlElicitationRequiredData};
 
-use crate::error::Error;
+use crate::{error::Error, sync::Mutex};
 
 /// The number of ids that are kept; beyond it the oldest is evicted. No user visits as many URLs at once.
 const MAX_OPEN: usize = 1024;
@@ -25,7 +22,7 @@ impl UrlElicitations {
         if id.len() > MAX_ID_BYTES {
             return;
         }
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.0.lock();
         if open.iter().any(|known| known == id) {
             return;
         }
@@ -54,7 +51,7 @@ impl UrlElicitations {
     /// Removes an elicitation that the server says is complete. Returns whether there was one: the specification has others
     /// ignored.
     pub(crate) fn complete(&self, id: &str) -> bool {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.0.lock();
         let place = open.iter().position(|known| known == id);
         place.is_some_and(|place| open.remove(place).is_some())
     }
@@ -76,7 +73,7 @@ mod tests {
                 && elicitations.complete("1")
                 && !elicitations.complete("1")
         );
-        let open = elicitations.0.lock().unwrap();
+        let open = elicitations.0.lock();
         assert_eq!(open.len(), MAX_OPEN - 1);
         assert!(open.iter().all(|id| id.len() <= MAX_ID_BYTES));
     }

@@ -1,7 +1,6 @@
 //! The builder of a call, which is also its future.
 
 use std::{
-    fmt,
     future::{Future, IntoFuture},
     mem,
     pin::Pin,
@@ -23,6 +22,7 @@ use crate::{
         },
         session::ClientSession,
     },
+    debug::opaque_debug,
     error::{Error, Result},
     session::outbound::options::CallOptions,
 };
@@ -197,10 +197,4 @@ impl Call<CallTool> {
     }
 }
 
-impl<M: Method> fmt::Debug for Call<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Call")
-            .field("method", &M::NAME)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!([M: Method] Call<M>, |_it| { method: M::NAME });

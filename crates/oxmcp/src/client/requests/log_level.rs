@@ -1,9 +1,6 @@
 //! The log level that a client asks servers for: once of a legacy server, with each request of a modern one.
 
-use std::{
-    future::IntoFuture,
-    sync::{MutexGuard, PoisonError},
-};
+use std::future::IntoFuture;
 
 use futures_util::FutureExt;
 use oxmcp_protocol::{LoggingLevel, Meta, Method, method::SetLevel};
@@ -41,23 +38,18 @@ impl ClientSession {
         if self.has_method(SetLevel::NAME).is_ok() {
             return self.set_level(level).await.map(drop);
         }
-        *self.request_log_level() = Some(level);
+        *self.state().request_log_level.lock() = Some(level);
         Ok(())
     }
 
     /// Adds the session's level to the metadata of a modern request, unless it has one of its own.
     pub(crate) fn add_log_level(&self, meta: &mut Meta) {
-        let level = *self.request_log_level();
+        let level = *self.state().request_log_level.lock();
         if let Some(level) = level
             && meta.get(Meta::LOG_LEVEL).is_none()
         {
             meta.insert(Meta::LOG_LEVEL, level.as_str());
         }
-    }
-
-    fn request_log_level(&self) -> MutexGuard<'_, Option<LoggingLevel>> {
-        let level = self.state().request_log_level.lock();
-        level.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks for the client's level, before anything else is sent. A legacy server that does not log is not asked, and its
@@ -67,7 +59,7 @@ impl ClientSession {
             return;
         };
         if self.has_method(SetLevel::NAME).is_err() {
-            *self.request_log_level() = Some(level);
+            *self.state().request_log_level.lock() = Some(level);
             return;
         }
         if self.server_capabilities().logging.is_none() {

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use oxmcp_protocol::{ResourceUpdatedParams, SubscriptionFilter, internal::uri_covers};
@@ -14,6 +14,7 @@ use crate::{
         listener::Listener,
     },
     error::Error,
+    sync::Mutex,
 };
 
 /// The wanted changes. The task in `sync.rs`, which asks the server for them, is notified when they change.
@@ -43,13 +44,13 @@ struct Watched {
 
 impl DesiredSubscriptions {
     pub(crate) fn set_lists(&self, lists: SubscriptionFilter) {
-        self.lock().lists = lists;
+        self.state.lock().lists = lists;
         self.changed.notify_one();
     }
 
     /// Adds a watcher of a resource. Returns whether the sync task must be started.
     pub(crate) fn add_watcher(&self, uri: &str, watcher: &Arc<Listener>) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.ended {
             drop(state);
             let error = Error::closed("the session has ended");
@@ -69,7 +70,7 @@ impl DesiredSubscriptions {
 
     /// Removes a watcher of a resource.
     pub(crate) fn remove_watcher(&self, uri: &str, watcher: &Arc<Listener>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(watched) = state.watched.get_mut(uri) {
             watched.watchers.retain(|it| !Arc::ptr_eq(it, watcher));
             if watched.watchers.is_empty() {
@@ -81,7 +82,7 @@ impl DesiredSubscriptions {
 
     /// Whether the sync task must be started. Returns `true` once.
     pub(crate) fn start_sync(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let begins = !state.syncing && !state.ended;
         state.syncing |= begins;
         begins
@@ -94,7 +95,7 @@ impl DesiredSubscriptions {
 
     /// The filter of all that is wanted.
     pub(crate) fn filter(&self) -> SubscriptionFilter {
-        let state = self.lock();
+        let state = self.state.lock();
         let mut filter = state.lists.clone();
         filter.resource_subscriptions = state.watched.keys().cloned().collect();
         filter
@@ -120,7 +121,7 @@ impl DesiredSubscriptions {
     pub(crate) fn acknowledge_new<'a>(&self, uris: impl IntoIterator<Item = &'a String>) {
         for uri in uris {
             let is_new = |watched: &Watched| !watched.subscribed;
-            let is_new = self.lock().watched.get(uri).is_some_and(is_new);
+            let is_new = self.state.lock().watched.get(uri).is_some_and(is_new);
             if is_new {
                 self.acknowledge(uri);
             }
@@ -129,7 +130,7 @@ impl DesiredSubscriptions {
 
     /// Tells the watchers of a resource that the server has agreed.
     pub(crate) fn acknowledge(&self, uri: &str) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(watched) = state.watched.get_mut(uri) else {
             return;
         };
@@ -143,7 +144,7 @@ impl DesiredSubscriptions {
 
     /// Ends the watchers of a resource that the server has refused.
     pub(crate) fn refuse(&self, uri: &str, error: &dyn Fn() -> Error) {
-        let watched = self.lock().watched.remove(uri);
+        let watched = self.state.lock().watched.remove(uri);
         for watcher in watched.map(|it| it.watchers).unwrap_or_default() {
             watcher.finish(SubscriptionEnd::Remote, Some(error()));
         }
@@ -152,7 +153,7 @@ impl DesiredSubscriptions {
     /// Ends the watchers that were never acknowledged.
     pub(crate) fn refuse_new(&self, error: &dyn Fn() -> Error) {
         let mut refused = Vec::new();
-        self.lock().watched.retain(|_, watched| {
+        self.state.lock().watched.retain(|_, watched| {
             let new = watched.watchers.iter().filter(|it| !it.was_acknowledged());
             refused.extend(new.cloned());
             watched.watchers.retain(|it| it.was_acknowledged());
@@ -165,14 +166,14 @@ impl DesiredSubscriptions {
 
     /// Marks all resources as not subscribed to.
     pub(crate) fn interrupt(&self) {
-        for watched in self.lock().watched.values_mut() {
+        for watched in self.state.lock().watched.values_mut() {
             watched.subscribed = false;
         }
     }
 
     /// Tells the watchers of a resource that it may have changed.
     pub(crate) fn push_update(&self, update: &ResourceUpdatedParams) {
-        let state = self.lock();
+        let state = self.state.lock();
         if state.watched.is_empty() {
             return;
         }
@@ -189,17 +190,13 @@ impl DesiredSubscriptions {
 
     /// Ends all watchers.
     pub(crate) fn finish(&self, end: SubscriptionEnd) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.ended = true;
         let watched = std::mem::take(&mut state.watched);
         drop(state);
         for watcher in watched.into_values().flat_map(|it| it.watchers) {
             watcher.finish(end, Some(Error::closed("the session has ended")));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, MutexGuard},
     task::{Context, Poll, Waker},
 };
 
@@ -19,7 +19,8 @@ use crate::{
     error::{Error, Result},
     limits::Limits,
     logged::Logged,
-    session::{connection::Connection, outbound::calls::own_id},
+    session::connection::Connection,
+    sync::Mutex,
 };
 
 /// The subscriptions of a connection that are open, by the ids of their requests.
@@ -56,26 +57,24 @@ impl Listeners {
     /// The server ends a subscription. Returns whether there is one with this id.
     pub(crate) fn end(&self, connection: &Connection, id: &RequestId) -> bool {
         let listener = self.get(id);
-        listener.and_then(|_| own_id(id)).is_some_and(|id| {
+        listener.and_then(|_| id.as_number()).is_some_and(|id| {
             let error = Error::cancelled("the server ended the subscription");
             connection.calls().answer(id, Err(error)).is_ok()
         })
     }
 
     pub(crate) fn insert(&self, id: i64, listener: Arc<Listener>) {
-        self.lock().insert(id, listener);
+        self.0.lock().insert(id, listener);
     }
 
     pub(crate) fn remove(&self, listener: &Arc<Listener>) {
-        self.lock().retain(|_, other| !Arc::ptr_eq(other, listener));
+        self.0
+            .lock()
+            .retain(|_, other| !Arc::ptr_eq(other, listener));
     }
 
     fn get(&self, id: &RequestId) -> Option<Arc<Listener>> {
-        self.lock().get(&own_id(id)?).cloned()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<i64, Arc<Listener>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().get(&id.as_number()?).cloned()
     }
 }
 
@@ -153,7 +152,7 @@ impl Listener {
         }
         tracing::debug!("the server acknowledged a subscription");
         let filter = filter.unwrap_or_default();
-        let gap = self.lock().gap;
+        let gap = self.state.lock().gap;
         if gap {
             resumed(&filter);
         }
@@ -162,7 +161,7 @@ impl Listener {
 
     /// Takes the filter that the server agrees to. Only the first acknowledgement of a request counts.
     pub(crate) fn acknowledge(&self, filter: SubscriptionFilter) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.open {
             return;
         }
@@ -178,7 +177,7 @@ impl Listener {
 
     /// Notes that the request has ended, and another will follow. Returns the filter that the server had agreed to.
     pub(crate) fn interrupt(&self) -> Option<SubscriptionFilter> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.gap |= state.open;
         let was_open = mem::take(&mut state.open);
         state.acknowledged.clone().filter(|_| was_open)
@@ -186,12 +185,12 @@ impl Listener {
 
     /// Whether the server has ever agreed to a filter.
     pub(crate) fn was_acknowledged(&self) -> bool {
-        self.lock().acknowledged.is_some()
+        self.state.lock().acknowledged.is_some()
     }
 
     /// Queues an event, unless an equal one is queued already.
     pub(crate) fn push(&self, event: SubscriptionEvent) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.events.push(event) {
             return;
         }
@@ -199,7 +198,7 @@ impl Listener {
     }
 
     pub(crate) fn finish(&self, end: SubscriptionEnd, error: Option<Error>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.end.is_none() {
             state.end = Some(end);
             state.error = error;
@@ -219,7 +218,7 @@ impl Listener {
     }
 
     pub(crate) fn end(&self) -> Option<SubscriptionEnd> {
-        self.lock().end
+        self.state.lock().end
     }
 
     pub(crate) async fn ended(&self) -> SubscriptionEnd {
@@ -230,7 +229,7 @@ impl Listener {
         loop {
             // Registered before the check, so that no change is missed.
             let changed = self.changed.notified();
-            if let Some(value) = check(&mut self.lock()) {
+            if let Some(value) = check(&mut self.state.lock()) {
                 return value;
             }
             changed.await;
@@ -238,17 +237,13 @@ impl Listener {
     }
 
     pub(crate) fn poll_event(&self, cx: &Context<'_>) -> Poll<Option<SubscriptionEvent>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let event = state.events.pop();
         if event.is_some() || state.end.is_some() {
             return Poll::Ready(event);
         }
         state.reader = Some(cx.waker().clone());
         Poll::Pending
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

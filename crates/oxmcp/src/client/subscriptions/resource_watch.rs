@@ -1,7 +1,6 @@
 //! [`ResourceWatch`], the changes of a resource in every revision.
 
 use std::{
-    fmt,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -21,6 +20,7 @@ use crate::{
             sync::sync_subscriptions,
         },
     },
+    debug::opaque_debug,
     error::{Error, Result},
 };
 
@@ -135,11 +135,4 @@ impl Drop for ResourceWatch {
     }
 }
 
-impl fmt::Debug for ResourceWatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResourceWatch")
-            .field("uri", &self.uri)
-            .field("end", &self.end())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(ResourceWatch, |it| { uri: it.uri, end: it.end() });

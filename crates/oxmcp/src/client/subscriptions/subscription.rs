@@ -1,7 +1,6 @@
 //! [`Subscription`], the handle of a `subscriptions/listen` that the user reads, and the task that renews it.
 
 use std::{
-    fmt,
     future::{Future, IntoFuture},
     pin::Pin,
     sync::Arc,
@@ -29,6 +28,7 @@ use crate::{
             listener::Listener,
         },
     },
+    debug::opaque_debug,
     error::Result,
     logged::Logged,
 };
@@ -247,11 +247,4 @@ fn is_resumable(
     !silent && outcome.error.as_ref().is_none_or(is_retryable)
 }
 
-impl fmt::Debug for Subscription {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subscription")
-            .field("filter", &self.filter)
-            .field("end", &self.end())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Subscription, |it| { filter: it.filter, end: it.end() });

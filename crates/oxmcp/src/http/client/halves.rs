@@ -1,12 +1,13 @@
 //! The two halves of a connection to an endpoint.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::DropGuard;
 
 use crate::{
+    debug::opaque_debug,
     error::Result,
     http::client::exchange::{
         message::OutgoingMessage,
@@ -100,14 +101,6 @@ impl WriteHalf for EndpointWriter {
     }
 }
 
-impl fmt::Debug for EndpointReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EndpointReader").finish_non_exhaustive()
-    }
-}
+opaque_debug!(EndpointReader);
 
-impl fmt::Debug for EndpointWriter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EndpointWriter").finish_non_exhaustive()
-    }
-}
+opaque_debug!(EndpointWriter);

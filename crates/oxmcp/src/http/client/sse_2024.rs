@@ -42,7 +42,7 @@ impl Exchanges {
         initialize: &OutgoingMessage,
         refused: Error,
     ) -> Result<()> {
-        if !may_be_2024(&refused) || self.state().messages_2024.is_some() {
+        if !may_be_2024(&refused) || self.state.lock().messages_2024.is_some() {
             return Err(refused);
         }
         if let Err(error) = self.open_2024().await {
@@ -63,7 +63,7 @@ impl Exchanges {
                 "the server did not say within {OPEN_TIMEOUT:?} where messages go"
             )))
         })?;
-        self.state().messages_2024 = Some(url);
+        self.state.lock().messages_2024 = Some(url);
         let exchanges = Arc::clone(self);
         self.tasks.spawn(async move {
             let mut stream = EventStream::new(MessageSink::without_request());

@@ -10,6 +10,7 @@ use tokio::{
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     http::server::{
         response::{self, Refused},
@@ -286,10 +287,4 @@ impl fmt::Debug for State {
     }
 }
 
-impl fmt::Debug for StreamableHttp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamableHttp")
-            .field("state", &self.state)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(StreamableHttp, |it| { state: it.state });

@@ -1,10 +1,6 @@
 //! Form that asks for a type, made of the schema of the type.
 
-use std::{
-    any::TypeId,
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{any::TypeId, collections::HashMap, sync::Arc};
 
 use oxmcp_protocol::{
     BooleanSchema, ElicitSchema, EnumOptions, JsonObject, MultiSelectSchema, NumberKind,
@@ -14,7 +10,10 @@ use oxmcp_schema::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    sync::RwLock,
+};
 
 /// The form that asks for a type.
 #[derive(Debug)]
@@ -37,14 +36,14 @@ impl Form {
     /// Where no form can, with the field that is to blame.
     pub(super) fn of<T: JsonSchema + 'static>() -> Result<Arc<Self>> {
         let id = TypeId::of::<T>();
-        let forms = FORMS.read().unwrap_or_else(PoisonError::into_inner);
+        let forms = FORMS.read();
         let made = forms.as_ref().and_then(|forms| forms.get(&id)).cloned();
         drop(forms);
         let made = made.unwrap_or_else(|| {
             let made: Made = Self::make(Schema::of::<T>())
                 .map(Arc::new)
                 .map_err(|problem| format!("{}: {problem}", T::schema_name()).into());
-            let mut forms = FORMS.write().unwrap_or_else(PoisonError::into_inner);
+            let mut forms = FORMS.write();
             let forms = forms.get_or_insert_default();
             forms.insert(id, made.clone());
             made

@@ -1,11 +1,7 @@
 //! Journal of a handler that asks: its questions, answers and steps. A handler that runs again finds in it what it has learned
 //! and done before.
 
-use std::{
-    any::Any,
-    mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{any::Any, mem, sync::Arc};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{InputRequest, InputRequests, InputResponses};
@@ -15,6 +11,7 @@ use super::sealed_state::{Answer, Digest, Record};
 use crate::{
     error::{Error, Result},
     session::connection::{ContextParts, RequestContext},
+    sync::Mutex,
 };
 
 /// What a handler has asked, learned and done while it serves one request.
@@ -93,7 +90,7 @@ impl Journal {
 
     /// Begins a round: with what the client brought, or with nothing.
     pub(super) fn begin(&self, mode: Mode, record: Option<Record>, responses: InputResponses) {
-        *self.lock() = State {
+        *self.0.lock() = State {
             mode,
             has_state: record.is_some(),
             record: record.unwrap_or_default(),
@@ -104,11 +101,11 @@ impl Journal {
 
     /// Runs `f` with how questions are put.
     pub(super) fn with_mode<T>(&self, f: impl FnOnce(&Mode) -> T) -> T {
-        f(&self.lock().mode)
+        f(&self.0.lock().mode)
     }
 
     pub(super) fn responses(&self) -> InputResponses {
-        self.lock().responses.clone()
+        self.0.lock().responses.clone()
     }
 
     /// Looks up the answer to a question. The question is asked from now on, under this key and no other.
@@ -120,7 +117,7 @@ impl Journal {
     /// # Errors
     /// Where the key stands for another question already.
     pub(super) fn lookup(&self, key: &str, question: &Digest) -> Result<Lookup> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         match find(&state.asked, key) {
             Some(before) if before != question => {
                 return Err(Error::misuse(format!(
@@ -153,7 +150,7 @@ impl Journal {
 
     /// Records an answer.
     pub(super) fn record_answer(&self, key: &str, question: &Digest, value: &RawValue) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.record.answers.retain(|it| it.key != key);
         state.record.answers.push(Answer {
             key: key.to_owned(),
@@ -164,16 +161,16 @@ impl Journal {
 
     /// The client is to be asked a question: the handler is suspended, and only comes to its end.
     pub(super) fn suspend(&self, key: &str, request: InputRequest) {
-        self.lock().open.insert(key, request);
+        self.0.lock().open.insert(key, request);
     }
 
     pub(super) fn is_suspended(&self) -> bool {
-        !self.lock().open.is_empty()
+        !self.0.lock().open.is_empty()
     }
 
     /// The result of a step that was done before.
     pub(super) fn step(&self, key: &str) -> Option<Box<RawValue>> {
-        let state = self.lock();
+        let state = self.0.lock();
         let mut steps = state.record.steps.iter();
         let found = steps.find(|(name, _)| name == key);
         found.map(|(_, value)| value.clone())
@@ -181,14 +178,14 @@ impl Journal {
 
     /// Records the result of a step.
     pub(super) fn record_step(&self, key: &str, value: Box<RawValue>) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.record.steps.retain(|(name, _)| name != key);
         state.record.steps.push((key.to_owned(), value));
     }
 
     /// The questions of a suspended handler, and the record that is sealed meanwhile. `None` where it is not suspended.
     pub(super) fn take_suspended(&self) -> Option<(InputRequests, Record, RoundRequest)> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.open.is_empty() {
             return None;
         }
@@ -205,10 +202,6 @@ impl Journal {
             .answers
             .retain(|answer| find(&record.open, &answer.key).is_none());
         Some((open, record, request))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Questions in an open session (until 2025-11-25): requests to the client, for whose answers the handler waits.
 
 use std::{
-    fmt,
     future::{Future, IntoFuture},
     mem,
     pin::Pin,
@@ -9,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use oxmcp_protocol::{ElicitParams, InputRequest, Method, Payload, Revision, method};
+use oxmcp_protocol::{ElicitParams, InputRequest, Method, Payload, Revision};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +17,7 @@ use super::{
     keys::{AskSettings, random},
 };
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     server::session::ServerSession,
     session::{
@@ -53,26 +53,21 @@ pub(super) async fn ask(
 /// Makes the request that a question is.
 async fn send(
     connection: &Arc<Connection>,
-    request: InputRequest,
+    mut request: InputRequest,
     revision: Revision,
-    options: CallOptions,
+    mut options: CallOptions,
 ) -> Result<Box<str>> {
-    match request {
-        InputRequest::Elicit(mut params) => {
-            identify(&mut params, revision)?;
-            call::<method::Elicit>(connection, params.into(), revision, options).await
-        }
-        InputRequest::CreateMessage(params) => {
-            call::<method::CreateMessage>(connection, params, revision, options).await
-        }
-        InputRequest::ListRoots(params) => {
-            call::<method::ListRoots>(connection, params.into(), revision, options).await
-        }
-        other => Err(Error::misuse(format!(
-            "clients cannot be asked {}: the protocol has no such question",
-            other.method()
-        ))),
+    if let InputRequest::Elicit(params) = &mut request {
+        identify(params, revision)?;
     }
+    let method = request.method().to_owned();
+    let Some((method, meta, params)) = request.into_request(revision)? else {
+        return Err(Error::misuse(format!(
+            "clients cannot be asked {method}: the protocol has no such question"
+        )));
+    };
+    options.meta = meta;
+    connection.call(method, params, options).await
 }
 
 /// Makes a request whose params are fitted to the revision. Their `_meta` becomes the call's.
@@ -185,10 +180,4 @@ impl<M: Method> IntoFuture for SessionCall<M> {
     }
 }
 
-impl<M: Method> fmt::Debug for SessionCall<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionCall")
-            .field("method", &M::NAME)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!([M: Method] SessionCall<M>, |_it| { method: M::NAME });

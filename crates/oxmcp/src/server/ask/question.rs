@@ -1,6 +1,6 @@
 //! Questions to a client, and reading their answers.
 
-use std::{fmt, slice};
+use std::slice;
 
 use oxmcp_protocol::{
     CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams, ElicitParams,
@@ -11,7 +11,10 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::{check::wrong_answer, form::Form};
-use crate::error::{Error, Result};
+use crate::{
+    debug::opaque_debug,
+    error::{Error, Result},
+};
 
 /// A question to the client, under a key that tells it from the other questions of the handler.
 ///
@@ -203,36 +206,17 @@ impl Answered {
     /// Where the user did not agree, in words that a model can act on.
     fn accepted(&self) -> Result<Box<RawValue>> {
         let result: ElicitResult = self.read()?;
-        let message = match &self.request {
-            InputRequest::Elicit(params) => params.message(),
-            _ => "",
-        };
-        match result.action {
-            ElicitAction::Accept => Ok(result.content.unwrap_or_default()),
-            ElicitAction::Decline => Err(Error::declined(
-                format!(
-                    "The user was asked {message:?} and declined. Do not try again unless the user wants it."
-                ),
-                false,
-            )),
-            _ => Err(Error::declined(
-                format!(
-                    "The user was asked {message:?} and gave no answer. Ask the user how to go on before you try again."
-                ),
-                true,
-            )),
+        match result.action.refusal(self.request.message()) {
+            None => Ok(result.content.unwrap_or_default()),
+            Some(refusal) => {
+                let dismissed = result.action == ElicitAction::Cancel;
+                Err(Error::declined(refusal, dismissed))
+            }
         }
     }
 }
 
-impl<T> fmt::Debug for Question<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Question")
-            .field("key", &self.put.key)
-            .field("request", &self.put.request)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!([T] Question<T>, |it| { key: it.put.key, request: it.put.request });
 
 /// Questions that can be asked in one round: a [`Question`], a tuple of up to eight, or a `Vec` of them.
 #[diagnostic::on_unimplemented(

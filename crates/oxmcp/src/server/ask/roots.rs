@@ -1,13 +1,13 @@
 //! Roots of a client, cached until they change.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt, sync::Arc};
 
 use oxmcp_protocol::Root;
 
-use crate::session::{connection::Connection, task::BoxFuture};
+use crate::{
+    session::{connection::Connection, task::BoxFuture},
+    sync::Mutex,
+};
 
 /// The roots of a client, and a version that counts their changes.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(crate) struct RootsCache(Mutex<(u64, Option<Arc<[Root]>>)>);
 impl RootsCache {
     /// The roots have changed. The cache is invalid from here on, before the handler runs.
     pub(crate) fn changed(&self, connection: &Arc<Connection>, handler: Option<&OnRootsChanged>) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.0 += 1;
         state.1 = None;
         drop(state);
@@ -26,23 +26,19 @@ impl RootsCache {
     }
 
     pub(super) fn get(&self) -> Option<Arc<[Root]>> {
-        self.lock().1.clone()
+        self.0.lock().1.clone()
     }
 
     pub(super) fn version(&self) -> u64 {
-        self.lock().0
+        self.0.lock().0
     }
 
     /// Stores roots that were asked for when the version was `as_of`, unless they have changed since.
     pub(super) fn set(&self, as_of: u64, roots: &Arc<[Root]>) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.0 == as_of {
             state.1 = Some(Arc::clone(roots));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, (u64, Option<Arc<[Root]>>)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

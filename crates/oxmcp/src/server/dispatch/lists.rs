@@ -36,13 +36,13 @@ pub(in crate::server) fn list<T: Registered>(call: &Call<'_>) -> Result<Served> 
         return Ok(Served::Ready(Body::Json(page)));
     }
     let key = (revision, last);
-    if let Some(page) = registry.pages().get(&key) {
+    if let Some(page) = registry.pages.0.lock().get(&key) {
         return Ok(Served::Ready(Body::Shared(page.clone())));
     }
     let page: Line = encode_page::<T>(call.features, revision, key.1.as_deref(), None)?.into();
     // Only pages that the list itself leads to are kept: a client can make up any number of cursors, of any length.
     let is_led_to = |last: &str| registry.contains(last);
-    let mut pages = registry.pages();
+    let mut pages = registry.pages.0.lock();
     if pages.len() < MAX_PAGES && key.1.as_deref().is_none_or(is_led_to) {
         pages.insert(key, page.clone());
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oxmcp_json::Text;
-use oxmcp_protocol::{CompleteParams, CompleteResult, CompletionReference, Method, method};
+use oxmcp_protocol::{CompleteParams, CompleteResult, Method, method};
 use oxmcp_schema::internal::quote_text;
 use serde::Deserialize;
 
@@ -93,16 +93,14 @@ pub(in crate::server) fn complete(call: &Call<'_>) -> Result<Served> {
         context,
         ..
     } = call.read(name)?;
-    let completer = match &reference {
-        CompletionReference::Prompt(prompt) => {
-            find_completer::<RegisteredPrompt>(call, &prompt.name, &argument.name)
-        }
-        CompletionReference::Resource(template) => {
-            find_completer::<RegisteredTemplate>(call, &template.uri, &argument.name)
-        }
-        _ => Err(Error::invalid_params(
+    let completer = if let Some(name) = reference.prompt_name() {
+        find_completer::<RegisteredPrompt>(call, name, &argument.name)
+    } else if let Some(template) = reference.template() {
+        find_completer::<RegisteredTemplate>(call, template, &argument.name)
+    } else {
+        Err(Error::invalid_params(
             "the \"type\" of \"ref\" must be \"ref/prompt\" or \"ref/resource\"",
-        )),
+        ))
     }?;
     let Some(completer) = completer else {
         return call.answer(CompleteResult::default());

@@ -2,14 +2,12 @@
 //!
 //! It is what [`Connection::role`] gives on this side; the client is a [`Peer`](crate::session::connection::Peer).
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-};
+use std::sync::{Arc, OnceLock};
 
 use oxmcp_protocol::ErrorCode;
 
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     limits::Limits,
     server::{
@@ -168,10 +166,4 @@ impl ServerRole {
     }
 }
 
-impl fmt::Debug for ServerRole {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerRole")
-            .field("legacy_session", &self.legacy_session)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(ServerRole, |it| { legacy_session: it.legacy_session });

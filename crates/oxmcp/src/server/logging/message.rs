@@ -1,7 +1,6 @@
 //! Log message of a handler to the client of its request.
 
 use std::{
-    fmt,
     future::{self, Future, IntoFuture},
     pin::Pin,
 };
@@ -11,7 +10,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{LogFilter, LogOptions};
-use crate::{logged::Logged, server::session::ServerSession, session::connection::RequestContext};
+use crate::{
+    debug::opaque_debug, logged::Logged, server::session::ServerSession,
+    session::connection::RequestContext,
+};
 
 /// A log message that is about to be sent; made by [`RequestContext::log`]. Await it.
 #[must_use = "a message is sent when this is awaited"]
@@ -106,16 +108,7 @@ async fn send(context: &RequestContext, audience: Audience, message: LoggingMess
     }
 }
 
-impl fmt::Debug for Log<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log")
-            .field(
-                "message",
-                &self.message.as_ref().map(|(_, message)| message),
-            )
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Log<'_>, |it| { message: it.message.as_ref().map(|(_, message)| message) });
 
 /// The session that log messages of a request go to, and the least level that it wants.
 ///

@@ -1,15 +1,11 @@
 //! Log options of a server, and the filter of a session: its level and a token bucket.
 
-use std::{
-    mem,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{mem, time::Duration};
 
 use oxmcp_protocol::LoggingLevel;
 use tokio::time::Instant;
 
-use crate::session::task::after;
+use crate::{session::task::after, sync::Mutex};
 
 /// How a server logs to its clients; for [`Server::logging_with`](crate::Server::logging_with).
 ///
@@ -80,16 +76,16 @@ struct State {
 
 impl LogFilter {
     pub(super) fn set_level(&self, level: LoggingLevel) {
-        self.lock().level = Some(level);
+        self.0.lock().level = Some(level);
     }
 
     pub(crate) fn level(&self) -> Option<LoggingLevel> {
-        self.lock().level
+        self.0.lock().level
     }
 
     /// Lets one message pass, or counts it as dropped. Returns how many were dropped since the last that has passed.
     pub(super) fn admit(&self, options: LogOptions) -> Option<u64> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if options.burst == 0 {
             return Some(mem::take(&mut state.dropped));
         }
@@ -107,10 +103,6 @@ impl LogFilter {
     /// Counts messages that were dropped for another reason.
     #[cfg(feature = "tracing-subscriber")]
     pub(super) fn drop(&self, messages: u64) {
-        self.lock().dropped += messages;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().dropped += messages;
     }
 }

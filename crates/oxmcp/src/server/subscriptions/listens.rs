@@ -1,9 +1,6 @@
 //! Registry of open subscriptions (`subscriptions/listen`), and what is due for each.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use oxmcp_protocol::{JsonObject, Revision};
 use serde_json::Value;
@@ -18,6 +15,7 @@ use crate::{
         connection::{Connection, ContextParts},
         inbound::in_flight::IdleWait,
     },
+    sync::Mutex,
 };
 
 /// The subscriptions that are open on one connection, or where each has a connection of its own, on all of these. Each is
@@ -68,10 +66,10 @@ impl Event {
 impl Listens {
     /// Adds changes to the subscriptions to them.
     pub(super) fn add(&self, changed: &Topics) {
-        for listen in &*self.lock() {
+        for listen in &*self.0.lock() {
             let due = listen.topics.and(changed);
             if !due.is_empty() {
-                listen.lock_due().get_or_insert_default().changed.merge(due);
+                listen.due.lock().get_or_insert_default().changed.merge(due);
                 listen.is_due.notify_one();
             }
         }
@@ -79,7 +77,7 @@ impl Listens {
 
     /// Whether a subscription watches a resource.
     pub(crate) fn watch(&self, uri: &str) -> bool {
-        let listens = self.lock();
+        let listens = self.0.lock();
         listens
             .iter()
             .any(|listen| listen.topics.uris.contains(uri))
@@ -93,13 +91,13 @@ impl Listens {
         event: &Event,
         publisher: &Publisher<'_>,
     ) {
-        for listen in &*self.lock() {
+        for listen in &*self.0.lock() {
             if !listen.topics.lists.has_other(key, value)
                 || !publisher.has(event.name, listen.revision)
             {
                 continue;
             }
-            let mut slot = listen.lock_due();
+            let mut slot = listen.due.lock();
             let due = slot.get_or_insert_default();
             if due.events.len() < limit {
                 due.events.push_back(event.clone());
@@ -122,7 +120,7 @@ impl Listens {
         topics: Topics,
         limit: usize,
     ) -> Result<Registration<'a>> {
-        let mut listens = self.lock();
+        let mut listens = self.0.lock();
         if listens.len() >= limit {
             return Err(Error::internal(format!(
                 "too many subscriptions: the limit is {limit}; cancel one that is open, or ask for more in one of them"
@@ -143,11 +141,7 @@ impl Listens {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Listen>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().is_empty()
     }
 }
 
@@ -155,11 +149,7 @@ impl Listen {
     /// Waits until something is due, and takes it.
     pub(super) async fn next(&self) -> Box<Due> {
         self.is_due.notified().await;
-        self.lock_due().take().unwrap_or_default()
-    }
-
-    fn lock_due(&self) -> MutexGuard<'_, Option<Box<Due>>> {
-        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+        self.due.lock().take().unwrap_or_default()
     }
 }
 
@@ -173,6 +163,7 @@ pub(super) struct Registration<'a> {
 impl Drop for Registration<'_> {
     fn drop(&mut self) {
         self.listens
+            .0
             .lock()
             .retain(|listen| !Arc::ptr_eq(listen, &self.listen));
     }

@@ -1,6 +1,6 @@
 //! Quota of what a client watches over one connection, by `resources/subscribe` and by `subscriptions/listen`.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use oxmcp_protocol::SubscriptionFilter;
 
@@ -8,6 +8,7 @@ use crate::{
     error::{Error, Result},
     limits::Limits,
     session::connection::RequestContext,
+    sync::Mutex,
 };
 
 /// The bytes of a request's id and `_meta` that are not counted: several times what clients send.
@@ -57,7 +58,7 @@ impl Quota {
             more.uris += 1;
             more.bytes += length;
         }
-        let mut used = self.lock();
+        let mut used = self.0.lock();
         let (uris, bytes) = (used.uris + more.uris, used.bytes + more.bytes);
         let (most_uris, most_bytes) = (limits.max_watched_uris, limits.max_watched_uri_bytes);
         if uris > most_uris || bytes > most_bytes {
@@ -71,10 +72,6 @@ impl Quota {
             used: more,
         })
     }
-
-    fn lock(&self) -> MutexGuard<'_, Used> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A part of the quota, which is released when this is dropped.
@@ -86,7 +83,7 @@ pub(super) struct Reserved {
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        let mut used = self.quota.lock();
+        let mut used = self.quota.0.lock();
         used.uris -= self.used.uris;
         used.bytes -= self.used.bytes;
     }

@@ -1,15 +1,12 @@
 //! Topics of notifications: sets of what has changed, or of what a client has subscribed to, and the changes that wait to be
 //! sent.
 
-use std::{
-    collections::BTreeSet,
-    mem,
-    ops::Deref,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeSet, mem, ops::Deref, sync::Arc};
 
 use oxmcp_protocol::SubscriptionFilter;
 use tokio::runtime::Handle;
+
+use crate::sync::Mutex;
 
 /// Lists and resources that clients are notified of.
 #[derive(Clone, Debug, Default)]
@@ -75,14 +72,14 @@ pub(crate) struct Changes {
 impl Changes {
     /// A client has connected within the current runtime.
     pub(crate) fn connected(&self) {
-        *self.runtime.lock().unwrap_or_else(PoisonError::into_inner) = Handle::try_current().ok();
+        *self.runtime.lock() = Handle::try_current().ok();
     }
 
     /// The runtime to send from, where there is any.
     pub(super) fn runtime(&self) -> Option<Handle> {
         let newest = || {
             let runtime = self.runtime.lock();
-            runtime.unwrap_or_else(PoisonError::into_inner).clone()
+            runtime.clone()
         };
         Handle::try_current().ok().or_else(newest)
     }
@@ -103,13 +100,9 @@ struct DueState {
 impl DueTopics {
     /// Adds topics. Returns whether the caller must begin to send them.
     pub(super) fn add(&self, topics: Topics) -> bool {
-        let mut due = self.lock();
+        let mut due = self.0.lock();
         due.topics.merge(topics);
         !due.topics.is_empty() && !mem::replace(&mut due.is_sending, true)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, DueState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -123,7 +116,7 @@ impl<D: Deref<Target = DueTopics>> DueSender<D> {
 
     /// The topics to send next. `None` where there are none, which ends the duty.
     pub(super) fn next(&mut self) -> Option<Topics> {
-        let mut state = self.0.as_ref()?.lock();
+        let mut state = self.0.as_ref()?.0.lock();
         state.is_sending = !state.topics.is_empty();
         if state.is_sending {
             return Some(mem::take(&mut state.topics));
@@ -138,7 +131,7 @@ impl<D: Deref<Target = DueTopics>> DueSender<D> {
         let Some(due) = self.0.take() else {
             return Topics::default();
         };
-        let DueState { topics, .. } = mem::take(&mut *due.lock());
+        let DueState { topics, .. } = mem::take(&mut *due.0.lock());
         topics
     }
 }
@@ -146,7 +139,7 @@ impl<D: Deref<Target = DueTopics>> DueSender<D> {
 impl<D: Deref<Target = DueTopics>> Drop for DueSender<D> {
     fn drop(&mut self) {
         if let Some(due) = &self.0 {
-            due.lock().is_sending = false;
+            due.0.lock().is_sending = false;
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use tokio::{
@@ -13,6 +12,7 @@ use tokio::{
 
 use super::{Topics, quota::Reserved};
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     logged::Logged,
     session::{
@@ -20,6 +20,7 @@ use crate::{
         panics,
         task::BoxFuture,
     },
+    sync::Mutex,
 };
 
 /// The setting that clients can subscribe to resources.
@@ -39,11 +40,7 @@ type Subscribe = dyn Fn(RequestContext, String) -> BoxFuture<Result<()>> + Send 
 /// It takes the connection, of which a session is made above this.
 type Unsubscribe = dyn Fn(&Arc<Connection>, String) -> BoxFuture<()> + Send + Sync;
 
-impl fmt::Debug for Hooks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hooks").finish_non_exhaustive()
-    }
-}
+opaque_debug!(Hooks);
 
 /// A watch that has ended, and the hooks that are called then.
 pub(crate) type EndedWatch = (Arc<Hooks>, Arc<str>);
@@ -90,19 +87,19 @@ struct Watch {
 
 impl WatchedResources {
     pub(crate) fn contains(&self, uri: &str) -> bool {
-        self.lock().watched.contains_key(uri)
+        self.state.lock().watched.contains_key(uri)
     }
 
     /// All that are watched.
     #[cfg(feature = "http-server")]
     pub(crate) fn uris(&self) -> Vec<String> {
-        let state = self.lock();
+        let state = self.state.lock();
         state.watched.keys().map(|uri| uri.to_string()).collect()
     }
 
     /// Which of these are watched.
     pub(crate) fn of(&self, topics: &Topics) -> BTreeSet<Arc<str>> {
-        let state = self.lock();
+        let state = self.state.lock();
         let watched = topics.uris.iter();
         let watched = watched.filter(|uri| state.watched.contains_key(*uri));
         watched.cloned().collect()
@@ -114,7 +111,7 @@ impl WatchedResources {
         connection: &Arc<Connection>,
         peer: &Arc<Peer>,
     ) -> Option<RequestContext> {
-        let origin = self.lock().origin.clone()?;
+        let origin = self.state.lock().origin.clone()?;
         let branch = connection.branch(origin);
         let context = ContextParts::new(&branch, None, Arc::clone(peer));
         Some(RequestContext::new(Arc::new(context)))
@@ -122,7 +119,7 @@ impl WatchedResources {
 
     /// The session has ended. Returns what ends with it.
     pub(crate) fn close(&self) -> Vec<EndedWatch> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_closed = true;
         state.origin = None;
         let ended = state.watched.drain();
@@ -138,11 +135,7 @@ impl WatchedResources {
 
     /// Ends a watch. Returns the hooks that are called then.
     pub(super) fn end(&self, uri: &str) -> Option<Arc<Hooks>> {
-        self.lock().watched.remove(uri)?.hooks
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().watched.remove(uri)?.hooks
     }
 
     /// Watches from now on, so that nothing is missed. `None` where it is watched already.
@@ -155,7 +148,7 @@ impl WatchedResources {
         origin: &Origin,
         reserve: impl FnOnce() -> Result<Reserved>,
     ) -> Result<Option<PendingWatch<'_>>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.is_closed {
             return Err(Error::closed("the session has ended"));
         }
@@ -190,7 +183,7 @@ impl PendingWatch<'_> {
     /// The hook has agreed. Returns what has ended meanwhile.
     pub(super) fn agreed(mut self, hooks: Arc<Hooks>) -> Option<EndedWatch> {
         let uri = self.uri.take()?;
-        match self.resources.lock().watched.get_mut(&uri) {
+        match self.resources.state.lock().watched.get_mut(&uri) {
             Some(watch) => {
                 watch.hooks = Some(hooks);
                 None
@@ -203,7 +196,7 @@ impl PendingWatch<'_> {
 impl Drop for PendingWatch<'_> {
     fn drop(&mut self) {
         if let Some(uri) = self.uri.take() {
-            self.resources.lock().watched.remove(&uri);
+            self.resources.state.lock().watched.remove(&uri);
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::{fmt, future::Future, sync::Arc};
 
 use oxmcp_json::Text;
-use oxmcp_protocol::{CallToolResult, internal::TextResult};
+use oxmcp_protocol::CallToolResult;
 use oxmcp_schema::{JsonSchema, Schema, internal::refused_property};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::{IntoToolResult, ToolError, output::ToolOutput};
+use super::{IntoToolResult, ToolError};
 use crate::{
     error::{Error, Result},
     logged::Logged,
@@ -152,12 +152,9 @@ impl ToolSchemas {
     ///
     /// # Errors
     /// A protocol error of the handler, and a result that does not fit the output schema.
-    pub(super) fn finish(&self, output: Result<ToolOutput, ToolError>) -> Result<Body> {
+    pub(super) fn finish(&self, output: Result<CallToolResult, ToolError>) -> Result<Body> {
         let result = match output {
-            Ok(ToolOutput::Text(text)) if self.output.is_none() => {
-                return Ok(Body::Text(TextResult::new(text)));
-            }
-            Ok(output) => output.into_result(),
+            Ok(result) => result,
             Err(error) => error.into_result()?,
         };
         self.check_output(&result)?;
@@ -201,7 +198,7 @@ where
         Box::pin(async move {
             let read = Arguments::read(context, &schemas, &arguments);
             match read.map(|arguments| handler.call(arguments).run()) {
-                Ok(running) => schemas.finish(running.await.into_output()),
+                Ok(running) => schemas.finish(running.await.into_tool_result()),
                 Err(error) => schemas.finish(Err(error)),
             }
         })
@@ -222,7 +219,7 @@ where
             let output = match schemas.check(&arguments) {
                 Ok(()) => {
                     let arguments = Text::checked(&arguments).to_raw();
-                    handler(context, arguments).await.into_output()
+                    handler(context, arguments).await.into_tool_result()
                 }
                 Err(error) => Err(error),
             };

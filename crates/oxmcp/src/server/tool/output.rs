@@ -41,38 +41,6 @@ pub trait IntoToolResult {
     /// # Errors
     /// What the tool failed with.
     fn into_tool_result(self) -> Result<CallToolResult, ToolError>;
-
-    /// The result of the call, or its text alone.
-    #[doc(hidden)]
-    fn into_output(self) -> Result<ToolOutput, ToolError>
-    where
-        Self: Sized,
-    {
-        self.into_tool_result().map(ToolOutput::Result)
-    }
-}
-
-/// What a handler has returned. Most return text alone, which is written without a [`CallToolResult`].
-#[doc(hidden)]
-#[expect(
-    unnameable_types,
-    reason = "only types of this crate return anything but the default"
-)]
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ToolOutput {
-    Text(Cow<'static, str>),
-    Result(CallToolResult),
-}
-
-impl ToolOutput {
-    /// The result of the call.
-    pub(super) fn into_result(self) -> CallToolResult {
-        match self {
-            Self::Text(text) => CallToolResult::new([ContentBlock::text(text)]),
-            Self::Result(result) => result,
-        }
-    }
 }
 
 /// A value of any serializable type, which a tool returns as structured content.
@@ -144,10 +112,6 @@ macro_rules! texts {
             fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
                 ContentBlock::text(self).into_tool_result()
             }
-
-            fn into_output(self) -> Result<ToolOutput, ToolError> {
-                Ok(ToolOutput::Text(self.into()))
-            }
         }
     )*};
 }
@@ -157,10 +121,6 @@ texts!(String &'static str Cow<'static, str>);
 impl IntoToolResult for Box<str> {
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
         self.into_string().into_tool_result()
-    }
-
-    fn into_output(self) -> Result<ToolOutput, ToolError> {
-        self.into_string().into_output()
     }
 }
 
@@ -204,9 +164,5 @@ impl<T: IntoToolResult, E: IntoToolError> IntoToolResult for Result<T, E> {
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
         self.map_err(IntoToolError::into_tool_error)?
             .into_tool_result()
-    }
-
-    fn into_output(self) -> Result<ToolOutput, ToolError> {
-        self.map_err(IntoToolError::into_tool_error)?.into_output()
     }
 }

@@ -6,7 +6,7 @@ use std::{
     future::poll_fn,
     mem,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        MutexGuard,
         atomic::{AtomicU32, AtomicUsize, Ordering},
     },
     task::{Context, Poll, Waker},
@@ -14,7 +14,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::session::task::store_waker;
+use crate::{session::task::store_waker, sync::Mutex};
 
 /// The capacity that a buffer begins with: enough for most messages.
 pub(in crate::session) const INITIAL_CAPACITY: usize = 512;
@@ -25,7 +25,7 @@ pub(in crate::session) const INITIAL_CAPACITY: usize = 512;
 /// one write. Nothing is ever dropped: a caller that can wait does so in [`ready`](Self::ready) while too much is unsent.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    state: Mutex<State>,
+    pub(in crate::session) state: Mutex<State>,
     /// Bytes that are in the buffer, readable without the lock.
     buffered: AtomicUsize,
     /// Bytes that the driver took and has not written yet.
@@ -89,7 +89,7 @@ impl Outbox {
     }
 
     fn add<T>(&self, is_answer: bool, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.closed {
             return None;
         }
@@ -102,7 +102,7 @@ impl Outbox {
     /// Like [`append`](Self::append), unless so much is unsent that the message should wait: then it does nothing, and
     /// returns false.
     pub(crate) fn append_if_room(&self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.closed {
             return true;
         }
@@ -117,7 +117,7 @@ impl Outbox {
     /// Like [`append_answer`](Self::append_answer), on the driver's own task: it looks at the buffer before it sleeps, and need
     /// not be woken.
     pub(crate) fn append_inline<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.closed {
             return None;
         }
@@ -132,7 +132,7 @@ impl Outbox {
 
     /// Whether there is room, or the connection has closed, so that there is nothing to wait for.
     pub(crate) fn has_room(&self) -> bool {
-        !self.is_full() || self.lock().closed
+        !self.is_full() || self.state.lock().closed
     }
 
     /// How many bytes are not written yet.
@@ -162,7 +162,7 @@ impl Outbox {
     }
 
     fn poll_take(&self, cx: &Context<'_>, written: &mut Vec<u8>, coalesce: bool) -> Poll<Due> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let was_woken = mem::take(&mut state.woken);
         if was_woken && coalesce && !state.attention {
             // A task that wakes itself goes to the end of the queue.
@@ -178,7 +178,7 @@ impl Outbox {
 
     /// The same where there is something to do at once.
     pub(crate) fn try_take(&self, written: &mut Vec<u8>) -> Option<Due> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.woken = false;
         self.due(&mut state, written)
     }
@@ -205,7 +205,7 @@ impl Outbox {
     /// For the driver while it writes: waits until the connection's state has changed. Cancel safe.
     pub(crate) async fn attention(&self) {
         poll_fn(|cx| {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if mem::take(&mut state.attention) {
                 return Poll::Ready(());
             }
@@ -217,7 +217,7 @@ impl Outbox {
 
     /// Makes the driver look at the state of the connection.
     pub(crate) fn wake_driver(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.attention = true;
         wake(state);
     }
@@ -237,7 +237,7 @@ impl Outbox {
 
     /// Refuses what comes from now on, and frees what waits.
     pub(crate) fn close(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.closed = true;
         self.exchange(&mut state, &mut Vec::new());
         wake(state);
@@ -261,11 +261,6 @@ impl Outbox {
             state.first_end = state.buffer.len();
         }
         written
-    }
-
-    pub(in crate::session) fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic while a user's type is serialized leaves nothing behind: see `append_whole`.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,9 +6,7 @@
 //!      ── finished ──▶ the transport is closed, too
 //! ```
 
-#[cfg(feature = "http-server")]
-use std::sync::MutexGuard;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 #[cfg(feature = "http-server")]
 use crate::session::connection::OnClosing;
@@ -88,7 +86,7 @@ impl Connection {
             Outcome::Closed => "the peer closed the connection",
             Outcome::Failed(reason) => reason,
         };
-        let noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
+        let noise = self.noise.lock();
         match &*noise {
             Some(noise) => format!("{reason}; the first line that was no message: {noise:?}"),
             None => reason.to_owned(),
@@ -98,7 +96,7 @@ impl Connection {
     /// Remembers a line from the peer that was no message, if it is the first.
     pub(crate) fn heard_noise(&self, bytes: &[u8]) {
         let shown = bytes.get(..NOISE_BYTES).unwrap_or(bytes);
-        let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noise = self.noise.lock();
         noise.get_or_insert_with(|| String::from_utf8_lossy(shown).into_owned());
     }
 }
@@ -108,7 +106,7 @@ impl Connection {
 impl Connection {
     /// Calls `then` once this side wants to close, which may be now.
     pub(crate) fn when_closing(&self, then: OnClosing) {
-        let mut on_closing = self.on_closing();
+        let mut on_closing = self.shutdown.on_closing.lock();
         // `begin_close` sets the latch before it looks here.
         if !self.is_closing() {
             *on_closing = Some(then);
@@ -119,7 +117,7 @@ impl Connection {
     }
 
     fn run_on_closing(&self) {
-        let then = self.on_closing().take();
+        let then = self.shutdown.on_closing.lock().take();
         if let Some(then) = then {
             then();
         }
@@ -127,12 +125,7 @@ impl Connection {
 
     /// Takes back what [`when_closing`](Self::when_closing) was given. Returns whether it was still to be called.
     pub(crate) fn forget_closing(&self) -> bool {
-        self.on_closing().take().is_some()
-    }
-
-    fn on_closing(&self) -> MutexGuard<'_, Option<OnClosing>> {
-        let on_closing = &self.shutdown.on_closing;
-        on_closing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shutdown.on_closing.lock().take().is_some()
     }
 
     /// Ends the connection, and the session that it is: what is still being served is cancelled.

@@ -63,7 +63,7 @@ impl Outbox {
 
     /// Asks that the stream end before the answer.
     pub(crate) fn part(&self, retry: Duration) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.parted = Some(retry);
         wake(state);
     }
@@ -74,7 +74,7 @@ impl Outbox {
         if self.being_written.swap(0, Ordering::Relaxed) > 0 {
             self.drained.notify_waiters();
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.being_written
             .store(state.buffer.len(), Ordering::Relaxed);
         self.exchange(&mut state, sent);

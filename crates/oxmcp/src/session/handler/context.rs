@@ -1,18 +1,18 @@
 //! The context of a request: what a handler can know and do while it serves one.
 
-use std::{
-    fmt,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
 };
 
 use oxmcp_protocol::{ClientCapabilities, Implementation, Meta, RequestId, Revision};
 
-use crate::session::{
-    connection::{Connection, ContextParts, Peer, RequestContext},
-    task::Latch,
+use crate::{
+    debug::opaque_debug,
+    session::{
+        connection::{Connection, ContextParts, Peer, RequestContext},
+        task::Latch,
+    },
 };
 
 impl ContextParts {
@@ -91,11 +91,8 @@ impl RequestContext {
 
     /// How many bytes of the peer are kept with it, roughly.
     pub(crate) fn bytes_kept(&self) -> usize {
-        let id = match &self.parts.id {
-            Some(RequestId::String(id)) => id.len(),
-            _ => 0,
-        };
-        id + self.parts.meta.as_ref().map_or(0, |meta| meta.len())
+        let id = self.parts.id.as_ref().and_then(RequestId::as_str);
+        id.map_or(0, str::len) + self.parts.meta.as_ref().map_or(0, |meta| meta.len())
     }
 
     /// The revision in which this request is served.
@@ -154,11 +151,4 @@ impl RequestContext {
     }
 }
 
-impl fmt::Debug for RequestContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RequestContext")
-            .field("id", &self.parts.id)
-            .field("revision", &self.revision())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(RequestContext, |it| { id: it.parts.id, revision: it.revision() });

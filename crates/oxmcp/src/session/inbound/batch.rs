@@ -1,12 +1,11 @@
 //! A batch of messages, as revision 2025-03-26 has it and no other, and the answers to it.
 
-use std::{
-    fmt, mem,
-    sync::{Mutex, PoisonError},
-};
+use std::{fmt, mem};
 
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+
+use crate::sync::Mutex;
 
 /// The answers to a batch, which leave together as one array.
 /// See [batching](https://modelcontextprotocol.io/specification/2025-03-26/basic#batching).
@@ -32,7 +31,7 @@ impl Batch {
     /// Adds an answer, or with `None` says that there will be none. Returns the whole when it was the last: nothing, where
     /// there is no answer at all.
     pub(crate) fn answered(&self, answer: Option<&[u8]>) -> Option<Vec<u8>> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         if let Some(answer) = answer {
             let separator = if state.answers.is_empty() { b'[' } else { b',' };
             state.answers.push(separator);

@@ -5,7 +5,7 @@ use std::{fmt, ops::Deref, sync::Arc};
 use memchr::memchr2;
 use oxmcp_protocol::{
     CallToolResult, Revision,
-    internal::{HasMeta, Project, TextResult, encode_result, into_text},
+    internal::{HasMeta, Project, encode_result, into_text},
 };
 
 use crate::error::Result;
@@ -17,9 +17,7 @@ pub(crate) enum Body {
     Json(Box<str>),
     /// JSON, as it goes onto the wire, and shared by all requests for it: a list that did not change.
     Shared(Line),
-    /// The commonest result.
-    Text(TextResult),
-    /// Any other result of a tool, which is serialized straight into the outbox.
+    /// The result of a tool, which is serialized straight into the outbox.
     Tool(CallToolResult),
     /// The result of any other method.
     Other(Box<dyn Encode>),
@@ -66,7 +64,7 @@ impl Body {
 
     /// Whether it is known to be in one line.
     pub(crate) fn is_line(&self) -> bool {
-        matches!(self, Self::Shared(_) | Self::Text(_))
+        matches!(self, Self::Shared(_))
     }
 
     /// Appends the result as JSON, as a peer that speaks `revision` must see it. `stamp` is the `serverInfo` for it.
@@ -79,7 +77,6 @@ impl Body {
         match self {
             Self::Json(json) => out.extend_from_slice(json.as_bytes()),
             Self::Shared(json) => out.extend_from_slice(json.as_bytes()),
-            Self::Text(mut result) => encode_result(out, &mut result, revision, stamp)?,
             Self::Tool(mut result) => encode_result(out, &mut result, revision, stamp)?,
             Self::Other(mut result) => return result.encode(out, revision, stamp),
         }

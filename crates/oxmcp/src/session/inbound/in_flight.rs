@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use oxmcp_protocol::RequestId;
@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use crate::{
     error::{Error, Result},
     session::task::Latch,
+    sync::Mutex,
 };
 
 /// The requests that are being served, by id, each with its context `C`, whose latch cancels it. Requests that a handler
@@ -57,7 +58,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
             let error = Error::internal("the session is being closed; nothing new is begun");
             return Err(error.with_data(json!({"reason": "closing"})));
         }
-        let state = self.lock();
+        let state = self.state.lock();
         if state.served.contains_key(id) {
             return Err(in_use(id));
         }
@@ -78,7 +79,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
     /// # Errors
     /// Where its id has come to be in use: over HTTP, two may have been admitted at once.
     pub(crate) fn enter(&self, id: &RequestId, context: &Arc<C>) -> Result<()> {
-        match self.lock().served.entry(id.clone()) {
+        match self.state.lock().served.entry(id.clone()) {
             Entry::Occupied(_) => Err(in_use(id)),
             Entry::Vacant(entry) => {
                 entry.insert(Arc::clone(context));
@@ -89,7 +90,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
 
     /// Takes a request out: it is answered now, or never will be.
     pub(crate) fn leave(&self, id: &RequestId) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.served.remove(id);
         if state.served.is_empty() && self.is_draining() {
             self.emptied.notify_waiters();
@@ -98,7 +99,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
 
     /// The peer no longer wants the answer: none is sent from now on. `false` where there is no such request.
     pub(crate) fn cancel(&self, id: &RequestId) -> bool {
-        let cancelled = self.lock().served.get(id).cloned();
+        let cancelled = self.state.lock().served.get(id).cloned();
         cancelled.is_some_and(|context| {
             context.as_ref().as_ref().set();
             true
@@ -107,14 +108,14 @@ impl<C: AsRef<Latch>> InFlight<C> {
 
     /// Cancels all that is being served.
     pub(crate) fn cancel_all(&self) {
-        for context in self.lock().served.values() {
+        for context in self.state.lock().served.values() {
             context.as_ref().as_ref().set();
         }
     }
 
     /// One of the requests only waits from now on, until the returned guard is dropped: it does not count.
     pub(crate) fn wait_idly(&self) -> IdleWait<'_, C> {
-        self.lock().idle += 1;
+        self.state.lock().idle += 1;
         IdleWait(self)
     }
 
@@ -133,7 +134,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().served.is_empty()
+        self.state.lock().served.is_empty()
     }
 
     /// Waits, while it drains, until no request is being served any more. Cancel safe.
@@ -146,10 +147,6 @@ impl<C: AsRef<Latch>> InFlight<C> {
             }
             emptied.await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<C>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -165,6 +162,6 @@ pub(crate) struct IdleWait<'a, C: AsRef<Latch>>(&'a InFlight<C>);
 
 impl<C: AsRef<Latch>> Drop for IdleWait<'_, C> {
     fn drop(&mut self) {
-        self.0.lock().idle -= 1;
+        self.0.state.lock().idle -= 1;
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     session::{
         connection::{Arrival, Connection, Side},
         inbound::batch::{Batch, parse_batch},
-        outbound::calls::{CallResult, own_id},
+        outbound::calls::CallResult,
     },
     transport::traits::Frame,
 };
@@ -34,7 +34,9 @@ impl Connection {
                 None => {}
             },
             Frame::Failed { id, error } => {
-                let known = own_id(&id).map(|own| self.calls().answer(own, Err(error)));
+                let known = id
+                    .as_number()
+                    .map(|own| self.calls().answer(own, Err(error)));
                 if !matches!(known, Some(Ok(()))) {
                     tracing::debug!(id = %Logged(&id), "the failure of an unknown call was ignored");
                 }
@@ -46,7 +48,7 @@ impl Connection {
         let limit = self.limits.max_message_bytes;
         let why =
             format!("the message is longer than {limit} bytes, which is the limit; it was skipped");
-        for id in answered_ids(beginning).filter_map(|id| own_id(&id)) {
+        for id in answered_ids(beginning).filter_map(|id| id.as_number()) {
             // A caller that has given up is not told.
             let _ = self.calls().answer(id, Err(Error::limit(why.clone())));
         }
@@ -188,7 +190,7 @@ impl Connection {
                 outline: found.result_index,
             })
             .map_err(Error::from);
-        let ignored = match id.as_ref().and_then(own_id) {
+        let ignored = match id.as_ref().and_then(RequestId::as_number) {
             Some(own) => self.calls().answer(own, answer).err(),
             None => Some(answer),
         };
@@ -222,7 +224,7 @@ impl Connection {
     }
 
     fn fail_answered(&self, id: &RequestId, error: &ErrorObject) {
-        if let Some(id) = own_id(id) {
+        if let Some(id) = id.as_number() {
             let error = Error::decode(format!("the answer is malformed: {}", error.message));
             // A caller that has given up is not told.
             let _ = self.calls().answer(id, Err(error));

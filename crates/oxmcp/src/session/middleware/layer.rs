@@ -3,7 +3,7 @@
 use std::{
     fmt,
     future::Future,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -16,6 +16,7 @@ use crate::{
         connection::{Next, Request},
         middleware::response::Response,
     },
+    sync::Mutex,
 };
 
 /// What can be added as a middleware: any [`tower::Layer`](Layer) around a [`Next`] whose service takes a [`Request`] and
@@ -48,10 +49,7 @@ where
         // A service need not be `Sync`, and each call works on a clone of its own.
         let service = Mutex::new(self.layer(next));
         Next(Arc::new(move |request| {
-            let mut service = service
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone();
+            let mut service = service.lock().clone();
             Box::pin(async move {
                 let called = async {
                     std::future::poll_fn(|cx| service.poll_ready(cx)).await?;

@@ -9,6 +9,7 @@ use std::{
 use tower_service::Service;
 
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     logged::Logged,
     session::{
@@ -130,10 +131,4 @@ impl Stack {
     }
 }
 
-impl fmt::Debug for Stack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stack")
-            .field("layers", &self.layers.len())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Stack, |it| { layers: it.layers.len() });

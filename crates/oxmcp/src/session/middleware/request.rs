@@ -1,6 +1,6 @@
 //! A request or a notification in the middleware: its method, params and metadata.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::JsonObject;
@@ -8,6 +8,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     session::{
         connection::{Connection, Direction, Request, RequestContext},
@@ -177,10 +178,4 @@ impl Request {
 /// What is sent of a request.
 type OutgoingParts = (Cow<'static, str>, Box<RawValue>, Option<CallOptions>);
 
-impl fmt::Debug for Request {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request")
-            .field("method", &self.method)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Request, |it| { method: it.method });

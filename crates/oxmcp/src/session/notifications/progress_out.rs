@@ -1,7 +1,6 @@
 //! Progress that this side reports: by the handler of a request, or from elsewhere by the request's token.
 
 use std::{
-    fmt,
     future::{Future, IntoFuture},
     pin::Pin,
     sync::Arc,
@@ -15,6 +14,7 @@ use oxmcp_protocol::{
 };
 
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     session::{
         connection::{Connection, ContextParts, RequestContext},
@@ -153,13 +153,7 @@ impl<'a> IntoFuture for Progress<'a> {
     }
 }
 
-impl fmt::Debug for Progress<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Progress")
-            .field("report", &self.report)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Progress<'_>, |it| { report: it.report });
 
 /// The future that reports progress. It is written by hand because a handler may report thousands of times: while there is
 /// room it is done at once, and nothing is allocated.
@@ -216,10 +210,4 @@ impl Future for ReportProgress<'_> {
     }
 }
 
-impl fmt::Debug for ReportProgress<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReportProgress")
-            .field("report", &self.report)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(ReportProgress<'_>, |it| { report: it.report });

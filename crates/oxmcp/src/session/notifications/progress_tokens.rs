@@ -1,6 +1,8 @@
 //! The progress tokens of the peer's requests, for reports that come from elsewhere than the handler of the request.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use crate::sync::Mutex;
 
 /// The contexts `C` of the requests that came with a token: those that are being served, and no more than as many that were.
 #[derive(Debug)]
@@ -15,7 +17,7 @@ impl<C> Default for ProgressTokens<C> {
 impl<C> ProgressTokens<C> {
     /// Remembers a request, and forgets those for which `is_over`.
     pub(crate) fn add(&self, context: &Arc<C>, is_over: impl Fn(&C) -> bool) {
-        let mut contexts = self.lock();
+        let mut contexts = self.0.lock();
         // To look at all of them each time would cost more than to keep some that are over.
         if contexts.len() == contexts.capacity() {
             contexts.retain(|it| it.upgrade().is_some_and(|it| !is_over(&it)));
@@ -27,12 +29,8 @@ impl<C> ProgressTokens<C> {
 
     /// The newest request that `is_meant`.
     pub(crate) fn find(&self, is_meant: impl Fn(&C) -> bool) -> Option<Arc<C>> {
-        let contexts = self.lock();
+        let contexts = self.0.lock();
         let mut contexts = contexts.iter().rev().filter_map(Weak::upgrade);
         contexts.find(|it| is_meant(it))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<C>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,11 +1,6 @@
 //! Bounded queues of notifications, and the one whose handlers run one at a time in the order of arrival.
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use tokio::{
     runtime::Handle,
@@ -15,9 +10,11 @@ use tokio::{
 };
 
 use crate::{
+    debug::opaque_debug,
     limits::Limits,
     logged::Logged,
     session::{panics, task::BoxFuture},
+    sync::Mutex,
 };
 
 /// A queue that is bounded in number, and in how many bytes of a peer it keeps. Where it is full the oldest gives way:
@@ -78,13 +75,7 @@ impl<T> BoundedQueue<T> {
     }
 }
 
-impl<T> fmt::Debug for BoundedQueue<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BoundedQueue")
-            .field("queued", &self.len())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!([T] BoundedQueue<T>, |it| { queued: it.len() });
 
 /// The queue of notifications that wait for users' handlers, which run one at a time on a task of their own: a slow one delays
 /// nothing but the next notification.
@@ -103,13 +94,7 @@ struct State {
     closed_from_within: bool,
 }
 
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State")
-            .field("queued", &self.queue.len())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(State, |it| { queued: it.queue.len() });
 
 impl NotificationQueue {
     /// A queue whose handlers run on `runtime`.
@@ -128,7 +113,7 @@ impl NotificationQueue {
     /// Queues a handler, which keeps so many bytes of a peer. Where the queue is full the oldest gives way.
     pub(crate) fn push(self: &Arc<Self>, job: BoxFuture<()>, bytes: usize) {
         let lost = "notifications come faster than they are taken; the oldest is dropped";
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.queue.push(job, bytes, lost);
         if !state.running {
             state.running = true;
@@ -139,7 +124,7 @@ impl NotificationQueue {
 
     /// The session is about to be closed. A handler that closes it is not waited for: it waits itself.
     pub(crate) fn closing(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.closed_from_within |= state.running && state.runner == task::try_id();
     }
 
@@ -147,7 +132,7 @@ impl NotificationQueue {
     pub(crate) async fn flush(self: &Arc<Self>, limit: Duration) {
         let (done, all_done) = oneshot::channel();
         let is_over = {
-            let state = self.lock();
+            let state = self.state.lock();
             !state.running || state.closed_from_within
         };
         if is_over {
@@ -173,14 +158,10 @@ impl NotificationQueue {
     }
 
     fn next(&self) -> Option<BoxFuture<()>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let job = state.queue.pop();
         state.running = job.is_some();
         job
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -198,12 +179,12 @@ mod tests {
         let ran = Arc::new(Mutex::new(Vec::new()));
         for size in sizes {
             let (ran, size) = (Arc::clone(&ran), *size);
-            let job = async move { ran.lock().unwrap().push(size) };
+            let job = async move { ran.lock().push(size) };
             queue.push(Box::pin(job), size);
         }
         queue.flush(Duration::from_secs(1)).await;
-        assert_eq!(queue.lock().queue.bytes(), 0);
-        let ran = ran.lock().unwrap();
+        assert_eq!(queue.state.lock().queue.bytes(), 0);
+        let ran = ran.lock();
         ran.clone()
     }
 

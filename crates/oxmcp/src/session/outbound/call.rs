@@ -1,7 +1,6 @@
 //! A call to the peer, from the first byte to the answer.
 
 use std::{
-    fmt,
     future::poll_fn,
     pin::pin,
     sync::Arc,
@@ -21,6 +20,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     logged::Logged,
     session::{
@@ -360,11 +360,7 @@ impl Drop for ContinuationGuard {
     }
 }
 
-impl fmt::Debug for ContinuationGuard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ContinuationGuard").finish_non_exhaustive()
-    }
-}
+opaque_debug!(ContinuationGuard);
 
 /// A question of the peer that is being answered: until this is dropped, no call of this side times out.
 #[derive(Debug)]

@@ -2,13 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    ProgressParams, RequestId,
+    ProgressParams,
     internal::{ResultIndex, ResultType, peek_result_type},
 };
 use tokio::{sync::Notify, time::Instant};
@@ -19,6 +18,7 @@ use crate::{
         notifications::progress_in::ProgressSender,
         task::{Latch, store_waker},
     },
+    sync::Mutex,
 };
 
 /// The outcome of a call.
@@ -96,7 +96,7 @@ impl PendingCalls {
     /// The ids of calls come after this one.
     #[cfg(feature = "http-server")]
     pub(crate) fn count_from(&self, id: i64) {
-        self.lock().last_id = id;
+        self.state.lock().last_id = id;
     }
 
     /// Enters a call under a new id. The task that waits for it is woken by the answer, or at `alarm`.
@@ -106,7 +106,7 @@ impl PendingCalls {
         alarm: Instant,
         waker: Waker,
     ) -> Result<(i64, NeedsTimer)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(reason) = &state.closed {
             return Err(Error::closed(reason.clone()));
         }
@@ -125,7 +125,7 @@ impl PendingCalls {
 
     /// Gives a call another alarm.
     pub(crate) fn set_alarm(&self, id: i64, alarm: Instant) -> NeedsTimer {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match state.calls.get_mut(&id) {
             Some(call) => call.alarm = Some(alarm),
             None => return false,
@@ -143,7 +143,7 @@ impl PendingCalls {
 
     /// Takes a call out that is no longer waited for. Returns whether its answer had not come.
     pub(crate) fn leave(&self, id: i64) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let call = state.calls.remove(&id);
         let unanswered = call.is_some_and(|call| call.answer.is_none());
         state.unanswered -= usize::from(unanswered);
@@ -152,7 +152,7 @@ impl PendingCalls {
 
     /// Answers a call. The answer comes back where it is not waited for.
     pub(crate) fn answer(&self, id: i64, answer: Answer) -> Result<(), Answer> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let call = state.calls.get_mut(&id);
         let Some(call) = call.filter(|call| call.answer.is_none()) else {
             return Err(answer);
@@ -169,7 +169,7 @@ impl PendingCalls {
 
     /// The answer of a call, or `None` once its alarm has rung. Otherwise the task is woken then.
     pub(crate) fn poll(&self, id: i64, cx: &Context<'_>) -> Poll<Option<Answer>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(call) = state.calls.get_mut(&id) else {
             return Poll::Pending;
         };
@@ -188,7 +188,7 @@ impl PendingCalls {
     /// and the next one needs another.
     pub(crate) fn ring(&self, now: Instant) -> Option<Instant> {
         let mut woken = Vec::new();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let mut next: Option<Instant> = None;
         for call in state.calls.values_mut() {
             match call.alarm {
@@ -216,7 +216,7 @@ impl PendingCalls {
         let Some(id) = params.progress_token.as_number() else {
             return false;
         };
-        let state = self.lock();
+        let state = self.state.lock();
         let call = state.calls.get(&id);
         let Some(progress) = call
             .filter(|call| call.answer.is_none())
@@ -235,7 +235,7 @@ impl PendingCalls {
 
     /// Fails all calls that wait and all that come, with `reason`.
     pub(crate) fn close(&self, reason: &str) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let reason = state
             .closed
             .get_or_insert_with(|| reason.to_owned())
@@ -260,33 +260,21 @@ impl PendingCalls {
 
     /// A call will be made again; see [`ContinuationGuard`](crate::session::outbound::call::ContinuationGuard).
     pub(in crate::session) fn begin_continuation(&self) {
-        self.lock().continued += 1;
+        self.state.lock().continued += 1;
     }
 
     pub(in crate::session) fn end_continuation(&self) {
-        self.lock().continued -= 1;
+        self.state.lock().continued -= 1;
     }
 
     /// Whether all calls are answered, and none will be made again: not even one whose answer was not looked at yet.
     pub(crate) fn is_empty(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         let is_continued = |call: &PendingCall| match &call.answer {
             Some(Ok(result)) => result.result_type() == ResultType::InputRequired,
             _ => false,
         };
         state.unanswered == 0 && state.continued == 0 && !state.calls.values().any(is_continued)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The id under which one of our calls is known, where `id` can be one.
-pub(crate) fn own_id(id: &RequestId) -> Option<i64> {
-    match id {
-        RequestId::Number(number) => Some(*number),
-        _ => None,
     }
 }
 
@@ -372,7 +360,7 @@ mod tests {
             for id in -1..600 {
                 prop_assert_eq!(calls.leave(id), waiting.contains_key(&id));
             }
-            prop_assert!(calls.is_empty() && calls.lock().calls.is_empty());
+            prop_assert!(calls.is_empty() && calls.state.lock().calls.is_empty());
         }
     }
 }

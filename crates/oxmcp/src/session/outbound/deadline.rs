@@ -1,15 +1,13 @@
 //! The deadline of a call: its time-out, which progress and questions of the peer put off, and its total.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::{
     error::Error,
     session::{outbound::options::CallOptions, task::after},
+    sync::Mutex,
 };
 
 /// How often it is looked, at the most, whether the peer's questions are answered.
@@ -90,21 +88,17 @@ struct State {
 
 impl PausedDeadlines {
     pub(crate) fn begin(&self) {
-        self.lock().asking += 1;
+        self.0.lock().asking += 1;
     }
 
     pub(crate) fn end(&self) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.asking -= 1;
         state.ended = Some(Instant::now());
     }
 
     fn state(&self) -> State {
-        *self.lock()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 }
 

@@ -1,7 +1,6 @@
 //! The options of a call: time-outs, progress, cancellation, metadata.
 
 use std::{
-    fmt,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -10,7 +9,10 @@ use oxmcp_protocol::{Meta, ProgressParams};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{Error, Result};
+use crate::{
+    debug::opaque_debug,
+    error::{Error, Result},
+};
 
 /// How long a call waits for an answer, or for a sign of life, unless told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -114,11 +116,4 @@ pub(crate) fn shared_progress(shared: Arc<Mutex<OnProgress>>) -> OnProgress {
     })
 }
 
-impl fmt::Debug for CallOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallOptions")
-            .field("timeout", &self.timeout)
-            .field("max_total", &self.max_total)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(CallOptions, |it| { timeout: it.timeout, max_total: it.max_total });

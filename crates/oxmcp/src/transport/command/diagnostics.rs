@@ -4,13 +4,12 @@ use std::{
     collections::VecDeque,
     fmt::Write,
     process::ExitStatus,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use tokio::time::Instant;
+
+use crate::sync::Mutex;
 
 /// How much of standard error is kept: what fits on a screen.
 const TAIL_LINES: usize = 20;
@@ -60,7 +59,7 @@ impl Diagnostics {
 
     /// The server wrote something else to standard output.
     pub(super) fn saw_noise(&self, line: &[u8]) {
-        if self.seen().noise.is_some() {
+        if self.seen.lock().noise.is_some() {
             return;
         }
         let noise = cut(&String::from_utf8_lossy(line), NOISE_BYTES);
@@ -69,13 +68,13 @@ impl Diagnostics {
             line = noise,
             "the server writes to standard output what is no message; such lines are skipped"
         );
-        self.seen().noise = Some(noise);
+        self.seen.lock().noise = Some(noise);
     }
 
     /// The server wrote a line to standard error.
     pub(super) fn saw_stderr(&self, line: &str) {
         let line = cut(line, LINE_BYTES);
-        let mut seen = self.seen();
+        let mut seen = self.seen.lock();
         seen.tail_bytes += line.len();
         seen.tail.push_back(line);
         while seen.tail.len() > TAIL_LINES || seen.tail_bytes > TAIL_BYTES {
@@ -95,7 +94,7 @@ impl Diagnostics {
         }
         // Writing to a String cannot fail.
         let _ = write!(text, " (command: {})", self.name);
-        let seen = self.seen();
+        let seen = self.seen.lock();
         if let Some(noise) = &seen.noise {
             let _ = write!(
                 text,
@@ -109,10 +108,6 @@ impl Diagnostics {
             }
         }
         text
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

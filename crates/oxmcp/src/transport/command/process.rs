@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -16,6 +16,7 @@ use tokio::{
 
 use crate::{
     error::{Error, Result},
+    sync::Mutex,
     transport::command::{
         diagnostics::{Diagnostics, ending},
         stderr::Stderr,
@@ -94,11 +95,7 @@ impl Process {
     /// Ends the process, whose input must have been closed, and waits until it is over.
     pub(super) async fn close(&self) -> Result<()> {
         self.closing.store(true, Ordering::Release);
-        let close = self
-            .close
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let close = self.close.lock().take();
         if let Some(close) = close {
             // It fails where the process has ended before.
             let _ = close.send(());

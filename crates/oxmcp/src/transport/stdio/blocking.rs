@@ -3,7 +3,7 @@
 use std::{
     io::{self, Read, Write},
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll, ready},
     thread,
 };
@@ -17,6 +17,7 @@ use tokio::{
 
 use crate::{
     error::{Error, Result},
+    sync::Mutex,
     transport::{io::stream_error, traits::Messages},
 };
 
@@ -97,7 +98,7 @@ impl Writer {
         };
         let lines = messages.as_lines().to_vec();
         let written = task::spawn_blocking(move || {
-            let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut output = output.lock();
             output.write_all(&lines)?;
             output.flush()
         });

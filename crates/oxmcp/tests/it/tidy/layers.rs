@@ -7,7 +7,7 @@ use super::source::{self, Source};
 /// The layers of `oxmcp`, the lowest first. A module imports from lower layers, and from those beside it that are named with
 /// it. The re-export `protocol` is for users: modules import from `oxmcp_protocol`.
 const LAYERS: &[&[&str]] = &[
-    &["error", "limits", "logged"],
+    &["debug", "error", "limits", "logged", "sync"],
     &["transport", "store"],
     &["session"],
     &["extension"],

@@ -59,7 +59,7 @@ impl Exchanges {
     /// Starts the exchange of a message. Waits while too many messages are not accepted yet.
     pub(crate) async fn start(self: &Arc<Self>, message: OutgoingMessage) {
         if let Some(id) = message.cancels() {
-            let cancelled = self.state().in_flight.remove(&id);
+            let cancelled = self.state.lock().in_flight.remove(&id);
             if let Some(request) = &cancelled {
                 request.task.abort();
             }
@@ -84,12 +84,12 @@ impl Exchanges {
             let exchange = AssertUnwindSafe(exchanges.exchange(&message)).catch_unwind();
             let panicked = |_| Err(Error::internal("the HTTP client panicked"));
             let outcome = exchange.await.unwrap_or_else(panicked);
-            exchanges.state().in_flight.remove(&id);
+            exchanges.state.lock().in_flight.remove(&id);
             if let Err(error) = outcome {
                 exchanges.tasks.send_event(Event::Failed(id, error)).await;
             }
         };
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.modern = revision.or(state.modern);
         // It takes the lock before it removes itself.
         let task = self.tasks.spawn(request);
@@ -128,7 +128,7 @@ impl Exchanges {
     /// Opens the stream by GET of a legacy session.
     async fn session_opened(self: &Arc<Self>, initialized: &OutgoingMessage) {
         let generation = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.setup.record(initialized);
             if state.messages_2024.is_some() || state.session.revision.is_none() {
                 return;
@@ -141,7 +141,7 @@ impl Exchanges {
     }
 
     fn is_legacy(&self) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         state.session.revision.is_some() || state.messages_2024.is_some()
     }
 
@@ -207,7 +207,7 @@ impl Exchanges {
                 error.into()
             });
         }
-        let is_of_2024 = message.modern.is_none() && self.state().messages_2024.is_some();
+        let is_of_2024 = message.modern.is_none() && self.state.lock().messages_2024.is_some();
         if message.id.is_none() || is_of_2024 {
             response::discard(response.into_body()).await;
             return Ok(());
@@ -230,19 +230,19 @@ impl Exchanges {
     ) -> Result<Response<HttpBody>> {
         let mut attempts = Attempts::new(&self.reconnect);
         loop {
-            let url = self.state().messages_2024.clone();
+            let url = self.state.lock().messages_2024.clone();
             let url = url.filter(|_| message.modern.is_none());
             let url = url.as_ref().unwrap_or(&self.requests.url);
             let headers = self.headers(message, session);
             let sent = self.requests.post(url, headers, message.body.clone());
             let error = match sent.await {
                 Ok(response) => {
-                    self.state().was_reached = true;
+                    self.state.lock().was_reached = true;
                     return Ok(response);
                 }
                 Err(error) => error,
             };
-            let retries = error.is_unreachable() && self.state().was_reached;
+            let retries = error.is_unreachable() && self.state.lock().was_reached;
             match attempts.next(None).filter(|_| retries) {
                 Some(pause) => sleep(pause).await,
                 None => return Err(error),
@@ -400,7 +400,7 @@ mod tests {
             assert_eq!(failed, RequestId::Number(id));
             assert!(error.message().contains("panicked"), "{error}");
         }
-        assert!(exchanges.state().in_flight.is_empty());
+        assert!(exchanges.state.lock().in_flight.is_empty());
     }
 
     /// Accepts messages, and records them.

@@ -1,9 +1,6 @@
 //! The state that all exchanges with one server share.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use http::{HeaderMap, HeaderValue};
 use oxmcp_protocol::{RequestId, revision::Revision};
@@ -28,6 +25,7 @@ use crate::{
         },
         names::PROTOCOL_VERSION,
     },
+    sync::Mutex,
     transport::mirror::Mirror,
 };
 
@@ -49,7 +47,7 @@ pub(crate) struct Exchanges {
     pub(crate) unaccepted: Arc<Semaphore>,
     /// Held while a lost session is opened anew.
     pub(crate) recovering: tokio::sync::Mutex<()>,
-    state: Mutex<State>,
+    pub(in crate::http::client) state: Mutex<State>,
 }
 
 /// The mutable part.
@@ -97,12 +95,8 @@ impl Exchanges {
         }
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn session(&self) -> Session {
-        self.state().session.clone()
+        self.state.lock().session.clone()
     }
 
     /// The headers of a message.
@@ -125,7 +119,7 @@ impl Exchanges {
         if message.modern.is_some() {
             return message.modern;
         }
-        let state = self.state();
+        let state = self.state.lock();
         // The transport of 2024-11-05 has no header for it.
         let is_legacy =
             session.revision.is_some() || message.is("initialize") || state.messages_2024.is_some();

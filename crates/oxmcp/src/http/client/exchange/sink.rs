@@ -61,7 +61,7 @@ impl<'a> MessageSink<'a> {
                 }
             }
             if changes_session(request) && result_of(&message).is_ok() {
-                exchanges.state().setup.record(request);
+                exchanges.state.lock().setup.record(request);
             }
         }
         exchanges.tasks.send_event(Event::Message(message)).await;
@@ -82,7 +82,7 @@ impl Exchanges {
         let Some(revision) = negotiated_revision(answer) else {
             return;
         };
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let generation = state.session.generation + 1;
         state.session = Session::new(generation, id, Some(revision));
     }

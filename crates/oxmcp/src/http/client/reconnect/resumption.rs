@@ -88,7 +88,7 @@ impl Exchanges {
         responded: oneshot::Sender<()>,
     ) {
         let exchanges = Arc::clone(self);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let task = self.tasks.spawn(async move {
             let stream = Box::pin(exchanges.keep_standalone_stream(generation, responded));
             if let Ok(true) = stream.await

@@ -71,7 +71,7 @@ impl Exchanges {
 
     async fn open_another(self: &Arc<Self>, lost: &Session) -> Result<()> {
         let (initialize, initialized, requests) = {
-            let setup = &self.state().setup;
+            let setup = &self.state.lock().setup;
             let initialize = setup.initialize.clone();
             (initialize, setup.initialized.clone(), setup.requests())
         };
@@ -80,7 +80,7 @@ impl Exchanges {
         let revision = negotiated_revision(&opened.message);
         let session = Session::new(lost.generation + 1, opened.session_id, revision.clone());
         if revision.is_none() || revision != lost.revision {
-            self.state().session = session;
+            self.state.lock().session = session;
             let theirs = revision.as_ref().and_then(|it| it.to_str().ok());
             return Err(Error::unsupported(format!(
                 "the server now speaks another revision ({})",
@@ -99,7 +99,7 @@ impl Exchanges {
             }
         }
         let generation = session.generation;
-        self.state().session = session;
+        self.state.lock().session = session;
         // Requests do not wait for it: they go to the new session meanwhile.
         self.open_standalone_stream(generation, oneshot::channel().0);
         Ok(())

@@ -5,7 +5,7 @@
 //! whatever its limit of streams is.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -15,7 +15,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use crate::http::client::transport::connection::Connection;
+use crate::{http::client::transport::connection::Connection, sync::Mutex};
 
 /// How many connections are kept: more than most clients have calls in flight.
 pub(crate) const MAX_KEPT: usize = 64;
@@ -58,7 +58,7 @@ impl Pool {
         uri: &Uri,
         suits: impl Fn(&Connection) -> bool,
     ) -> Option<Connection> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let mut kept = state.kept.iter().map(|it| &it.connection);
         let last = kept.rposition(|it| it.destination().is_of(uri) && suits(it))?;
         let mut connection = state.kept.remove(last).connection;
@@ -71,7 +71,7 @@ impl Pool {
 
     /// Keeps a connection for other requests.
     pub(crate) fn put(self: &Arc<Self>, connection: Connection) {
-        self.keep(&mut self.lock(), connection);
+        self.keep(&mut self.0.lock(), connection);
     }
 
     /// Takes back a connection after the end of a response.
@@ -117,7 +117,7 @@ impl Pool {
     /// Closes the connections that were idle for too long. Returns when the next one will have been.
     fn sweep(&self) -> Option<Instant> {
         let now = Instant::now();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.kept.retain(|it| it.until > now);
         let next = state.kept.iter().map(|it| it.until).min();
         match (next, &mut state.sweeper) {
@@ -129,17 +129,13 @@ impl Pool {
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.lock().kept.len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().kept.len()
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        if let Some(sweeper) = self.lock().sweeper.take() {
+        if let Some(sweeper) = self.0.lock().sweeper.take() {
             sweeper.task.abort();
         }
     }

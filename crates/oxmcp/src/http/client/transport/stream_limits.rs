@@ -5,7 +5,7 @@ use std::{
     future::{Future, poll_fn},
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
@@ -17,7 +17,7 @@ use http_body_util::Full;
 use hyper::client::conn::http2;
 use hyper_util::rt::TokioExecutor;
 
-use crate::{http::client::transport::connector::BoxIo, logged::Logged};
+use crate::{http::client::transport::connector::BoxIo, logged::Logged, sync::Mutex};
 
 type Connection = http2::Connection<BoxIo, Full<Bytes>, TokioExecutor>;
 
@@ -66,7 +66,7 @@ impl StreamLimits {
 
     /// How many streams the server takes at once.
     fn max(&self) -> usize {
-        let connection = self.connection();
+        let connection = self.connection.lock();
         // Sending on a closed one is an error that says so.
         connection
             .as_ref()
@@ -74,7 +74,7 @@ impl StreamLimits {
     }
 
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Reason>> {
-        let mut connection = self.connection();
+        let mut connection = self.connection.lock();
         let Some(running) = &mut *connection else {
             return Poll::Ready(None);
         };
@@ -84,17 +84,11 @@ impl StreamLimits {
         tracing::debug!(error = %Logged(&error), "a connection broke off");
         Poll::Ready(Reset::of(&error).and_then(|reset| reset.reason()))
     }
-
-    fn connection(&self) -> MutexGuard<'_, Option<Connection>> {
-        self.connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
-        let connection = self.0.connection().take();
+        let connection = self.0.connection.lock().take();
         drop(connection);
     }
 }

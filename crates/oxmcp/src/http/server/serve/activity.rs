@@ -5,14 +5,14 @@
 use std::{
     fmt,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
 use tokio::time::{Instant, Sleep};
 
-use crate::{limits::Limits, session::task::after};
+use crate::{limits::Limits, session::task::after, sync::Mutex};
 
 /// The shortest time between two looks at a connection whose requests are being answered.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
@@ -92,17 +92,17 @@ impl Activity {
 
     /// The connection is one of HTTP/2, over which bytes go that belong to no request.
     pub(super) fn is_http2(&self) {
-        self.lock().is_http2 = true;
+        self.0.lock().is_http2 = true;
     }
 
     /// The idle time begins anew.
     pub(super) fn restart_idle(&self) {
-        self.lock().idle_since = Instant::now();
+        self.0.lock().idle_since = Instant::now();
     }
 
     /// Bytes were read: over HTTP/1, between requests, they begin a head.
     pub(super) fn note_read(&self) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.in_flight == 0 && !state.is_http2 {
             state.head_since.get_or_insert_with(Instant::now);
         }
@@ -111,7 +111,7 @@ impl Activity {
     /// Bytes were to be written, and `written` says whether the client took any: over HTTP/1, between requests, they are the rest
     /// of an answer.
     pub(super) fn note_write<T>(&self, written: &Poll<T>) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if written.is_pending() {
             state.blocked_since.get_or_insert_with(Instant::now);
             return;
@@ -124,7 +124,7 @@ impl Activity {
 
     /// The head of a request has come.
     pub(super) fn begin_request(&self) -> RequestGuard {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.in_flight += 1;
         state.head_since = None;
         RequestGuard(self.clone())
@@ -139,7 +139,7 @@ impl Activity {
         cx: &mut Context<'_>,
     ) -> Poll<Exceeded> {
         loop {
-            let due = self.lock().due(timeouts);
+            let due = self.0.lock().due(timeouts);
             let has_fired = timer.is_elapsed();
             match due {
                 Some((deadline, exceeded)) if has_fired && deadline <= Instant::now() => {
@@ -157,10 +157,6 @@ impl Activity {
             }
             ready!(timer.as_mut().poll(cx));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -182,7 +178,7 @@ impl State {
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.0.lock();
         state.in_flight -= 1;
         state.idle_since = Instant::now();
     }

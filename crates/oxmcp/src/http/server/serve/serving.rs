@@ -1,7 +1,6 @@
 //! Handle of an address that is served.
 
 use std::{
-    fmt,
     future::{Future, IntoFuture},
     net::SocketAddr,
     pin::Pin,
@@ -9,6 +8,8 @@ use std::{
 };
 
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::debug::opaque_debug;
 
 /// How much longer than [`Limits::drain`](crate::Limits::drain) closing may take: handlers are cancelled then, and have their
 /// grace.
@@ -88,11 +89,4 @@ impl IntoFuture for Serving {
     }
 }
 
-impl fmt::Debug for Serving {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Serving")
-            .field("address", &self.address)
-            .field("ended", &self.ended.is_cancelled())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Serving, |it| { address: it.address, ended: it.ended.is_cancelled() });

@@ -5,11 +5,11 @@
 use std::{
     collections::VecDeque,
     future::poll_fn,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, MutexGuard},
     task::{Context, Poll, Waker},
 };
 
-use crate::session::task::store_waker;
+use crate::{session::task::store_waker, sync::Mutex};
 
 /// A channel with room for `capacity` items.
 pub(super) fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
@@ -55,7 +55,7 @@ impl<T> Sender<T> {
     pub(super) async fn send(&self, item: T) -> bool {
         let mut item = Some(item);
         poll_fn(|cx| {
-            let mut state = self.0.lock();
+            let mut state = self.0.state.lock();
             if state.is_abandoned {
                 return Poll::Ready(false);
             }
@@ -72,7 +72,7 @@ impl<T> Sender<T> {
 
     /// Puts an item in the place of all that were not taken. Returns false where the receiver was dropped.
     pub(super) fn put(&self, item: T) -> bool {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         if state.is_abandoned {
             return false;
         }
@@ -85,7 +85,7 @@ impl<T> Sender<T> {
     /// Waits until the receiver was dropped. Cancel safe. One task at a time may wait.
     pub(super) async fn abandoned(&self) {
         poll_fn(|cx| {
-            let mut state = self.0.lock();
+            let mut state = self.0.state.lock();
             if state.is_abandoned {
                 return Poll::Ready(());
             }
@@ -99,7 +99,7 @@ impl<T> Sender<T> {
 impl<T> Receiver<T> {
     /// Takes the next item; `None` once there will be no more.
     pub(super) fn poll(&self, cx: &Context<'_>) -> Poll<Option<T>> {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         let item = state.pop();
         if item.is_some() {
             wake(state, |state| &mut state.sender);
@@ -114,7 +114,7 @@ impl<T> Receiver<T> {
 
     /// Takes the next item, if it is there.
     pub(super) fn take(&self) -> Option<T> {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         let item = state.pop();
         wake(state, |state| &mut state.sender);
         item
@@ -136,12 +136,6 @@ impl<T> State<T> {
     }
 }
 
-impl<T> Shared<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Wakes a task that waits, without holding the lock.
 fn wake<T>(mut state: MutexGuard<'_, State<T>>, waiter: fn(&mut State<T>) -> &mut Option<Waker>) {
     let waker = waiter(&mut state).take();
@@ -153,7 +147,7 @@ fn wake<T>(mut state: MutexGuard<'_, State<T>>, waiter: fn(&mut State<T>) -> &mu
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.is_closed = true;
         wake(state, |state| &mut state.receiver);
     }
@@ -161,7 +155,7 @@ impl<T> Drop for Sender<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.is_abandoned = true;
         let items = std::mem::take(&mut state.items);
         wake(state, |state| &mut state.sender);

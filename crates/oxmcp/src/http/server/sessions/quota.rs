@@ -3,12 +3,12 @@
 use std::{
     collections::{BTreeMap, HashMap, hash_map::Entry},
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
 use http::StatusCode;
 
-use crate::limits::Limits;
+use crate::{limits::Limits, sync::Mutex};
 
 /// The quota of sessions of an endpoint: so many for each principal, and so many for all.
 #[derive(Clone, Default)]
@@ -46,7 +46,7 @@ impl SessionQuota {
         principal: Option<&Arc<str>>,
         limits: &Limits,
     ) -> Result<QuotaPermit, QuotaExceeded> {
-        let mut used = self.lock();
+        let mut used = self.0.lock();
         let own = |principal| used.own.get(principal).copied().unwrap_or_default();
         if principal.is_some_and(|it| own(it) >= limits.max_http_sessions_each) {
             return Err(QuotaExceeded::OfPrincipal);
@@ -63,15 +63,11 @@ impl SessionQuota {
             principal: principal.cloned(),
         })
     }
-
-    fn lock(&self) -> MutexGuard<'_, Used> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for QuotaPermit {
     fn drop(&mut self) {
-        let mut used = self.quota.lock();
+        let mut used = self.quota.0.lock();
         used.all -= 1;
         if let Some(principal) = self.principal.take()
             && let Entry::Occupied(mut own) = used.own.entry(principal)
@@ -105,7 +101,7 @@ impl QuotaExceeded {
 
 impl fmt::Debug for SessionQuota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.lock().all, f)
+        fmt::Debug::fmt(&self.0.lock().all, f)
     }
 }
 
@@ -155,7 +151,7 @@ impl EvictionQueue {
         principal: Option<Arc<str>>,
         session: Weak<dyn Evict>,
     ) -> Evictable {
-        let mut queue = self.lock();
+        let mut queue = self.0.lock();
         queue.last += 1;
         let number = queue.last;
         queue
@@ -170,7 +166,7 @@ impl EvictionQueue {
 
     /// Evicts the oldest of all, or of a principal. Returns false where there is none.
     pub(super) fn evict_oldest(&self, of: Option<&Arc<str>>) -> bool {
-        let mut queue = self.lock();
+        let mut queue = self.0.lock();
         let mut sessions = queue.sessions.iter();
         let oldest = sessions.find(|(_, it)| of.is_none() || it.principal.as_ref() == of);
         let Some(number) = oldest.map(|(number, _)| *number) else {
@@ -183,15 +179,11 @@ impl EvictionQueue {
         }
         true
     }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Evictable {
     fn drop(&mut self) {
-        let session = self.queue.lock().sessions.remove(&self.number);
+        let session = self.queue.0.lock().sessions.remove(&self.number);
         // Its memory is freed without the lock.
         drop(session);
     }
@@ -218,7 +210,7 @@ mod tests {
         drop(of_nobody);
         let of_bob = enter(Some(&bob)).unwrap();
         drop((of_ann, of_bob));
-        assert!(quota.lock().own.is_empty());
+        assert!(quota.0.lock().own.is_empty());
         assert!(enter(Some(&ann)).is_ok());
     }
 }

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     fmt,
     future::Future,
-    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak},
+    sync::{Arc, Weak},
 };
 
 use tokio::task::AbortHandle;
@@ -14,7 +14,10 @@ use super::{
     quota::{EvictionQueue, QuotaExceeded, QuotaPermit, SessionQuota},
     session::Session,
 };
-use crate::limits::Limits;
+use crate::{
+    limits::Limits,
+    sync::{Mutex, RwLock},
+};
 
 /// The sessions of an endpoint, by id.
 #[derive(Default)]
@@ -72,7 +75,7 @@ impl Sessions {
     /// # Errors
     /// The one of its id that is there already.
     pub(super) fn insert(&self, session: &Arc<Session>) -> Result<(), Arc<Session>> {
-        let mut by_id = self.write();
+        let mut by_id = self.by_id.write();
         if let Some(there) = by_id.get(session.id()) {
             return Err(Arc::clone(there));
         }
@@ -86,14 +89,14 @@ impl Sessions {
         id: &str,
         principal: Option<&str>,
     ) -> Option<Arc<Session>> {
-        let by_id = self.read();
+        let by_id = self.by_id.read();
         let session = by_id.get(id)?;
         session.belongs_to(principal).then(|| Arc::clone(session))
     }
 
     /// Takes a session out. Another of its id stays: a request that came before the end may have restored it from the store.
     pub(super) fn remove(&self, session: &Arc<Session>) {
-        let mut by_id = self.write();
+        let mut by_id = self.by_id.write();
         let there = by_id.get(session.id());
         if there.is_some_and(|there| Arc::ptr_eq(there, session)) {
             by_id.remove(session.id());
@@ -101,7 +104,7 @@ impl Sessions {
     }
 
     pub(super) fn for_each(&self, visit: impl FnMut(&Arc<Session>)) {
-        self.read().values().for_each(visit);
+        self.by_id.read().values().for_each(visit);
     }
 
     /// Closes all of them, in the background.
@@ -121,7 +124,7 @@ impl Sessions {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let mut sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sweeper = self.sweeper.lock();
         // One that has finished was dropped with its runtime.
         if sweeper.as_ref().is_none_or(AbortHandle::is_finished) {
             *sweeper = Some(tokio::spawn(sweep()).abort_handle());
@@ -131,20 +134,12 @@ impl Sessions {
     /// Returns whether the sweeper ends, since there are no sessions: one that is opened meanwhile is either seen here or spawns
     /// another.
     pub(super) fn end_sweeper(&self) -> bool {
-        let mut sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sweeper = self.sweeper.lock();
         let ends = self.all.is_empty();
         if ends {
             *sweeper = None;
         }
         ends
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
-        self.by_id.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
-        self.by_id.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

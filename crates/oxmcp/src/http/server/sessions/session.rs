@@ -1,9 +1,8 @@
 //! Session that `initialize` opened.
 
 use std::{
-    fmt,
     ops::Deref,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -17,6 +16,7 @@ use super::{
     streams::Streams,
 };
 use crate::{
+    debug::opaque_debug,
     error::Result,
     server::{Server, ServerRole, random},
     session::{
@@ -24,6 +24,7 @@ use crate::{
         task::after,
     },
     store::SessionRecord,
+    sync::Mutex,
 };
 
 /// How many bytes may wait for a client of a session that gets no stream of its own: few of them ever do.
@@ -168,7 +169,7 @@ impl Session {
 
     /// Keeps the session in use until the returned guard is dropped.
     pub(super) fn enter(self: &Arc<Self>) -> SessionGuard {
-        let mut activity = self.lock();
+        let mut activity = self.activity.lock();
         activity.in_use += 1;
         let evictable = activity.evictable.take();
         drop(activity);
@@ -178,7 +179,7 @@ impl Session {
 
     /// Lets it be evicted until it is used for the first time.
     pub(super) fn set_evictable(&self, evictable: Evictable) {
-        self.lock().evictable = Some(evictable);
+        self.activity.lock().evictable = Some(evictable);
     }
 
     /// Closes it in the background.
@@ -188,18 +189,14 @@ impl Session {
 
     /// When it expires if nothing happens. `None` while it is in use.
     pub(super) fn expires_at(&self, idle: Duration) -> Option<Instant> {
-        let activity = self.lock();
+        let activity = self.activity.lock();
         (activity.in_use == 0).then(|| after(activity.idle_since, idle))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Activity> {
-        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Evict for Session {
     fn evict(&self) {
-        let mut activity = self.lock();
+        let mut activity = self.activity.lock();
         let evictable = activity.evictable.take();
         let permit = evictable.as_ref().and_then(|_| activity.permit.take());
         drop(activity);
@@ -236,16 +233,10 @@ impl Deref for SessionGuard {
 
 impl Drop for SessionGuard {
     fn drop(&mut self) {
-        let mut activity = self.0.lock();
+        let mut activity = self.0.activity.lock();
         activity.in_use -= 1;
         activity.idle_since = Instant::now();
     }
 }
 
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session")
-            .field("connection", &self.connection)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Session, |it| { connection: it.connection });

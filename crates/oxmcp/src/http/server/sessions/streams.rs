@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -13,7 +13,10 @@ use http::Response;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::channel::{Receiver, Sender, channel};
-use crate::http::server::response::{self, ResponseBody};
+use crate::{
+    http::server::response::{self, ResponseBody},
+    sync::Mutex,
+};
 
 /// How many parts of a stream may wait for its reader: behind them the outbox fills, and then senders wait.
 const READ_AHEAD: usize = 4;
@@ -54,7 +57,7 @@ pub(super) enum Purpose {
 impl Streams {
     /// Puts this into the names of all further streams.
     pub(super) fn set_prefix(&self, prefix: &str) {
-        self.lock().prefix = format!("{prefix}-").into();
+        self.0.lock().prefix = format!("{prefix}-").into();
     }
 
     /// Hands a stream that is being sent on to a new reader, in place of the one before. `None` where there is no such stream.
@@ -64,7 +67,7 @@ impl Streams {
         seen: u64,
         counted: &mut Option<TaskTrackerToken>,
     ) -> Option<Response<ResponseBody>> {
-        let live = self.lock();
+        let live = self.0.lock();
         let sender = live.by_name.get(name)?;
         let (sink, body) = stream_response(counted.take());
         sender.put(Reader { sink, seen }).then_some(body)
@@ -72,7 +75,7 @@ impl Streams {
 
     /// Whether the standing stream is read.
     pub(super) fn has_standing(&self) -> bool {
-        self.lock().has_standing()
+        self.0.lock().has_standing()
     }
 
     /// Registers a stream, `resumed` by its name or new. `None` where it would be a second standing one.
@@ -81,7 +84,7 @@ impl Streams {
         purpose: Purpose,
         resumed: Option<&str>,
     ) -> Option<(Arc<str>, Readers)> {
-        let mut live = self.lock();
+        let mut live = self.0.lock();
         if purpose == Purpose::Standing && live.has_standing() {
             return None;
         }
@@ -97,7 +100,7 @@ impl Streams {
     /// Takes a stream out, unless a reader has come to it meanwhile, which is returned.
     pub(super) fn leave(&self, name: &str, readers: &Readers) -> Option<Reader> {
         // While the lock is held no other can come.
-        let mut live = self.lock();
+        let mut live = self.0.lock();
         let reader = readers.take();
         if reader.is_none() {
             live.by_name.remove(name);
@@ -107,11 +110,7 @@ impl Streams {
 
     /// Takes a stream out, whatever reader has come to it.
     pub(super) fn remove(&self, name: &str) {
-        self.lock().by_name.remove(name);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Live> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().by_name.remove(name);
     }
 }
 

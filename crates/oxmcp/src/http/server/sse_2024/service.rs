@@ -5,7 +5,6 @@
 use std::{
     convert::Infallible,
     error::Error as StdError,
-    fmt,
     future::Future,
     pin::Pin,
     sync::Arc,
@@ -26,6 +25,7 @@ use super::{
     transport::SseTransport,
 };
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     http::server::{
         origin::{Principal, origin},
@@ -323,14 +323,10 @@ impl From<Server> for LegacySse {
     }
 }
 
-impl fmt::Debug for LegacySse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LegacySse")
-            .field("sessions", self.sessions.quota())
-            .field("closing", &self.sessions.is_closing())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(LegacySse, |it| {
+    sessions: it.sessions.quota(),
+    closing: it.sessions.is_closing(),
+});
 
 /// The URI to post to, which names the session.
 fn endpoint(messages: &str, session: &str) -> String {

@@ -1,19 +1,17 @@
 //! Registry of the sessions of a service, by id.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use super::transport::SseInbox;
 use crate::{
+    debug::opaque_debug,
     http::server::{
         origin::Principal,
         sessions::{QuotaExceeded, QuotaPermit, SessionQuota},
     },
     limits::Limits,
     server::ServerSession,
+    sync::RwLock,
 };
 
 /// The sessions of a service, by id.
@@ -61,7 +59,7 @@ impl Sessions {
     /// Keeps a session until it ends. Returns false where all are being closed.
     pub(super) fn keep(self: &Arc<Self>, id: &str, opened: OpenSession) -> bool {
         let session = opened.session.clone();
-        let mut table = self.write();
+        let mut table = self.table.write();
         if table.closing {
             return false;
         }
@@ -72,25 +70,25 @@ impl Sessions {
             if let Err(error) = session.wait().await {
                 tracing::debug!(%error, "a session over SSE broke");
             }
-            sessions.write().open.remove(&*id);
+            sessions.table.write().open.remove(&*id);
         });
         true
     }
 
     /// Where to hand what is posted to a session. `None` for a principal that it does not belong to, as if there were none.
     pub(super) fn find(&self, id: &str, principal: Option<&Principal>) -> Option<SseInbox> {
-        let table = self.read();
+        let table = self.table.read();
         let open = table.open.get(id)?;
         (open.principal.as_ref() == principal).then(|| open.inbox.clone())
     }
 
     pub(super) fn is_closing(&self) -> bool {
-        self.read().closing
+        self.table.read().closing
     }
 
     /// Takes no more sessions, and returns those that are open.
     pub(super) fn close(&self) -> Vec<ServerSession> {
-        let mut table = self.write();
+        let mut table = self.table.write();
         table.closing = true;
         table
             .open
@@ -98,21 +96,6 @@ impl Sessions {
             .map(|open| open.session.clone())
             .collect()
     }
-
-    fn read(&self) -> RwLockReadGuard<'_, Table> {
-        // Nothing in here calls a user's code that could panic.
-        self.table.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Table> {
-        self.table.write().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl fmt::Debug for Sessions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sessions")
-            .field("open", &self.quota)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(Sessions, |it| { open: it.quota });

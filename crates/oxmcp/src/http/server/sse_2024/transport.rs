@@ -10,6 +10,7 @@ use tokio::{select, sync::mpsc, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     http::server::{
         event_encoding::KEEP_ALIVE,
@@ -161,13 +162,7 @@ impl ReadHalf for SseReader {
     }
 }
 
-impl fmt::Debug for SseReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SseReader")
-            .field("gone", &self.gone.is_cancelled())
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(SseReader, |it| { gone: it.gone.is_cancelled() });
 
 /// Writes to the stream of an [`SseTransport`].
 pub struct SseWriter(Option<mpsc::Sender<Bytes>>);

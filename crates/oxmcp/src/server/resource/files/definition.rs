@@ -1,7 +1,6 @@
 //! Definition of a directory that is served as resources.
 
 use std::{
-    fmt,
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -14,6 +13,7 @@ use super::{
     read::{Files, mime_type, permits},
 };
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     server::{
         registry::AskMode,
@@ -201,10 +201,4 @@ impl From<FileResources> for ResourceTemplate {
     }
 }
 
-impl fmt::Debug for FileResources {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileResources")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
-    }
-}
+opaque_debug!(FileResources, |it| { path: it.path });

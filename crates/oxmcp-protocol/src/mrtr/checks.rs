@@ -1,0 +1,244 @@
+//! Checks of a question against the capabilities of its client, and of an answer against its question.
+
+use std::mem;
+
+use serde::de::DeserializeOwned;
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
+
+use crate::{
+    error::EncodeError,
+    jsonrpc::error::{ErrorCode, ErrorObject},
+    meta::object::Meta,
+    mrtr::requests::InputRequest,
+    result::payload::Payload,
+    revision::version::Revision,
+    types::{
+        base::EmptyParams,
+        capabilities::{
+            ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability,
+        },
+        elicitation::{
+            params::{ElicitAction, ElicitFormParams, ElicitParams, ElicitResult},
+            schema::{ElicitSchema, PrimitiveSchema},
+        },
+        errors::MissingClientCapabilityData,
+        roots::ListRootsResult,
+        sampling::{CreateMessageParams, CreateMessageResult},
+    },
+    values::json::JsonObject,
+};
+
+/// The method of a request, the `_meta` of its params, and its params without it.
+type Request = (&'static str, Meta, Box<RawValue>);
+
+/// What the client cannot do, the capability's name, and what it would have had to declare.
+type Missing = (&'static str, &'static str, ClientCapabilities);
+
+impl InputRequest {
+    /// What the user or the model is told. Empty where there is no such text.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        match self {
+            Self::Elicit(params) => params.message(),
+            Self::CreateMessage(_) | Self::ListRoots(_) | Self::Unknown { .. } => "",
+        }
+    }
+
+    /// The request by which a session asks, fitted to the revision of the client: the method, the `_meta` of the params, and
+    /// the params without it. `None` where the question is not known.
+    ///
+    /// # Errors
+    /// Where the params cannot be JSON.
+    pub fn into_request(self, to: Revision) -> Result<Option<Request>, EncodeError> {
+        fn written<P: Payload>(
+            method: &'static str,
+            mut params: P,
+            to: Revision,
+        ) -> Result<Option<Request>, EncodeError> {
+            params.fit(to);
+            let meta = params.metadata().map(mem::take).unwrap_or_default();
+            Ok(Some((method, meta, to_raw_value(&params)?)))
+        }
+        match self {
+            Self::Elicit(params) => written("elicitation/create", params, to),
+            Self::CreateMessage(params) => written("sampling/createMessage", *params, to),
+            Self::ListRoots(params) => written::<EmptyParams>("roots/list", params, to),
+            Self::Unknown { .. } => Ok(None),
+        }
+    }
+
+    /// The error for a client of a revision that has not said that it can answer. `None` where it has.
+    #[must_use]
+    pub fn missing_capability(
+        &self,
+        capabilities: &ClientCapabilities,
+        revision: Revision,
+    ) -> Option<ErrorObject> {
+        let (action, name, needed) = match self {
+            Self::Elicit(ElicitParams::Form(_)) => missing_form(capabilities, revision),
+            Self::Elicit(ElicitParams::Url(_)) => missing_url(capabilities, revision),
+            Self::CreateMessage(params) => missing_sampling(params, capabilities, revision),
+            Self::ListRoots(_) => capabilities.roots.is_none().then(|| {
+                let needed = ClientCapabilities::default().with_roots(RootsCapability::default());
+                ("list its roots", "roots", needed)
+            }),
+            Self::Elicit(ElicitParams::Unknown(_)) | Self::Unknown { .. } => None,
+        }?;
+        let message = if name == "elicitation" && !revision.has_elicitation() {
+            format!("the client cannot {action}: revision {revision} has no elicitation")
+        } else if name == "elicitation.url" && !revision.has_elicitation_modes() {
+            format!("the client cannot {action}: revision {revision} has no such elicitation")
+        } else {
+            format!("the client cannot {action}: it did not declare the capability {name:?}")
+        };
+        let error = ErrorObject::new(ErrorCode::MISSING_CLIENT_CAPABILITY, message);
+
+        Some(error.with_data(MissingClientCapabilityData::new(needed)))
+    }
+
+    /// Checks what no client would answer: a question that is not known, a URL that is none, a conversation with a model
+    /// from which a tool's result is missing.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Elicit(ElicitParams::Url(params)) => params
+                .check_url()
+                .map_err(|wrong| format!("the user cannot be sent to {:?}: {wrong}", params.url)),
+            Self::CreateMessage(params) => params.check_tool_results(),
+            Self::Elicit(ElicitParams::Form(_)) | Self::ListRoots(_) => Ok(()),
+            Self::Elicit(ElicitParams::Unknown(_)) | Self::Unknown { .. } => Err(format!(
+                "clients can be asked by elicitation (a form or a URL), sampling and roots, and this is none of them: {}",
+                self.method()
+            )),
+        }
+    }
+
+    /// Checks an answer that came at a revision, and brings it into one form: a form's is completed by its defaults, and what
+    /// an old revision has made of lists is undone.
+    ///
+    /// # Errors
+    /// Says what does not fit.
+    pub fn check_answer(
+        &self,
+        answer: &RawValue,
+        revision: Revision,
+    ) -> Result<Box<RawValue>, String> {
+        match self {
+            Self::Elicit(ElicitParams::Form(form)) => form_answer(form, answer, revision),
+            Self::Elicit(ElicitParams::Url(_) | ElicitParams::Unknown(_)) => {
+                parsed::<ElicitResult>(answer)
+            }
+            Self::CreateMessage(_) => parsed::<CreateMessageResult>(answer),
+            Self::ListRoots(_) => parsed::<ListRootsResult>(answer),
+            Self::Unknown { .. } => Ok(answer.to_owned()),
+        }
+    }
+}
+
+fn missing_form(capabilities: &ClientCapabilities, revision: Revision) -> Option<Missing> {
+    let elicitation = capabilities.elicitation.as_ref();
+    if revision.has_elicitation() && elicitation.is_some_and(ElicitationCapability::has_form) {
+        return None;
+    }
+    let form = ElicitationCapability::default().with_form(JsonObject::new());
+    let needed = ClientCapabilities::default().with_elicitation(form);
+    Some(("show the user a form", "elicitation", needed))
+}
+
+fn missing_url(capabilities: &ClientCapabilities, revision: Revision) -> Option<Missing> {
+    let elicitation = capabilities.elicitation.as_ref();
+    if revision.has_elicitation_modes() && elicitation.is_some_and(ElicitationCapability::has_url) {
+        return None;
+    }
+    let url = ElicitationCapability::default().with_url(JsonObject::new());
+    let needed = ClientCapabilities::default().with_elicitation(url);
+    Some(("send the user to a URL", "elicitation.url", needed))
+}
+
+fn missing_sampling(
+    params: &CreateMessageParams,
+    capabilities: &ClientCapabilities,
+    revision: Revision,
+) -> Option<Missing> {
+    let needed = |sampling| ClientCapabilities::default().with_sampling(sampling);
+    let Some(sampling) = &capabilities.sampling else {
+        let needed = needed(SamplingCapability::default());
+        return Some(("ask a model", "sampling", needed));
+    };
+    let wants_tools = !params.tools.is_empty() || params.tool_choice.is_some();
+    if !wants_tools || revision.has_sampling_tools() && sampling.tools.is_some() {
+        return None;
+    }
+    let needed = needed(SamplingCapability::default().with_tools(JsonObject::new()));
+    Some(("give a model tools", "sampling.tools", needed))
+}
+
+fn parsed<T: DeserializeOwned>(answer: &RawValue) -> Result<Box<RawValue>, String> {
+    let read = serde_json::from_str::<T>(answer.get());
+    read.map(|_| answer.to_owned())
+        .map_err(|error| error.to_string())
+}
+
+fn form_answer(
+    form: &ElicitFormParams,
+    answer: &RawValue,
+    revision: Revision,
+) -> Result<Box<RawValue>, String> {
+    let mut result: ElicitResult =
+        serde_json::from_str(answer.get()).map_err(|error| error.to_string())?;
+    if result.action != ElicitAction::Accept {
+        result.content = None;
+    } else {
+        let schema = &form.requested_schema;
+        let content = result.content.as_deref();
+        let content = content.map(|content| convert(schema, content, revision));
+        result.content = Some(schema.complete(content.as_deref())?);
+    }
+    to_raw_value(&result).map_err(|error| error.to_string())
+}
+
+/// Undoes what the way through an old revision or an odd client has done: lists that were typed as text, whole numbers
+/// that were written with a fraction.
+fn convert(schema: &ElicitSchema, content: &RawValue, revision: Revision) -> Box<RawValue> {
+    let Ok(mut fields) = serde_json::from_str::<JsonObject>(content.get()) else {
+        return content.to_owned();
+    };
+    for (name, field) in &schema.properties {
+        let Some(value) = fields.get_mut(name) else {
+            continue;
+        };
+        match field {
+            PrimitiveSchema::MultiSelect(_) if !revision.has_rich_forms() => split(value),
+            PrimitiveSchema::Number(_) => whole(value),
+            _ => {}
+        }
+    }
+    to_raw_value(&fields).unwrap_or_else(|_| content.to_owned())
+}
+
+fn split(value: &mut Value) {
+    if let Value::String(text) = value {
+        let parts = text.split(',').map(str::trim);
+        *value = parts.filter(|part| !part.is_empty()).collect();
+    }
+}
+
+/// The bound up to which every whole number is one of the numbers of JSON parsers everywhere.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+fn whole(value: &mut Value) {
+    if let Value::Number(number) = value
+        && number.is_f64()
+        && let Some(float) = number.as_f64()
+        && float.fract() == 0.0
+        && float.abs() < EXACT
+        && let Ok(number) = format!("{float:.0}").parse::<i64>()
+    {
+        *value = number.into();
+    }
+}
