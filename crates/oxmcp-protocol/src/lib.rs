@@ -25,7 +25,6 @@ pub mod http_headers;
 mod jsonrpc;
 pub mod message;
 mod meta;
-pub mod method;
 mod mrtr;
 mod result;
 pub mod revision;
@@ -40,6 +39,8 @@ pub use jsonrpc::{
     id::RequestId,
 };
 pub use revision::Revision;
+#[doc(inline)]
+pub use revision::method;
 pub use types::*;
 
 /// The items that only the SDK may use: they can change with any release.

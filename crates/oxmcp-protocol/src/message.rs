@@ -30,16 +30,20 @@ use crate::{
         id::RequestId,
         write::{write_error, write_raw, write_response},
     },
-    method::{
-        INPUT_REQUESTS, Method, NOTIFICATIONS_TO_CLIENT, NOTIFICATIONS_TO_SERVER, PayloadVisitor,
-        REQUESTS_TO_CLIENT, REQUESTS_TO_SERVER, Row, find, visit_params, visit_result,
-    },
     mrtr::requests::InputRequiredResult,
     result::{
         encode::{ResultType, encode_result, peek_result_type},
         payload::{Payload, encode_payload},
     },
-    revision::{projection::project::project_error, version::Revision},
+    revision::{
+        method::{
+            INPUT_REQUESTS, Method, NOTIFICATIONS_TO_CLIENT, NOTIFICATIONS_TO_SERVER,
+            PayloadVisitor, REQUESTS_TO_CLIENT, REQUESTS_TO_SERVER, Row, find, visit_params,
+            visit_result,
+        },
+        projection::project::project_error,
+        version::Revision,
+    },
 };
 
 /// A JSON-RPC message.
@@ -229,7 +233,9 @@ impl Notification {
     ///
     /// # Errors
     /// Where they are something else.
-    pub fn params_of<N: crate::method::Notification>(&self) -> serde_json::Result<N::Params> {
+    pub fn params_of<N: crate::revision::method::Notification>(
+        &self,
+    ) -> serde_json::Result<N::Params> {
         read(self.params.as_deref())
     }
 

@@ -93,12 +93,12 @@ pub use tools::{
 
 pub use crate::{
     meta::{object::Meta, progress_token::ProgressToken},
-    method::{Method, Notification},
     mrtr::{
         requests::{InputRequest, InputRequests, InputRequiredResult},
         responses::{InputResponse, InputResponses},
     },
     result::payload::Payload,
+    revision::method::{Method, Notification},
     values::{
         blob::Blob,
         json::{JsonObject, RawJson},
