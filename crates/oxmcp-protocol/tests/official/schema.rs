@@ -63,25 +63,6 @@ impl Schema {
             .expect("a schema has definitions")
     }
 
-    /// Holds a message against a definition.
-    pub(crate) fn assert_fits(&self, definition: &str, message: &Value) {
-        let mut root = self.root.clone();
-        let place = ["$defs", "definitions"]
-            .into_iter()
-            .find(|it| root.get(it).is_some());
-        root["$ref"] = format!("#/{}/{definition}", place.unwrap_or_default()).into();
-        let validator = jsonschema::validator_for(&root).expect("official schemas are schemas");
-        let problems: Vec<_> = validator
-            .iter_errors(message)
-            .map(|it| it.to_string())
-            .collect();
-        let revision = self.revision;
-        assert!(
-            problems.is_empty(),
-            "{definition} of {revision}: {problems:?}: {message}"
-        );
-    }
-
     /// What a `$ref` refers to.
     pub(crate) fn resolve(&self, reference: &str) -> &Value {
         let pointer = reference.strip_prefix('#').expect("references are local");

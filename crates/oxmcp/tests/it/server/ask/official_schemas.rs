@@ -9,22 +9,7 @@ use crate::server::ask::{ASKING, Name, User, accept, ann, deleting};
 /// Holds a message against a definition of a revision.
 fn assert_fits(schemas: &[Schema], revision: Revision, definition: &str, message: &Value) {
     let schema = schemas.iter().find(|it| it.revision == revision).unwrap();
-    let mut root = schema.root.clone();
-    let place = if root.get("$defs").is_some() {
-        "$defs"
-    } else {
-        "definitions"
-    };
-    root["$ref"] = json!(format!("#/{place}/{definition}"));
-    let validator = jsonschema::validator_for(&root).unwrap();
-    let problems: Vec<_> = validator
-        .iter_errors(message)
-        .map(|it| it.to_string())
-        .collect();
-    assert!(
-        problems.is_empty(),
-        "{definition} of {revision}: {problems:?}: {message}"
-    );
+    schema.assert_fits(definition, message);
 }
 
 #[tokio::test]
