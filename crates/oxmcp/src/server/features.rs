@@ -6,8 +6,6 @@ use std::{
     time::Duration,
 };
 
-#[cfg(feature = "http-server")]
-use crate::server::tool::ExpectedHeaders;
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     CacheHint, DiscoverResult, Implementation, InitializeParams, InitializeResult, JsonObject,
@@ -17,6 +15,8 @@ use oxmcp_protocol::{
     method,
 };
 
+#[cfg(feature = "http-server")]
+use crate::server::tool::ExpectedHeaders;
 use crate::{
     error::{Error, Result},
     extension::Extensions,

@@ -78,8 +78,8 @@ macro_rules! impl_feature {
         $method:ident -> $page:ident.$entries:ident, $changed:ident
     ) => {
         impl crate::server::registry::Feature for $type {
-            type Definition = crate::protocol::$definition;
-            type Page = crate::protocol::$page;
+            type Definition = oxmcp_protocol::$definition;
+            type Page = oxmcp_protocol::$page;
             const KIND: &'static str = $kind;
             const LIST_METHOD: &'static str =
                 <oxmcp_protocol::method::$method as oxmcp_protocol::Method>::NAME;

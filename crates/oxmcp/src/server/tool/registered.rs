@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
+use oxmcp_json::Text;
+#[cfg(feature = "http-server")]
+use oxmcp_protocol::http_headers::ParamHeaders;
+use oxmcp_protocol::{Method, Tool as Definition, method};
+
 use super::{
     Tool,
     definition::of_tool,
     handler::{ErasedHandler, ToolSchemas},
 };
-#[cfg(feature = "http-server")]
-use oxmcp_protocol::http_headers::ParamHeaders;
-
-use crate::{error::Error, limits::Limits};
-use oxmcp_json::Text;
-use oxmcp_protocol::{Method, Tool as Definition, method};
-
 use crate::{
-    error::Result,
+    error::{Error, Result},
+    limits::Limits,
     server::registry::{AskMode, Callable, Visibility, impl_feature},
     session::{
         connection::RequestContext,

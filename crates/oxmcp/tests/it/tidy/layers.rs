@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::source::{self, Source};
 
 /// The layers of `oxmcp`, the lowest first. A module imports from lower layers, and from those beside it that are named with
-/// it. Of what is below (`protocol`, `schema`) `lib.rs` only exports the crates again.
+/// it. The re-export `protocol` is for users: modules import from `oxmcp_protocol`.
 const LAYERS: &[&[&str]] = &[
-    &["protocol", "schema"],
-    &["error", "limits"],
+    &["error", "limits", "logged"],
     &["transport", "store"],
     &["session"],
     &["extension"],
