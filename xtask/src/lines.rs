@@ -70,10 +70,7 @@ fn rooms(src: &Path) -> Outcome<BTreeMap<String, Count>> {
         let below = path.strip_prefix(src).unwrap_or(&path);
         let is_in_folder = below.components().count() > 1;
         let room = below.components().next().filter(|_| is_in_folder);
-        let room = room.map_or_else(
-            || "(files)".into(),
-            |it| it.as_os_str().to_string_lossy(),
-        );
+        let room = room.map_or_else(|| "(files)".into(), |it| it.as_os_str().to_string_lossy());
         let lines = lines_of_code(&text);
         rooms
             .entry(room.into_owned())
