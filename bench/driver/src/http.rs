@@ -162,7 +162,7 @@ impl Connection {
     fn fill(&mut self) -> Result<()> {
         let read = self.socket.read(&mut self.chunk)?;
         let chunk = self.chunk.get(..read).unwrap_or_default();
-        self.responses.read_buffer().extend_from_slice(chunk);
+        self.responses.room().extend_from_slice(chunk);
         if read == 0 {
             Err("the server closed the connection".into())
         } else {

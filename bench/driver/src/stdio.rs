@@ -85,7 +85,7 @@ impl Server {
     fn read(&mut self) -> Result<()> {
         let read = self.output.read(&mut self.chunk)?;
         self.lines
-            .read_buffer()
+            .room()
             .extend_from_slice(self.chunk.get(..read).unwrap_or_default());
         if read == 0 {
             Err("the server closed its stdout".into())

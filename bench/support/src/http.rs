@@ -249,7 +249,7 @@ mod tests {
         for size in 1..TWO.len() {
             let (mut responses, mut seen) = (Responses::default(), Vec::new());
             for piece in TWO.as_bytes().chunks(size) {
-                responses.read_buffer().extend_from_slice(piece);
+                responses.room().extend_from_slice(piece);
                 while let Some(response) = responses.next_response().unwrap() {
                     let messages = response.messages().unwrap();
                     seen.extend(
@@ -271,7 +271,7 @@ mod tests {
     fn a_refusal_is_no_message() {
         let mut responses = Responses::default();
         responses
-            .read_buffer()
+            .room()
             .extend_from_slice(b"HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy");
         let refused = responses.next_response().unwrap().unwrap().messages().err();
         assert_eq!(refused.unwrap(), "status 503: busy");

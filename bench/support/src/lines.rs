@@ -46,7 +46,7 @@ mod tests {
         for size in 1..text.len() {
             let (mut lines, mut out) = (Lines::default(), Vec::new());
             for chunk in text.chunks(size) {
-                lines.read_buffer().extend_from_slice(chunk);
+                lines.room().extend_from_slice(chunk);
                 while let Some(line) = lines.next_line() {
                     out.push(String::from_utf8(line.to_vec()).unwrap());
                 }

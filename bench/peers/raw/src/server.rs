@@ -21,7 +21,7 @@ pub async fn serve(
     let tools = Tools::new();
     let mut lines = Lines::default();
     let mut out = Vec::with_capacity(FULL);
-    while input.read_buf(lines.read_buffer()).await? > 0 {
+    while input.read_buf(lines.room()).await? > 0 {
         while let Some(line) = lines.next_line() {
             if let Answer::Stream(mut stream) = tools.answer(line, &mut out) {
                 while stream.next(&mut out) {

@@ -120,7 +120,7 @@ impl Server {
     }
 
     async fn read(&mut self) -> Result<()> {
-        match self.output.read_buf(self.lines.read_buffer()).await? {
+        match self.output.read_buf(self.lines.room()).await? {
             0 => Err("the server closed its stdout".into()),
             _ => Ok(()),
         }
