@@ -91,7 +91,7 @@ fn said(message: &str, write: impl Fn(&str) -> String) -> String {
             let texts = request.params.map(|it| {
                 let meta = it.meta.raw().map(Text::checked);
                 [
-                    Some(it.whole),
+                    Some(it.raw),
                     it.name,
                     it.arguments,
                     it.input_responses,
@@ -104,7 +104,7 @@ fn said(message: &str, write: impl Fn(&str) -> String) -> String {
             format!("{} {} {texts:?} {is_fine:?}", request.id, request.method)
         }
         Ok(Envelope::Notification(notification)) => {
-            let params = notification.params.map(|it| write(Some(it.whole)));
+            let params = notification.params.map(|it| write(Some(it.raw)));
             format!("{} {params:?}", notification.method)
         }
         Ok(Envelope::Response(response)) => {
@@ -170,7 +170,7 @@ fn split(data: &[u8], size: usize) -> Vec<Option<Vec<u8>>> {
         }
     };
     for chunk in data.chunks(size) {
-        lines.room().extend_from_slice(chunk);
+        lines.read_buffer().extend_from_slice(chunk);
         take(&mut lines);
     }
     lines.finish();

@@ -88,14 +88,14 @@ impl<'a> Cursor<'a> {
     /// Goes over what stands here where it is this, to the byte, and over white space behind it. It must be whole tokens
     /// of JSON.
     #[inline]
-    pub fn goes_on(&mut self, with: &str) -> bool {
+    pub fn skip_literal(&mut self, with: &str) -> bool {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        let goes_on = rest.starts_with(with.as_bytes());
-        if goes_on {
+        let matches = rest.starts_with(with.as_bytes());
+        if matches {
             self.at += with.len();
             self.skip_space();
         }
-        goes_on
+        matches
     }
 
     /// Checks the whole text, of whose object the members are handed to `member`. `false` where the text is no object:
@@ -103,7 +103,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// Where the text is not JSON there.
-    pub fn whole(
+    pub fn read_object(
         mut self,
         member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
     ) -> Checked<bool> {
@@ -114,12 +114,12 @@ impl<'a> Cursor<'a> {
         self.is_over().map(|()| true)
     }
 
-    /// The same for a text whose object was [entered](Self::enters).
+    /// The same for a text whose object was [entered](Self::enter_literal).
     ///
     /// # Errors
     /// Where the text is not JSON there.
     pub fn rest(mut self, member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>) -> Checked<()> {
-        self.leaves(member)?;
+        self.finish_object(member)?;
         self.is_over()
     }
 
@@ -146,14 +146,14 @@ impl<'a> Cursor<'a> {
         }
         if !self.open(b'}') {
             self.depth += 1;
-            self.members_on(&mut member)?;
+            self.remaining_members(&mut member)?;
         }
         self.since(start).map(Text::checked)
     }
 
     /// Goes over the members from the one that must begin here, to behind their object.
     #[inline]
-    fn members_on(
+    fn remaining_members(
         &mut self,
         member: &mut impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
     ) -> Checked<()> {
@@ -161,7 +161,7 @@ impl<'a> Cursor<'a> {
             let key = self.string()?;
             self.colon()?;
             member(key, self)?;
-            if !self.goes_on_until(b'}')? {
+            if !self.has_another(b'}')? {
                 break;
             }
         }
@@ -172,23 +172,23 @@ impl<'a> Cursor<'a> {
     /// Goes into the object that stands here where it begins like this, to the byte: up to behind a value, or before one.
     /// What objects usually begin with need not be taken apart.
     #[inline]
-    pub fn enters(&mut self, beginning: &str) -> bool {
-        let enters = self.goes_on(beginning);
-        self.depth += u32::from(enters);
-        enters
+    pub fn enter_literal(&mut self, beginning: &str) -> bool {
+        let entered = self.skip_literal(beginning);
+        self.depth += u32::from(entered);
+        entered
     }
 
-    /// Goes over the rest of an object that was [entered](Self::enters), from behind a value to behind the object.
+    /// Goes over the rest of an object that was [entered](Self::enter_literal), from behind a value to behind the object.
     ///
     /// # Errors
     /// Where the text is not JSON there.
     #[inline]
-    pub fn leaves(
+    pub fn finish_object(
         &mut self,
         mut member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
     ) -> Checked<()> {
-        if self.goes_on_until(b'}')? {
-            return self.members_on(&mut member);
+        if self.has_another(b'}')? {
+            return self.remaining_members(&mut member);
         }
         self.depth -= 1;
         Ok(())
@@ -208,7 +208,7 @@ impl<'a> Cursor<'a> {
         self.depth += 1;
         loop {
             item(self)?;
-            if !self.goes_on_until(b']')? {
+            if !self.has_another(b']')? {
                 break;
             }
         }
@@ -218,7 +218,7 @@ impl<'a> Cursor<'a> {
 
     /// Goes on behind an element: to the next one, or with `false` out of what ends there with `end`.
     #[inline]
-    fn goes_on_until(&mut self, end: u8) -> Checked<bool> {
+    fn has_another(&mut self, end: u8) -> Checked<bool> {
         self.skip_space();
         match self.take()? {
             b',' => self.skip_space(),
@@ -498,7 +498,7 @@ mod tests {
 
     fn accepts(text: &str) -> bool {
         Cursor::new(text)
-            .whole(|_, cursor| cursor.value().map(drop))
+            .read_object(|_, cursor| cursor.value().map(drop))
             .is_ok_and(|object| object)
     }
 
@@ -541,7 +541,7 @@ mod tests {
     fn members_are_handed_out_as_they_stand() {
         let mut seen = Vec::new();
         let text = r#" { "a" : [ 1 , "]" ] ,"b\"":{"c":{}}} "#;
-        let object = Cursor::new(text).whole(|key, cursor| {
+        let object = Cursor::new(text).read_object(|key, cursor| {
             seen.push((key.get(), cursor.value()?.get()));
             Ok(())
         });
@@ -550,7 +550,7 @@ mod tests {
             seen,
             [(r#""a""#, r#"[ 1 , "]" ]"#), (r#""b\"""#, r#"{"c":{}}"#)]
         );
-        assert_eq!(Cursor::new("[1]").whole(|_, _| Ok(())), Ok(false));
+        assert_eq!(Cursor::new("[1]").read_object(|_, _| Ok(())), Ok(false));
     }
 
     #[test]
@@ -582,7 +582,7 @@ mod tests {
         assert!(!accepts(&nested(1_000_000)));
         let gone_into = |depth: usize| {
             let text = format!("{{\"a\":[{}]}}", "[".repeat(depth) + &"]".repeat(depth));
-            Cursor::new(&text).whole(|_, cursor| cursor.items(|item| item.value().map(drop)))
+            Cursor::new(&text).read_object(|_, cursor| cursor.items(|item| item.value().map(drop)))
         };
         assert_eq!(gone_into(126), Ok(true), "what was gone into counts");
         assert_eq!(gone_into(127), Err(SyntaxError));

@@ -61,8 +61,8 @@ pub fn check_absolute(uri: &str) -> Result<(), String> {
 pub fn check_scheme(uri: &str) -> Result<(), String> {
     let scheme = uri.split_once(':').map(|(scheme, _)| scheme.as_bytes());
     let is_scheme = |scheme: &[u8]| {
-        let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
-        scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.iter().all(goes_on)
+        let is_scheme_byte = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+        scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.iter().all(is_scheme_byte)
     };
     if scheme.is_some_and(is_scheme) {
         return Ok(());

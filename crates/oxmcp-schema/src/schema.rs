@@ -251,7 +251,7 @@ impl Schema {
     /// What the full validator says; for tests.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
-    pub fn verdict(&self, instance: &RawValue) -> Result<(), Violations> {
+    pub fn validate_by_full(&self, instance: &RawValue) -> Result<(), Violations> {
         self.validate_fully(Text::from(instance))
     }
 }

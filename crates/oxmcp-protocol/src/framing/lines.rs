@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 /// How much room a read gets at first, in bytes: enough for several ordinary messages.
-const SMALL_ROOM: usize = 8 << 10;
+const SMALL_BUFFER: usize = 8 << 10;
 /// How much room a read gets where reads keep filling what they get: what a pipe of Linux holds.
-const LARGE_ROOM: usize = 64 << 10;
+const LARGE_BUFFER: usize = 64 << 10;
 /// A read with less room than this is not worth its system call.
-const MIN_ROOM: usize = 4 << 10;
+const MIN_SPARE: usize = 4 << 10;
 /// A buffer beyond this is freed at once when it is empty; a smaller one may serve the next large line as well.
 const KEPT_CAPACITY: usize = 2 << 20;
 /// How much is kept of a line that is too long: enough to see whom it concerns.
@@ -30,7 +30,7 @@ pub struct Lines {
     /// The longest line, in bytes, without its line ending.
     limit: usize,
     state: State,
-    room: Room,
+    sizing: BufferSizing,
     /// How the last line began that was too long.
     beginning: Vec<u8>,
 }
@@ -46,9 +46,9 @@ enum State {
 
 /// What was learnt about the size of reads.
 #[derive(Debug)]
-struct Room {
+struct BufferSizing {
     /// How much room the next read gets, at least.
-    wanted: usize,
+    target: usize,
     /// The length that the buffer had and the room it offered when the last read began.
     offered: Option<(usize, usize)>,
     /// The longest that the buffer was since the last review.
@@ -79,8 +79,8 @@ impl Lines {
             scanned: 0,
             limit,
             state: State::Reading,
-            room: Room {
-                wanted: SMALL_ROOM,
+            sizing: BufferSizing {
+                target: SMALL_BUFFER,
                 offered: None,
                 peak: 0,
                 reads: 0,
@@ -90,7 +90,7 @@ impl Lines {
     }
 
     /// The buffer to append what was read to: its spare capacity is the room for the next read.
-    pub fn room(&mut self) -> &mut Vec<u8> {
+    pub fn read_buffer(&mut self) -> &mut Vec<u8> {
         // A pending read asks again and again.
         if self.is_unchanged() {
             return &mut self.buffer;
@@ -99,11 +99,11 @@ impl Lines {
         self.compact();
         self.review();
         let spare = self.buffer.capacity() - self.buffer.len();
-        if spare < MIN_ROOM || self.buffer.capacity() < self.room.wanted {
+        if spare < MIN_SPARE || self.buffer.capacity() < self.sizing.target {
             self.grow();
         }
         let spare = self.buffer.capacity() - self.buffer.len();
-        self.room.offered = Some((self.buffer.len(), spare));
+        self.sizing.offered = Some((self.buffer.len(), spare));
         &mut self.buffer
     }
 
@@ -142,7 +142,7 @@ impl Lines {
     #[must_use]
     pub fn is_drained(&self) -> bool {
         let had_no_more = |(length, room)| self.buffer.len() < length + room;
-        self.scanned == self.buffer.len() && self.room.offered.is_some_and(had_no_more)
+        self.scanned == self.buffer.len() && self.sizing.offered.is_some_and(had_no_more)
     }
 
     /// The bytes of a line that was found, without its line ending.
@@ -220,19 +220,19 @@ impl Lines {
             self.buffer.len(),
             self.buffer.capacity() - self.buffer.len(),
         );
-        self.start == 0 && self.room.offered == Some(now)
+        self.start == 0 && self.sizing.offered == Some(now)
     }
 
     /// Gives reads more room where the last one took all that it got.
     fn learn(&mut self) {
-        let Some((length, room)) = self.room.offered.take() else {
+        let Some((length, room)) = self.sizing.offered.take() else {
             return;
         };
         if self.buffer.len() >= length + room {
-            self.room.wanted = (self.room.wanted * 2).min(LARGE_ROOM);
+            self.sizing.target = (self.sizing.target * 2).min(LARGE_BUFFER);
         }
-        self.room.peak = self.room.peak.max(self.buffer.len());
-        self.room.reads += 1;
+        self.sizing.peak = self.sizing.peak.max(self.buffer.len());
+        self.sizing.reads += 1;
     }
 
     /// Moves the line that is not yet whole to the front. This happens once per line at most, since it begins there
@@ -250,23 +250,23 @@ impl Lines {
         if self.buffer.is_empty() && self.buffer.capacity() > KEPT_CAPACITY {
             self.buffer = Vec::new();
         }
-        if self.room.reads >= REVIEW_READS && self.buffer.is_empty() {
-            if self.room.peak < self.buffer.capacity() / 4 {
+        if self.sizing.reads >= REVIEW_READS && self.buffer.is_empty() {
+            if self.sizing.peak < self.buffer.capacity() / 4 {
                 self.buffer = Vec::new();
-                self.room.wanted = (self.room.peak * 2).clamp(SMALL_ROOM, LARGE_ROOM);
+                self.sizing.target = (self.sizing.peak * 2).clamp(SMALL_BUFFER, LARGE_BUFFER);
             }
-            self.room.peak = 0;
-            self.room.reads = 0;
+            self.sizing.peak = 0;
+            self.sizing.reads = 0;
         }
     }
 
     /// Doubles the buffer, but goes no further than the longest line needs.
     fn grow(&mut self) {
-        let longest = self.limit.saturating_add(LARGE_ROOM);
-        let least = self.buffer.len() + MIN_ROOM;
+        let longest = self.limit.saturating_add(LARGE_BUFFER);
+        let least = self.buffer.len() + MIN_SPARE;
         let capacity = (self.buffer.capacity() * 2)
             .min(longest)
-            .max(self.room.wanted)
+            .max(self.sizing.target)
             .max(least);
         self.buffer.reserve_exact(capacity - self.buffer.len());
     }
@@ -296,11 +296,11 @@ mod tests {
             if lines.state == State::Ended {
                 return found;
             }
-            let room = lines.room();
-            let spare = room.capacity() - room.len();
-            assert!(spare >= MIN_ROOM);
+            let buffer = lines.read_buffer();
+            let spare = buffer.capacity() - buffer.len();
+            assert!(spare >= MIN_SPARE);
             let (chunk, tail) = rest.split_at((*sizes.next().unwrap()).min(rest.len()).min(spare));
-            room.extend_from_slice(chunk);
+            buffer.extend_from_slice(chunk);
             rest = tail;
             if chunk.is_empty() {
                 lines.finish();
@@ -326,13 +326,13 @@ mod tests {
     fn a_short_read_that_is_used_up_drains_the_stream() {
         let mut lines = Lines::new(1 << 20);
         assert!(!lines.is_drained(), "nobody has asked the stream");
-        lines.room().extend_from_slice(b"{}\n[]\n{\"half");
+        lines.read_buffer().extend_from_slice(b"{}\n[]\n{\"half");
         assert!(lines.next().is_some() && !lines.is_drained());
         assert!(lines.next().is_some() && !lines.is_drained());
         assert!(lines.next().is_none() && lines.is_drained());
-        let room = lines.room();
-        let spare = room.capacity() - room.len();
-        room.extend(std::iter::repeat_n(b'\n', spare));
+        let buffer = lines.read_buffer();
+        let spare = buffer.capacity() - buffer.len();
+        buffer.extend(std::iter::repeat_n(b'\n', spare));
         while lines.next().is_some() {}
         assert!(!lines.is_drained(), "the stream may have had more");
     }
@@ -368,16 +368,16 @@ mod tests {
         let mut lines = Lines::new(1 << 20);
         let mut reported = 0;
         for _ in 0..100 {
-            let room = lines.room();
-            room.resize(room.len() + 64 * 1024, b'x');
+            let buffer = lines.read_buffer();
+            buffer.resize(buffer.len() + 64 * 1024, b'x');
             while let Some(found) = lines.next() {
                 assert_eq!(found, NextLine::TooLong);
                 reported += 1;
             }
         }
         assert_eq!(reported, 1);
-        assert!(lines.buffer.capacity() <= (1 << 20) + 2 * LARGE_ROOM);
-        lines.room().extend_from_slice(b"\n{}\n");
+        assert!(lines.buffer.capacity() <= (1 << 20) + 2 * LARGE_BUFFER);
+        lines.read_buffer().extend_from_slice(b"\n{}\n");
         let Some(NextLine::Line(line)) = lines.next() else {
             panic!("the next line is whole again");
         };
@@ -388,10 +388,10 @@ mod tests {
     fn the_buffer_shrinks_after_a_huge_line() {
         let mut lines = Lines::new(usize::MAX);
         let huge = vec![b'x'; 8 << 20];
-        lines.room().extend_from_slice(&huge);
-        lines.room().push(b'\n');
+        lines.read_buffer().extend_from_slice(&huge);
+        lines.read_buffer().push(b'\n');
         assert!(matches!(lines.next(), Some(NextLine::Line(line)) if line.len() == huge.len()));
-        assert!(lines.room().capacity() <= LARGE_ROOM);
+        assert!(lines.read_buffer().capacity() <= LARGE_BUFFER);
     }
 
     #[test]
@@ -400,33 +400,33 @@ mod tests {
         let mut large = vec![b'x'; 1 << 20];
         large.push(b'\n');
         for _ in 0..3 {
-            lines.room().extend_from_slice(&large);
+            lines.read_buffer().extend_from_slice(&large);
             assert!(lines.next().is_some());
             assert!(
-                lines.room().capacity() > 1 << 20,
+                lines.read_buffer().capacity() > 1 << 20,
                 "it is kept for the next one"
             );
         }
         for _ in 0..2 * REVIEW_READS {
-            lines.room().extend_from_slice(b"{}\n");
+            lines.read_buffer().extend_from_slice(b"{}\n");
             assert!(lines.next().is_some());
         }
-        assert!(lines.room().capacity() <= LARGE_ROOM);
+        assert!(lines.read_buffer().capacity() <= LARGE_BUFFER);
     }
 
     #[test]
     fn reads_that_fill_their_room_get_more() {
         let mut lines = Lines::new(usize::MAX);
-        let mut rooms = Vec::new();
+        let mut capacities = Vec::new();
         for _ in 0..5 {
-            let room = lines.room();
-            rooms.push(room.capacity());
-            let full = room.capacity();
-            room.resize(full - 1, b'x');
-            room.push(b'\n');
+            let buffer = lines.read_buffer();
+            capacities.push(buffer.capacity());
+            let full = buffer.capacity();
+            buffer.resize(full - 1, b'x');
+            buffer.push(b'\n');
             assert!(lines.next().is_some());
         }
-        assert_eq!(rooms, [8 << 10, 16 << 10, 32 << 10, 64 << 10, 64 << 10]);
+        assert_eq!(capacities, [8 << 10, 16 << 10, 32 << 10, 64 << 10, 64 << 10]);
     }
 
     /// Text that is full of the bytes that matter.

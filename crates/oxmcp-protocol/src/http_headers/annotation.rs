@@ -73,7 +73,7 @@ pub(super) fn find(schema: Text<'_>, max_bytes: usize) -> Result<Vec<Annotation>
         path: Some(Vec::new()),
         found: Vec::new(),
         taken: HashSet::new(),
-        room: max_bytes,
+        bytes_left: max_bytes,
     };
     search.schema(schema)?;
     Ok(search.found)
@@ -88,7 +88,7 @@ struct Search {
     /// The names that are taken, in lower case.
     taken: HashSet<String>,
     /// How many bytes may still be kept. A name near the root is on the way to all below it, and each keeps a copy.
-    room: usize,
+    bytes_left: usize,
 }
 
 impl Search {
@@ -175,10 +175,10 @@ impl Search {
                 self.wrong("it may stand only in a property that is reached by `properties` alone")
             );
         };
-        let Some(room) = self.room.checked_sub(size(path, &name)) else {
+        let Some(bytes_left) = self.bytes_left.checked_sub(size(path, &name)) else {
             return Err(TOO_MUCH.to_owned());
         };
-        self.room = room;
+        self.bytes_left = bytes_left;
         self.found.push(Annotation {
             path: path.into(),
             name: name.into_owned(),

@@ -123,7 +123,7 @@ pub(super) fn integer(text: &str) -> Option<i64> {
 /// A number as JSON writes it.
 struct Decimal<'a> {
     negative: bool,
-    whole: &'a str,
+    integer: &'a str,
     fraction: &'a str,
     exponent: i32,
 }
@@ -143,15 +143,15 @@ impl<'a> Decimal<'a> {
             Some((mantissa, exponent)) => (mantissa, Self::exponent(exponent)?),
             None => (rest, 0),
         };
-        let (whole, fraction) = match mantissa.split_once('.') {
-            Some((whole, fraction)) => (whole, digits(fraction)?),
+        let (integer, fraction) = match mantissa.split_once('.') {
+            Some((integer, fraction)) => (integer, digits(fraction)?),
             None => (mantissa, ""),
         };
-        let whole = digits(whole)?;
-        let padded = whole.len() > 1 && whole.starts_with('0');
+        let integer = digits(integer)?;
+        let padded = integer.len() > 1 && integer.starts_with('0');
         (!padded).then_some(Self {
             negative,
-            whole,
+            integer,
             fraction,
             exponent,
         })
@@ -167,7 +167,7 @@ impl<'a> Decimal<'a> {
 
     /// The integer that it is. `None` where it is none.
     fn integer(self) -> Option<Integer> {
-        let digits = format!("{}{}", self.whole, self.fraction);
+        let digits = format!("{}{}", self.integer, self.fraction);
         let fraction = i32::try_from(self.fraction.len()).unwrap_or(i32::MAX / 2);
         let significant = digits.trim_end_matches('0');
         let zeros = i32::try_from(digits.len() - significant.len()).unwrap_or(i32::MAX / 2);

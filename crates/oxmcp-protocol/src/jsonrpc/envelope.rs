@@ -27,7 +27,7 @@ pub trait Params<'a> {
     fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()>;
 
     /// All of it.
-    fn whole(&self) -> Text<'a>;
+    fn raw(&self) -> Text<'a>;
 
     /// Takes the result that stands here, where the message is a response.
     ///
@@ -47,7 +47,7 @@ impl<'a> Params<'a> for Text<'a> {
         Ok(())
     }
 
-    fn whole(&self) -> Self {
+    fn raw(&self) -> Self {
         *self
     }
 }
@@ -91,7 +91,7 @@ impl<'a, P: Params<'a>> RawNotification<'_, P> {
     /// How many bytes of the peer it keeps, roughly.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.method.len() + self.params.map_or(0, |params| params.whole().get().len())
+        self.method.len() + self.params.map_or(0, |params| params.raw().get().len())
     }
 }
 
@@ -188,7 +188,7 @@ impl<'p, P> Envelope<'p, P> {
         P: Params<'a>,
     {
         let mut cursor = Cursor::new(text);
-        let is_usual = cursor.enters(USUAL_BEGINNING);
+        let is_usual = cursor.enter_literal(USUAL_BEGINNING);
         let mut members = Members::new(is_usual);
         let checked = if is_usual {
             members.take_usual(&mut cursor, params).and_then(|()| {
@@ -196,7 +196,7 @@ impl<'p, P> Envelope<'p, P> {
                 cursor.rest(take).map(|()| true)
             })
         } else {
-            cursor.whole(|key, cursor| members.take(key, cursor, params))
+            cursor.read_object(|key, cursor| members.take(key, cursor, params))
         };
         match checked {
             Ok(true) => match members.twice() {
@@ -271,17 +271,17 @@ impl<'a> Members<'a> {
     /// Takes the members that follow the version where they come in the usual order, without a look at their names.
     #[inline]
     fn take_usual(&mut self, cursor: &mut Cursor<'a>, params: &mut impl Params<'a>) -> Checked<()> {
-        if !cursor.goes_on(r#","id":"#) {
+        if !cursor.skip_literal(r#","id":"#) {
             return Ok(());
         }
         self.id = Some(Self::take_id(cursor)?);
-        if cursor.goes_on(r#","method":"#) {
+        if cursor.skip_literal(r#","method":"#) {
             self.method = Some(cursor.value()?);
-            if cursor.goes_on(r#","params":"#) {
+            if cursor.skip_literal(r#","params":"#) {
                 self.has_params = true;
                 params.take(cursor)?;
             }
-        } else if cursor.goes_on(r#","result":"#) {
+        } else if cursor.skip_literal(r#","result":"#) {
             self.result = Some(params.take_result(cursor)?);
         }
         Ok(())
@@ -345,8 +345,8 @@ impl<'a> Members<'a> {
         let Some(method) = method.as_str() else {
             return Err(self.refuse(id, "\"method\" must be a string"));
         };
-        let params = Some(params).filter(|it| self.has_params && !it.whole().is_null());
-        if params.is_some_and(|params| !params.whole().is_object()) {
+        let params = Some(params).filter(|it| self.has_params && !it.raw().is_null());
+        if params.is_some_and(|params| !params.raw().is_object()) {
             return Err(self.refuse(id, "\"params\" must be an object"));
         }
         Ok(match id {

@@ -26,7 +26,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct RequestParams<'a> {
     /// All of them.
-    pub whole: Text<'a>,
+    pub raw: Text<'a>,
     /// The `_meta` among them.
     pub meta: RequestMeta<'a>,
     /// What is called or got by its name.
@@ -48,22 +48,22 @@ impl<'a> Params<'a> for RequestParams<'a> {
 
     fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()> {
         let start = cursor.at();
-        if !cursor.enters(r#"{"name":"#) {
-            self.whole = cursor.members(|key, cursor| self.take_member(key, cursor))?;
+        if !cursor.enter_literal(r#"{"name":"#) {
+            self.raw = cursor.members(|key, cursor| self.take_member(key, cursor))?;
             return Ok(());
         }
         // The usual order of a call: the names need no look.
         self.name = Some(cursor.value()?);
-        if cursor.goes_on(r#","arguments":"#) {
+        if cursor.skip_literal(r#","arguments":"#) {
             self.arguments = Some(cursor.value()?);
         }
-        cursor.leaves(|key, cursor| self.take_member(key, cursor))?;
-        self.whole = cursor.since(start).map(Text::checked)?;
+        cursor.finish_object(|key, cursor| self.take_member(key, cursor))?;
+        self.raw = cursor.since(start).map(Text::checked)?;
         Ok(())
     }
 
-    fn whole(&self) -> Text<'a> {
-        self.whole
+    fn raw(&self) -> Text<'a> {
+        self.raw
     }
 
     #[inline]
@@ -85,7 +85,7 @@ impl<'a> RequestParams<'a> {
     #[must_use]
     pub const fn unread() -> Self {
         Self {
-            whole: Text::EMPTY,
+            raw: Text::EMPTY,
             meta: RequestMeta::unread(),
             name: None,
             arguments: None,

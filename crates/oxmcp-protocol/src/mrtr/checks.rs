@@ -213,15 +213,15 @@ fn convert(schema: &ElicitSchema, content: &RawValue, revision: Revision) -> Box
             continue;
         };
         match field {
-            PrimitiveSchema::MultiSelect(_) if !revision.has_rich_forms() => split(value),
-            PrimitiveSchema::Number(_) => whole(value),
+            PrimitiveSchema::MultiSelect(_) if !revision.has_rich_forms() => split_list(value),
+            PrimitiveSchema::Number(_) => drop_zero_fraction(value),
             _ => {}
         }
     }
     to_raw_value(&fields).unwrap_or_else(|_| content.to_owned())
 }
 
-fn split(value: &mut Value) {
+fn split_list(value: &mut Value) {
     if let Value::String(text) = value {
         let parts = text.split(',').map(str::trim);
         *value = parts.filter(|part| !part.is_empty()).collect();
@@ -231,7 +231,7 @@ fn split(value: &mut Value) {
 /// The bound up to which every whole number is one of the numbers of JSON parsers everywhere.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-fn whole(value: &mut Value) {
+fn drop_zero_fraction(value: &mut Value) {
     if let Value::Number(number) = value
         && number.is_f64()
         && let Some(float) = number.as_f64()

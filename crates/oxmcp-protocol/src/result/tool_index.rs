@@ -94,9 +94,9 @@ impl ResultIndex {
     pub(crate) fn find<'a>(&mut self, cursor: &mut Cursor<'a>) -> Checked<Text<'a>> {
         let origin = cursor.at();
         // The usual order of the first members: their names need no look.
-        let mut seen = if cursor.enters(r#"{"content":"#) {
+        let mut seen = if cursor.enter_literal(r#"{"content":"#) {
             Self::CONTENT
-        } else if cursor.enters(r#"{"resultType":"complete","content":"#) {
+        } else if cursor.enter_literal(r#"{"resultType":"complete","content":"#) {
             Self::CONTENT | Self::RESULT_TYPE
         } else {
             0
@@ -112,7 +112,7 @@ impl ResultIndex {
             if again { Err(SyntaxError) } else { Ok(()) }
         };
         if is_usual {
-            cursor.leaves(member)?;
+            cursor.finish_object(member)?;
         } else if !cursor.members(member)?.is_object() {
             return Err(SyntaxError);
         }
@@ -185,10 +185,10 @@ impl ResultIndex {
 #[inline]
 fn find_usual(cursor: &mut Cursor<'_>, origin: usize) -> Option<Part> {
     let before = cursor.mark();
-    if cursor.goes_on(r#"[{"type":"text","text":"#)
+    if cursor.skip_literal(r#"[{"type":"text","text":"#)
         && let Ok(text) = cursor.string()
         && let Ok(text) = Part::behind(cursor, text, origin)
-        && cursor.goes_on("}]")
+        && cursor.skip_literal("}]")
     {
         return Some(text);
     }

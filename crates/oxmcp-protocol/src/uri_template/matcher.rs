@@ -224,18 +224,18 @@ impl ExpressionMatcher {
     pub(super) fn starts(&self, uri: &[u8], rest: &[bool]) -> Vec<bool> {
         let mut row = vec![false; uri.len() + 1];
         // Whether from the byte behind on, the run can go on until the rest fits.
-        let mut goes_on = false;
+        let mut continues = false;
         for at in (0..=uri.len()).rev() {
             let byte = uri.get(at).copied();
-            let in_run = byte.is_some_and(|byte| !self.excluded.has(byte)) && goes_on;
+            let in_run = byte.is_some_and(|byte| !self.excluded.has(byte)) && continues;
             let begins = match self.operator.first() {
                 None => in_run,
-                Some(first) => is_set(rest, at) || byte.map(char::from) == Some(first) && goes_on,
+                Some(first) => is_set(rest, at) || byte.map(char::from) == Some(first) && continues,
             };
             if let Some(slot) = row.get_mut(at) {
                 *slot = begins;
             }
-            goes_on = is_set(rest, at) || in_run;
+            continues = is_set(rest, at) || in_run;
         }
         row
     }

@@ -232,8 +232,8 @@ fn read_variable(text: &str) -> Result<Variable, String> {
         (text, Modifier::Whole)
     };
     let is_name = |part: &str| {
-        let goes_on = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '%');
-        !part.is_empty() && part.chars().all(goes_on)
+        let is_name_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '%');
+        !part.is_empty() && part.chars().all(is_name_char)
     };
     if !name.split('.').all(is_name) || decode(name).is_none() {
         return Err(format!(

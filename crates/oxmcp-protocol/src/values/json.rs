@@ -109,14 +109,14 @@ pub(crate) fn present<'de, D: Deserializer<'de>>(
     clippy::cast_possible_truncation,
     reason = "below 2^53 a whole f64 is an i64"
 )]
-fn whole(value: f64) -> Option<i64> {
+fn as_integer(value: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     (value.fract() == 0.0 && value.abs() < EXACT).then_some(value as i64)
 }
 
 /// Appends a number as [`number`] serializes it.
 pub(crate) fn write_number(out: &mut Vec<u8>, value: f64) {
-    match whole(value) {
+    match as_integer(value) {
         Some(whole) => out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes()),
         None => serde_json::to_writer(out, &value).expect("every number is written somehow"),
     }
@@ -131,7 +131,7 @@ pub(crate) mod number {
         reason = "the signature that serde asks for"
     )]
     pub(crate) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-        match super::whole(*value) {
+        match super::as_integer(*value) {
             Some(whole) => serializer.serialize_i64(whole),
             None => serializer.serialize_f64(*value),
         }

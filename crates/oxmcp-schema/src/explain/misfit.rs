@@ -16,7 +16,7 @@ use crate::{
 
 /// What is wrong with a value in a schema, and what would be right.
 pub(crate) fn misfit(misfit: Misfit, value: &Value) -> String {
-    let wanted = wanted(misfit.dialect, misfit.shape);
+    let wanted = expected(misfit.dialect, misfit.shape);
     let hint = hint(misfit, value).unwrap_or_default();
     if value.is_string() && is_of_text(misfit.shape) {
         return format!("{} is not accepted; expected {wanted}{hint}", quote(value));
@@ -30,7 +30,7 @@ fn is_of_text(shape: Shape) -> bool {
     matches!(shape, Kind | Kinds | Id | Anchor)
 }
 
-fn wanted(dialect: Dialect, shape: Shape) -> String {
+fn expected(dialect: Dialect, shape: Shape) -> String {
     let schema = if dialect.has_boolean_schemas() {
         "a schema (an object, true or false)"
     } else {

@@ -27,13 +27,13 @@ pub(crate) fn describe(failure: &Failure<'_, '_>) -> String {
             format!(
                 "{} is not accepted; expected {}",
                 quote(instance),
-                wanted(failure.place)
+                expected_or_null(failure.place)
             )
         }
         ("type" | "enum" | "const", _) => {
             format!(
                 "expected {}, got {}",
-                wanted(failure.place),
+                expected_or_null(failure.place),
                 brief(instance)
             )
         }
@@ -50,7 +50,7 @@ fn forms(failure: &Failure<'_, '_>, all: &[Vec<Failure<'_, '_>>]) -> String {
     let is_reference = |form: &Value| form.get("$ref").is_some();
     let forms = forms.filter(|forms| forms.iter().any(is_reference));
     let Some(forms) = forms else {
-        return wanted(failure.place);
+        return expected_or_null(failure.place);
     };
     either(forms.iter().zip(all).map(|(form, branch)| {
         let here = branch.iter().find(|it| it.pointer == failure.pointer);
@@ -62,7 +62,7 @@ fn forms(failure: &Failure<'_, '_>, all: &[Vec<Failure<'_, '_>>]) -> String {
 }
 
 /// What is accepted, as it is advertised: a tolerated null is not.
-fn wanted(place: &Value) -> String {
+fn expected_or_null(place: &Value) -> String {
     if place.get(NULLABLE).is_none() {
         return expected(place);
     }
@@ -86,12 +86,12 @@ fn missing(place: &Value, instance: &Value, name: &str) -> String {
             .get("properties")
             .is_some_and(|known| known.get(candidate).is_some())
     };
-    let strangers = instance
+    let unknown = instance
         .as_object()
         .into_iter()
         .flatten()
         .map(|(name, _)| name.as_str());
-    let hint = match nearest(name, strangers.filter(|stranger| !known(stranger))) {
+    let hint = match nearest(name, unknown.filter(|name| !known(name))) {
         Some(stranger) => format!("; {} is not its name", quote_text(stranger)),
         None => String::new(),
     };

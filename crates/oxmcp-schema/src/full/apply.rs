@@ -74,7 +74,7 @@ impl<'v> Run<'v> {
             Keyword::Not(id) => {
                 let accepts = !self.node(*id, here.at, Out::NOTHING);
                 if !accepts {
-                    self.tell(here, "not", Detail::None, out);
+                    self.report(here, "not", Detail::None, out);
                 }
                 accepts
             }
@@ -121,7 +121,7 @@ impl<'v> Run<'v> {
     ) -> bool {
         let mut accepts = false;
         let mut all = Vec::new();
-        let room = self.room;
+        let bytes_left = self.bytes_left;
         for id in ids {
             let mut wrong = Vec::new();
             accepts |= self.node(*id, here.at, out.apart(&mut wrong));
@@ -132,9 +132,9 @@ impl<'v> Run<'v> {
             all.push(wrong);
         }
         if accepts {
-            self.room = room;
+            self.bytes_left = bytes_left;
         } else {
-            self.tell(here, "anyOf", Detail::Alternatives(all), out);
+            self.report(here, "anyOf", Detail::Alternatives(all), out);
         }
         accepts
     }
@@ -147,21 +147,21 @@ impl<'v> Run<'v> {
     ) -> bool {
         let mut count = 0;
         let mut all = Vec::new();
-        let room = self.room;
+        let bytes_left = self.bytes_left;
         for id in ids {
             let mut wrong = Vec::new();
             count += usize::from(self.node(*id, here.at, out.apart(&mut wrong)));
             all.push(wrong);
             if count > 1 {
-                self.room = room;
-                self.tell(here, "oneOf", Detail::Several, out);
+                self.bytes_left = bytes_left;
+                self.report(here, "oneOf", Detail::Several, out);
                 return false;
             }
         }
         if count == 0 {
-            self.tell(here, "oneOf", Detail::Alternatives(all), out);
+            self.report(here, "oneOf", Detail::Alternatives(all), out);
         } else {
-            self.room = room;
+            self.bytes_left = bytes_left;
         }
         count == 1
     }
@@ -191,7 +191,7 @@ impl<'v> Run<'v> {
         let mut accepts = !self.spend(names.len());
         for name in names.iter().filter(|name| !map.contains_key(*name)) {
             accepts = false;
-            self.tell(here, keyword, Detail::Missing(name), out.again());
+            self.report(here, keyword, Detail::Missing(name), out.again());
         }
         accepts
     }
@@ -223,7 +223,7 @@ impl<'v> Run<'v> {
             }
             if let Some(failure) = wrong.into_iter().next() {
                 let detail = Detail::Name(Box::new(failure.into_owned()));
-                self.tell(here, "propertyNames", detail, out.again());
+                self.report(here, "propertyNames", detail, out.again());
             }
         }
         accepts
@@ -267,7 +267,7 @@ impl<'v> Run<'v> {
             }
         }
         if !unexpected.is_empty() {
-            self.tell(here, "additionalProperties", names_of(&unexpected), out);
+            self.report(here, "additionalProperties", names_of(&unexpected), out);
             return false;
         }
         accepts
@@ -281,7 +281,7 @@ impl<'v> Run<'v> {
         mut out: Out<'_, 'v, 'i>,
     ) -> bool {
         if items.is_closed && values.len() > items.first.len() {
-            self.tell(here, "additionalItems", Detail::None, out);
+            self.report(here, "additionalItems", Detail::None, out);
             return false;
         }
         let mut accepts = true;
@@ -321,7 +321,7 @@ impl<'v> Run<'v> {
         } else {
             return true;
         };
-        self.tell(here, keyword, Detail::None, out);
+        self.report(here, keyword, Detail::None, out);
         false
     }
 
@@ -380,7 +380,7 @@ impl<'v> Run<'v> {
             out.mark(index);
         }
         if !unexpected.is_empty() {
-            self.tell(here, "unevaluatedProperties", names_of(&unexpected), out);
+            self.report(here, "unevaluatedProperties", names_of(&unexpected), out);
             return false;
         }
         accepts

@@ -29,7 +29,7 @@ pub(super) fn compile(schema: Value, dialect: Dialect) -> Result<Validator> {
     });
     while let Some((id, place)) = compiler.waiting.pop() {
         let node = compiler.compile(place)?;
-        if compiler.room == 0 {
+        if compiler.bytes_left == 0 {
             return Err(SchemaError::limit(format!(
                 "the schema would take more than {MAX_BYTES} bytes once it is compiled"
             )));

@@ -158,14 +158,14 @@ pub(super) struct Compiler {
     /// The places that have a dynamic anchor, by its name, and how many resources were looked at for that.
     anchored: HashMap<String, (usize, Candidates)>,
     /// How many bytes may still be taken. Where none are left, what is compiled is not used.
-    pub(super) room: usize,
+    pub(super) bytes_left: usize,
 }
 
 impl Compiler {
     /// A compiler that may take so many bytes.
-    pub(super) fn new(room: usize) -> Self {
+    pub(super) fn new(bytes_left: usize) -> Self {
         Self {
-            room,
+            bytes_left,
             ..Self::default()
         }
     }
@@ -177,7 +177,7 @@ impl Compiler {
         }
         // It is kept for the node, in the map, and for a while in the list.
         self.take(size_of::<Node>() + 3 * (size_of::<Place>() + place.pointer.len()));
-        if self.room == 0 {
+        if self.bytes_left == 0 {
             return 0;
         }
         let id = self.nodes.len();
@@ -188,7 +188,7 @@ impl Compiler {
     }
 
     pub(super) fn take(&mut self, bytes: usize) {
-        self.room = self.room.saturating_sub(bytes);
+        self.bytes_left = self.bytes_left.saturating_sub(bytes);
     }
 
     /// A reference to a place that an anchor has led to.

@@ -67,7 +67,7 @@ pub(super) struct Run<'v> {
     depth: usize,
     pub(super) is_exhausted: bool,
     /// How many bytes of failures may still be kept.
-    pub(super) room: usize,
+    pub(super) bytes_left: usize,
     /// The resources that were entered on the way here, for dynamic references.
     pub(super) scope: Vec<ResourceId>,
 }
@@ -79,7 +79,7 @@ impl<'v> Run<'v> {
             steps: STEPS.saturating_add(length.saturating_mul(STEPS_PER_BYTE)),
             depth: 0,
             is_exhausted: false,
-            room: MAX_FAILURE_BYTES,
+            bytes_left: MAX_FAILURE_BYTES,
             scope: Vec::new(),
         }
     }
@@ -114,8 +114,8 @@ impl<'v> Run<'v> {
             return false;
         }
         self.depth += 1;
-        let enters = self.scope.last() != Some(&node.resource);
-        if enters {
+        let enters_resource = self.scope.last() != Some(&node.resource);
+        if enters_resource {
             self.scope.push(node.resource);
         }
         let wants_evaluated =
@@ -133,7 +133,7 @@ impl<'v> Run<'v> {
             };
             accepts &= self.keyword(Here { node, at }, keyword, out);
         }
-        if enters {
+        if enters_resource {
             self.scope.pop();
         }
         self.depth -= 1;
@@ -161,7 +161,7 @@ impl<'v> Run<'v> {
             };
         };
         if !is_right {
-            self.tell(here, name, Detail::None, out);
+            self.report(here, name, Detail::None, out);
         }
         is_right
     }
@@ -222,7 +222,7 @@ impl<'v> Run<'v> {
         !self.spend(work) && are_unique
     }
 
-    pub(super) fn tell<'i>(
+    pub(super) fn report<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
         keyword: &'static str,
@@ -239,8 +239,8 @@ impl<'v> Run<'v> {
             instance: Cow::Borrowed(here.at.value),
             detail,
         };
-        self.is_exhausted |= self.room < failure.size();
-        self.room = self.room.saturating_sub(failure.size());
+        self.is_exhausted |= self.bytes_left < failure.size();
+        self.bytes_left = self.bytes_left.saturating_sub(failure.size());
         // Each level of the value and of the schema was gone through, to say where they are.
         let ways = failure.pointer.len() + here.node.place.pointer.len();
         if !self.spend(1 + self.depth + ways / BYTES_OF_WAY_PER_STEP) {

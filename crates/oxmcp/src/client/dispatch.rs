@@ -41,7 +41,9 @@ impl SessionState {
         run.or_else(|| {
             let features = self.client.features();
             let params = params.unwrap_or(Text::EMPTY);
-            features.extensions.heard(cx(), method, params)
+            features
+                .extensions
+                .handle_notification(cx(), method, params)
         })
     }
 
@@ -62,7 +64,7 @@ impl SessionState {
         let features = self.client.features();
         let asks = matches!(method, Elicit::NAME | CreateMessage::NAME);
         let asking = asks.then(|| DeadlinePause::begin(connection));
-        let future = match catch_panic(|| methods::begin(&features, cx, method, params.whole)) {
+        let future = match catch_panic(|| methods::begin(&features, cx, method, params.raw)) {
             Ok(future) => future,
             Err(error) => return respond_inline(&context, Err(error)),
         };
@@ -110,7 +112,7 @@ impl Role for SessionState {
     ) {
         let bytes = notification.bytes();
         let RawNotification { method, params } = notification;
-        let params = params.map(|params| params.whole);
+        let params = params.map(|params| params.raw);
         let change = Invalidation::read(&method, params);
         if let Some(change) = &change {
             self.invalidate(change);

@@ -2,9 +2,7 @@
 
 use oxmcp_protocol::{
     Revision,
-    internal::negotiation::{
-        ProbeOutcome as Verdict, is_answer, on_discovered, on_error, on_refused,
-    },
+    internal::negotiation::{ProbeOutcome, is_answer, on_discovered, on_error, on_refused},
 };
 use serde_json::json;
 
@@ -19,21 +17,25 @@ fn unsupported(supported: &[&str]) -> Error {
 
 #[test]
 fn a_discovery_names_the_newest_common_revision() {
-    let table: &[(&[&str], &[Revision], Verdict)] = &[
-        (&["2026-07-28"], &ALL, Verdict::Modern(LATEST)),
+    let table: &[(&[&str], &[Revision], ProbeOutcome)] = &[
+        (&["2026-07-28"], &ALL, ProbeOutcome::Modern(LATEST)),
         (
             &["2025-11-25", "2026-07-28", "2099-01-01"],
             &ALL,
-            Verdict::Modern(LATEST),
+            ProbeOutcome::Modern(LATEST),
         ),
-        (&["2025-11-25"], &ALL, Verdict::Legacy),
-        (&["2099-01-01"], &ALL, Verdict::Surface),
-        (&[], &ALL, Verdict::Surface),
-        (&["2026-07-28"], &[Revision::V2025_11_25], Verdict::Surface),
+        (&["2025-11-25"], &ALL, ProbeOutcome::Legacy),
+        (&["2099-01-01"], &ALL, ProbeOutcome::Surface),
+        (&[], &ALL, ProbeOutcome::Surface),
+        (
+            &["2026-07-28"],
+            &[Revision::V2025_11_25],
+            ProbeOutcome::Surface,
+        ),
     ];
-    for (theirs, ours, verdict) in table {
+    for (theirs, ours, outcome) in table {
         let names: Vec<_> = theirs.iter().map(|name| (*name).to_owned()).collect();
-        assert_eq!(on_discovered(&names, ours), *verdict, "{theirs:?}");
+        assert_eq!(on_discovered(&names, ours), *outcome, "{theirs:?}");
     }
 }
 
@@ -55,38 +57,50 @@ fn a_refusal_that_names_revisions_is_followed_once() {
 #[test]
 fn an_error_tells_the_era_or_nothing() {
     let table = [
-        (Error::method_not_found("server/discover"), Verdict::Legacy),
-        (Error::invalid_params("what?"), Verdict::Legacy),
-        (Error::protocol(-32000, "not initialized"), Verdict::Legacy),
-        (Error::protocol(0, "odd"), Verdict::Legacy),
-        (Error::protocol(-32020, "header"), Verdict::Surface),
-        (Error::protocol(-32021, "capability"), Verdict::Surface),
-        (Error::protocol(-32022, "no data"), Verdict::Surface),
-        (unsupported(&["2025-11-25", "2024-11-05"]), Verdict::Legacy),
-        (unsupported(&["2099-01-01"]), Verdict::Surface),
-        (unsupported(&["2026-07-28"]), Verdict::AskAgain(LATEST)),
-        (Error::timeout("slow"), Verdict::Surface),
-        (Error::closed("gone"), Verdict::Surface),
-        (Error::decode("no supportedVersions"), Verdict::Legacy),
+        (
+            Error::method_not_found("server/discover"),
+            ProbeOutcome::Legacy,
+        ),
+        (Error::invalid_params("what?"), ProbeOutcome::Legacy),
+        (
+            Error::protocol(-32000, "not initialized"),
+            ProbeOutcome::Legacy,
+        ),
+        (Error::protocol(0, "odd"), ProbeOutcome::Legacy),
+        (Error::protocol(-32020, "header"), ProbeOutcome::Surface),
+        (Error::protocol(-32021, "capability"), ProbeOutcome::Surface),
+        (Error::protocol(-32022, "no data"), ProbeOutcome::Surface),
+        (
+            unsupported(&["2025-11-25", "2024-11-05"]),
+            ProbeOutcome::Legacy,
+        ),
+        (unsupported(&["2099-01-01"]), ProbeOutcome::Surface),
+        (unsupported(&["2026-07-28"]), ProbeOutcome::AskAgain(LATEST)),
+        (Error::timeout("slow"), ProbeOutcome::Surface),
+        (Error::closed("gone"), ProbeOutcome::Surface),
+        (Error::decode("no supportedVersions"), ProbeOutcome::Legacy),
     ];
-    for (error, verdict) in table {
-        assert_eq!(on_error(&error, &ALL), verdict, "{error}");
+    for (error, outcome) in table {
+        assert_eq!(on_error(&error, &ALL), outcome, "{error}");
     }
 }
 
 /// Errors of every kind, with what they mean.
-fn of_every_kind(status: u16) -> [(Error, Verdict); 8] {
+fn of_every_kind(status: u16) -> [(Error, ProbeOutcome); 8] {
     [
-        (Error::closed("no JSON-RPC"), Verdict::Legacy),
-        (Error::method_not_found("server/discover"), Verdict::Legacy),
-        (Error::protocol(-32000, "no session"), Verdict::Legacy),
-        (Error::decode("no result"), Verdict::Legacy),
-        (unsupported(&["2025-11-25"]), Verdict::Legacy),
-        (unsupported(&["2026-07-28"]), Verdict::AskAgain(LATEST)),
-        (Error::protocol(-32020, "header"), Verdict::Surface),
-        (Error::protocol(-32021, "capability"), Verdict::Surface),
+        (Error::closed("no JSON-RPC"), ProbeOutcome::Legacy),
+        (
+            Error::method_not_found("server/discover"),
+            ProbeOutcome::Legacy,
+        ),
+        (Error::protocol(-32000, "no session"), ProbeOutcome::Legacy),
+        (Error::decode("no result"), ProbeOutcome::Legacy),
+        (unsupported(&["2025-11-25"]), ProbeOutcome::Legacy),
+        (unsupported(&["2026-07-28"]), ProbeOutcome::AskAgain(LATEST)),
+        (Error::protocol(-32020, "header"), ProbeOutcome::Surface),
+        (Error::protocol(-32021, "capability"), ProbeOutcome::Surface),
     ]
-    .map(|(error, verdict)| (error.with_http_status(status), verdict))
+    .map(|(error, outcome)| (error.with_http_status(status), outcome))
 }
 
 #[test]
@@ -95,16 +109,16 @@ fn w14_a_status_of_http_tells_the_era_or_nothing() {
         301, 302, 307, 308, 401, 402, 403, 407, 408, 425, 429, 500, 502, 503, 504, 599,
     ] {
         for (error, _) in of_every_kind(status) {
-            let verdict = on_error(&error, &ALL);
-            assert_eq!(verdict, Verdict::Surface, "{status} {error}");
+            let outcome = on_error(&error, &ALL);
+            assert_eq!(outcome, ProbeOutcome::Surface, "{status} {error}");
             assert!(!is_answer(&error), "{status} {error}");
         }
     }
     for status in [
         200, 202, 204, 400, 404, 405, 406, 409, 410, 411, 413, 415, 421, 422, 426,
     ] {
-        for (error, verdict) in of_every_kind(status) {
-            assert_eq!(on_error(&error, &ALL), verdict, "{status} {error}");
+        for (error, outcome) in of_every_kind(status) {
+            assert_eq!(on_error(&error, &ALL), outcome, "{status} {error}");
             assert!(is_answer(&error), "{status} {error}");
         }
     }
@@ -119,6 +133,6 @@ fn w14_silence_and_a_broken_network_are_no_answers() {
         Error::network("cut off"),
     ] {
         assert!(!is_answer(&error), "{error}");
-        assert_eq!(on_error(&error, &ALL), Verdict::Surface, "{error}");
+        assert_eq!(on_error(&error, &ALL), ProbeOutcome::Surface, "{error}");
     }
 }

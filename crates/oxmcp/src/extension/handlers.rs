@@ -175,8 +175,8 @@ impl ServedMethod {
 
 fn encode<M: Method>(context: &RequestContext, mut answer: M::Result) -> Result<Body> {
     let mut out = Vec::new();
-    let stamp = context.parts().connection.role().stamp();
-    encode_payload(&mut out, &mut answer, context.revision(), stamp)?;
+    let server_info = context.parts().connection.role().server_info();
+    encode_payload(&mut out, &mut answer, context.revision(), server_info)?;
     Ok(Body::Json(into_text(out)?))
 }
 

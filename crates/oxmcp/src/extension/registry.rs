@@ -106,15 +106,15 @@ impl Extensions {
     }
 
     /// The run of the handler for a notification. `None` where there is none.
-    pub(crate) fn heard(
+    pub(crate) fn handle_notification(
         &self,
         cx: RequestContext,
         name: &str,
         params: Text<'_>,
     ) -> Option<BoxFuture<()>> {
-        let mut heard = self.0.iter().flat_map(|extension| &extension.notifications);
-        let heard = heard.find(|it| it.name.is_in(name, cx.revision()))?;
-        (heard.handler)(cx, params)
+        let mut notifications = self.0.iter().flat_map(|extension| &extension.notifications);
+        let notifications = notifications.find(|it| it.name.is_in(name, cx.revision()))?;
+        (notifications.handler)(cx, params)
     }
 
     /// The keys of a filter that are granted. Unknown keys are left out.
@@ -148,7 +148,7 @@ impl Extensions {
     }
 
     /// The keys that a client's session subscribes to by itself, at a server that has declared these extensions.
-    pub(crate) fn wanted(&self, declared: Option<&JsonObject>) -> JsonObject {
+    pub(crate) fn default_subscriptions(&self, declared: Option<&JsonObject>) -> JsonObject {
         let known = self.0.iter().filter(|it| it.is_declared(declared));
         let keys = known.flat_map(|extension| &extension.listen_keys);
         keys.map(|row| (row.key.clone(), Value::Bool(true)))

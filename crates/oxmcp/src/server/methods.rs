@@ -69,7 +69,7 @@ pub(super) fn serve(
     }
     let method = features.extensions.method(&cx, name)?;
     Ok(Served::Pending(Work {
-        future: method.begin(cx, params.whole)?,
+        future: method.begin(cx, params.raw)?,
         inline: Some(Arc::clone(method.inline_execution())),
     }))
 }
@@ -77,7 +77,7 @@ pub(super) fn serve(
 /// Opens a legacy session; a second one is refused by [`LegacySession::open`](super::dispatch::LegacySession::open).
 /// See [lifecycle](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle).
 fn initialize(call: &Call<'_>) -> Result<Served> {
-    let (negotiated, result) = call.features.initialize(call.params.whole)?;
+    let (negotiated, result) = call.features.initialize(call.params.raw)?;
     call.role.legacy_session().open(negotiated)?;
     Ok(Served::Ready(Body::Shared(result)))
 }

@@ -62,7 +62,7 @@ pub(crate) struct Connection {
     /// Its end; see `driver/shutdown.rs`.
     pub(in crate::session) shutdown: Shutdown,
     /// The first line from the peer that was no message: it often says why nothing works.
-    pub(in crate::session) noise: Mutex<Option<String>>,
+    pub(in crate::session) stray_line: Mutex<Option<String>>,
 }
 
 /// How far a connection has come towards its end.
@@ -154,7 +154,7 @@ impl Connection {
             last_error: AtomicI64::new(0),
             held: AtomicBool::new(false),
             shutdown: Shutdown::default(),
-            noise: Mutex::default(),
+            stray_line: Mutex::default(),
             limits,
         })
     }
@@ -281,7 +281,7 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     }
 
     /// The `serverInfo` that every result is stamped with, as a JSON object, where the peer expects one.
-    fn stamp(&self) -> Option<&str> {
+    fn server_info(&self) -> Option<&str> {
         None
     }
 
@@ -356,7 +356,7 @@ pub(crate) struct ContextParts {
     pub(crate) meta: Option<Box<str>>,
     pub(crate) cancel: Latch,
     /// What the role keeps for the handler, where it keeps anything.
-    pub(crate) kept: OnceLock<Arc<dyn Any + Send + Sync>>,
+    pub(crate) role_state: OnceLock<Arc<dyn Any + Send + Sync>>,
     /// Set with the answer: nothing that belongs to the request may follow it.
     pub(in crate::session) answered: AtomicBool,
 }

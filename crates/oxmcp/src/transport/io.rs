@@ -115,7 +115,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
                 None if self.ended => return Ok(None),
                 None => {}
             }
-            if self.reader.read_buf(self.lines.room()).await? == 0 {
+            if self.reader.read_buf(self.lines.read_buffer()).await? == 0 {
                 self.ended = true;
                 self.lines.finish();
             }

@@ -262,7 +262,7 @@ impl State {
 
 /// A member of the params.
 fn member<'a>(params: &RequestParams<'a>, name: &str) -> Option<Text<'a>> {
-    let mut members = params.whole.members();
+    let mut members = params.raw.members();
     members
         .find(|(key, _)| key.is_str(name))
         .map(|(_, value)| value)

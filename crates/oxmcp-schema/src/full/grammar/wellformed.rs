@@ -89,7 +89,7 @@ impl<'v> Run<'v> {
             if map.contains_key(flag) && !map.contains_key(limit) {
                 accepts = false;
                 let missing = Detail::Missing(limit);
-                self.tell(here, "dependentRequired", missing, out.again());
+                self.report(here, "dependentRequired", missing, out.again());
             }
         }
         accepts
@@ -177,7 +177,7 @@ impl<'v> Run<'v> {
     ) -> bool {
         let accepts = self.each(here, slot, items, out.within());
         if accepts && !self.are_unique(items) {
-            self.tell(here, "uniqueItems", Detail::None, out);
+            self.report(here, "uniqueItems", Detail::None, out);
             return false;
         }
         accepts
@@ -215,7 +215,7 @@ impl<'v> Run<'v> {
                 shape: slot.shape,
             };
             // That it is another kind of value than what is meant, where it is one of several alternatives.
-            self.tell(here, "type", Detail::Misfit(misfit), out);
+            self.report(here, "type", Detail::Misfit(misfit), out);
         }
         is_right
     }

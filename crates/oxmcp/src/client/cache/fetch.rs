@@ -187,7 +187,7 @@ impl<M: Method> Call<M> {
             (None, Some(text), _) => read_text::<M>(&session, &text),
             // The answer was for the call that made the request alone.
             (None, None, Some(call)) => {
-                let fetched = call.until(deadline).fetch(&waiter.alone(), kind).await;
+                let fetched = call.until(deadline).fetch(&waiter.unshared(), kind).await;
                 fetched?.finish().await
             }
             (None, None, None) => Err(cancellation(M::NAME)),

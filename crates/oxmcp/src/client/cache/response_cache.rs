@@ -129,7 +129,7 @@ impl Waiter<'_> {
     }
 
     /// Begins a flight that is not shared.
-    pub(crate) fn alone(&self) -> Self {
+    pub(crate) fn unshared(&self) -> Self {
         self.cache.enter(self.lookup, false)
     }
 

@@ -78,11 +78,11 @@ impl<'a> Handshake<'a> {
         loop {
             let (meta, _) = self.state.envelope(asked);
             let result = self.call::<Discover>(EmptyParams::default(), meta).await;
-            let verdict = match &result {
+            let outcome = match &result {
                 Ok(found) => on_discovered(&found.supported_versions, self.revisions),
                 Err(error) => on_error(error, self.revisions),
             };
-            match (verdict, result) {
+            match (outcome, result) {
                 (ProbeOutcome::Modern(revision), Ok(found)) => {
                     return Ok(Discovery::Modern(Box::new(self.modern(revision, found))));
                 }

@@ -245,7 +245,9 @@ impl Handshake<'_> {
         let features = self.client.features().clone();
         let declared = self.session.server_capabilities();
         let mut filter = features.handled_list_changes().narrowed(declared);
-        filter.other = features.extensions.wanted(declared.extensions.as_ref());
+        filter.other = features
+            .extensions
+            .default_subscriptions(declared.extensions.as_ref());
         if !filter.is_empty() && self.session.has_method(Listen::NAME).is_ok() {
             let desired = &self.state.desired;
             desired.set_lists(filter);

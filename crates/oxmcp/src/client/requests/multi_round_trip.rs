@@ -64,7 +64,7 @@ impl CallRequest {
             max_total,
             deadline: after(start, max_total),
         };
-        self.options.goes_on = true;
+        self.options.is_continuation = true;
         let limit = self.session.connection().limits.max_rounds;
         let mut pause = PAUSES.0;
         for _ in 0..limit {
@@ -120,7 +120,7 @@ impl Rounds {
     /// Runs the work between two requests: it ends with the call, and with the session.
     async fn bounded<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let (method, max_total) = (self.method, self.max_total);
-        let ended = self.session.connection().calls().over();
+        let ended = self.session.connection().calls().wait_closed();
         select! {
             biased;
             () = cancelled(self.cancel.as_ref()) => Err(cancellation(method)),

@@ -16,8 +16,8 @@ fn read_plain<T: 'static>(result: &mut CallResult) -> Option<T> {
     let mut read: Option<T> = None;
     let any: &mut dyn Any = &mut read;
     let plain = any.downcast_mut::<Option<CallToolResult>>()?;
-    *plain = match result.outline {
-        Some(outline) => CallToolResult::read_indexed(&mut result.json, outline),
+    *plain = match result.result_index {
+        Some(result_index) => CallToolResult::read_indexed(&mut result.json, result_index),
         None => CallToolResult::read_plain(&mut result.json),
     };
     read

@@ -147,7 +147,7 @@ fn post(
     }
     // Without an id, `initialize` would never be answered.
     if !request.names_session && id.is_some() && method == Initialize::NAME {
-        let initialize = params.map_or("", |it| it.whole.get());
+        let initialize = params.map_or("", |it| it.raw.get());
         return sessions::open(request, initialize, |connection| {
             connection.take_envelope(message);
         });

@@ -77,7 +77,7 @@ impl Journal {
     /// The journal of a context; a new one where there is none.
     pub(super) fn of(parts: &ContextParts) -> Arc<Self> {
         let kept = parts
-            .kept
+            .role_state
             .get_or_init(|| Arc::<Self>::default() as Arc<dyn Any + Send + Sync>);
         // Only journals are kept there.
         Arc::clone(kept).downcast().unwrap_or_default()
@@ -85,7 +85,7 @@ impl Journal {
 
     /// The journal of a context, where there is one.
     pub(super) fn find(cx: &RequestContext) -> Option<Arc<Self>> {
-        Arc::clone(cx.parts().kept.get()?).downcast().ok()
+        Arc::clone(cx.parts().role_state.get()?).downcast().ok()
     }
 
     /// Begins a round: with what the client brought, or with nothing.

@@ -48,7 +48,7 @@ impl Call<'_> {
     /// # Errors
     /// Where they do not fit.
     pub(in crate::server) fn read<T: DeserializeOwned>(&self, method: &str) -> Result<T> {
-        self.params.whole.parse().map_err(|error| {
+        self.params.raw.parse().map_err(|error| {
             Error::invalid_params(format!("the params of {method} do not fit: {error}"))
         })
     }

@@ -94,7 +94,7 @@ impl LegacySession {
             return Ok(Arc::clone(client));
         }
         if matches!(method, "initialize" | "ping") {
-            return Ok(Arc::new(Peer::stranger()));
+            return Ok(Arc::new(Peer::unknown()));
         }
         Err(Error::invalid_params(format!(
             "no session is open: send initialize first, or make a modern request, for which {}",
@@ -116,7 +116,7 @@ impl LegacySession {
         });
         modern
             .or_else(|| self.client().cloned())
-            .unwrap_or_else(|| Arc::new(Peer::modern_stranger()))
+            .unwrap_or_else(|| Arc::new(Peer::unknown_modern()))
     }
 }
 

@@ -59,11 +59,11 @@ impl Role for ServerRole {
             Ok(identified) => identified,
             Err(error) => {
                 // Only a request that names a revision is refused for it, and its client knows the modern errors.
-                let stranger = match error.code() {
-                    ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => Peer::modern_stranger(),
-                    _ => Peer::stranger(),
+                let peer = match error.code() {
+                    ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => Peer::unknown_modern(),
+                    _ => Peer::unknown(),
                 };
-                let mut context = ContextParts::new(connection, Some(id), Arc::new(stranger));
+                let mut context = ContextParts::new(connection, Some(id), Arc::new(peer));
                 context.batch = batch;
                 return self.refuse(&context, error);
             }
@@ -96,10 +96,10 @@ impl Role for ServerRole {
             roots.changed(connection, features.on_roots_changed.as_ref());
         }
         let cx = self.notification_context(connection, &features, params.map(|it| &it.meta));
-        let params = params.map(|it| it.whole);
+        let params = params.map(|it| it.raw);
         let Some(next) = features.incoming.next().cloned() else {
             let params = params.unwrap_or(Text::EMPTY);
-            if let Some(job) = features.extensions.heard(cx, &method, params) {
+            if let Some(job) = features.extensions.handle_notification(cx, &method, params) {
                 connection.notifications().push(job, bytes);
             }
             return;
@@ -115,7 +115,7 @@ impl Role for ServerRole {
         client.is_some_and(|client| client.revision.has_batches())
     }
 
-    fn stamp(&self) -> Option<&str> {
+    fn server_info(&self) -> Option<&str> {
         Some(&self.info_json)
     }
 
@@ -127,7 +127,9 @@ impl Role for ServerRole {
         if request.is_notification() {
             // What it changes was changed when it arrived; only extensions have handlers for it.
             let params = request.raw_params().map_or(Text::EMPTY, Text::from);
-            let job = features.extensions.heard(cx, request.method(), params);
+            let job = features
+                .extensions
+                .handle_notification(cx, request.method(), params);
             return Box::pin(async move {
                 if let Some(job) = job {
                     job.await;
@@ -200,7 +202,7 @@ impl ServerRole {
         // What a client sends next relies on the session that it opens, or on the level that it sets.
         let settles = matches!(method, method::Initialize::NAME | method::SetLevel::NAME);
         let hold = settles.then(|| cx.parts().connection.hold());
-        let request = Request::incoming(cx, method, Some(params.whole));
+        let request = Request::incoming(cx, method, Some(params.raw));
         let future = Box::pin(async move {
             let response = next.run(request).await;
             drop(hold);
@@ -246,7 +248,7 @@ mod tests {
         let connection = Connection::new(peer, Limits::default());
         let id = RequestId::from(1);
         let context = || {
-            let peer = Arc::new(Peer::stranger());
+            let peer = Arc::new(Peer::unknown());
             Arc::new(ContextParts::new(&connection, Some(id.clone()), peer))
         };
         let in_flight = connection.in_flight();

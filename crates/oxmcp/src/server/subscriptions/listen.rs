@@ -74,7 +74,7 @@ async fn serve(cx: RequestContext, requested: Box<Requested>) -> Result<Body> {
     let mut out = Vec::new();
     let mut result = ListenResult::default();
     result.meta = Meta::of_subscription(id);
-    let info = connection.role().stamp();
+    let info = connection.role().server_info();
     encode_result(&mut out, &mut result, cx.revision(), info)?;
     Ok(Body::Json(into_text(out)?))
 }

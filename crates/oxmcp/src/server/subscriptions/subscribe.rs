@@ -37,7 +37,7 @@ async fn begin(
     uri: Arc<str>,
 ) -> Result<Body> {
     let role = session.role();
-    let _turn = role.watched.turn().await;
+    let _turn = role.watched.lock_requests().await;
     let limits = &session.connection().limits;
     let caller = cx.parts().connection.caller();
     let reserve = || role.quota().reserve([uri.len()], limits);
@@ -67,7 +67,7 @@ pub(in crate::server) fn unsubscribe(call: &Call<'_>) -> Result<Served> {
 
 async fn end(session: ServerSession, uri: String) -> Result<Body> {
     let watched = &session.role().watched;
-    let _turn = watched.turn().await;
+    let _turn = watched.lock_requests().await;
     if let Some(hooks) = watched.end(&uri) {
         leave_connection_task().await;
         (hooks.unsubscribe)(session.connection(), uri).await;

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::{
     runtime::Handle,
-    sync::{Mutex as Turns, MutexGuard as TurnGuard},
+    sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard},
 };
 
 use super::{Topics, quota::Reserved};
@@ -67,7 +67,7 @@ pub(crate) fn release(connection: &Arc<Connection>, ended: Vec<EndedWatch>) {
 pub(crate) struct WatchedResources {
     state: Mutex<State>,
     /// Held by one request at a time, in the order of arrival: unsubscribing relies on having subscribed.
-    turns: Turns<()>,
+    requests: AsyncMutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -128,9 +128,9 @@ impl WatchedResources {
             .collect()
     }
 
-    /// Waits for the turn of a request.
-    pub(super) async fn turn(&self) -> TurnGuard<'_, ()> {
-        self.turns.lock().await
+    /// Waits until no other request changes a watch.
+    pub(super) async fn lock_requests(&self) -> AsyncMutexGuard<'_, ()> {
+        self.requests.lock().await
     }
 
     /// Ends a watch. Returns the hooks that are called then.

@@ -287,10 +287,10 @@ impl Drop for Rollback<'_> {
 }
 
 /// The capacity that an empty buffer always keeps.
-const MIN_KEPT: usize = 64 << 10;
+const MIN_RETAINED: usize = 64 << 10;
 /// The capacity that it keeps at most, when messages that large have gone through it of late: fresh memory costs more than
 /// writing to it.
-const MAX_KEPT: usize = 2 << 20;
+const MAX_RETAINED: usize = 2 << 20;
 /// So many writes lie between two reviews of how large they were.
 const REVIEW_WRITES: u32 = 64;
 
@@ -298,7 +298,7 @@ const REVIEW_WRITES: u32 = 64;
 #[derive(Debug)]
 pub(crate) struct BufferRetention {
     /// A buffer that is larger is freed once it is empty.
-    kept: usize,
+    retained: usize,
     /// The most that was written at once since the last review.
     peak: usize,
     writes: u32,
@@ -307,7 +307,7 @@ pub(crate) struct BufferRetention {
 impl Default for BufferRetention {
     fn default() -> Self {
         Self {
-            kept: MIN_KEPT,
+            retained: MIN_RETAINED,
             peak: 0,
             writes: 0,
         }
@@ -318,7 +318,7 @@ impl BufferRetention {
     /// Empties a buffer that was written, and keeps its memory where it will be needed again.
     pub(crate) fn clear(&mut self, written: &mut Vec<u8>) {
         self.note(written.len());
-        if written.capacity() > self.kept {
+        if written.capacity() > self.retained {
             *written = Vec::new();
         }
         written.clear();
@@ -327,11 +327,11 @@ impl BufferRetention {
     /// So much was written at once.
     fn note(&mut self, written: usize) {
         self.peak = self.peak.max(written);
-        let wanted = |peak: usize| peak.saturating_mul(4).clamp(MIN_KEPT, MAX_KEPT);
-        self.kept = self.kept.max(wanted(written));
+        let wanted = |peak: usize| peak.saturating_mul(4).clamp(MIN_RETAINED, MAX_RETAINED);
+        self.retained = self.retained.max(wanted(written));
         self.writes += 1;
         if self.writes == REVIEW_WRITES {
-            self.kept = wanted(self.peak);
+            self.retained = wanted(self.peak);
             self.peak = 0;
             self.writes = 0;
         }
@@ -352,13 +352,13 @@ mod tests {
     #[test]
     fn memory_is_kept_for_as_long_as_it_is_needed() {
         let retention = &mut BufferRetention::default();
-        assert_eq!(write(retention, MAX_KEPT + 1), 0);
+        assert_eq!(write(retention, MAX_RETAINED + 1), 0);
         for _ in 0..REVIEW_WRITES {
             assert_eq!(write(retention, 1 << 20), 1 << 20);
         }
         for _ in 0..REVIEW_WRITES * 2 {
             write(retention, 10);
         }
-        assert_eq!(retention.kept, MIN_KEPT);
+        assert_eq!(retention.retained, MIN_RETAINED);
     }
 }

@@ -86,9 +86,11 @@ impl Connection {
             Outcome::Closed => "the peer closed the connection",
             Outcome::Failed(reason) => reason,
         };
-        let noise = self.noise.lock();
-        match &*noise {
-            Some(noise) => format!("{reason}; the first line that was no message: {noise:?}"),
+        let stray_line = self.stray_line.lock();
+        match &*stray_line {
+            Some(stray_line) => {
+                format!("{reason}; the first line that was no message: {stray_line:?}")
+            }
             None => reason.to_owned(),
         }
     }
@@ -96,8 +98,8 @@ impl Connection {
     /// Remembers a line from the peer that was no message, if it is the first.
     pub(crate) fn heard_noise(&self, bytes: &[u8]) {
         let shown = bytes.get(..NOISE_BYTES).unwrap_or(bytes);
-        let mut noise = self.noise.lock();
-        noise.get_or_insert_with(|| String::from_utf8_lossy(shown).into_owned());
+        let mut stray_line = self.stray_line.lock();
+        stray_line.get_or_insert_with(|| String::from_utf8_lossy(shown).into_owned());
     }
 }
 

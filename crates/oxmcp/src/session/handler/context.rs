@@ -31,7 +31,7 @@ impl ContextParts {
             log_level: None,
             meta: None,
             cancel: Latch::default(),
-            kept: OnceLock::new(),
+            role_state: OnceLock::new(),
             answered: AtomicBool::new(false),
         }
     }
@@ -58,7 +58,7 @@ impl ContextParts {
 
 impl Peer {
     /// A peer of which nothing is known.
-    pub(crate) fn stranger() -> Self {
+    pub(crate) fn unknown() -> Self {
         Self {
             revision: Revision::LATEST_LEGACY,
             implementation: None,
@@ -67,10 +67,10 @@ impl Peer {
     }
 
     /// A peer of which nothing is known but that it is modern.
-    pub(crate) fn modern_stranger() -> Self {
+    pub(crate) fn unknown_modern() -> Self {
         Self {
             revision: Revision::LATEST,
-            ..Self::stranger()
+            ..Self::unknown()
         }
     }
 }

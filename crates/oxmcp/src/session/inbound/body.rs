@@ -47,12 +47,22 @@ impl Deref for Line {
 
 /// A result that can be written, whatever its type.
 pub(crate) trait Encode: fmt::Debug + Send {
-    fn encode(&mut self, out: &mut Vec<u8>, revision: Revision, stamp: Option<&str>) -> Result<()>;
+    fn encode(
+        &mut self,
+        out: &mut Vec<u8>,
+        revision: Revision,
+        server_info: Option<&str>,
+    ) -> Result<()>;
 }
 
 impl<R: Project + HasMeta + fmt::Debug + Send> Encode for R {
-    fn encode(&mut self, out: &mut Vec<u8>, revision: Revision, stamp: Option<&str>) -> Result<()> {
-        Ok(encode_result(out, self, revision, stamp)?)
+    fn encode(
+        &mut self,
+        out: &mut Vec<u8>,
+        revision: Revision,
+        server_info: Option<&str>,
+    ) -> Result<()> {
+        Ok(encode_result(out, self, revision, server_info)?)
     }
 }
 
@@ -67,29 +77,33 @@ impl Body {
         matches!(self, Self::Shared(_))
     }
 
-    /// Appends the result as JSON, as a peer that speaks `revision` must see it. `stamp` is the `serverInfo` for it.
+    /// Appends the result as JSON, as a peer that speaks `revision` must see it. `server_info` is the `serverInfo` for it.
     pub(crate) fn encode(
         self,
         out: &mut Vec<u8>,
         revision: Revision,
-        stamp: Option<&str>,
+        server_info: Option<&str>,
     ) -> Result<()> {
         match self {
             Self::Json(json) => out.extend_from_slice(json.as_bytes()),
             Self::Shared(json) => out.extend_from_slice(json.as_bytes()),
-            Self::Tool(mut result) => encode_result(out, &mut result, revision, stamp)?,
-            Self::Other(mut result) => return result.encode(out, revision, stamp),
+            Self::Tool(mut result) => encode_result(out, &mut result, revision, server_info)?,
+            Self::Other(mut result) => return result.encode(out, revision, server_info),
         }
         Ok(())
     }
 
     /// The result as JSON of its own.
-    pub(crate) fn into_json(self, revision: Revision, stamp: Option<&str>) -> Result<Box<str>> {
+    pub(crate) fn into_json(
+        self,
+        revision: Revision,
+        server_info: Option<&str>,
+    ) -> Result<Box<str>> {
         match self {
             Self::Json(json) => Ok(json),
             other => {
                 let mut out = Vec::new();
-                other.encode(&mut out, revision, stamp)?;
+                other.encode(&mut out, revision, server_info)?;
                 Ok(into_text(out)?)
             }
         }

@@ -187,7 +187,7 @@ impl Connection {
         let answer = outcome
             .map(|result| CallResult {
                 json: result.get().into(),
-                outline: found.result_index,
+                result_index: found.result_index,
             })
             .map_err(Error::from);
         let ignored = match id.as_ref().and_then(RequestId::as_number) {
@@ -268,7 +268,7 @@ impl Connection {
 }
 
 fn decode<T: serde::de::DeserializeOwned>(params: Option<&RequestParams<'_>>) -> Option<T> {
-    params?.whole.parse().ok()
+    params?.raw.parse().ok()
 }
 
 /// Whether an element of a batch gets an answer.

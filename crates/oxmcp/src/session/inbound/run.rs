@@ -223,11 +223,13 @@ fn in_batch(batch: &Batch, context: &ContextParts, result: Result<Body>) -> Opti
 fn write_answer(out: &mut Vec<u8>, context: &ContextParts, result: Result<Body>) {
     let Some(id) = &context.id else { return };
     context.set_answered();
-    let stamp = context.connection.role().stamp();
+    let server_info = context.connection.role().server_info();
     let revision = context.peer.revision;
     let written = result.and_then(|body| {
         let is_line = body.is_line();
-        write_response(out, id, is_line, |out| body.encode(out, revision, stamp))
+        write_response(out, id, is_line, |out| {
+            body.encode(out, revision, server_info)
+        })
     });
     if let Err(error) = written {
         let mut object = ErrorObject::from(&error);

@@ -133,7 +133,7 @@ impl Connection {
         params: &[u8],
         options: &mut CallOptions,
     ) -> Answer {
-        if self.is_closing() && self.role().side() == Side::Client && !options.goes_on {
+        if self.is_closing() && self.role().side() == Side::Client && !options.is_continuation {
             return Err(Error::closed("the session was closed"));
         }
         if options.is_cancelled() {

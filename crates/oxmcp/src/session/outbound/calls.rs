@@ -29,13 +29,13 @@ pub(crate) type Answer = Result<CallResult>;
 pub(crate) struct CallResult {
     pub(crate) json: Box<str>,
     /// Where its parts are, if it can be a tool's and that was seen while it was checked.
-    pub(crate) outline: Option<ResultIndex>,
+    pub(crate) result_index: Option<ResultIndex>,
 }
 
 impl CallResult {
     pub(crate) fn result_type(&self) -> ResultType {
-        match self.outline {
-            // A result with an outline is complete.
+        match self.result_index {
+            // A result with a result index is complete.
             Some(_) => ResultType::Complete,
             None => peek_result_type(Text::checked(&self.json)),
         }
@@ -46,7 +46,7 @@ impl From<Box<str>> for CallResult {
     fn from(json: Box<str>) -> Self {
         Self {
             json,
-            outline: None,
+            result_index: None,
         }
     }
 }
@@ -72,7 +72,7 @@ pub(crate) struct PendingCalls {
     /// The first alarm is earlier than it was.
     earlier: Notify,
     /// Set when there will be no more answers.
-    over: Latch,
+    no_more_answers: Latch,
 }
 
 #[derive(Debug, Default)]
@@ -249,13 +249,13 @@ impl PendingCalls {
         }
         state.unanswered = 0;
         drop(state);
-        self.over.set();
+        self.no_more_answers.set();
         wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Waits until there will be no more answers. Cancel safe.
-    pub(crate) async fn over(&self) {
-        self.over.wait().await;
+    pub(crate) async fn wait_closed(&self) {
+        self.no_more_answers.wait().await;
     }
 
     /// A call will be made again; see [`ContinuationGuard`](crate::session::outbound::call::ContinuationGuard).

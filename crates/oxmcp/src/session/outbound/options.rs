@@ -36,7 +36,7 @@ pub(crate) struct CallOptions {
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) meta: Meta,
     /// Whether it was begun before: then a session that is being closed still lets it be made.
-    pub(crate) goes_on: bool,
+    pub(crate) is_continuation: bool,
 }
 
 impl Default for CallOptions {
@@ -57,7 +57,7 @@ impl CallOptions {
             on_progress: None,
             cancel: None,
             meta: Meta::default(),
-            goes_on: false,
+            is_continuation: false,
         }
     }
 
@@ -101,7 +101,7 @@ impl CallOptions {
             on_progress: shared.map(shared_progress),
             cancel: self.cancel.clone(),
             meta: self.meta.clone(),
-            goes_on: self.goes_on,
+            is_continuation: self.is_continuation,
         }
     }
 }

@@ -33,7 +33,7 @@ struct Seen {
     tail: VecDeque<String>,
     tail_bytes: usize,
     /// The first line of standard output that was no message.
-    noise: Option<String>,
+    stray_line: Option<String>,
 }
 
 impl Diagnostics {
@@ -59,16 +59,16 @@ impl Diagnostics {
 
     /// The server wrote something else to standard output.
     pub(super) fn saw_noise(&self, line: &[u8]) {
-        if self.seen.lock().noise.is_some() {
+        if self.seen.lock().stray_line.is_some() {
             return;
         }
-        let noise = cut(&String::from_utf8_lossy(line), NOISE_BYTES);
+        let stray_line = cut(&String::from_utf8_lossy(line), NOISE_BYTES);
         tracing::warn!(
             server = self.name,
-            line = noise,
+            line = stray_line,
             "the server writes to standard output what is no message; such lines are skipped"
         );
-        self.seen.lock().noise = Some(noise);
+        self.seen.lock().stray_line = Some(stray_line);
     }
 
     /// The server wrote a line to standard error.
@@ -95,10 +95,10 @@ impl Diagnostics {
         // Writing to a String cannot fail.
         let _ = write!(text, " (command: {})", self.name);
         let seen = self.seen.lock();
-        if let Some(noise) = &seen.noise {
+        if let Some(stray_line) = &seen.stray_line {
             let _ = write!(
                 text,
-                "\nstandard output must carry nothing but messages, but held: {noise:?}"
+                "\nstandard output must carry nothing but messages, but held: {stray_line:?}"
             );
         }
         if !seen.tail.is_empty() {

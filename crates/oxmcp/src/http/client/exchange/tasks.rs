@@ -27,7 +27,7 @@ pub(crate) enum Event {
 pub(crate) struct Tasks {
     events: mpsc::Sender<Event>,
     /// Cancels all exchanges.
-    over: CancellationToken,
+    cancel_all: CancellationToken,
     /// Set when events are not read any more, while exchanges go on.
     closing: CancellationToken,
 }
@@ -38,18 +38,18 @@ impl Tasks {
         let (events, receiver) = mpsc::channel(MAX_EVENTS);
         let tasks = Self {
             events,
-            over: CancellationToken::new(),
+            cancel_all: CancellationToken::new(),
             closing: CancellationToken::new(),
         };
-        let guard = tasks.over.clone().drop_guard();
+        let guard = tasks.cancel_all.clone().drop_guard();
         (tasks, receiver, guard)
     }
 
     /// Spawns an exchange, or a part of one that outlives it.
     pub(crate) fn spawn(&self, exchange: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-        let over = self.over.clone();
+        let cancel_all = self.cancel_all.clone();
         let task = tokio::spawn(async move {
-            over.run_until_cancelled(exchange).await;
+            cancel_all.run_until_cancelled(exchange).await;
         });
         task.abort_handle()
     }

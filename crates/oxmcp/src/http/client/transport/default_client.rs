@@ -24,7 +24,7 @@ use crate::{
         connector::Connector,
         destination::Destination,
         http_client::{HttpBody, HttpClient},
-        pool::{MAX_KEPT, Pool},
+        pool::{MAX_IDLE_CONNECTIONS, Pool},
         response_body::ResponseBody,
         stream_limits::Reset,
         tls_roots::TlsRoots,
@@ -35,7 +35,7 @@ use crate::{
 const USER_AGENT_NAME: &str = concat!("oxmcp/", env!("CARGO_PKG_VERSION"));
 
 /// How often a request that was not served is sent again: as often as the pool can hold connections that are closed already.
-const MAX_RETRIES: usize = MAX_KEPT;
+const MAX_RETRIES: usize = MAX_IDLE_CONNECTIONS;
 
 /// An [`HttpClient`] on hyper, with a pool of connections.
 pub(crate) struct DefaultClient {

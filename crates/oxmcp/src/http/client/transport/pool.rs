@@ -18,7 +18,7 @@ use tokio::{
 use crate::{http::client::transport::connection::Connection, sync::Mutex};
 
 /// How many connections are kept: more than most clients have calls in flight.
-pub(crate) const MAX_KEPT: usize = 64;
+pub(crate) const MAX_IDLE_CONNECTIONS: usize = 64;
 
 /// The connections of one client: those of HTTP/1.1 while they are idle, those of HTTP/2 until they were idle too long.
 #[derive(Default)]
@@ -27,11 +27,11 @@ pub(crate) struct Pool(Mutex<State>);
 #[derive(Default)]
 struct State {
     /// The one that was used last stands last.
-    kept: Vec<Kept>,
+    connections: Vec<PooledConnection>,
     sweeper: Option<Sweeper>,
 }
 
-struct Kept {
+struct PooledConnection {
     connection: Connection,
     until: Instant,
 }
@@ -59,9 +59,9 @@ impl Pool {
         suits: impl Fn(&Connection) -> bool,
     ) -> Option<Connection> {
         let mut state = self.0.lock();
-        let mut kept = state.kept.iter().map(|it| &it.connection);
-        let last = kept.rposition(|it| it.destination().is_of(uri) && suits(it))?;
-        let mut connection = state.kept.remove(last).connection;
+        let mut connections = state.connections.iter().map(|it| &it.connection);
+        let last = connections.rposition(|it| it.destination().is_of(uri) && suits(it))?;
+        let mut connection = state.connections.remove(last).connection;
         connection.reserve_stream();
         if let Some(shared) = connection.share() {
             self.keep(&mut state, shared);
@@ -100,10 +100,12 @@ impl Pool {
             return;
         }
         let until = Instant::now() + idle;
-        if state.kept.len() >= MAX_KEPT {
-            state.kept.remove(0);
+        if state.connections.len() >= MAX_IDLE_CONNECTIONS {
+            state.connections.remove(0);
         }
-        state.kept.push(Kept { connection, until });
+        state
+            .connections
+            .push(PooledConnection { connection, until });
         let sweeper = state.sweeper.as_ref();
         if sweeper.is_none_or(|it| it.next > until || it.task.is_finished()) {
             let task = tokio::spawn(sweep(Arc::downgrade(self), until)).abort_handle();
@@ -118,8 +120,8 @@ impl Pool {
     fn sweep(&self) -> Option<Instant> {
         let now = Instant::now();
         let mut state = self.0.lock();
-        state.kept.retain(|it| it.until > now);
-        let next = state.kept.iter().map(|it| it.until).min();
+        state.connections.retain(|it| it.until > now);
+        let next = state.connections.iter().map(|it| it.until).min();
         match (next, &mut state.sweeper) {
             (Some(next), Some(sweeper)) => sweeper.next = next,
             _ => state.sweeper = None,
@@ -129,7 +131,7 @@ impl Pool {
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.0.lock().kept.len()
+        self.0.lock().connections.len()
     }
 }
 
@@ -246,9 +248,9 @@ mod tests {
         };
         run().block_on(async { pool.put(http2(100).await) });
         run().block_on(async {
-            let mut kept = pool.take(&uri(URL)).unwrap();
+            let mut connections = pool.take(&uri(URL)).unwrap();
             let request = Request::get(URL).body(Full::default()).unwrap();
-            let sent = timeout(DEFAULT_IDLE, kept.send(request)).await;
+            let sent = timeout(DEFAULT_IDLE, connections.send(request)).await;
             let mut failed = sent.expect("it does not hang").unwrap_err();
             assert!(failed.take_message().is_some());
         });
@@ -273,9 +275,9 @@ mod tests {
     async fn attack_8_the_pool_is_bounded() {
         let pool = Arc::<Pool>::default();
         let connection = http2(100).await;
-        for _ in 0..MAX_KEPT * 2 {
+        for _ in 0..MAX_IDLE_CONNECTIONS * 2 {
             pool.put(connection.share().unwrap());
         }
-        assert_eq!(pool.len(), MAX_KEPT);
+        assert_eq!(pool.len(), MAX_IDLE_CONNECTIONS);
     }
 }

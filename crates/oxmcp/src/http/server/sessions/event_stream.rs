@@ -201,7 +201,7 @@ impl EventStream {
         select! {
             biased;
             Some(reader) = self.readers.next() => Input::NewReader(reader),
-            () = gone(self.purpose, self.reader.as_ref()) => Input::ReaderGone,
+            () = disconnected(self.purpose, self.reader.as_ref()) => Input::ReaderGone,
             reply = self.connection.outbox.reply(&mut self.buffer) => Input::Reply(reply),
             () = sleep(KEEP_ALIVE), if self.reader.is_some() => Input::Silence,
         }
@@ -377,7 +377,7 @@ async fn overdue(session: &Session) {
     clippy::manual_async_fn,
     reason = "an async fn has its arguments in it twice"
 )]
-fn gone(purpose: Purpose, sink: Option<&Sender<Bytes>>) -> impl Future<Output = ()> {
+fn disconnected(purpose: Purpose, sink: Option<&Sender<Bytes>>) -> impl Future<Output = ()> {
     async move {
         match (sink, purpose) {
             (Some(sink), _) => sink.abandoned().await,

@@ -26,7 +26,7 @@ pub(in crate::http::server) struct Sessions {
     /// All that there are, those included that are being opened, or closed.
     all: TaskTracker,
     quota: SessionQuota,
-    unused: Arc<EvictionQueue>,
+    eviction_queue: Arc<EvictionQueue>,
     /// The task that expires idle sessions.
     sweeper: Mutex<Option<AbortHandle>>,
 }
@@ -57,7 +57,7 @@ impl Sessions {
                 return Err(exceeded);
             }
             let of = principal.filter(|_| exceeded == QuotaExceeded::OfPrincipal);
-            if !self.unused.evict_oldest(of) {
+            if !self.eviction_queue.evict_oldest(of) {
                 return Err(exceeded);
             }
         }
@@ -67,7 +67,7 @@ impl Sessions {
     pub(super) fn set_unused(&self, session: &Arc<Session>) {
         let principal = session.principal().map(Arc::clone);
         let evicted: Weak<Session> = Arc::downgrade(session);
-        session.set_evictable(self.unused.add(principal, evicted));
+        session.set_evictable(self.eviction_queue.add(principal, evicted));
     }
 
     /// Registers a session.

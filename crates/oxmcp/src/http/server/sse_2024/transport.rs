@@ -55,15 +55,15 @@ impl SseTransport {
     pub fn open(endpoint: &str) -> (Self, SseInbox, Response<ResponseBody>) {
         let (inbox, posts) = mpsc::channel(CAPACITY);
         let (writer, events) = mpsc::channel(CAPACITY);
-        let gone = CancellationToken::new();
+        let disconnected = CancellationToken::new();
         let stream = Events {
             first: Some(event("endpoint", endpoint.as_bytes())),
             events,
-            _gone: gone.clone().drop_guard(),
+            _disconnected: disconnected.clone().drop_guard(),
         };
         let reader = SseReader {
             posts,
-            gone,
+            disconnected,
             current: Bytes::new(),
             max_message_bytes: 0,
         };
@@ -133,7 +133,7 @@ impl fmt::Debug for SseInbox {
 pub struct SseReader {
     posts: mpsc::Receiver<Bytes>,
     /// Set when the client closes its stream.
-    gone: CancellationToken,
+    disconnected: CancellationToken,
     current: Bytes,
     max_message_bytes: usize,
 }
@@ -144,7 +144,7 @@ impl ReadHalf for SseReader {
             // What was posted before the client went is taken, as it is where a pipe ends.
             biased;
             post = self.posts.recv() => post,
-            () = self.gone.cancelled() => None,
+            () = self.disconnected.cancelled() => None,
         };
         let Some(post) = post else {
             return Ok(None);
@@ -162,7 +162,7 @@ impl ReadHalf for SseReader {
     }
 }
 
-opaque_debug!(SseReader, |it| { gone: it.gone.is_cancelled() });
+opaque_debug!(SseReader, |it| { disconnected: it.disconnected.is_cancelled() });
 
 /// Writes to the stream of an [`SseTransport`].
 pub struct SseWriter(Option<mpsc::Sender<Bytes>>);
@@ -216,7 +216,7 @@ struct Events {
     first: Option<Bytes>,
     events: mpsc::Receiver<Bytes>,
     /// Tells the session when the client drops the stream.
-    _gone: DropGuard,
+    _disconnected: DropGuard,
 }
 
 impl Events {

@@ -263,7 +263,7 @@ pub(super) fn revision(message: &Message<'_>) -> Checked {
 
 /// The revision that `initialize` asks for.
 fn asked(params: &RequestParams<'_>) -> Option<String> {
-    let mut members = params.whole.members();
+    let mut members = params.raw.members();
     let (_, version) = members.find(|(key, _)| key.is_str("protocolVersion"))?;
     version.as_str().map(std::borrow::Cow::into_owned)
 }
@@ -296,7 +296,7 @@ pub(super) fn method(message: &Message<'_>) -> Checked {
 
 /// The member of the params that is this text, where there is one of that name and no more.
 pub(super) fn member<'a>(params: &RequestParams<'a>, name: &str) -> Option<Text<'a>> {
-    let mut members = params.whole.members().filter(|(key, _)| key.is_str(name));
+    let mut members = params.raw.members().filter(|(key, _)| key.is_str(name));
     let (_, value) = members.next()?;
     members.next().is_none().then_some(value)
 }

@@ -86,15 +86,18 @@ impl Peak {
     fn flood(mut self, piece: Vec<u8>, lines: usize) -> usize {
         let mut input = self.child.stdin.take().unwrap();
         let (done, is_done) = mpsc::channel();
+        let (looked, has_looked) = mpsc::channel::<()>();
         let writing = thread::spawn(move || {
             for _ in 0..lines {
                 input.write_all(&piece).unwrap();
             }
-            // Whoever looked has gone on.
+            // The look may be over already. Until it is, the input stays open, and so the server is there.
             let _ = done.send(());
+            let _ = has_looked.recv();
         });
         let _ = is_done.recv_timeout(LOOK);
         let unread = high_water(&self.child);
+        drop(looked);
         let answers =
             std::iter::from_fn(|| Some(next(&mut self.output)).filter(|it| !it.is_empty()));
         let answers = answers.filter(|line| line.starts_with('{')).count();
