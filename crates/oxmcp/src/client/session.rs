@@ -21,7 +21,7 @@ use crate::{
         subscriptions::{desired::DesiredSubscriptions, listener::Listeners},
     },
     error::{Error, Result},
-    extension::{notification_params, send_notification},
+    extension::registry::{notification_params, send_notification},
     session::{
         connection::{Connection, ContextParts, Outcome, Peer, RequestContext},
         inbound::inline_execution::InlineExecution,

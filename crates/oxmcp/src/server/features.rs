@@ -19,7 +19,7 @@ use oxmcp_protocol::{
 
 use crate::{
     error::{Error, Result},
-    extension::Extensions,
+    extension::registry::Extensions,
     limits::Limits,
     server::{
         ask::{AskSettings, OnRootsChanged},
@@ -35,7 +35,7 @@ use crate::{
     session::{
         connection::{Peer, RequestContext},
         inbound::body::Line,
-        middleware::Stack,
+        middleware::next::Stack,
         panics::catch_panic,
     },
 };

@@ -10,7 +10,7 @@ use oxmcp_protocol::{
 
 use crate::{
     error::{Error, Result},
-    extension::{notification_params, send_notification},
+    extension::registry::{notification_params, send_notification},
     server::{dispatch::ServerRole, server::Server},
     session::{
         connection::{Connection, Origin, Outcome, Peer, RequestContext},

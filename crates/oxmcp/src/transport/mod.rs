@@ -19,6 +19,10 @@ mod command;
 pub(crate) mod io;
 mod logging;
 mod memory;
+#[cfg_attr(
+    not(feature = "client"),
+    expect(dead_code, reason = "clients alone learn what is to be mirrored")
+)]
 pub(crate) mod mirror;
 mod stdio;
 pub(crate) mod traits;

@@ -37,7 +37,8 @@ impl Client {
         connect(self, transport, revisions).await
     }
 
-    /// Like [`connect`](Self::connect), but in a revision of this choice.
+    /// Like [`connect`](Self::connect), but in a revision of this choice: for tests of users, with a server in the same process.
+    #[cfg(feature = "server")]
     pub(crate) async fn connect_in(
         &self,
         transport: impl Transport,

@@ -2,21 +2,23 @@
 
 use std::sync::Arc;
 
-use super::{
-    Tool,
-    definition::of_tool,
-    handler::{ErasedHandler, ToolSchemas},
-};
+use oxmcp_json::Text;
 #[cfg(feature = "http-server")]
 use oxmcp_protocol::http_headers::ParamHeaders;
-
-use crate::{error::Error, limits::Limits};
-use oxmcp_json::Text;
 use oxmcp_protocol::{Method, Tool as Definition, method};
 
+#[cfg(feature = "http-server")]
+use crate::{error::Error, limits::Limits};
 use crate::{
     error::Result,
-    server::registry::{AskMode, Callable, Visibility, impl_feature},
+    server::{
+        registry::{AskMode, Callable, Visibility, impl_feature},
+        tool::{
+            Tool,
+            definition::of_tool,
+            handler::{ErasedHandler, ToolSchemas},
+        },
+    },
     session::{
         connection::RequestContext,
         inbound::{inline_execution::InlineExecution, run::Work},
