@@ -16,7 +16,7 @@ use crate::{
         connection::{Connection, Origin, Outcome, Peer, RequestContext},
         driver::event_loop::drive,
         outbound::options::CallOptions,
-        task::BoxFuture,
+        task::{BoxFuture, spawn},
     },
     transport::traits::Transport,
 };
@@ -304,7 +304,7 @@ impl Server {
         let connection = Connection::of(Arc::clone(&role) as _, limits, origin);
         let session = ServerSession::new(Arc::clone(&connection), role);
         self.add_connection(&connection);
-        tokio::spawn(drive(connection, read, write));
+        spawn(drive(connection, read, write));
         Ok(session)
     }
 

@@ -16,12 +16,12 @@ use crate::{
         session::ClientSession,
         subscriptions::{
             events::{SubscriptionEnd, SubscriptionEvent},
-            listen_request::spawn_polled,
             listener::Listener,
             sync::sync_subscriptions,
         },
     },
     error::{Error, Result},
+    session::task::spawn_polled,
 };
 
 /// A resource that is watched: a [`Stream`] of its changes. Made by

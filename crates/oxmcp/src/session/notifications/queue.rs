@@ -17,7 +17,10 @@ use tokio::{
 use crate::{
     limits::Limits,
     logged::Logged,
-    session::{panics, task::BoxFuture},
+    session::{
+        panics,
+        task::{BoxFuture, spawn_on},
+    },
 };
 
 /// A queue that is bounded in number, and in how many bytes of a peer it keeps. Where it is full the oldest gives way:
@@ -132,7 +135,7 @@ impl NotificationQueue {
         state.queue.push(job, bytes, lost);
         if !state.running {
             state.running = true;
-            let runner = self.runtime.spawn(Arc::clone(self).run());
+            let runner = spawn_on(&self.runtime, Arc::clone(self).run());
             state.runner = Some(runner.id());
         }
     }

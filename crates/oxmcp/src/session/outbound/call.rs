@@ -33,6 +33,7 @@ use crate::{
             options::{CallOptions, OnProgress},
         },
         panics,
+        task::spawn_on,
     },
 };
 
@@ -181,7 +182,7 @@ impl Connection {
     fn start_timer(self: &Arc<Self>) {
         let connection = Arc::clone(self);
         // It must live as long as the connection, and so on the runtime that drives it.
-        self.runtime.spawn(async move {
+        spawn_on(&self.runtime, async move {
             while let Some(next) = connection.calls().ring(Instant::now()) {
                 select! {
                     _ = connection.ended() => return,

@@ -14,7 +14,7 @@ use super::{
     quota::{EvictionQueue, QuotaExceeded, QuotaPermit, SessionQuota},
     session::Session,
 };
-use crate::limits::Limits;
+use crate::{limits::Limits, session::task::spawn};
 
 /// The sessions of an endpoint, by id.
 #[derive(Default)]
@@ -124,7 +124,7 @@ impl Sessions {
         let mut sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
         // One that has finished was dropped with its runtime.
         if sweeper.as_ref().is_none_or(AbortHandle::is_finished) {
-            *sweeper = Some(tokio::spawn(sweep()).abort_handle());
+            *sweeper = Some(spawn(sweep()).abort_handle());
         }
     }
 

@@ -14,6 +14,7 @@ use crate::{
     },
     limits::Limits,
     server::ServerSession,
+    session::task::spawn,
 };
 
 /// The sessions of a service, by id.
@@ -68,7 +69,7 @@ impl Sessions {
         table.open.insert(id.into(), opened);
         drop(table);
         let (sessions, id) = (Arc::clone(self), id.to_owned());
-        tokio::spawn(async move {
+        spawn(async move {
             if let Err(error) = session.wait().await {
                 tracing::debug!(%error, "a session over SSE broke");
             }
