@@ -11,7 +11,7 @@ use crate::server::tool::ExpectedHeaders;
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     CacheHint, DiscoverResult, Implementation, InitializeParams, InitializeResult, JsonObject,
-    Method, PromptsCapability, ResourcesCapability, Revision, ServerCapabilities,
+    Method, Payload, PromptsCapability, ResourcesCapability, Revision, ServerCapabilities,
     SubscriptionFilter, ToolsCapability,
     internal::{encode_result, into_text, unsupported_version},
     method,
@@ -217,7 +217,7 @@ impl Features {
 
     /// Agrees on the revision that the client asked for, or the newest legacy one that is served.
     fn negotiate(&self, params: Text<'_>) -> Result<(Negotiated, Line)> {
-        let params: InitializeParams = params.parse().map_err(|error| {
+        let params = InitializeParams::from_json(params.get()).map_err(|error| {
             let name = method::Initialize::NAME;
             Error::invalid_params(format!("the params of {name} do not fit: {error}"))
         })?;

@@ -106,7 +106,7 @@ impl ServerSession {
         self.takes_requests(Ping::NAME)?;
         let options = CallOptions::default();
         self.connection
-            .call(Ping::NAME, EmptyParams::default(), options)
+            .call(Ping::NAME, &EmptyParams::default(), options)
             .await
             .map(drop)
     }

@@ -171,7 +171,7 @@ impl<'a> Handshake<'a> {
             meta,
             ..CallOptions::default()
         };
-        let result = self.connection.call(M::NAME, params, options).await?;
+        let result = self.connection.call(M::NAME, &params, options).await?;
         decode(M::NAME, &result)
     }
 

@@ -115,9 +115,10 @@ impl ListenRequest {
             })),
             ..CallOptions::default()
         };
+        let params = ListenParams::new(filter);
         let answer = select! {
             biased;
-            answer = connection.call(Listen::NAME, ListenParams::new(filter), options) => answer,
+            answer = connection.call(Listen::NAME, &params, options) => answer,
             () = stop.cancelled() => return ListenOutcome::local(),
             () = connection.closing() => return ListenOutcome::local(),
             () = unacknowledged(listener, *timeout) => Err(Error::timeout(format!(

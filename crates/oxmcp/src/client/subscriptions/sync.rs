@@ -257,7 +257,7 @@ impl SubscriptionSync {
             ..CallOptions::default()
         };
         self.connection
-            .call(M::NAME, SubscribeParams::new(uri), options)
+            .call(M::NAME, &SubscribeParams::new(uri), options)
             .await
     }
 }

@@ -3,7 +3,7 @@
 use oxmcp_protocol::{
     ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams,
     ElicitParams, ElicitResult, ElicitSchema, ElicitationCapability, ErrorCode, InputRequest,
-    JsonObject, ListRootsResult, MissingClientCapabilityData, PrimitiveSchema, Revision,
+    JsonObject, ListRootsResult, MissingClientCapabilityData, Payload, PrimitiveSchema, Revision,
     RootsCapability, SamplingCapability,
     internal::{check_tool_results, elicit_check, uri::check_page},
 };
@@ -171,8 +171,8 @@ pub(super) fn wrong_answer(
     }
 }
 
-fn parsed<T: DeserializeOwned>(answer: &RawValue) -> Result<Box<RawValue>, String> {
-    let read = serde_json::from_str::<T>(answer.get());
+fn parsed<T: Payload + DeserializeOwned>(answer: &RawValue) -> Result<Box<RawValue>, String> {
+    let read = T::from_json(answer.get());
     read.map(|_| answer.to_owned())
         .map_err(|error| error.to_string())
 }
@@ -183,7 +183,7 @@ fn form_answer(
     revision: Revision,
 ) -> Result<Box<RawValue>, String> {
     let mut result: ElicitResult =
-        serde_json::from_str(answer.get()).map_err(|error| error.to_string())?;
+        ElicitResult::from_json(answer.get()).map_err(|error| error.to_string())?;
     if result.action != ElicitAction::Accept {
         result.content = None;
     } else {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use oxmcp_protocol::{
-    CancelledParams, ProgressParams, RequestId,
+    CancelledParams, Payload, ProgressParams, RequestId,
     internal::{ExtraMeta, write_notification, write_request},
 };
 use serde::Serialize;
@@ -40,14 +40,14 @@ use crate::{
 impl Connection {
     /// Calls the peer, through the outgoing middleware where there is any. `params` must not hold a `_meta`: it is in
     /// the options.
-    pub(crate) async fn call<P: Serialize + Sync>(
+    pub(crate) async fn call<P: Payload>(
         self: &Arc<Self>,
         method: &'static str,
-        params: P,
+        params: &P,
         mut options: CallOptions,
     ) -> Result<Box<str>> {
         // A user's code must not run under the outbox's lock: it may well log.
-        let params = serde_json::to_vec(&params).map_err(not_json)?;
+        let params = written(params)?;
         let answer = self.call_written(method, &params, &mut options).await;
         answer.map(|result| result.json)
     }
@@ -333,6 +333,16 @@ fn report(on_progress: &mut Option<OnProgress>, update: ProgressParams) {
 
 fn cancelled_call(method: &str) -> Error {
     Error::cancelled(format!("the call of {method} was cancelled"))
+}
+
+/// Params as JSON.
+///
+/// # Errors
+/// Where they cannot be.
+pub(crate) fn written(params: &impl Payload) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    params.append_json(&mut out).map_err(not_json)?;
+    Ok(out)
 }
 
 /// The error of a caller whose params cannot be sent.
