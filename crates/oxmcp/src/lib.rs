@@ -107,9 +107,10 @@
 //!
 //! # Features and versions
 //!
-//! There are five Cargo features. `client` and `server` are on by default; a program that is one of them alone builds faster with
-//! `default-features = false` and that one. Not on by default are `http-server` and `http-client`, for the two sides of `http`, which
-//! include their role, and `tracing-subscriber`, for the layer in [`logging`]. [`testing::connect`] needs both roles.
+//! There are five Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program that is one of
+//! them alone builds faster with `default-features = false` and that one. Not on by default are `http-server` and `http-client`, for
+//! the two sides of `http`, which include their role, and `tracing-subscriber`, for the layer in [`logging`]. [`testing::connect`]
+//! needs both roles.
 //!
 //! The least Rust version is 1.88, and a newer one is a minor release; so is a new revision of the protocol, for which structs and
 //! enums are `#[non_exhaustive]`. The crate runs on [tokio], which must have its timer and, for processes and sockets, its I/O
@@ -174,7 +175,9 @@ pub use session::{
     RequestContext, SharedAs, StateArguments, middleware, with_state,
 };
 pub use tokio_util::sync::CancellationToken;
-pub use transport::{Command, in_memory, stdio};
+#[cfg(feature = "client")]
+pub use transport::Command;
+pub use transport::{in_memory, stdio};
 
 // So that derived code finds the crate from within it, too.
 extern crate self as oxmcp;

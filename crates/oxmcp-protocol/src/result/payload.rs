@@ -98,11 +98,20 @@ pub fn encode_payload<R: Payload>(
     }
     let mut written = Vec::new();
     result.append_json(&mut written)?;
-    let written = into_text(written)?;
+    append_written(out, &into_text(written)?, modern, server_info)
+}
+
+/// Appends a result that has been written, with what a modern peer expects and it does not say.
+fn append_written(
+    out: &mut Vec<u8>,
+    written: &str,
+    modern: bool,
+    server_info: Option<&str>,
+) -> Result<(), EncodeError> {
     let start = out.len();
     undo_on_error(out, start, |out| {
         let lacks = |name| {
-            let mut members = Text::checked(&written).members();
+            let mut members = Text::checked(written).members();
             modern && !members.any(|(key, _)| key.is_str(name))
         };
         out.push(b'{');

@@ -6,7 +6,7 @@
 //! | transport | for |
 //! |---|---|
 //! | [`stdio()`] | a server that a client starts: its own standard input and output |
-//! | [`Command`] | a client that starts its server as a process |
+//! | [`Command`] | a client that starts its server as a process, with the feature `client` |
 //! | [`in_memory`] | tests, and peers that live in one process |
 //! | [`io()`], [`stream`] | any byte stream: Unix sockets, TCP |
 //! | `http::Endpoint` | a URL, with the feature `http-client` |
@@ -15,6 +15,7 @@
 //! Yours may be another: see [`Transport`], and the specification's page on
 //! [custom transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#custom-transports).
 
+#[cfg(feature = "client")]
 mod command;
 pub(crate) mod io;
 mod logging;
@@ -27,6 +28,7 @@ pub(crate) mod mirror;
 mod stdio;
 pub(crate) mod traits;
 
+#[cfg(feature = "client")]
 pub use command::{Command, CommandReader, CommandWriter, Stderr};
 pub use io::{Io, LineReader, LineWriter, io, stream};
 pub use logging::{Logging, LoggingReader, LoggingWriter};

@@ -75,7 +75,7 @@ impl Connection {
         params: P,
     ) -> Result<()> {
         match self.role().outgoing() {
-            None => self.send_notification(method, &params).await,
+            None => self.send_message(notification(method, &params)?).await,
             Some(next) => {
                 let request = Request::outgoing(self, method, &params, None)?;
                 next.run(request).await.map(drop)
@@ -94,20 +94,14 @@ impl Connection {
                 answer.map(|result| Response::from_text(result.json))
             }
             None => {
-                self.send_notification(&method, &params).await?;
+                self.send_message(notification(&method, &params)?).await?;
                 Ok(Response::empty())
             }
         }
     }
 
-    async fn send_notification(
-        &self,
-        method: &str,
-        params: &(impl Serialize + ?Sized),
-    ) -> Result<()> {
-        // As above.
-        let mut message = Vec::new();
-        write_notification(&mut message, method, params).map_err(not_json)?;
+    /// Sends a notification that has been written, once there is room.
+    async fn send_message(&self, message: Vec<u8>) -> Result<()> {
         self.outbox.ready().await;
         self.notify_raw(|out| {
             out.extend_from_slice(&message);
@@ -333,6 +327,13 @@ fn report(on_progress: &mut Option<OnProgress>, update: ProgressParams) {
 
 fn cancelled_call(method: &str) -> Error {
     Error::cancelled(format!("the call of {method} was cancelled"))
+}
+
+/// A notification as a message. It is written before it is sent: a user's code must not run under the outbox's lock.
+fn notification(method: &str, params: &(impl Serialize + ?Sized)) -> Result<Vec<u8>> {
+    let mut message = Vec::new();
+    write_notification(&mut message, method, params).map_err(not_json)?;
+    Ok(message)
 }
 
 /// Params as JSON.
