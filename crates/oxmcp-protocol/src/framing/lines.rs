@@ -426,7 +426,10 @@ mod tests {
             buffer.push(b'\n');
             assert!(lines.next().is_some());
         }
-        assert_eq!(capacities, [8 << 10, 16 << 10, 32 << 10, 64 << 10, 64 << 10]);
+        assert_eq!(
+            capacities,
+            [8 << 10, 16 << 10, 32 << 10, 64 << 10, 64 << 10]
+        );
     }
 
     /// Text that is full of the bytes that matter.

@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use crate::{
     meta::object::Meta,
     mrtr::responses::InputResponses,
+    result::encode::HasMeta,
     types::{base::EmptyParams, elicitation::params::ElicitParams, sampling::CreateMessageParams},
     values::{open_enum::setters, ordered_map::OrderedMap},
 };
@@ -93,15 +94,15 @@ impl<'de> Deserialize<'de> for InputRequest {
         let Members { method, params } = Members::deserialize(deserializer)?;
         Ok(match &*method {
             "elicitation/create" => Self::Elicit(read(params.as_deref())?),
-            "sampling/createMessage" => Self::CreateMessage(read(params.as_deref())?),
+            "sampling/createMessage" => Self::CreateMessage(Box::new(read(params.as_deref())?)),
             "roots/list" => Self::ListRoots(read(params.as_deref())?),
             _ => Self::Unknown { method, params },
         })
     }
 }
 
-fn read<T: DeserializeOwned, E: Error>(params: Option<&RawValue>) -> Result<T, E> {
-    serde_json::from_str(params.map_or("{}", RawValue::get)).map_err(E::custom)
+fn read<T: HasMeta + DeserializeOwned, E: Error>(params: Option<&RawValue>) -> Result<T, E> {
+    T::read(params.map_or("{}", RawValue::get)).map_err(E::custom)
 }
 
 /// The result that is none yet: the client is to answer, and to make the request again.

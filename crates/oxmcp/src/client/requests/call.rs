@@ -23,8 +23,8 @@ use crate::{
         session::ClientSession,
     },
     debug::opaque_debug,
-    error::{Error, Result},
-    session::outbound::options::CallOptions,
+    error::Result,
+    session::outbound::{call::written, options::CallOptions},
 };
 
 /// A call that is about to be made. Await it for the result, or first say how it is to be made.
@@ -146,9 +146,7 @@ impl<M: Method> Call<M> {
                     options.meta.merge(mem::take(own));
                 }
                 params.fit(revision);
-                serde_json::to_vec(&params).map_err(|error| {
-                    Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
-                })?
+                written(&*params)?
             }
             Params::Written(params) => params,
         };

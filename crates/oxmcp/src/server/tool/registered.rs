@@ -12,9 +12,10 @@ use super::{
     definition::of_tool,
     handler::{ErasedHandler, ToolSchemas},
 };
+#[cfg(feature = "http-server")]
+use crate::{error::Error, limits::Limits};
 use crate::{
-    error::{Error, Result},
-    limits::Limits,
+    error::Result,
     server::registry::{AskMode, Callable, Visibility, impl_feature},
     session::{
         connection::RequestContext,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use oxmcp_protocol::{
-    CancelledParams, ProgressParams, RequestId,
+    CancelledParams, Payload, ProgressParams, RequestId,
     internal::{ExtraMeta, write_notification, write_request},
 };
 use serde::Serialize;
@@ -33,20 +33,21 @@ use crate::{
             options::{CallOptions, OnProgress},
         },
         panics,
+        task::spawn_on,
     },
 };
 
 impl Connection {
     /// Calls the peer, through the outgoing middleware where there is any. `params` must not hold a `_meta`: it is in
     /// the options.
-    pub(crate) async fn call<P: Serialize + Sync>(
+    pub(crate) async fn call<P: Payload>(
         self: &Arc<Self>,
         method: &'static str,
-        params: P,
+        params: &P,
         mut options: CallOptions,
     ) -> Result<Box<str>> {
         // A user's code must not run under the outbox's lock: it may well log.
-        let params = serde_json::to_vec(&params).map_err(not_json)?;
+        let params = written(params)?;
         let answer = self.call_written(method, &params, &mut options).await;
         answer.map(|result| result.json)
     }
@@ -74,7 +75,7 @@ impl Connection {
         params: P,
     ) -> Result<()> {
         match self.role().outgoing() {
-            None => self.send_notification(method, &params).await,
+            None => self.send_message(notification(method, &params)?).await,
             Some(next) => {
                 let request = Request::outgoing(self, method, &params, None)?;
                 next.run(request).await.map(drop)
@@ -93,20 +94,14 @@ impl Connection {
                 answer.map(|result| Response::from_text(result.json))
             }
             None => {
-                self.send_notification(&method, &params).await?;
+                self.send_message(notification(&method, &params)?).await?;
                 Ok(Response::empty())
             }
         }
     }
 
-    async fn send_notification(
-        &self,
-        method: &str,
-        params: &(impl Serialize + ?Sized),
-    ) -> Result<()> {
-        // As above.
-        let mut message = Vec::new();
-        write_notification(&mut message, method, params).map_err(not_json)?;
+    /// Sends a notification that has been written, once there is room.
+    async fn send_message(&self, message: Vec<u8>) -> Result<()> {
         self.outbox.ready().await;
         self.notify_raw(|out| {
             out.extend_from_slice(&message);
@@ -181,7 +176,7 @@ impl Connection {
     fn start_timer(self: &Arc<Self>) {
         let connection = Arc::clone(self);
         // It must live as long as the connection, and so on the runtime that drives it.
-        self.runtime.spawn(async move {
+        spawn_on(&self.runtime, async move {
             while let Some(next) = connection.calls().ring(Instant::now()) {
                 select! {
                     _ = connection.ended() => return,
@@ -332,6 +327,23 @@ fn report(on_progress: &mut Option<OnProgress>, update: ProgressParams) {
 
 fn cancelled_call(method: &str) -> Error {
     Error::cancelled(format!("the call of {method} was cancelled"))
+}
+
+/// A notification as a message. It is written before it is sent: a user's code must not run under the outbox's lock.
+fn notification(method: &str, params: &(impl Serialize + ?Sized)) -> Result<Vec<u8>> {
+    let mut message = Vec::new();
+    write_notification(&mut message, method, params).map_err(not_json)?;
+    Ok(message)
+}
+
+/// Params as JSON.
+///
+/// # Errors
+/// Where they cannot be.
+pub(crate) fn written(params: &impl Payload) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    params.append_json(&mut out).map_err(not_json)?;
+    Ok(out)
 }
 
 /// The error of a caller whose params cannot be sent.
