@@ -15,7 +15,6 @@ use serde_json::value::RawValue;
 use crate::{
     meta::object::Meta,
     mrtr::responses::InputResponses,
-    result::encode::HasMeta,
     types::{base::EmptyParams, elicitation::params::ElicitParams, sampling::CreateMessageParams},
     values::{open_enum::setters, ordered_map::OrderedMap},
 };
@@ -101,8 +100,8 @@ impl<'de> Deserialize<'de> for InputRequest {
     }
 }
 
-fn read<T: HasMeta + DeserializeOwned, E: Error>(params: Option<&RawValue>) -> Result<T, E> {
-    T::read(params.map_or("{}", RawValue::get)).map_err(E::custom)
+fn read<T: DeserializeOwned, E: Error>(params: Option<&RawValue>) -> Result<T, E> {
+    serde_json::from_str(params.map_or("{}", RawValue::get)).map_err(E::custom)
 }
 
 /// The result that is none yet: the client is to answer, and to make the request again.
