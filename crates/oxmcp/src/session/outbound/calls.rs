@@ -382,6 +382,20 @@ mod tests {
         assert!(enter(&calls, Instant::now()).is_err());
     }
 
+    #[test]
+    fn the_room_of_a_burst_is_freed() {
+        let calls = PendingCalls::default();
+        let now = Instant::now();
+        let stays = enter(&calls, now).unwrap().0;
+        let burst: Vec<_> = (0..2 * MAX_KEPT)
+            .map(|_| enter(&calls, now).unwrap().0)
+            .collect();
+        assert!(burst.into_iter().all(|id| calls.leave(id)));
+        assert!(calls.leave(stays));
+        assert!(calls.lock().calls.capacity() <= MAX_KEPT);
+        assert!(!calls.leave(stays));
+    }
+
     proptest! {
         /// Some wait for ever, some for long, and most are answered at once.
         #[test]
