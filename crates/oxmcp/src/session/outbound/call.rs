@@ -1,11 +1,6 @@
 //! A call to the peer, from the first byte to the answer.
 
-use std::{
-    future::poll_fn,
-    pin::pin,
-    sync::Arc,
-    task::{Poll, Waker},
-};
+use std::{future::poll_fn, pin::pin, sync::Arc};
 
 use oxmcp_protocol::{
     CancelledParams, Payload, ProgressParams, RequestId,
@@ -135,26 +130,20 @@ impl Connection {
             return Err(cancelled_call(method));
         }
         let start = *options.start.get_or_insert_with(Instant::now);
-        let deadline = Deadline::new(start, options);
+        let mut deadline = Deadline::new(start, options);
         if self.outbox.is_full() {
             Box::pin(self.wait_for_room(method, &deadline, options.cancel.as_ref())).await?;
         }
-        let (progress, updates) = match &options.on_progress {
+        let (progress, mut updates) = match &options.on_progress {
             Some(_) => {
                 let (sender, receiver) = progress_in::new(&self.limits);
                 (Some(sender), Some(receiver))
             }
             None => (None, None),
         };
-        let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
-        let call = CallInFlight::send(
-            self,
-            method,
-            params,
-            options,
-            (progress, deadline.at, waker),
-        )?;
-        call.answer(updates, deadline, options).await
+        let mut call = CallInFlight::send(self, method, params, options, (progress, deadline.at))?;
+        // By reference: what an async function takes is kept twice in its future, which all calls pay for.
+        call.answer(&mut updates, &mut deadline, options).await
     }
 
     /// Waits until a call may be sent, no longer than for its answer.
@@ -203,10 +192,10 @@ impl<'a> CallInFlight<'a> {
         method: &'a str,
         params: &[u8],
         options: &mut CallOptions,
-        (progress, alarm, waker): (Option<ProgressSender>, Instant, Waker),
+        (progress, alarm): (Option<ProgressSender>, Instant),
     ) -> Result<Self> {
         let wants_progress = progress.is_some();
-        let (id, needs_timer) = connection.calls().enter(progress, alarm, waker)?;
+        let (id, needs_timer) = connection.calls().enter(progress, alarm)?;
         let mut call = Self {
             connection,
             method,
@@ -232,9 +221,9 @@ impl<'a> CallInFlight<'a> {
 
     /// Waits for the answer, reports progress, and heeds the deadline and a cancellation.
     async fn answer(
-        mut self,
-        mut updates: Option<ProgressReceiver>,
-        mut deadline: Deadline,
+        &mut self,
+        updates: &mut Option<ProgressReceiver>,
+        deadline: &mut Deadline,
         options: &mut CallOptions,
     ) -> Answer {
         let CallOptions {
@@ -248,7 +237,7 @@ impl<'a> CallInFlight<'a> {
         loop {
             select! {
                 biased;
-                Some(update) = next(&mut updates) => {
+                Some(update) = next(updates) => {
                     report(on_progress, update);
                     // Progress that never pauses must not keep the other branches from their turn.
                     if cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
