@@ -354,7 +354,7 @@ impl PayloadVisitor for FitParams<'_> {
     type Output = serde_json::Result<Box<RawValue>>;
 
     fn visit<P: Payload + DeserializeOwned>(self) -> Self::Output {
-        let mut params: P = serde_json::from_str(self.raw.get())?;
+        let mut params = P::from_json(self.raw.get())?;
         params.fit(self.to);
         to_raw_value(&params)
     }
@@ -369,7 +369,7 @@ impl PayloadVisitor for FitResult<'_> {
     type Output = serde_json::Result<Box<RawValue>>;
 
     fn visit<R: Payload + DeserializeOwned>(self) -> Self::Output {
-        let mut result: R = serde_json::from_str(self.raw.get())?;
+        let mut result = R::from_json(self.raw.get())?;
         let mut out = Vec::new();
         let written = encode_payload(&mut out, &mut result, self.to, None);
         written.map_err(EncodeError::into_inner)?;

@@ -107,23 +107,41 @@
 //!
 //! # Features and versions
 //!
-//! There are three Cargo features, none of them on by default: `http-server` and `http-client`, for the two sides of `http`,
-//! and `tracing-subscriber`, for the layer in [`logging`]. The least Rust version is 1.88, and a newer one is a minor release;
-//! so is a new revision of the protocol, for which structs and enums are `#[non_exhaustive]`. The crate runs on [tokio],
-//! which must have its timer and, for processes and sockets, its I/O enabled.
+//! There are five Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program that is one of
+//! them alone builds faster with `default-features = false` and that one. Not on by default are `http-server` and `http-client`, for
+//! the two sides of `http`, which include their role, and `tracing-subscriber`, for the layer in [`logging`]. [`testing::connect`]
+//! needs both roles.
+//!
+//! The least Rust version is 1.88, and a newer one is a minor release; so is a new revision of the protocol, for which structs and
+//! enums are `#[non_exhaustive]`. The crate runs on [tokio], which must have its timer and, for processes and sockets, its I/O
+//! enabled.
 //!
 //! [tokio]: https://tokio.rs
 
+#[cfg(feature = "client")]
 mod client;
 mod debug;
+#[cfg_attr(
+    not(all(feature = "client", feature = "server")),
+    expect(dead_code, reason = "one role alone does not use all that both share")
+)]
 mod error;
+#[cfg_attr(
+    not(all(feature = "client", feature = "server")),
+    expect(dead_code, reason = "one role alone does not use all that both share")
+)]
 pub mod extension;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub mod http;
 mod limits;
 mod logged;
 pub mod protocol;
+#[cfg(feature = "server")]
 mod server;
+#[cfg_attr(
+    not(all(feature = "client", feature = "server")),
+    expect(dead_code, reason = "one role alone does not use all that both share")
+)]
 mod session;
 #[cfg(feature = "http-server")]
 pub mod store;
@@ -131,6 +149,7 @@ mod sync;
 pub mod testing;
 pub mod transport;
 
+#[cfg(feature = "client")]
 pub use client::{
     Accept, AnswerArguments, CacheMode, CacheOptions, Call, CallOutcome, Client, ClientSession,
     IntoCreateMessageResult, IntoElicitResult, IntoPromptArguments, Listen, Listing, ResourceWatch,
@@ -144,6 +163,7 @@ pub use oxmcp_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
 pub use oxmcp_schema::{
     Schema, SchemaError, SchemaOptions, Violation, Violations, internal::JsonSchema,
 };
+#[cfg(feature = "server")]
 pub use server::{
     ArgumentOptions, Asked, Completer, CompleterArguments, Completing, FileResources,
     IntoCompleter, IntoCompletion, IntoPromptResult, IntoResourceResult, IntoToolError,
@@ -157,7 +177,9 @@ pub use session::{
     RequestContext, SharedAs, StateArguments, middleware, with_state,
 };
 pub use tokio_util::sync::CancellationToken;
-pub use transport::{Command, in_memory, stdio};
+#[cfg(feature = "client")]
+pub use transport::Command;
+pub use transport::{in_memory, stdio};
 
 // So that derived code finds the crate from within it, too.
 extern crate self as oxmcp;

@@ -93,7 +93,7 @@ impl<'de> Deserialize<'de> for InputRequest {
         let Members { method, params } = Members::deserialize(deserializer)?;
         Ok(match &*method {
             "elicitation/create" => Self::Elicit(read(params.as_deref())?),
-            "sampling/createMessage" => Self::CreateMessage(read(params.as_deref())?),
+            "sampling/createMessage" => Self::CreateMessage(Box::new(read(params.as_deref())?)),
             "roots/list" => Self::ListRoots(read(params.as_deref())?),
             _ => Self::Unknown { method, params },
         })

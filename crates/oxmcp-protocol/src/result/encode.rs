@@ -1,7 +1,7 @@
 //! Encoder of results: as the peer must see them, straight into the buffer that is sent.
 
 use oxmcp_json::Text;
-use serde::{Serialize, ser::Error as _};
+use serde::{Serialize, de::DeserializeOwned, ser::Error as _};
 
 use crate::{
     error::EncodeError,
@@ -41,14 +41,39 @@ pub trait HasMeta: Serialize {
     ///
     /// # Errors
     /// Where it cannot be JSON.
-    fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
-        serde_json::to_writer(out, self)
+    fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()>;
+
+    /// Reads it from JSON.
+    ///
+    /// # Errors
+    /// Where it is none.
+    fn read(json: &str) -> serde_json::Result<Self>
+    where
+        Self: DeserializeOwned,
+    {
+        serde_json::from_str(json)
     }
+}
+
+/// `HasMeta::write` and `HasMeta::read`. Written out for each type, they are compiled once, in this crate; provided by the trait,
+/// they would be compiled again in each crate that uses them, with all of serde that is below them.
+macro_rules! compile_json_here {
+    () => {
+        fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+            serde_json::to_writer(out, self)
+        }
+
+        fn read(json: &str) -> serde_json::Result<Self> {
+            serde_json::from_str(json)
+        }
+    };
 }
 
 macro_rules! has_meta {
     ($($type:ty),+ $(,)?) => { $(
         impl HasMeta for $type {
+            compile_json_here!();
+
             fn meta_mut(&mut self) -> Option<&mut Meta> {
                 Some(&mut self.meta)
             }
@@ -103,10 +128,16 @@ impl HasMeta for CallToolResult {
     fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
         Self::write(self, out)
     }
+
+    fn read(json: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(json)
+    }
 }
 
 impl HasMeta for InputRequiredResult {
     const RESULT_TYPE: &'static str = "input_required";
+
+    compile_json_here!();
 
     fn meta_mut(&mut self) -> Option<&mut Meta> {
         Some(&mut self.meta)
@@ -114,6 +145,8 @@ impl HasMeta for InputRequiredResult {
 }
 
 impl HasMeta for ElicitParams {
+    compile_json_here!();
+
     fn meta_mut(&mut self) -> Option<&mut Meta> {
         match self {
             Self::Form(form) => Some(&mut form.meta),
@@ -124,6 +157,8 @@ impl HasMeta for ElicitParams {
 }
 
 impl HasMeta for TaskPayload {
+    compile_json_here!();
+
     fn meta_mut(&mut self) -> Option<&mut Meta> {
         None
     }

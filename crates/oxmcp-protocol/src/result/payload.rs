@@ -1,13 +1,13 @@
 //! Params and results that extensions define.
 
 use oxmcp_json::Text;
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
     error::EncodeError,
     meta::object::Meta,
-    result::encode::{HasMeta, append_members, append_meta, undo_on_error},
+    result::encode::{HasMeta, append_members, append_meta, into_text, undo_on_error},
     revision::{projection::project::Project, version::Revision},
 };
 
@@ -34,6 +34,25 @@ pub trait Payload: Serialize + Send + Sync {
     fn fit(&mut self, to: Revision) {
         let _ = to;
     }
+
+    /// Reads it from JSON.
+    ///
+    /// # Errors
+    /// Where it is none.
+    fn from_json(json: &str) -> serde_json::Result<Self>
+    where
+        Self: DeserializeOwned,
+    {
+        serde_json::from_str(json)
+    }
+
+    /// Appends it as JSON.
+    ///
+    /// # Errors
+    /// Where it cannot be JSON.
+    fn append_json(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        serde_json::to_writer(out, self)
+    }
 }
 
 impl<T: HasMeta + Project + Send + Sync> Payload for T {
@@ -43,6 +62,17 @@ impl<T: HasMeta + Project + Send + Sync> Payload for T {
 
     fn fit(&mut self, to: Revision) {
         self.project(to);
+    }
+
+    fn from_json(json: &str) -> serde_json::Result<Self>
+    where
+        Self: DeserializeOwned,
+    {
+        Self::read(json)
+    }
+
+    fn append_json(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        self.write(out)
     }
 }
 
@@ -66,11 +96,22 @@ pub fn encode_payload<R: Payload>(
         let info: Value = serde_json::from_str(info).unwrap_or_default();
         meta.insert(Meta::SERVER_INFO, info);
     }
+    let mut written = Vec::new();
+    result.append_json(&mut written)?;
+    append_written(out, &into_text(written)?, modern, server_info)
+}
+
+/// Appends a result that has been written, with what a modern peer expects and it does not say.
+fn append_written(
+    out: &mut Vec<u8>,
+    written: &str,
+    modern: bool,
+    server_info: Option<&str>,
+) -> Result<(), EncodeError> {
     let start = out.len();
     undo_on_error(out, start, |out| {
-        let written = serde_json::to_string(result)?;
         let lacks = |name| {
-            let mut members = Text::checked(&written).members();
+            let mut members = Text::checked(written).members();
             modern && !members.any(|(key, _)| key.is_str(name))
         };
         out.push(b'{');

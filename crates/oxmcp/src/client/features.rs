@@ -14,9 +14,9 @@ use oxmcp_protocol::{
 use crate::{
     client::handlers::arguments::ErasedHandler,
     debug::opaque_debug,
-    extension::Extensions,
+    extension::registry::Extensions,
     limits::Limits,
-    session::{connection::Connection, middleware::Stack, task::BoxFuture},
+    session::{connection::Connection, middleware::next::Stack, task::BoxFuture},
 };
 
 /// The longest time-out: adding a longer one to the time of day could overflow.

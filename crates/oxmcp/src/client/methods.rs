@@ -10,11 +10,10 @@ use std::future::ready;
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     ClientCapabilities, CreateMessageParams, ElicitParams, EmptyResult, ListRootsResult, Method,
-    Revision,
-    internal::Project,
+    Payload, Revision,
+    internal::into_text,
     method::{self, CreateMessage, Elicit, ListRoots, Ping},
 };
-use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     client::{features::Features, handlers::elicitation::fill_form},
@@ -139,23 +138,20 @@ pub(crate) fn check(
 
 impl ServerRequest<'_> {
     fn read<M: Method>(&self) -> Result<M::Params> {
-        read(M::NAME, self.params)
+        M::Params::from_json(self.params.get()).map_err(|error| {
+            Error::invalid_params(format!("the params of {} do not fit: {error}", M::NAME))
+        })
     }
 }
 
-fn read<T: DeserializeOwned>(name: &str, params: Text<'_>) -> Result<T> {
-    params
-        .parse()
-        .map_err(|error| Error::invalid_params(format!("the params of {name} do not fit: {error}")))
-}
-
 /// The answer as the server's revision has it. Modern servers get it within params, so nothing is added to it.
-fn write<R: Project + Serialize>(mut answer: R, revision: Revision) -> Result<Body> {
-    answer.project(revision);
-    let json = serde_json::to_string(&answer).map_err(|error| {
+fn write<R: Payload>(mut answer: R, revision: Revision) -> Result<Body> {
+    answer.fit(revision);
+    let mut json = Vec::new();
+    answer.append_json(&mut json).map_err(|error| {
         Error::internal(format!("the answer cannot be JSON: {error}")).with_source(error)
     })?;
-    Ok(Body::Json(json.into()))
+    Ok(Body::Json(into_text(json)?))
 }
 
 /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).

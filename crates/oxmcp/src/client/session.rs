@@ -19,7 +19,7 @@ use crate::{
     },
     debug::opaque_debug,
     error::{Error, Result},
-    extension::{notification_params, send_notification},
+    extension::registry::{notification_params, send_notification},
     session::{
         connection::{Connection, ContextParts, Outcome, Peer, RequestContext},
         inbound::inline_execution::InlineExecution,

@@ -48,7 +48,7 @@ impl<Params> ExtensionArguments<Params> for (RequestContext,) {
 
 impl<Params: Payload + DeserializeOwned + 'static> ExtensionArguments<Params> for (Params,) {
     fn read(_context: RequestContext, params: &str) -> serde_json::Result<Self> {
-        serde_json::from_str(params).map(|params| (params,))
+        Params::from_json(params).map(|params| (params,))
     }
 }
 
@@ -58,7 +58,7 @@ where
     Params: Payload + DeserializeOwned + 'static,
 {
     fn read(context: RequestContext, params: &str) -> serde_json::Result<Self> {
-        serde_json::from_str(params).map(|params| (Context::of(context), params))
+        Params::from_json(params).map(|params| (Context::of(context), params))
     }
 }
 

@@ -45,8 +45,7 @@
 
 mod definition;
 mod handlers;
-mod registry;
+pub(crate) mod registry;
 
 pub use definition::Extension;
 pub use handlers::{ExtensionArguments, IntoAnswer};
-pub(crate) use registry::{Extensions, Publisher, notification_params, send_notification};

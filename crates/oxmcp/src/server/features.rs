@@ -9,7 +9,7 @@ use std::{
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     CacheHint, DiscoverResult, Implementation, InitializeParams, InitializeResult, JsonObject,
-    Method, PromptsCapability, ResourcesCapability, Revision, ServerCapabilities,
+    Method, Payload, PromptsCapability, ResourcesCapability, Revision, ServerCapabilities,
     SubscriptionFilter, ToolsCapability,
     internal::{encode_result, into_text, unsupported_version},
     method,
@@ -19,7 +19,7 @@ use oxmcp_protocol::{
 use crate::server::tool::ExpectedHeaders;
 use crate::{
     error::{Error, Result},
-    extension::Extensions,
+    extension::registry::Extensions,
     limits::Limits,
     server::{
         ask::{AskSettings, OnRootsChanged},
@@ -35,7 +35,7 @@ use crate::{
     session::{
         connection::{Peer, RequestContext},
         inbound::body::Line,
-        middleware::Stack,
+        middleware::next::Stack,
         panics::catch_panic,
     },
 };
@@ -217,7 +217,7 @@ impl Features {
 
     /// Agrees on the revision that the client asked for, or the newest legacy one that is served.
     fn negotiate(&self, params: Text<'_>) -> Result<(Negotiated, Line)> {
-        let params: InitializeParams = params.parse().map_err(|error| {
+        let params = InitializeParams::from_json(params.get()).map_err(|error| {
             let name = method::Initialize::NAME;
             Error::invalid_params(format!("the params of {name} do not fit: {error}"))
         })?;

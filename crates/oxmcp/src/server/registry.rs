@@ -1,11 +1,6 @@
 //! Registry of the features of one kind: what tools, prompts, resources and templates have in common.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    fmt,
-    ops::Bound,
-    sync::Arc,
-};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
@@ -145,7 +140,7 @@ pub(crate) trait Callable: Feature {
 /// The order makes lists stable, and the id makes a good cursor: what is added or removed meanwhile never makes a client
 /// miss or repeat what stays.
 pub(crate) struct Registry<T> {
-    features: BTreeMap<Arc<str>, Arc<T>>,
+    features: Vec<Arc<T>>,
     /// Whether the capability was declared, which it then stays.
     declared: bool,
     /// Whether there are features that only some callers see.
@@ -170,35 +165,48 @@ impl<T: Feature> Registry<T> {
 
     /// Adds a feature, in place of one with the same id.
     pub(crate) fn insert(&mut self, feature: Arc<T>) {
-        self.features.insert(feature.id().into(), feature);
+        self.remove(feature.id());
+        let (Ok(at) | Err(at)) = self.search(feature.id());
+        self.features.insert(at, feature);
     }
 
     /// Removes a feature. Returns whether there was one.
     pub(crate) fn remove(&mut self, id: &str) -> bool {
-        self.features.remove(id).is_some()
+        let found = self.search(id);
+        found.map(|at| self.features.remove(at)).is_ok()
+    }
+
+    /// The index of a feature, or else where it would be.
+    fn search(&self, id: &str) -> Result<usize, usize> {
+        self.features.binary_search_by(|it| it.id().cmp(id))
+    }
+
+    fn find(&self, id: &str) -> Option<&Arc<T>> {
+        let at = self.search(id).ok()?;
+        self.features.get(at)
     }
 
     /// Brings what is derived from the features up to date.
     pub(crate) fn refresh(&mut self) {
         self.pages = Arc::default();
-        let mut features = self.features.values();
+        let mut features = self.features.iter();
         self.restricted = features.any(|feature| feature.visibility().is_some());
     }
 
     /// The feature of that id, if the caller sees it.
     pub(crate) fn get(&self, id: &str, cx: &RequestContext) -> Option<&Arc<T>> {
-        self.features.get(id).filter(|it| it.is_visible(cx))
+        self.find(id).filter(|it| it.is_visible(cx))
     }
 
     /// The feature of that id, whether or not the caller sees it.
     #[cfg(feature = "http-server")]
     pub(crate) fn get_any(&self, id: &str) -> Option<&T> {
-        self.features.get(id).map(|feature| &**feature)
+        self.find(id).map(|feature| &**feature)
     }
 
     /// Whether there is a feature of that id, whether or not the caller sees it.
     pub(crate) fn contains(&self, id: &str) -> bool {
-        self.features.contains_key(id)
+        self.search(id).is_ok()
     }
 
     pub(crate) fn is_declared(&self) -> bool {
@@ -216,9 +224,9 @@ impl<T: Feature> Registry<T> {
 
     /// The features after `last`, or all.
     pub(crate) fn after(&self, last: Option<&str>) -> impl Iterator<Item = &Arc<T>> {
-        let from = last.map_or(Bound::Unbounded, Bound::Excluded);
-        let range = self.features.range::<str, _>((from, Bound::Unbounded));
-        range.map(|(_, feature)| feature)
+        let is_before = |it: &Arc<T>| last.is_some_and(|last| it.id() <= last);
+        let from = self.features.partition_point(is_before);
+        self.features.iter().skip(from)
     }
 }
 
@@ -237,7 +245,7 @@ impl<T> Clone for Registry<T> {
 impl<T> Default for Registry<T> {
     fn default() -> Self {
         Self {
-            features: BTreeMap::new(),
+            features: Vec::new(),
             declared: false,
             restricted: false,
             cache: CacheHint::default(),
@@ -246,8 +254,9 @@ impl<T> Default for Registry<T> {
     }
 }
 
-impl<T> fmt::Debug for Registry<T> {
+impl<T: Feature> fmt::Debug for Registry<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.features.keys()).finish()
+        let ids = self.features.iter().map(|it| it.id());
+        f.debug_set().entries(ids).finish()
     }
 }

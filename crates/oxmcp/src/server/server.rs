@@ -23,6 +23,7 @@ use crate::{
         driver::keep_alive::keep_alive,
         inbound::inline_execution::InlineExecution,
         middleware::MiddlewareLayer,
+        task::spawn,
     },
     sync::Mutex,
 };
@@ -294,7 +295,7 @@ impl Server {
     /// Pings the client of a session that was just opened, where that is wanted.
     pub(super) fn keep_connection_alive(&self, connection: &Arc<Connection>) {
         if let Some(interval) = self.features().keep_alive {
-            tokio::spawn(keep_alive(Arc::clone(connection), interval));
+            spawn(keep_alive(Arc::clone(connection), interval));
         }
     }
 }

@@ -11,13 +11,13 @@ use oxmcp_protocol::{
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
-    extension::{notification_params, send_notification},
+    extension::registry::{notification_params, send_notification},
     server::{dispatch::ServerRole, server::Server},
     session::{
         connection::{Caller, Connection, Outcome, Peer, RequestContext},
         driver::event_loop::drive,
         outbound::options::CallOptions,
-        task::BoxFuture,
+        task::{BoxFuture, spawn},
     },
     transport::traits::Transport,
 };
@@ -107,7 +107,7 @@ impl ServerSession {
         self.takes_requests(Ping::NAME)?;
         let options = CallOptions::default();
         self.connection
-            .call(Ping::NAME, EmptyParams::default(), options)
+            .call(Ping::NAME, &EmptyParams::default(), options)
             .await
             .map(drop)
     }
@@ -305,7 +305,7 @@ impl Server {
         let connection = Connection::of(Arc::clone(&role) as _, limits, caller);
         let session = ServerSession::new(Arc::clone(&connection), role);
         self.add_connection(&connection);
-        tokio::spawn(drive(connection, read, write));
+        spawn(drive(connection, read, write));
         Ok(session)
     }
 

@@ -1,4 +1,4 @@
-//! Building blocks of asynchronous code: boxed futures, latches, stored wakers, deadlines that never overflow.
+//! Building blocks of asynchronous code: boxed futures, tasks, latches, stored wakers, deadlines that never overflow.
 
 use std::{
     future::{Future, poll_fn},
@@ -9,10 +9,45 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::Notify, time::Instant};
+#[cfg(feature = "client")]
+use futures_util::FutureExt;
+use tokio::{
+    runtime::Handle,
+    sync::Notify,
+    task::{self, JoinHandle},
+    time::Instant,
+};
 
 /// A future on the heap that owns all it needs.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Spawns a task. Its future is boxed, so that the runtime's code for tasks is compiled once and not for each kind of future.
+pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    spawn_boxed(Box::pin(future))
+}
+
+fn spawn_boxed(future: BoxFuture<()>) -> JoinHandle<()> {
+    task::spawn(future)
+}
+
+/// Spawns a task that begins with a request, after its first poll: the request is sent before this returns, if there is room,
+/// and so before any later one.
+#[cfg(feature = "client")]
+pub(crate) fn spawn_polled(future: impl Future<Output = ()> + Send + 'static) {
+    let mut future: BoxFuture<()> = Box::pin(future);
+    if future.as_mut().now_or_never().is_none() {
+        spawn_boxed(future);
+    }
+}
+
+/// Spawns a task on `runtime`, as [`spawn`] does on the one that is running.
+pub(crate) fn spawn_on(
+    runtime: &Handle,
+    future: impl Future<Output = ()> + Send + 'static,
+) -> JoinHandle<()> {
+    let future: BoxFuture<()> = Box::pin(future);
+    runtime.spawn(future)
+}
 
 /// A flag that is set once and can be waited for.
 ///

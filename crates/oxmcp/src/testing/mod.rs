@@ -1,6 +1,7 @@
 //! Test doubles for servers and clients: both ends in one process, and without waiting.
 //!
-//! [`connect()`] gives a client's session with a [`Server`](crate::Server), at a revision of your choice.
+//! [`connect()`] gives a client's session with a [`Server`](crate::Server), at a revision of your choice; it needs the features
+//! `client` and `server`.
 //! [`ScriptedPeer`] is a peer of either role that says exactly what a test tells it to say, and writes down what it
 //! heard. With the feature `http-server`, `event_store_contract` and `session_store_contract` hold a store of yours against
 //! what it must do. All work under tokio's virtual time (`#[tokio::test(start_paused = true)]`).
@@ -29,11 +30,13 @@
 // | `scripted_peer` | [`ScriptedPeer`] |
 // | `store_contracts` | the contracts of stores |
 
+#[cfg(all(feature = "client", feature = "server"))]
 mod connect;
 mod scripted_peer;
 #[cfg(feature = "http-server")]
 mod store_contracts;
 
+#[cfg(all(feature = "client", feature = "server"))]
 pub use connect::{Connect, connect};
 pub use scripted_peer::ScriptedPeer;
 #[cfg(feature = "http-server")]

@@ -6,7 +6,7 @@
 //! | transport | for |
 //! |---|---|
 //! | [`stdio()`] | a server that a client starts: its own standard input and output |
-//! | [`Command`] | a client that starts its server as a process |
+//! | [`Command`] | a client that starts its server as a process, with the feature `client` |
 //! | [`in_memory`] | tests, and peers that live in one process |
 //! | [`io()`], [`stream`] | any byte stream: Unix sockets, TCP |
 //! | `http::Endpoint` | a URL, with the feature `http-client` |
@@ -22,14 +22,20 @@
 // | `io`, `memory`, `logging` | byte streams, pairs in memory, a log around another transport |
 // | `mirror` | headers that repeat parts of messages, for transports that have headers |
 
+#[cfg(feature = "client")]
 mod command;
 pub(crate) mod io;
 mod logging;
 mod memory;
+#[cfg_attr(
+    not(feature = "client"),
+    expect(dead_code, reason = "clients alone learn what is to be mirrored")
+)]
 pub(crate) mod mirror;
 mod stdio;
 pub(crate) mod traits;
 
+#[cfg(feature = "client")]
 pub use command::{Command, CommandReader, CommandWriter, Stderr};
 pub use io::{Io, LineReader, LineWriter, io, stream};
 pub use logging::{Logging, LoggingReader, LoggingWriter};

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use oxmcp_protocol::{ErrorCode, Method, Payload, method::Cacheable};
+use oxmcp_protocol::{ErrorCode, Method, Payload, internal::into_text, method::Cacheable};
 use tokio::{
     select,
     time::{Instant, sleep_until},
@@ -26,7 +26,7 @@ use crate::{
     },
     error::{Error, Result},
     logged::Logged,
-    session::task::after,
+    session::{outbound::call::written, task::after},
 };
 
 impl<M: Cacheable> Call<M> {
@@ -115,9 +115,7 @@ impl<M: Method> Call<M> {
             return Ok(None);
         }
         params.fit(session.revision());
-        let text = serde_json::to_string(params).map_err(|error| {
-            Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
-        })?;
+        let text = into_text(written(&**params)?)?.into();
         let state = session.state();
         let request = CacheRequest::new(kind, text, state.request_envelope());
         Ok(request.map(|request| (*mode, state.cache.lookup(request))))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    CacheScope, Method, Notification, ResourceUpdatedParams, SubscriptionFilter,
+    CacheScope, Method, Notification, Payload, ResourceUpdatedParams, SubscriptionFilter,
     internal::uri_covers,
     method::{
         Discover, ListPrompts, ListResourceTemplates, ListResources, ListTools, PromptListChanged,
@@ -170,7 +170,9 @@ impl Invalidation {
             ToolListChanged::NAME => Some(Self::Tools),
             PromptListChanged::NAME => Some(Self::Prompts),
             ResourceListChanged::NAME => Some(Self::Resources),
-            ResourceUpdated::NAME => params?.parse().ok().map(Self::Resource),
+            ResourceUpdated::NAME => ResourceUpdatedParams::from_json(params?.get())
+                .ok()
+                .map(Self::Resource),
             _ => None,
         }
     }

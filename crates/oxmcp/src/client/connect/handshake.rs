@@ -18,7 +18,10 @@ use crate::{
         session::{ClientSession, Negotiated, SessionState},
     },
     error::{Error, Result},
-    session::{connection::Connection, driver::event_loop::drive, outbound::options::CallOptions},
+    session::{
+        connection::Connection, driver::event_loop::drive, outbound::options::CallOptions,
+        task::spawn,
+    },
     transport::traits::Transport,
 };
 
@@ -59,7 +62,7 @@ impl<'a> Handshake<'a> {
         }
         let state = SessionState::new(client.clone(), cache, mirror);
         let connection = Connection::new(Arc::clone(&state) as _, limits);
-        tokio::spawn(drive(Arc::clone(&connection), read, write));
+        spawn(drive(Arc::clone(&connection), read, write));
         let session = ClientSession::new(Arc::clone(&connection), Arc::clone(&state));
         Ok(Self {
             client,
@@ -168,7 +171,7 @@ impl<'a> Handshake<'a> {
             meta,
             ..CallOptions::default()
         };
-        let result = self.connection.call(M::NAME, params, options).await?;
+        let result = self.connection.call(M::NAME, &params, options).await?;
         decode(M::NAME, &result)
     }
 

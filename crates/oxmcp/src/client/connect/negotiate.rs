@@ -16,10 +16,13 @@ use crate::{
             known_servers::Era,
         },
         session::{ClientSession, Negotiated},
-        subscriptions::{listen_request::spawn_polled, sync::sync_subscriptions},
+        subscriptions::sync::sync_subscriptions,
     },
     error::{Error, Result},
-    session::driver::keep_alive::keep_alive,
+    session::{
+        driver::keep_alive::keep_alive,
+        task::{spawn, spawn_polled},
+    },
     transport::traits::Transport,
 };
 
@@ -37,7 +40,8 @@ impl Client {
         connect(self, transport, revisions).await
     }
 
-    /// Like [`connect`](Self::connect), but in a revision of this choice.
+    /// Like [`connect`](Self::connect), but in a revision of this choice: for tests of users, with a server in the same process.
+    #[cfg(feature = "server")]
     pub(crate) async fn connect_in(
         &self,
         transport: impl Transport,
@@ -230,7 +234,7 @@ impl Handshake<'_> {
                 .notify("notifications/initialized", EmptyParams::default())
                 .await?;
             if let Some(interval) = self.client.features().keep_alive {
-                tokio::spawn(keep_alive(Arc::clone(&self.connection), interval));
+                spawn(keep_alive(Arc::clone(&self.connection), interval));
             }
         }
         self.session.request_logs();

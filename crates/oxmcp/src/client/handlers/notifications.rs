@@ -7,7 +7,7 @@ use std::{
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    LoggingMessageParams, Notification,
+    LoggingMessageParams, Notification, Payload,
     method::{
         ElicitationComplete, LoggingMessage, PromptListChanged, ResourceListChanged,
         ResourceUpdated, ToolListChanged,
@@ -61,8 +61,8 @@ fn run<T>(
     Some(handler(params()?, connection))
 }
 
-fn read<N: Notification>(params: Option<Text<'_>>) -> Option<N::Params> {
-    match params.unwrap_or(Text::EMPTY).parse() {
+fn read<N: Notification<Params: Payload>>(params: Option<Text<'_>>) -> Option<N::Params> {
+    match N::Params::from_json(params.unwrap_or(Text::EMPTY).get()) {
         Ok(params) => Some(params),
         Err(error) => {
             tracing::debug!(method = N::NAME, error = %Logged(&error), "a notification that cannot be read was ignored");

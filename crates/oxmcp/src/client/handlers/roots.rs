@@ -12,6 +12,7 @@ use crate::{
     client::{client::Client, session::ClientSession},
     error::{Error, Result},
     logged::Logged,
+    session::task::{spawn, spawn_on},
 };
 
 /// The time after a change within which further changes are told together with it.
@@ -111,7 +112,7 @@ impl Client {
         }
         let pending = PendingNotice(self.clone());
         let client = self.clone();
-        runtime.spawn(async move {
+        spawn_on(&runtime, async move {
             sleep(COALESCED).await;
             drop(pending);
             notify_servers(&client);
@@ -132,7 +133,7 @@ impl Drop for PendingNotice {
 /// Tells each server in a task of its own: a server that reads slowly must not hold up the others.
 fn notify_servers(client: &Client) {
     for session in client.sessions().filter(expects_root_changes) {
-        tokio::spawn(async move {
+        spawn(async move {
             let params = NotificationParams::default();
             let sent = session.connection().notify(RootsListChanged::NAME, params);
             if let Err(error) = sent.await {

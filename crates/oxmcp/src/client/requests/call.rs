@@ -1,7 +1,7 @@
 //! The builder of a call, which is also its future.
 
 use std::{
-    future::{Future, IntoFuture},
+    future::{Future, IntoFuture, ready},
     mem,
     pin::Pin,
     time::Duration,
@@ -23,8 +23,11 @@ use crate::{
         session::ClientSession,
     },
     debug::opaque_debug,
-    error::{Error, Result},
-    session::outbound::options::CallOptions,
+    error::Result,
+    session::{
+        outbound::{call::written, options::CallOptions},
+        task::BoxFuture,
+    },
 };
 
 /// A call that is about to be made. Await it for the result, or first say how it is to be made.
@@ -123,10 +126,17 @@ impl<M: Method> Call<M> {
     }
 
     /// Makes the call, whatever is cached.
-    pub(crate) async fn send(self) -> Result<M::Result> {
-        let mut request = self.prepare()?;
-        let result = request.complete().await?;
-        read::<M>(&request.session, result)
+    ///
+    /// It is prepared before, so that the future holds the request alone: a future of more than a kilobyte would cost each call
+    /// a slow allocation.
+    pub(crate) fn send(self) -> BoxFuture<Result<M::Result>> {
+        match self.prepare() {
+            Ok(mut request) => Box::pin(async move {
+                let result = request.complete().await?;
+                read::<M>(&request.session, result)
+            }),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
     }
 
     /// Fits everything to the session.
@@ -146,9 +156,7 @@ impl<M: Method> Call<M> {
                     options.meta.merge(mem::take(own));
                 }
                 params.fit(revision);
-                serde_json::to_vec(&params).map_err(|error| {
-                    Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
-                })?
+                written(&*params)?
             }
             Params::Written(params) => params,
         };
@@ -174,7 +182,7 @@ impl<M: Method> IntoFuture for Call<M> {
     fn into_future(self) -> Self::IntoFuture {
         match ResponseKind::of(M::NAME) {
             Some(kind) => Box::pin(self.cached(kind)),
-            None => Box::pin(self.send()),
+            None => self.send(),
         }
     }
 }

@@ -105,8 +105,9 @@ impl CallRequest {
         let options = &mut self.options;
         options.start = Some(Instant::now());
         let connection = self.session.connection();
-        let call = connection.call_written(self.method, &self.params, options);
-        let answer = call.await;
+        let answer = connection
+            .call_written(self.method, &self.params, options)
+            .await;
         if let Err(error) = &answer {
             let state = self.session.state();
             // A client that cannot send its user to a URL never hears of the end of such an elicitation.

@@ -4,17 +4,18 @@ use std::{
     collections::HashSet,
     fmt,
     pin::Pin,
-    sync::{Arc, OnceLock},
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
+    vec,
 };
 
 use futures_core::Stream;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::StreamExt;
 use oxmcp_protocol::{Cursor, Method, PaginatedParams};
 
 use crate::{
     client::{cache::options::CacheMode, session::ClientSession},
     error::{Error, Result},
+    session::task::BoxFuture,
 };
 
 /// All entries of a list, page after page: a [`Stream`] that asks for the next page when the last one is used up.
@@ -40,13 +41,28 @@ use crate::{
 /// See [pagination](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination).
 #[must_use = "a list is read by asking it for entries"]
 pub struct Listing<T> {
-    entries: Pin<Box<dyn Stream<Item = Result<T>> + Send>>,
+    session: ClientSession,
+    method: &'static str,
+    request: Box<RequestPage<T>>,
     /// The use of cached pages, where it was chosen.
-    mode: Arc<OnceLock<CacheMode>>,
+    mode: Option<CacheMode>,
+    /// The entries of the last page that are left.
+    entries: vec::IntoIter<T>,
+    /// The request for a page, while it is under way.
+    requested: Option<BoxFuture<Result<Page<T>>>>,
+    /// Where the next page begins, or why there is none; `None` after the last page.
+    next: Option<Result<Option<Cursor>>>,
+    seen: SeenCursors,
 }
+
+/// Nothing in it is pinned but what has a box of its own.
+impl<T> Unpin for Listing<T> {}
 
 /// The entries of a page, and where the next one begins.
 type Page<T> = (Vec<T>, Option<Cursor>);
+
+type RequestPage<T> =
+    dyn Fn(&ClientSession, PaginatedParams, CacheMode) -> BoxFuture<Result<Page<T>>> + Send;
 
 impl<T: Send + 'static> Listing<T> {
     /// Lists by a method. `declared` says whether the server serves it at all, and `page` takes a result apart.
@@ -57,30 +73,18 @@ impl<T: Send + 'static> Listing<T> {
         declared: bool,
         page: fn(M::Result) -> Page<T>,
     ) -> Self {
-        let session = session.clone();
-        let first = declared.then(|| (Ok(None), SeenCursors::default()));
-        let mode = Arc::new(OnceLock::new());
-        let chosen = Arc::clone(&mode);
-        let pages = stream::try_unfold(first, move |state| {
-            let session = session.clone();
-            let mode = chosen.get().copied().unwrap_or_default();
-            async move {
-                let Some((cursor, mut seen)) = state else {
-                    return Ok(None);
-                };
-                let mut params = PaginatedParams::default();
-                // A wrong cursor is an error after the entries of the page that it came with.
-                params.cursor = cursor?;
-                let (entries, next) = page(session.request::<M>(params).in_mode(mode).await?);
-                let limit = session.connection().limits.max_pages;
-                let next = next.map(|next| (seen.check(M::NAME, next, limit).map(Some), seen));
-                Ok::<_, Error>(Some((entries, next)))
-            }
-        });
-        let entries = pages.map_ok(|entries| stream::iter(entries.into_iter().map(Ok)));
         Self {
-            entries: Box::pin(entries.try_flatten()),
-            mode,
+            session: session.clone(),
+            method: M::NAME,
+            request: Box::new(move |session, params, mode| {
+                let call = session.request::<M>(params).in_mode(mode);
+                Box::pin(async move { Ok(page(call.await?)) })
+            }),
+            mode: None,
+            entries: Vec::new().into_iter(),
+            requested: None,
+            next: declared.then(|| Ok(None)),
+            seen: SeenCursors::default(),
         }
     }
 
@@ -95,9 +99,8 @@ impl<T: Send + 'static> Listing<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn cache(self, mode: CacheMode) -> Self {
-        // The first choice counts.
-        let _ = self.mode.set(mode);
+    pub fn cache(mut self, mode: CacheMode) -> Self {
+        self.mode.get_or_insert(mode);
         self
     }
 
@@ -109,7 +112,7 @@ impl<T: Send + 'static> Listing<T> {
     /// # Cancel safety
     /// Cancel safe: no entry is lost.
     pub async fn next(&mut self) -> Option<Result<T>> {
-        StreamExt::next(&mut self.entries).await
+        StreamExt::next(self).await
     }
 
     /// All that is left.
@@ -152,8 +155,29 @@ impl SeenCursors {
 impl<T> Stream for Listing<T> {
     type Item = Result<T>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<T>>> {
-        self.entries.as_mut().poll_next(cx)
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<T>>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(entry) = this.entries.next() {
+                return Poll::Ready(Some(Ok(entry)));
+            }
+            if let Some(cursor) = this.next.take() {
+                let mut params = PaginatedParams::default();
+                // A wrong cursor is an error after the entries of the page that it came with.
+                params.cursor = cursor?;
+                let mode = this.mode.unwrap_or_default();
+                this.requested = Some((this.request)(&this.session, params, mode));
+            }
+            let Some(requested) = &mut this.requested else {
+                return Poll::Ready(None);
+            };
+            let page = ready!(requested.as_mut().poll(cx));
+            this.requested = None;
+            let (entries, next) = page?;
+            let limit = this.session.connection().limits.max_pages;
+            this.next = next.map(|next| this.seen.check(this.method, next, limit).map(Some));
+            this.entries = entries.into_iter();
+        }
     }
 }
 

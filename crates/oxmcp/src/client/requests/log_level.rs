@@ -2,13 +2,13 @@
 
 use std::future::IntoFuture;
 
-use futures_util::FutureExt;
 use oxmcp_protocol::{LoggingLevel, Meta, Method, method::SetLevel};
 
 use crate::{
     client::{client::Client, requests::call::Call, session::ClientSession},
     error::Result,
     logged::Logged,
+    session::task::spawn_polled,
 };
 
 impl Client {
@@ -66,14 +66,11 @@ impl ClientSession {
             return;
         }
         let call = self.set_level(level).into_future();
-        let mut call = call.map(|answer| {
-            if let Err(error) = answer {
+        spawn_polled(async move {
+            if let Err(error) = call.await {
                 tracing::warn!(error = %Logged(&error), "the server does not take the level from which it is to log");
             }
         });
-        if (&mut call).now_or_never().is_none() {
-            tokio::spawn(call);
-        }
     }
 }
 

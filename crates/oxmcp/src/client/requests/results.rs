@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use oxmcp_protocol::{CallToolResult, ContentBlock, Method};
+use oxmcp_protocol::{CallToolResult, ContentBlock, Method, Payload};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use crate::{
@@ -42,14 +42,14 @@ pub(crate) fn read_text<M: Method>(session: &ClientSession, result: &str) -> Res
 }
 
 /// Reads a result as what the method returns.
-pub(crate) fn decode<T: DeserializeOwned>(method: &str, result: &str) -> Result<T> {
+pub(crate) fn decode<T: Payload + DeserializeOwned>(method: &str, result: &str) -> Result<T> {
     // An array would pass as an object's members in their order.
     if !result.starts_with('{') {
         return Err(Error::decode(format!(
             "the server's answer to {method} is not an object"
         )));
     }
-    serde_json::from_str(result).map_err(|error| {
+    T::from_json(result).map_err(|error| {
         Error::decode(format!(
             "the server's answer to {method} is not what the method returns: {error}"
         ))

@@ -4,7 +4,7 @@ use std::{collections::hash_map::RandomState, hash::BuildHasher};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    Notification, RawJson, ResourceUpdatedParams, SubscriptionFilter,
+    Notification, Payload, RawJson, ResourceUpdatedParams, SubscriptionFilter,
     method::{PromptListChanged, ResourceListChanged, ResourceUpdated, ToolListChanged},
 };
 
@@ -38,7 +38,8 @@ pub enum SubscriptionEvent {
 impl SubscriptionEvent {
     /// The event of a notification. One that cannot be read is kept as it is.
     pub(crate) fn read(method: &str, params: Option<Text<'_>>) -> Self {
-        let updated = || params.and_then(|params| params.parse().ok());
+        let updated =
+            || params.and_then(|params| ResourceUpdatedParams::from_json(params.get()).ok());
         let other = || Self::Other {
             method: method.to_owned(),
             params: params.map(|params| params.to_raw().into()),

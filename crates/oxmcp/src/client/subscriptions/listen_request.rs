@@ -1,14 +1,10 @@
 //! One `subscriptions/listen` request, from its first message to its last, and the pauses between requests.
 
 use std::{
-    collections::hash_map::RandomState,
-    future::{Future, pending},
-    hash::BuildHasher,
-    sync::Arc,
+    collections::hash_map::RandomState, future::pending, hash::BuildHasher, sync::Arc,
     time::Duration,
 };
 
-use futures_util::FutureExt;
 use oxmcp_protocol::{ErrorCode, ListenParams, Method, SubscriptionFilter, method::Listen};
 use tokio::{select, time::sleep};
 use tokio_util::sync::CancellationToken;
@@ -119,9 +115,10 @@ impl ListenRequest {
             })),
             ..CallOptions::default()
         };
+        let params = ListenParams::new(filter);
         let answer = select! {
             biased;
-            answer = connection.call(Listen::NAME, ListenParams::new(filter), options) => answer,
+            answer = connection.call(Listen::NAME, &params, options) => answer,
             () = stop.cancelled() => return ListenOutcome::local(),
             () = connection.closing() => return ListenOutcome::local(),
             () = unacknowledged(listener, *timeout) => Err(Error::timeout(format!(
@@ -156,15 +153,6 @@ pub(crate) fn is_retryable(error: &Error) -> bool {
     ];
     let refused = error.is_protocol() && FINAL.contains(&error.code());
     !refused && !error.is_closed() && !error.is_unsupported()
-}
-
-/// Spawns a task that begins with a request, after its first poll: the request is sent before this returns, if there is room,
-/// and so before any later one.
-pub(crate) fn spawn_polled(task: impl Future<Output = ()> + Send + 'static) {
-    let mut task = Box::pin(task);
-    if task.as_mut().now_or_never().is_none() {
-        tokio::spawn(task);
-    }
 }
 
 /// The first pause, at most.

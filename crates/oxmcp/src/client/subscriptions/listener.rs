@@ -9,7 +9,7 @@ use std::{
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    AcknowledgedParams, Notification, NotificationParams, RequestId, SubscriptionFilter,
+    AcknowledgedParams, Notification, NotificationParams, Payload, RequestId, SubscriptionFilter,
     method::SubscriptionsAcknowledged,
 };
 use tokio::sync::Notify;
@@ -79,7 +79,7 @@ impl Listeners {
 }
 
 fn subscription_id(params: Option<Text<'_>>) -> Option<RequestId> {
-    let params: NotificationParams = params?.parse().ok()?;
+    let params = NotificationParams::from_json(params?.get()).ok()?;
     params.meta.subscription_id()
 }
 
@@ -145,7 +145,7 @@ impl Listener {
         params: Option<Text<'_>>,
         resumed: impl FnOnce(&SubscriptionFilter),
     ) {
-        let params = params.and_then(|params| params.parse::<AcknowledgedParams>().ok());
+        let params = params.and_then(|params| AcknowledgedParams::from_json(params.get()).ok());
         let filter = params.map(|params| params.notifications);
         if filter.is_none() {
             tracing::warn!("the server acknowledged a subscription without saying to what");

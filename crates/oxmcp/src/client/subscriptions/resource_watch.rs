@@ -15,13 +15,13 @@ use crate::{
         session::ClientSession,
         subscriptions::{
             events::{SubscriptionEnd, SubscriptionEvent},
-            listen_request::spawn_polled,
             listener::Listener,
             sync::sync_subscriptions,
         },
     },
     debug::opaque_debug,
     error::{Error, Result},
+    session::task::spawn_polled,
 };
 
 /// A resource that is watched: a [`Stream`] of its changes. Made by

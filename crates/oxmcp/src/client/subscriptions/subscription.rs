@@ -22,15 +22,14 @@ use crate::{
         session::ClientSession,
         subscriptions::{
             events::{SubscriptionEnd, SubscriptionEvent},
-            listen_request::{
-                Backoff, FinishGuard, ListenOutcome, ListenRequest, is_retryable, spawn_polled,
-            },
+            listen_request::{Backoff, FinishGuard, ListenOutcome, ListenRequest, is_retryable},
             listener::Listener,
         },
     },
     debug::opaque_debug,
     error::Result,
     logged::Logged,
+    session::task::spawn_polled,
 };
 
 /// A subscription that is about to be made; await it. Made by [`ClientSession::listen`](crate::ClientSession::listen).

@@ -25,13 +25,17 @@ use crate::{
         subscriptions::{
             desired::DesiredSubscriptions,
             events::SubscriptionEnd,
-            listen_request::{Backoff, FinishGuard, ListenRequest, is_retryable, spawn_polled},
+            listen_request::{Backoff, FinishGuard, ListenRequest, is_retryable},
             listener::Listener,
         },
     },
     error::Error,
     logged::Logged,
-    session::{connection::Connection, outbound::options::CallOptions},
+    session::{
+        connection::Connection,
+        outbound::options::CallOptions,
+        task::{spawn, spawn_polled},
+    },
 };
 
 /// The time for which a subscription stays open after another has replaced it, for what the server was about to send on it.
@@ -253,7 +257,7 @@ impl SubscriptionSync {
             ..CallOptions::default()
         };
         self.connection
-            .call(M::NAME, SubscribeParams::new(uri), options)
+            .call(M::NAME, &SubscribeParams::new(uri), options)
             .await
     }
 }
@@ -261,7 +265,7 @@ impl SubscriptionSync {
 /// Closes a subscription that another has replaced, after [`OVERLAP`].
 fn close_later(old: Option<OpenListen>) {
     if let Some(old) = old {
-        tokio::spawn(async move {
+        spawn(async move {
             sleep(OVERLAP).await;
             drop(old);
         });

@@ -67,7 +67,8 @@ async fn send(
         )));
     };
     options.meta = meta;
-    connection.call(method, params, options).await
+    let answer = connection.call_written(method, params.get().as_bytes(), &mut options);
+    answer.await.map(|result| result.json)
 }
 
 /// Makes a request whose params are fitted to the revision. Their `_meta` becomes the call's.
@@ -79,7 +80,7 @@ async fn call<M: Method>(
 ) -> Result<Box<str>> {
     params.fit(revision);
     options.meta = params.metadata().map(mem::take).unwrap_or_default();
-    connection.call(M::NAME, params, options).await
+    connection.call(M::NAME, &*params, options).await
 }
 
 /// Gives a URL elicitation an id where the revision wants one and it has none.
@@ -163,11 +164,11 @@ impl<M: Method> SessionCall<M> {
             check::wrong_answer(None, M::NAME, &error.to_string(), revision).with_source(error)
         };
         let Some(question) = question else {
-            return serde_json::from_str(&answer).map_err(wrong);
+            return M::Result::from_json(&answer).map_err(wrong);
         };
         let answer = serde_json::from_str(&answer).map_err(wrong)?;
         let answer = check::answer(None, &question, answer, revision)?;
-        serde_json::from_str(answer.get()).map_err(wrong)
+        M::Result::from_json(answer.get()).map_err(wrong)
     }
 }
 

@@ -47,10 +47,8 @@ impl Call<'_> {
     ///
     /// # Errors
     /// Where they do not fit.
-    pub(in crate::server) fn read<T: DeserializeOwned>(&self, method: &str) -> Result<T> {
-        self.params.raw.parse().map_err(|error| {
-            Error::invalid_params(format!("the params of {method} do not fit: {error}"))
-        })
+    pub(in crate::server) fn read<T: HasMeta + DeserializeOwned>(&self, method: &str) -> Result<T> {
+        T::read(self.params.raw.get()).map_err(|error| misfit(method, &error))
     }
 
     /// The session that the request came over.
@@ -93,4 +91,9 @@ impl Call<'_> {
         let shown: String = id.chars().take(128).collect();
         Error::invalid_params(format!("Unknown {}: {shown} ({known})", T::KIND))
     }
+}
+
+/// The error of a caller whose params do not fit the method.
+pub(super) fn misfit(method: &str, error: &serde_json::Error) -> Error {
+    Error::invalid_params(format!("the params of {method} do not fit: {error}"))
 }

@@ -12,7 +12,7 @@ use crate::{
     server::{
         ask::{self, RoundRequest},
         completion::{Completer, Completes, Completing},
-        dispatch::{Call, Served},
+        dispatch::{Call, Served, call::misfit},
         features::Registered,
         prompt::RegisteredPrompt,
         registry::Callable,
@@ -59,7 +59,8 @@ pub(in crate::server) fn read_resource(call: &Call<'_>) -> Result<Served> {
     if !features.resources.is_declared() {
         return Err(Error::method_not_found(name));
     }
-    let Params { uri } = call.read(name)?;
+    let read = call.params.raw.parse();
+    let Params { uri } = read.map_err(|error| misfit(name, &error))?;
     let (reader, captures) = if let Some(resource) = features.resources.get(&uri, &call.cx) {
         (resource.reader(), Vec::new())
     } else if features.resources.contains(&uri) {

@@ -11,7 +11,10 @@ use tokio::time::sleep;
 use super::{Topics, listens::log_unsent, topics::DueSender};
 use crate::{
     server::{server::Server, session::ServerSession},
-    session::connection::Connection,
+    session::{
+        connection::Connection,
+        task::{spawn, spawn_on},
+    },
 };
 
 /// Changes that come this soon after the first are sent together with it.
@@ -31,7 +34,7 @@ impl Server {
         }
         let sender = DueSender::new(Arc::clone(&self.changes().due));
         let server = self.clone();
-        runtime.spawn(async move {
+        spawn_on(&runtime, async move {
             sleep(COALESCED).await;
             notify_all(&server, &sender.finish());
         });
@@ -54,7 +57,7 @@ fn notify_session(session: ServerSession, topics: Topics) {
     if !session.role().due.add(topics) {
         return;
     }
-    tokio::spawn(async move {
+    spawn(async move {
         let mut sender = DueSender::new(&session.role().due);
         while let Some(due) = sender.next() {
             notify(session.connection(), &due, &Meta::default()).await;

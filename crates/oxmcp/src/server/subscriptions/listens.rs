@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::Topics;
 use crate::{
     error::{Error, Result},
-    extension::{Publisher, send_notification},
+    extension::registry::{Publisher, send_notification},
     logged::Logged,
     session::{
         connection::{Connection, ContextParts},

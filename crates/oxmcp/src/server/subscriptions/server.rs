@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    extension::notification_params,
+    extension::registry::notification_params,
     server::{server::Server, session::ServerSession},
     session::connection::RequestContext,
 };

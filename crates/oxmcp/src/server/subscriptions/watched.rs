@@ -18,7 +18,7 @@ use crate::{
     session::{
         connection::{Caller, Connection, ContextParts, Peer, RequestContext},
         panics,
-        task::BoxFuture,
+        task::{BoxFuture, spawn_on},
     },
     sync::Mutex,
 };
@@ -52,7 +52,7 @@ pub(crate) fn release(connection: &Arc<Connection>, ended: Vec<EndedWatch>) {
         return;
     };
     let connection = Arc::clone(connection);
-    runtime.spawn(async move {
+    spawn_on(&runtime, async move {
         for (hooks, uri) in ended {
             let unsubscribe = async { (hooks.unsubscribe)(&connection, uri.to_string()).await };
             if let Err(panic) = panics::catch(Box::pin(unsubscribe)).await {

@@ -32,7 +32,7 @@ pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) 
             ..CallOptions::default()
         };
         match connection
-            .call("ping", EmptyParams::default(), options)
+            .call("ping", &EmptyParams::default(), options)
             .await
         {
             Err(error) if error.code() == ErrorCode::METHOD_NOT_FOUND => return,

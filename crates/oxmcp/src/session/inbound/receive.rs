@@ -3,12 +3,13 @@
 use std::{borrow::Cow, sync::Arc};
 
 use oxmcp_protocol::{
-    CancelledParams, ErrorCode, ErrorObject, ProgressParams, RequestId,
+    CancelledParams, ErrorCode, ErrorObject, Payload, ProgressParams, RequestId,
     internal::{
         Envelope, Malformed, Params, RawNotification, RawResponse, RequestParams, answered_ids,
         write_error,
     },
 };
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tracing::field::display;
 
@@ -267,8 +268,8 @@ impl Connection {
     }
 }
 
-fn decode<T: serde::de::DeserializeOwned>(params: Option<&RequestParams<'_>>) -> Option<T> {
-    params?.raw.parse().ok()
+fn decode<T: Payload + DeserializeOwned>(params: Option<&RequestParams<'_>>) -> Option<T> {
+    T::from_json(params?.raw.get()).ok()
 }
 
 /// Whether an element of a batch gets an answer.

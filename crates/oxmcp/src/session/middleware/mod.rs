@@ -32,12 +32,11 @@
 // | `layer` | layers of tower, and layers made of a function |
 
 mod layer;
-mod next;
+pub(crate) mod next;
 mod request;
 pub(crate) mod response;
 
 pub use layer::{FromFn, FromFnLayer, MiddlewareLayer, from_fn};
-pub(crate) use next::Stack;
 pub use response::Response;
 
 pub use crate::session::connection::{Next, Request};

@@ -13,7 +13,10 @@ use crate::{
     debug::opaque_debug,
     limits::Limits,
     logged::Logged,
-    session::{panics, task::BoxFuture},
+    session::{
+        panics,
+        task::{BoxFuture, spawn_on},
+    },
     sync::Mutex,
 };
 
@@ -117,7 +120,7 @@ impl NotificationQueue {
         state.queue.push(job, bytes, lost);
         if !state.running {
             state.running = true;
-            let runner = self.runtime.spawn(Arc::clone(self).run());
+            let runner = spawn_on(&self.runtime, Arc::clone(self).run());
             state.runner = Some(runner.id());
         }
     }

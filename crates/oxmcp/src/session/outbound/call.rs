@@ -1,14 +1,9 @@
 //! A call to the peer, from the first byte to the answer.
 
-use std::{
-    future::poll_fn,
-    pin::pin,
-    sync::Arc,
-    task::{Poll, Waker},
-};
+use std::{future::poll_fn, pin::pin, sync::Arc};
 
 use oxmcp_protocol::{
-    CancelledParams, ProgressParams, RequestId,
+    CancelledParams, Payload, ProgressParams, RequestId,
     internal::{ExtraMeta, write_notification, write_request},
 };
 use serde::Serialize;
@@ -33,20 +28,21 @@ use crate::{
             options::{CallOptions, OnProgress},
         },
         panics,
+        task::spawn_on,
     },
 };
 
 impl Connection {
     /// Calls the peer, through the outgoing middleware where there is any. `params` must not hold a `_meta`: it is in
     /// the options.
-    pub(crate) async fn call<P: Serialize + Sync>(
+    pub(crate) async fn call<P: Payload>(
         self: &Arc<Self>,
         method: &'static str,
-        params: P,
+        params: &P,
         mut options: CallOptions,
     ) -> Result<Box<str>> {
         // A user's code must not run under the outbox's lock: it may well log.
-        let params = serde_json::to_vec(&params).map_err(not_json)?;
+        let params = written(params)?;
         let answer = self.call_written(method, &params, &mut options).await;
         answer.map(|result| result.json)
     }
@@ -74,7 +70,7 @@ impl Connection {
         params: P,
     ) -> Result<()> {
         match self.role().outgoing() {
-            None => self.send_notification(method, &params).await,
+            None => self.send_message(notification(method, &params)?).await,
             Some(next) => {
                 let request = Request::outgoing(self, method, &params, None)?;
                 next.run(request).await.map(drop)
@@ -93,20 +89,14 @@ impl Connection {
                 answer.map(|result| Response::from_text(result.json))
             }
             None => {
-                self.send_notification(&method, &params).await?;
+                self.send_message(notification(&method, &params)?).await?;
                 Ok(Response::empty())
             }
         }
     }
 
-    async fn send_notification(
-        &self,
-        method: &str,
-        params: &(impl Serialize + ?Sized),
-    ) -> Result<()> {
-        // As above.
-        let mut message = Vec::new();
-        write_notification(&mut message, method, params).map_err(not_json)?;
+    /// Sends a notification that has been written, once there is room.
+    async fn send_message(&self, message: Vec<u8>) -> Result<()> {
         self.outbox.ready().await;
         self.notify_raw(|out| {
             out.extend_from_slice(&message);
@@ -140,26 +130,20 @@ impl Connection {
             return Err(cancelled_call(method));
         }
         let start = *options.start.get_or_insert_with(Instant::now);
-        let deadline = Deadline::new(start, options);
+        let mut deadline = Deadline::new(start, options);
         if self.outbox.is_full() {
             Box::pin(self.wait_for_room(method, &deadline, options.cancel.as_ref())).await?;
         }
-        let (progress, updates) = match &options.on_progress {
+        let (progress, mut updates) = match &options.on_progress {
             Some(_) => {
                 let (sender, receiver) = progress_in::new(&self.limits);
                 (Some(sender), Some(receiver))
             }
             None => (None, None),
         };
-        let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
-        let call = CallInFlight::send(
-            self,
-            method,
-            params,
-            options,
-            (progress, deadline.at, waker),
-        )?;
-        call.answer(updates, deadline, options).await
+        let mut call = CallInFlight::send(self, method, params, options, (progress, deadline.at))?;
+        // By reference: what an async function takes is kept twice in its future, which all calls pay for.
+        call.answer(&mut updates, &mut deadline, options).await
     }
 
     /// Waits until a call may be sent, no longer than for its answer.
@@ -181,7 +165,7 @@ impl Connection {
     fn start_timer(self: &Arc<Self>) {
         let connection = Arc::clone(self);
         // It must live as long as the connection, and so on the runtime that drives it.
-        self.runtime.spawn(async move {
+        spawn_on(&self.runtime, async move {
             while let Some(next) = connection.calls().ring(Instant::now()) {
                 select! {
                     _ = connection.ended() => return,
@@ -208,10 +192,10 @@ impl<'a> CallInFlight<'a> {
         method: &'a str,
         params: &[u8],
         options: &mut CallOptions,
-        (progress, alarm, waker): (Option<ProgressSender>, Instant, Waker),
+        (progress, alarm): (Option<ProgressSender>, Instant),
     ) -> Result<Self> {
         let wants_progress = progress.is_some();
-        let (id, needs_timer) = connection.calls().enter(progress, alarm, waker)?;
+        let (id, needs_timer) = connection.calls().enter(progress, alarm)?;
         let mut call = Self {
             connection,
             method,
@@ -237,9 +221,9 @@ impl<'a> CallInFlight<'a> {
 
     /// Waits for the answer, reports progress, and heeds the deadline and a cancellation.
     async fn answer(
-        mut self,
-        mut updates: Option<ProgressReceiver>,
-        mut deadline: Deadline,
+        &mut self,
+        updates: &mut Option<ProgressReceiver>,
+        deadline: &mut Deadline,
         options: &mut CallOptions,
     ) -> Answer {
         let CallOptions {
@@ -253,7 +237,7 @@ impl<'a> CallInFlight<'a> {
         loop {
             select! {
                 biased;
-                Some(update) = next(&mut updates) => {
+                Some(update) = next(updates) => {
                     report(on_progress, update);
                     // Progress that never pauses must not keep the other branches from their turn.
                     if cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
@@ -332,6 +316,23 @@ fn report(on_progress: &mut Option<OnProgress>, update: ProgressParams) {
 
 fn cancelled_call(method: &str) -> Error {
     Error::cancelled(format!("the call of {method} was cancelled"))
+}
+
+/// A notification as a message. It is written before it is sent: a user's code must not run under the outbox's lock.
+fn notification(method: &str, params: &(impl Serialize + ?Sized)) -> Result<Vec<u8>> {
+    let mut message = Vec::new();
+    write_notification(&mut message, method, params).map_err(not_json)?;
+    Ok(message)
+}
+
+/// Params as JSON.
+///
+/// # Errors
+/// Where they cannot be.
+pub(crate) fn written(params: &impl Payload) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    params.append_json(&mut out).map_err(not_json)?;
+    Ok(out)
 }
 
 /// The error of a caller whose params cannot be sent.

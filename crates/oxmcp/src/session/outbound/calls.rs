@@ -1,7 +1,8 @@
 //! The calls of this side that wait for an answer, with their alarms.
 
 use std::{
-    collections::BTreeMap,
+    collections::{HashMap, hash_map::Entry},
+    hash::{BuildHasherDefault, Hasher},
     task::{Context, Poll, Waker},
 };
 
@@ -20,6 +21,9 @@ use crate::{
     },
     sync::Mutex,
 };
+
+/// The number of calls for which there is always room.
+const MAX_KEPT: usize = 1024;
 
 /// The outcome of a call.
 pub(crate) type Answer = Result<CallResult>;
@@ -78,7 +82,7 @@ pub(crate) struct PendingCalls {
 #[derive(Debug, Default)]
 struct State {
     last_id: i64,
-    calls: BTreeMap<i64, PendingCall>,
+    calls: HashMap<i64, PendingCall, BuildHasherDefault<IdHasher>>,
     /// How many of them are not answered.
     unanswered: usize,
     /// How many are not being made just now, but will be again.
@@ -87,6 +91,27 @@ struct State {
     next_alarm: Option<Instant>,
     /// Why there will be no more answers.
     closed: Option<String>,
+}
+
+/// A hasher of ids. They are this side's own, so a peer cannot choose them to collide, and each call is looked up thrice.
+#[derive(Debug, Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_i64(i64::from(*byte));
+        }
+    }
+
+    fn write_i64(&mut self, id: i64) {
+        // The multiplier of the golden ratio spreads neighbours, in the upper bits, too.
+        self.0 = (self.0 ^ id.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// Whether a timer is to be started, which calls [`PendingCalls::ring`].
@@ -99,12 +124,11 @@ impl PendingCalls {
         self.state.lock().last_id = id;
     }
 
-    /// Enters a call under a new id. The task that waits for it is woken by the answer, or at `alarm`.
+    /// Enters a call under a new id, with the alarm at which [`poll`](Self::poll) ends if there is no answer.
     pub(crate) fn enter(
         &self,
         progress: Option<ProgressSender>,
         alarm: Instant,
-        waker: Waker,
     ) -> Result<(i64, NeedsTimer)> {
         let mut state = self.state.lock();
         if let Some(reason) = &state.closed {
@@ -115,7 +139,7 @@ impl PendingCalls {
         let id = state.last_id;
         let call = PendingCall {
             answer: None,
-            waker: Some(waker),
+            waker: None,
             alarm: Some(alarm),
             progress,
         };
@@ -145,6 +169,7 @@ impl PendingCalls {
     pub(crate) fn leave(&self, id: i64) -> bool {
         let mut state = self.state.lock();
         let call = state.calls.remove(&id);
+        state.free_unused();
         let unanswered = call.is_some_and(|call| call.answer.is_none());
         state.unanswered -= usize::from(unanswered);
         unanswered
@@ -170,11 +195,13 @@ impl PendingCalls {
     /// The answer of a call, or `None` once its alarm has rung. Otherwise the task is woken then.
     pub(crate) fn poll(&self, id: i64, cx: &Context<'_>) -> Poll<Option<Answer>> {
         let mut state = self.state.lock();
-        let Some(call) = state.calls.get_mut(&id) else {
+        let Entry::Occupied(mut entry) = state.calls.entry(id) else {
             return Poll::Pending;
         };
+        let call = entry.get_mut();
         if let Some(answer) = call.answer.take() {
-            state.calls.remove(&id);
+            entry.remove();
+            state.free_unused();
             return Poll::Ready(Some(answer));
         }
         if call.alarm.is_none() {
@@ -278,16 +305,25 @@ impl PendingCalls {
     }
 }
 
+impl State {
+    /// Frees the room that a burst of calls has taken, once all of them are gone.
+    fn free_unused(&mut self) {
+        if self.calls.is_empty() && self.calls.capacity() > MAX_KEPT {
+            self.calls = HashMap::default();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{collections::BTreeMap, time::Duration};
 
     use proptest::prelude::*;
 
     use super::*;
 
     fn enter(calls: &PendingCalls, alarm: Instant) -> Result<(i64, NeedsTimer)> {
-        calls.enter(None, alarm, Waker::noop().clone())
+        calls.enter(None, alarm)
     }
 
     fn poll(calls: &PendingCalls, id: i64) -> Poll<Option<Answer>> {
@@ -332,6 +368,20 @@ mod tests {
         assert!(matches!(answer, Poll::Ready(Some(Ok(result))) if &*result.json == "1"));
         assert!(!calls.leave(id));
         assert!(enter(&calls, Instant::now()).is_err());
+    }
+
+    #[test]
+    fn the_room_of_a_burst_is_freed() {
+        let calls = PendingCalls::default();
+        let now = Instant::now();
+        let stays = enter(&calls, now).unwrap().0;
+        let burst: Vec<_> = (0..2 * MAX_KEPT)
+            .map(|_| enter(&calls, now).unwrap().0)
+            .collect();
+        assert!(burst.into_iter().all(|id| calls.leave(id)));
+        assert!(calls.leave(stays));
+        assert!(calls.lock().calls.capacity() <= MAX_KEPT);
+        assert!(!calls.leave(stays));
     }
 
     proptest! {

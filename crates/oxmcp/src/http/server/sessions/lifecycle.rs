@@ -25,7 +25,10 @@ use crate::{
         response::{self, Refused},
     },
     server::{Server, ServerSession},
-    session::{connection::Caller, task::after},
+    session::{
+        connection::Caller,
+        task::{after, spawn, spawn_on},
+    },
 };
 
 /// An idle session may last longer by this part of its idle time: it is not looked at more often, however many there are.
@@ -126,7 +129,7 @@ fn end_when_closing(endpoint: &StreamableHttp, session: &Arc<Session>) {
     session.connection().when_closing(Box::new(move || {
         if let (Some(endpoint), Some(session)) = (weak.upgrade(), closing.upgrade()) {
             let runtime = session.connection().runtime.clone();
-            runtime.spawn(end(endpoint, session));
+            spawn_on(&runtime, end(endpoint, session));
         }
     }));
 }
@@ -164,7 +167,7 @@ async fn sweep(endpoint: StreamableHttp) {
 fn expire(endpoint: &StreamableHttp, session: Arc<Session>) {
     if session.connection().take_on_closing() {
         tracing::debug!(session = %session.id(), "a session was idle for too long");
-        tokio::spawn(end(endpoint.clone(), session));
+        spawn(end(endpoint.clone(), session));
     }
 }
 

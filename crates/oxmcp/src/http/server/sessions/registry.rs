@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     limits::Limits,
+    session::task::spawn,
     sync::{Mutex, RwLock},
 };
 
@@ -127,7 +128,7 @@ impl Sessions {
         let mut sweeper = self.sweeper.lock();
         // One that has finished was dropped with its runtime.
         if sweeper.as_ref().is_none_or(AbortHandle::is_finished) {
-            *sweeper = Some(tokio::spawn(sweep()).abort_handle());
+            *sweeper = Some(spawn(sweep()).abort_handle());
         }
     }
 

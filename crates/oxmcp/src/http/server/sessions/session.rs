@@ -21,7 +21,7 @@ use crate::{
     server::{Server, ServerRole, random},
     session::{
         connection::{Caller, Connection},
-        task::after,
+        task::{after, spawn},
     },
     store::SessionRecord,
     sync::Mutex,
@@ -149,7 +149,7 @@ impl Session {
     pub(super) fn save(self: &Arc<Self>) -> Option<JoinHandle<()>> {
         let change = self.persistence()?.changed();
         let session = Arc::clone(self);
-        Some(tokio::spawn(async move {
+        Some(spawn(async move {
             if let Some(persistence) = session.persistence() {
                 let record = || session.record(persistence);
                 persistence.save(&session.id, change, record).await;

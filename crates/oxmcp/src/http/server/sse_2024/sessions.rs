@@ -11,6 +11,7 @@ use crate::{
     },
     limits::Limits,
     server::ServerSession,
+    session::task::spawn,
     sync::RwLock,
 };
 
@@ -66,7 +67,7 @@ impl Sessions {
         table.open.insert(id.into(), opened);
         drop(table);
         let (sessions, id) = (Arc::clone(self), id.to_owned());
-        tokio::spawn(async move {
+        spawn(async move {
             if let Err(error) = session.wait().await {
                 tracing::debug!(%error, "a session over SSE broke");
             }

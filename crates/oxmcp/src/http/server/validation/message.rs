@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    extension::Extensions,
+    extension::registry::Extensions,
     http::names::{METHOD, NAME, PROTOCOL_VERSION, SESSION_ID},
 };
 

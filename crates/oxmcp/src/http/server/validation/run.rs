@@ -17,7 +17,7 @@ use super::{
     mirrored_headers,
     refusal::Refusal,
 };
-use crate::{error::Error, extension::Extensions, server::Features};
+use crate::{error::Error, extension::registry::Extensions, server::Features};
 
 /// Checks `Host` and `Origin`: from where a request comes.
 ///
