@@ -1,4 +1,4 @@
-//! Tests of event streams against an implementation that says the standard as simply as possible.
+//! Tests of event streams against a plain implementation of the standard.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Multi round-trip requests: a server asks while it answers (2026-07-28 and later).
+//! Questions of a server to its client, and the result that carries them in place of an answer (2026-07-28 and later).
 //!
 //! See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
 

@@ -3,8 +3,9 @@
 //! It is the commonest of all results, and its text is what most bytes of most sessions are. Serializers look at every
 //! byte of a string; [`write_string`] looks at many together.
 
-use crate::types::{content::ContentBlock, tools::CallToolResult};
 use oxmcp_json::write_string;
+
+use crate::types::{content::ContentBlock, tools::CallToolResult};
 
 impl CallToolResult {
     /// Appends the result as JSON, just as its `Serialize` has it.

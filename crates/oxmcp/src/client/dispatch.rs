@@ -115,9 +115,9 @@ impl Role for SessionState {
         let params = params.map(|params| params.raw);
         let change = Invalidation::read(&method, params);
         if let Some(change) = &change {
-            self.forget(change);
+            self.invalidate(change);
         }
-        // The cache forgets before any handler or subscriber hears of a gap.
+        // The cache drops what is stale before any handler or subscriber hears of a gap.
         let resumed = |filter: &SubscriptionFilter| self.missed(filter);
         let for_handlers =
             !self.revision().is_modern() || self.listeners.deliver(&method, params, resumed);

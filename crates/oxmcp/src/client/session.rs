@@ -51,7 +51,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         self.connection.begin_close();
         let state = &self.state;
-        state.client.response_cache().forget(&state.cache);
+        state.client.response_cache().remove_session(&state.cache);
     }
 }
 
@@ -338,14 +338,14 @@ impl SessionState {
     }
 
     /// Removes cached answers that a change has made wrong.
-    pub(crate) fn forget(&self, change: &Invalidation) {
+    pub(crate) fn invalidate(&self, change: &Invalidation) {
         self.client.response_cache().invalidate(&self.cache, change);
     }
 
     /// Removes cached answers that may be wrong, after a gap in which changes that pass a filter were missed.
     pub(crate) fn missed(&self, filter: &SubscriptionFilter) {
         for change in Invalidation::missed(filter) {
-            self.forget(&change);
+            self.invalidate(&change);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{
     extension::registry::{notification_params, send_notification},
     server::{dispatch::ServerRole, server::Server},
     session::{
-        connection::{Connection, Origin, Outcome, Peer, RequestContext},
+        connection::{Caller, Connection, Outcome, Peer, RequestContext},
         driver::event_loop::drive,
         outbound::options::CallOptions,
         task::{BoxFuture, spawn},
@@ -288,21 +288,21 @@ impl Server {
     /// # Cancel safety
     /// When the future is dropped, nothing stays behind.
     pub async fn connect(&self, transport: impl Transport) -> Result<ServerSession> {
-        self.connect_to(transport, Origin::default()).await
+        self.connect_to(transport, Caller::default()).await
     }
 
-    /// Connects to a client of which the transport knows the origin.
+    /// Connects to a client of which the transport knows the caller.
     pub(crate) async fn connect_to(
         &self,
         mut transport: impl Transport,
-        origin: Origin,
+        caller: Caller,
     ) -> Result<ServerSession> {
         self.check()?;
         let features = self.features();
         let (read, write) = transport.connect(&features.limits).await?;
         let role = ServerRole::new(self.clone());
         let limits = features.limits.clone();
-        let connection = Connection::of(Arc::clone(&role) as _, limits, origin);
+        let connection = Connection::of(Arc::clone(&role) as _, limits, caller);
         let session = ServerSession::new(Arc::clone(&connection), role);
         self.add_connection(&connection);
         spawn(drive(connection, read, write));

@@ -46,7 +46,7 @@ pub(crate) struct Connection {
     pub(crate) outbox: Outbox,
     /// What this is a branch of.
     trunk: Option<Arc<Self>>,
-    origin: Origin,
+    caller: Caller,
     /// Most connections of servers never need it.
     calls: OnceLock<Box<PendingCalls>>,
     in_flight: InFlight<ContextParts>,
@@ -91,10 +91,10 @@ pub(crate) enum Outcome {
     Failed(String),
 }
 
-/// The sender of what arrives on a connection, as far as its transport knows it. Over pipes that is nothing.
+/// The caller: the sender of what arrives on a connection, as far as its transport knows it. Over pipes that is nothing.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Origin {
-    /// The caller.
+pub(crate) struct Caller {
+    /// The name that authentication has given it.
     pub(crate) principal: Option<Arc<str>>,
     /// The transport's own request that brought it.
     #[cfg(feature = "http-server")]
@@ -106,21 +106,21 @@ pub(crate) struct Origin {
 impl Connection {
     /// A connection that is about to be driven, on the runtime that is running.
     pub(crate) fn new(role: Arc<dyn Role>, limits: impl Into<Arc<Limits>>) -> Arc<Self> {
-        Self::of(role, limits.into(), Origin::default())
+        Self::of(role, limits.into(), Caller::default())
     }
 
-    /// The same for what `origin` sends.
-    pub(crate) fn of(role: Arc<dyn Role>, limits: Arc<Limits>, origin: Origin) -> Arc<Self> {
+    /// The same for a known caller.
+    pub(crate) fn of(role: Arc<dyn Role>, limits: Arc<Limits>, caller: Caller) -> Arc<Self> {
         let max_unsent = limits.max_unsent_bytes;
-        Self::build(role, limits, max_unsent, origin, None)
+        Self::build(role, limits, max_unsent, caller, None)
     }
 
     /// A branch of this connection: what belongs to the requests that arrive on it goes to an outbox of its own. It has no
     /// driver.
-    pub(crate) fn branch(self: &Arc<Self>, origin: Origin) -> Arc<Self> {
+    pub(crate) fn branch(self: &Arc<Self>, caller: Caller) -> Arc<Self> {
         let (role, limits) = (Arc::clone(self.role()), Arc::clone(&self.limits));
         let max_unsent = limits.max_unsent_bytes;
-        Self::build(role, limits, max_unsent, origin, Some(Arc::clone(self)))
+        Self::build(role, limits, max_unsent, caller, Some(Arc::clone(self)))
     }
 
     /// A connection that is nothing but the trunk of its branches: for what belongs to no request, so few bytes may wait.
@@ -130,21 +130,21 @@ impl Connection {
         limits: Arc<Limits>,
         max_unsent: usize,
     ) -> Arc<Self> {
-        Self::build(role, limits, max_unsent, Origin::default(), None)
+        Self::build(role, limits, max_unsent, Caller::default(), None)
     }
 
     fn build(
         role: Arc<dyn Role>,
         limits: Arc<Limits>,
         max_unsent: usize,
-        origin: Origin,
+        caller: Caller,
         trunk: Option<Arc<Self>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             role,
             outbox: Outbox::new(max_unsent),
             trunk,
-            origin,
+            caller,
             calls: OnceLock::new(),
             in_flight: InFlight::new(limits.max_in_flight),
             progress_tokens: ProgressTokens::default(),
@@ -213,9 +213,9 @@ impl Connection {
         (code != 0).then(|| ErrorCode::from(code))
     }
 
-    /// The sender of what arrives here.
-    pub(crate) fn origin(&self) -> &Origin {
-        &self.origin
+    /// The caller: the sender of what arrives here.
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     /// Takes nothing more from the peer until the returned guard is dropped: what comes next relies on what is being done.

@@ -1,4 +1,4 @@
-//! Message streams, and nothing more: what carries JSON-RPC messages between two peers.
+//! Transports: streams of JSON-RPC messages between two peers, and nothing more.
 //!
 //! A [`Transport`] connects and gives two halves, one that reads messages and one that writes them. Calls,
 //! cancellation, timeouts and sessions are made of messages by the layer above; a transport knows nothing of them.

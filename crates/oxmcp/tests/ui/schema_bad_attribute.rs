@@ -1,4 +1,4 @@
-//! A misspelt attribute is told where it stands.
+//! A misspelt attribute: the error points at it.
 
 #[derive(oxmcp::JsonSchema)]
 struct Count {

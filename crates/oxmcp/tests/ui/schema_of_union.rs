@@ -1,4 +1,4 @@
-//! JSON has no unions.
+//! `JsonSchema` derived for a `union`, of which there is no schema.
 
 #[derive(oxmcp::JsonSchema)]
 union Both {

@@ -1,4 +1,4 @@
-//! What is shared cannot be cloned.
+//! Shared state that is not `Clone`.
 
 struct Db;
 

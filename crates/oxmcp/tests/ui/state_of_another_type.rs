@@ -1,4 +1,4 @@
-//! What is shared is not what the handler takes first.
+//! Shared state of another type than the first argument of the handler.
 
 use std::sync::Arc;
 

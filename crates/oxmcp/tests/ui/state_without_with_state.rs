@@ -1,4 +1,4 @@
-//! A handler that takes what is shared, which nobody gives it.
+//! A handler that takes shared state, registered without `with_state`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A template whose input does not say what its fields are.
+//! The input of a template, which has no JSON Schema.
 
 #[derive(serde::Deserialize)]
 struct Row {

@@ -1,4 +1,4 @@
-//! The context stands behind the input.
+//! A handler that takes the context after its input.
 
 use oxmcp::RequestContext;
 

@@ -88,7 +88,7 @@ impl<M: Method> Call<M> {
             return result;
         };
         if is_bad_cursor(&error, &lookup) {
-            cache.forget_pages(&lookup);
+            cache.remove_pages(&lookup);
         }
         let may_be_stale = may_use && is_failure(&error);
         match may_be_stale.then(|| cache.stale(&lookup)).flatten() {

@@ -74,8 +74,8 @@ impl Cache {
     }
 
     /// Removes the answers that are for an ended session alone.
-    pub(crate) fn forget(&self, session: &SessionCache) {
-        self.state.lock().forget(&session.partition);
+    pub(crate) fn remove_session(&self, session: &SessionCache) {
+        self.state.lock().remove_session(&session.partition);
     }
 
     pub(crate) fn fresh(&self, lookup: &CacheLookup) -> Option<Arc<str>> {
@@ -88,8 +88,8 @@ impl Cache {
         self.state.lock().store.stale(lookup, now)
     }
 
-    pub(crate) fn forget_pages(&self, lookup: &CacheLookup) {
-        self.state.lock().forget_pages(lookup);
+    pub(crate) fn remove_pages(&self, lookup: &CacheLookup) {
+        self.state.lock().remove_pages(lookup);
     }
 
     /// Adds a caller.
@@ -213,7 +213,7 @@ impl CacheState {
     }
 
     /// Removes all pages of a list, of which the server does not know a cursor any more.
-    pub(crate) fn forget_pages(&mut self, lookup: &CacheLookup) {
+    pub(crate) fn remove_pages(&mut self, lookup: &CacheLookup) {
         let kind = lookup.request.kind;
         self.flights.invalidate_where(|other| {
             other.partition.server == lookup.partition.server && other.request.kind == kind
@@ -223,7 +223,7 @@ impl CacheState {
     }
 
     /// Removes the answers that are for an ended session alone.
-    pub(crate) fn forget(&mut self, partition: &Partition) {
+    pub(crate) fn remove_session(&mut self, partition: &Partition) {
         self.store.remove_where(|key| {
             key.owner == Owner::Session(partition.session)
                 || key.server == ServerIdentity::OfSession(partition.session)

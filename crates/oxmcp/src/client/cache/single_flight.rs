@@ -73,7 +73,7 @@ impl SingleFlight {
         let lookup = Arc::clone(&flight.lookup);
         let storable = flight.storable;
         flight.storable = false;
-        self.forget_newest(ticket, &lookup);
+        self.remove_newest(ticket, &lookup);
         storable.then_some(lookup)
     }
 
@@ -86,7 +86,7 @@ impl SingleFlight {
         if flight.callers == 0
             && let Some(flight) = self.open.remove(&ticket)
         {
-            self.forget_newest(ticket, &flight.lookup);
+            self.remove_newest(ticket, &flight.lookup);
         }
     }
 
@@ -102,7 +102,7 @@ impl SingleFlight {
         });
     }
 
-    fn forget_newest(&mut self, ticket: Ticket, lookup: &CacheLookup) {
+    fn remove_newest(&mut self, ticket: Ticket, lookup: &CacheLookup) {
         if self.newest.get(lookup) == Some(&ticket) {
             self.newest.remove(lookup);
         }

@@ -98,7 +98,7 @@ fn private_answers_stay_with_their_owner() {
             .fresh(&tools(&partition(Some("s"), 4, None)), SECOND)
             .is_none()
     );
-    cache.forget(&nameless);
+    cache.remove_session(&nameless);
     assert!(cache.store.fresh(&tools(&nameless), SECOND).is_none());
     assert!(cache.store.fresh(&tools(&ours), SECOND).is_some());
 }

@@ -1,4 +1,4 @@
-//! The URL of a server, as a transport.
+//! [`Endpoint`]: the URL of a server, as a transport.
 
 use std::{fmt, sync::Arc};
 

@@ -9,13 +9,13 @@
 //! | `sessions/` | sessions that `initialize` opens, and their streams |
 //! | `sse_2024/` | the transport of 2024-11-05 |
 //! | `serve/` | the accept loop and its connections |
-//! | `origin` | [`Principal`], and the HTTP request that handlers see |
+//! | `caller` | [`Principal`], and the HTTP request that handlers see |
 //! | `response` | [`ResponseBody`], and the forms of responses |
 //! | `event_encoding` | messages as events |
 
+mod caller;
 mod endpoint;
 mod event_encoding;
-mod origin;
 mod response;
 mod routing;
 mod serve;
@@ -24,8 +24,8 @@ mod sse_2024;
 mod stateless;
 mod validation;
 
+pub use caller::Principal;
 pub use endpoint::StreamableHttp;
-pub use origin::Principal;
 pub use response::ResponseBody;
 pub use serve::Serving;
 pub use sse_2024::{LegacySse, SseInbox, SseReader, SseTransport, SseWriter};

@@ -24,8 +24,8 @@ use crate::{
     http::{
         names::{PROTOCOL_VERSION, SESSION_ID},
         server::{
+            caller::Principal,
             endpoint::{EndpointRequest, StreamableHttp, misconfigured},
-            origin::Principal,
             response::{self, Refused, ResponseBody},
             sessions::{self, Posted, Session, restore},
             sse_2024::names_session,

@@ -20,9 +20,9 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use crate::{
     error::Error,
     http::server::{
+        caller::{caller, lasting_caller},
         endpoint::{EndpointRequest, StreamableHttp},
         event_encoding::{COMMENT, KEEP_ALIVE, encode},
-        origin::{lasting_origin, origin},
         response::{self, Refused, ResponseBody},
     },
     server::ServerRole,
@@ -55,14 +55,14 @@ pub(super) fn begin(
     }
     let is_request = matches!(message, Envelope::Request(_));
     let lasts = matches!(&message, Envelope::Request(it) if it.method == Listen::NAME);
-    let origin = if lasts {
-        lasting_origin(&parts)
+    let caller = if lasts {
+        lasting_caller(&parts)
     } else {
-        origin(parts)
+        caller(parts)
     };
     let limits = Arc::clone(&server.features().limits);
     let peer = ServerRole::stateless(server, mismatch);
-    let connection = Connection::of(Arc::clone(&peer) as _, limits, origin);
+    let connection = Connection::of(Arc::clone(&peer) as _, limits, caller);
     connection.take_envelope(message);
     let answer = StatelessAnswer {
         connection,

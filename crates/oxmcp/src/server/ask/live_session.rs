@@ -58,7 +58,7 @@ async fn send(
     mut options: CallOptions,
 ) -> Result<Box<str>> {
     if let InputRequest::Elicit(params) = &mut request {
-        identify(params, revision)?;
+        assign_id(params, revision)?;
     }
     let method = request.method().to_owned();
     let Some((method, meta, params)) = request.into_request(revision)? else {
@@ -84,7 +84,7 @@ async fn call<M: Method>(
 }
 
 /// Gives a URL elicitation an id where the revision wants one and it has none.
-pub(super) fn identify(params: &mut ElicitParams, revision: Revision) -> Result<()> {
+pub(super) fn assign_id(params: &mut ElicitParams, revision: Revision) -> Result<()> {
     if let ElicitParams::Url(url) = params
         && revision.has_elicitation_ids()
         && url.elicitation_id.is_none()

@@ -129,7 +129,7 @@ fn binding<'a>(
 ) -> Binding<'a> {
     Binding {
         server: &features.info.name,
-        principal: cx.parts().connection.origin().principal.as_deref(),
+        principal: cx.parts().connection.caller().principal.as_deref(),
         method: request.method,
         target: &request.target,
         arguments: &request.arguments,

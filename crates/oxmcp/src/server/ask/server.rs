@@ -8,7 +8,7 @@ use oxmcp_protocol::{
 };
 
 use super::{
-    SessionCall, StateKey, check, keys::KeyRing, live_session::identify, roots::OnRootsChanged,
+    SessionCall, StateKey, check, keys::KeyRing, live_session::assign_id, roots::OnRootsChanged,
 };
 use crate::{
     error::Result,
@@ -88,7 +88,7 @@ impl ServerSession {
         let request = InputRequest::Elicit(params.clone());
         let ready = self
             .check_question(method::Elicit::NAME, &request)
-            .and_then(|revision| identify(&mut params, revision));
+            .and_then(|revision| assign_id(&mut params, revision));
         SessionCall::new(self, ready.map(|()| Box::new(params))).question(request)
     }
 

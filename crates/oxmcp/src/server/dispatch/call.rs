@@ -1,4 +1,4 @@
-//! Request on its way to the method that serves it.
+//! [`Call`], a request as the function of its method gets it, and [`Served`], which that function returns.
 
 use oxmcp_protocol::internal::{HasMeta, Project, RequestParams, encode_result, into_text};
 use serde::{Serialize, de::DeserializeOwned};

@@ -78,8 +78,9 @@ impl LegacySession {
         })
     }
 
-    /// The client that sent a request, whose revision decides how it is served.
-    pub(super) fn identify(
+    /// The client that sent a request, whose revision decides how it is served: that of this session, or the one that a modern
+    /// request carries in its `_meta`, whether or not a session is open.
+    pub(super) fn client_of_request(
         &self,
         clients: &ClientCache,
         revisions: &[Revision],
@@ -103,7 +104,7 @@ impl LegacySession {
 
     /// The client that sent a notification. One without an identity is of the session, or where there is none of a modern
     /// client.
-    pub(super) fn identify_sender(
+    pub(super) fn client_of_notification(
         &self,
         clients: &ClientCache,
         revisions: &[Revision],

@@ -1,4 +1,4 @@
-//! Cache of results that were worked out lately, for clients that say the same of themselves again and again.
+//! Cache of a few recent values by key, for clients that say the same of themselves in each request.
 //!
 //! It is below both the features, which keep what they answered to `initialize`, and the identification of modern clients.
 

@@ -51,7 +51,8 @@ impl Role for ServerRole {
         let identified = params.check().map_err(Error::from).and_then(|()| {
             let clients = self.server().clients();
             let session = self.legacy_session();
-            let client = session.identify(clients, &features.revisions, method, &params.meta)?;
+            let client =
+                session.client_of_request(clients, &features.revisions, method, &params.meta)?;
             Ok((client, params.meta.log_level()?))
         });
         let (client, log_level) = match identified {
@@ -227,7 +228,7 @@ impl ServerRole {
     ) -> RequestContext {
         let clients = self.server().clients();
         let session = self.legacy_session();
-        let client = session.identify_sender(clients, &features.revisions, meta);
+        let client = session.client_of_notification(clients, &features.revisions, meta);
         let mut context = ContextParts::new(connection, None, client);
         context.meta = meta.and_then(RequestMeta::raw).map(Into::into);
         RequestContext::new(Arc::new(context))

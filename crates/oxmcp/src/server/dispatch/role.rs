@@ -1,4 +1,4 @@
-//! Server at its end of one connection.
+//! [`ServerRole`]: the server's side of one connection.
 //!
 //! It is what [`Connection::role`] gives on this side; the client is a [`Peer`](crate::session::connection::Peer).
 

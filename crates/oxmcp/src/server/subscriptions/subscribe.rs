@@ -39,9 +39,9 @@ async fn begin(
     let role = session.role();
     let _turn = role.watched.lock_requests().await;
     let limits = &session.connection().limits;
-    let origin = cx.parts().connection.origin();
+    let caller = cx.parts().connection.caller();
     let reserve = || role.quota().reserve([uri.len()], limits);
-    match (role.watched.begin(&uri, origin, reserve)?, hooks) {
+    match (role.watched.begin(&uri, caller, reserve)?, hooks) {
         (Some(watch), Some(hooks)) => {
             leave_connection_task().await;
             (hooks.subscribe)(cx, uri.to_string()).await?;

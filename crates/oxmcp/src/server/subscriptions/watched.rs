@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result},
     logged::Logged,
     session::{
-        connection::{Connection, ContextParts, Origin, Peer, RequestContext},
+        connection::{Caller, Connection, ContextParts, Peer, RequestContext},
         panics,
         task::{BoxFuture, spawn_on},
     },
@@ -73,8 +73,8 @@ pub(crate) struct WatchedResources {
 #[derive(Debug, Default)]
 struct State {
     watched: HashMap<Arc<str>, Watch>,
-    /// The origin of the last request, for which visibility is decided again before each update.
-    origin: Option<Origin>,
+    /// The caller of the last request, for which visibility is decided again before each update.
+    caller: Option<Caller>,
     is_closed: bool,
 }
 
@@ -111,8 +111,8 @@ impl WatchedResources {
         connection: &Arc<Connection>,
         peer: &Arc<Peer>,
     ) -> Option<RequestContext> {
-        let origin = self.state.lock().origin.clone()?;
-        let branch = connection.branch(origin);
+        let caller = self.state.lock().caller.clone()?;
+        let branch = connection.branch(caller);
         let context = ContextParts::new(&branch, None, Arc::clone(peer));
         Some(RequestContext::new(Arc::new(context)))
     }
@@ -121,7 +121,7 @@ impl WatchedResources {
     pub(crate) fn close(&self) -> Vec<EndedWatch> {
         let mut state = self.state.lock();
         state.is_closed = true;
-        state.origin = None;
+        state.caller = None;
         let ended = state.watched.drain();
         ended
             .filter_map(|(uri, watch)| Some((watch.hooks?, uri)))
@@ -145,14 +145,14 @@ impl WatchedResources {
     pub(super) fn begin(
         &self,
         uri: &Arc<str>,
-        origin: &Origin,
+        caller: &Caller,
         reserve: impl FnOnce() -> Result<Reserved>,
     ) -> Result<Option<PendingWatch<'_>>> {
         let mut state = self.state.lock();
         if state.is_closed {
             return Err(Error::closed("the session has ended"));
         }
-        state.origin = Some(origin.clone());
+        state.caller = Some(caller.clone());
         if state.watched.contains_key(uri) {
             return Ok(None);
         }

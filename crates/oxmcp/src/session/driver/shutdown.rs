@@ -126,7 +126,7 @@ impl Connection {
     }
 
     /// Takes back what [`when_closing`](Self::when_closing) was given. Returns whether it was still to be called.
-    pub(crate) fn forget_closing(&self) -> bool {
+    pub(crate) fn take_on_closing(&self) -> bool {
         self.shutdown.on_closing.lock().take().is_some()
     }
 
@@ -136,7 +136,8 @@ impl Connection {
         self.finished();
     }
 
-    /// Ends a connection that never was a session of its own.
+    /// Ends a connection that never was a session of its own, as that of a modern request over HTTP: what is being served is
+    /// cancelled, and has its grace.
     pub(crate) fn abandon(self: &Arc<Self>) {
         self.cut(Outcome::Closed);
         self.shutdown.ended.set();

@@ -86,7 +86,7 @@ impl RequestContext {
 
     /// Whether a slow handler holds up nothing.
     pub(crate) fn is_alone(&self) -> bool {
-        self.parts.connection.origin().is_alone
+        self.parts.connection.caller().is_alone
     }
 
     /// How many bytes of the peer are kept with it, roughly.

@@ -1,4 +1,4 @@
-//! The way of an arriving message to what it is for: a call of this side, a request being served, or the role.
+//! Arriving messages: each is parsed and passed to the call that it answers, to the request that it concerns, or to the role.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -107,13 +107,13 @@ impl Connection {
             })
             .collect();
         let side = self.role().side();
-        let answered_ids = parsed.iter().filter(|(it, _)| is_answered(it, side));
-        let answered_ids = answered_ids.count();
-        if answered_ids == 0 {
+        let answers = parsed.iter().filter(|(it, _)| is_answered(it, side));
+        let answers = answers.count();
+        if answers == 0 {
             // The stream of the answers, over HTTP, must not wait for any.
             self.outbox.append_inline(|_| ());
         }
-        let batch = Arc::new(Batch::new(answered_ids));
+        let batch = Arc::new(Batch::new(answers));
         for (message, text) in parsed {
             match message {
                 Ok(envelope) => self.dispatch(envelope, Some(&batch)),

@@ -147,7 +147,7 @@ fn finish(context: &ContextParts, id: &RequestId, result: Option<Result<Body>>) 
     match result {
         Some(result) if !context.cancel.is_set() => answer(context, id, result),
         _ => {
-            abandon(context);
+            finish_cancelled(context);
             connection.in_flight().leave(id);
         }
     }
@@ -182,9 +182,9 @@ fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
     }
 }
 
-/// Nothing is sent for a request that the peer has cancelled, but a batch must know that nothing will come. Where the session
-/// was cut the peer gets an error: over HTTP a request has an outbox of its own.
-fn abandon(context: &ContextParts) {
+/// Ends a cancelled request. Nothing is sent for one that the peer has cancelled, but a batch must know that nothing will come.
+/// Where the session was cut the peer gets an error: over HTTP a request has an outbox of its own.
+fn finish_cancelled(context: &ContextParts) {
     let mut answer = Vec::new();
     if context.connection.is_cut() {
         let why = Error::internal("the session was closed before the request was done");

@@ -1,4 +1,4 @@
-//! Code that sees requests and notifications, on their way in or on their way out.
+//! Middleware: code of users around requests and notifications, those that arrive and those that are sent.
 //!
 //! It sees every well-formed request whose sender is known and every notification, also those with unknown
 //! methods. It does not see `notifications/cancelled` and `notifications/progress`, which belong to calls in flight, nor what

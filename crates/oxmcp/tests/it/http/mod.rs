@@ -1,4 +1,4 @@
-//! HTTP, on both sides.
+//! MCP over HTTP: the endpoint of a server, the client, both together, attacks and load.
 
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod attacks;

@@ -65,7 +65,9 @@ fn root_names() -> BTreeMap<String, String> {
         let Some((module, exported)) = item.split_once("::") else {
             continue;
         };
-        for name in exported.split(|c: char| !c.is_alphanumeric() && c != '_') {
+        // A module on the way to a name is not exported itself.
+        for path in exported.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':') {
+            let name = path.rsplit("::").next().unwrap_or_default();
             names.insert(name.to_owned(), module.to_owned());
         }
     }

@@ -1,4 +1,4 @@
-//! The ways back to a server after a failure, and to where it has moved.
+//! Reconnection: resumed streams, retries, recovered sessions, and redirects.
 //!
 //! | | |
 //! |---|---|

@@ -90,7 +90,7 @@ impl Exchanges {
         if let Some(initialized) = initialized
             && let Err(error) = self.accept(&initialized, &session).await
         {
-            self.abandon(session);
+            self.end_unused(session);
             return Err(error);
         }
         for request in requests {
@@ -116,7 +116,7 @@ impl Exchanges {
     }
 
     /// Ends a session that is not used. Exchanges do not wait for that, but the end of the connection does.
-    fn abandon(self: &Arc<Self>, session: Session) {
+    fn end_unused(self: &Arc<Self>, session: Session) {
         let exchanges = Arc::clone(self);
         let permit = Arc::clone(&self.unaccepted).try_acquire_owned();
         self.tasks.spawn(async move {

@@ -1,4 +1,4 @@
-//! The HTTP client of endpoints that are given none.
+//! Default HTTP client, on hyper: it takes connections out of the pool, and repeats what a server has not served.
 
 use std::{
     fmt,

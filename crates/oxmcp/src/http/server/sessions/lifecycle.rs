@@ -26,7 +26,7 @@ use crate::{
     },
     server::{Server, ServerSession},
     session::{
-        connection::Origin,
+        connection::Caller,
         task::{after, spawn, spawn_on},
     },
 };
@@ -44,7 +44,7 @@ pub(super) struct UnopenedSession {
 }
 
 impl UnopenedSession {
-    /// A session for the origin of a request.
+    /// A session for the caller of a request.
     ///
     /// # Errors
     /// How the request is refused where the quota is used up.
@@ -52,17 +52,17 @@ impl UnopenedSession {
         endpoint: &StreamableHttp,
         server: Server,
         id: Arc<str>,
-        origin: &Origin,
+        caller: &Caller,
     ) -> Result<Self, Refused> {
         let limits = &endpoint.settings.limits;
         let sessions = &endpoint.state.sessions;
-        let permit = sessions.acquire(origin.principal.as_ref(), limits);
+        let permit = sessions.acquire(caller.principal.as_ref(), limits);
         let permit = permit.map_err(|exceeded| {
             let (status, why) = exceeded.why(limits);
             response::refuse(status, None, &Error::internal(why))
         })?;
         Ok(Self {
-            session: Session::new(id, server, origin, permit, sessions.track()),
+            session: Session::new(id, server, caller, permit, sessions.track()),
             is_open: false,
         })
     }
@@ -165,7 +165,7 @@ async fn sweep(endpoint: StreamableHttp) {
 
 /// Ends a session that was idle for too long, unless it ends already.
 fn expire(endpoint: &StreamableHttp, session: Arc<Session>) {
-    if session.connection().forget_closing() {
+    if session.connection().take_on_closing() {
         tracing::debug!(session = %session.id(), "a session was idle for too long");
         spawn(end(endpoint.clone(), session));
     }

@@ -19,9 +19,9 @@ use crate::{
     http::{
         names::SESSION_ID,
         server::{
+            caller::{caller, lasting_caller},
             endpoint::{EndpointRequest, StreamableHttp},
             event_encoding::{KEEP_ALIVE, messages},
-            origin::{lasting_origin, origin},
             response::{self, Refused, ResponseBody},
         },
     },
@@ -56,16 +56,16 @@ pub(in crate::http::server) fn open(
         parts,
         ..
     } = request;
-    let origin = origin(parts);
+    let caller = caller(parts);
     let failed = StatusCode::INTERNAL_SERVER_ERROR;
     let id = new_id().map_err(|why| response::refuse(failed, None, &why))?;
-    let session = UnopenedSession::new(&endpoint, server, id, &origin)?;
+    let session = UnopenedSession::new(&endpoint, server, id, &caller)?;
     if let Some(store) = &endpoint.settings.sessions
         && let Ok(params) = serde_json::from_str(initialize)
     {
         session.persist(Persistence::new(Arc::clone(store), params, None));
     }
-    let branch = session.branch(origin);
+    let branch = session.branch(caller);
     take(&branch);
     Ok(Box::pin(opened(endpoint, session, branch)))
 }
@@ -119,13 +119,13 @@ pub(in crate::http::server) fn post(
     }
     let session = request.session.ok_or_else(|| no_session(posted.id))?;
     let guard = session.enter();
-    // The session keeps the origin of a subscription.
-    let origin = if posted.changes_session {
-        lasting_origin(&request.parts)
+    // The session keeps the caller of a subscription.
+    let caller = if posted.changes_session {
+        lasting_caller(&request.parts)
     } else {
-        origin(request.parts)
+        caller(request.parts)
     };
-    let branch = session.branch(origin);
+    let branch = session.branch(caller);
     take(&branch);
     let saves = posted.changes_session && session.persistence().is_some();
     let answer = PostAnswer {

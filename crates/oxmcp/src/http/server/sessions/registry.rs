@@ -155,15 +155,15 @@ impl fmt::Debug for Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{server::Server, session::connection::Origin};
+    use crate::{server::Server, session::connection::Caller};
 
     #[tokio::test]
     async fn a_session_that_ends_takes_no_other_of_the_same_id_along() {
         let sessions = Sessions::default();
         let made = || {
             let permit = sessions.acquire(None, &Limits::default()).unwrap();
-            let (server, origin) = (Server::new("s", "1"), Origin::default());
-            Session::new("id".into(), server, &origin, permit, sessions.track())
+            let (server, caller) = (Server::new("s", "1"), Caller::default());
+            Session::new("id".into(), server, &caller, permit, sessions.track())
         };
         let (first, second) = (made(), made());
         assert!(sessions.insert(&first).is_ok());

@@ -21,14 +21,14 @@ use crate::{
     http::{
         names::SESSION_ID,
         server::{
+            caller::{Principal, lasting_caller},
             endpoint::StreamableHttp,
-            origin::{Principal, lasting_origin},
             response::{self, Refused},
             validation::single,
         },
     },
     session::{
-        connection::{Connection, Origin},
+        connection::{Caller, Connection},
         driver::undriven::Reply,
     },
     transport::traits::Frame,
@@ -66,8 +66,8 @@ pub(in crate::http::server) async fn restore(
         }
     };
     let server = endpoint.choose(parts)?;
-    let origin = lasting_origin(parts);
-    let session = UnopenedSession::new(endpoint, server, id.into(), &origin)?;
+    let caller = lasting_caller(parts);
+    let session = UnopenedSession::new(endpoint, server, id.into(), &caller)?;
     session
         .set_apart()
         .map_err(|why| refuse(StatusCode::INTERNAL_SERVER_ERROR, &why))?;
@@ -75,7 +75,7 @@ pub(in crate::http::server) async fn restore(
     session.persist(Persistence::new(Arc::clone(store), initialize, created));
     let replay = Replay {
         session: &session,
-        origin: &origin,
+        caller: &caller,
     };
     let is_taken = replay.request(Initialize::NAME, &record.initialize).await;
     if !is_taken || session.revision() != Some(record.revision) {
@@ -99,7 +99,7 @@ pub(in crate::http::server) async fn restore(
 /// The messages of a client once more, in a session that is being restored.
 struct Replay<'a> {
     session: &'a Session,
-    origin: &'a Origin,
+    caller: &'a Caller,
 }
 
 impl Replay<'_> {
@@ -130,7 +130,7 @@ impl Replay<'_> {
             method,
             params,
         });
-        let branch = self.session.branch(self.origin.clone());
+        let branch = self.session.branch(self.caller.clone());
         branch.take(Frame::Message(&message.ok()?));
         Some(branch)
     }

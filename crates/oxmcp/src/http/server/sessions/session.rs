@@ -20,7 +20,7 @@ use crate::{
     error::Result,
     server::{Server, ServerRole, random},
     session::{
-        connection::{Connection, Origin},
+        connection::{Caller, Connection},
         task::{after, spawn},
     },
     store::SessionRecord,
@@ -56,11 +56,11 @@ struct Activity {
 }
 
 impl Session {
-    /// A session that `initialize` may open, for the origin of that request.
+    /// A session that `initialize` may open, for the caller of that request.
     pub(super) fn new(
         id: Arc<str>,
         server: Server,
-        origin: &Origin,
+        caller: &Caller,
         permit: QuotaPermit,
         tracked: TaskTrackerToken,
     ) -> Arc<Self> {
@@ -72,7 +72,7 @@ impl Session {
         connection.outbox.is_for_later();
         Arc::new(Self {
             id,
-            principal: origin.principal.clone(),
+            principal: caller.principal.clone(),
             persistence: OnceLock::new(),
             connection,
             peer,
@@ -130,8 +130,8 @@ impl Session {
     }
 
     /// A branch of its connection for a request, with an outbox of its own.
-    pub(super) fn branch(&self, origin: Origin) -> Arc<Connection> {
-        self.connection.branch(origin)
+    pub(super) fn branch(&self, caller: Caller) -> Arc<Connection> {
+        self.connection.branch(caller)
     }
 
     /// Its record in a store, where there is one.

@@ -1,6 +1,6 @@
 //! Service of the transport of 2024-11-05, for any number of sessions.
 //!
-//! Of the checks of `validation`, its requests pass only those of their origin: GET and POST have rules of their own here.
+//! Of the checks of `validation`, its requests pass only those of `Host` and `Origin`: GET and POST have rules of their own here.
 
 use std::{
     convert::Infallible,
@@ -28,7 +28,7 @@ use crate::{
     debug::opaque_debug,
     error::{Error, Result},
     http::server::{
-        origin::{Principal, origin},
+        caller::{Principal, caller},
         response::{self, Refused, ResponseBody},
         serve::{CLOSE_GRACE, Serving, serve},
         sessions::new_id,
@@ -36,7 +36,7 @@ use crate::{
     },
     limits::Limits,
     server::{Server, ServerSession},
-    session::{connection::Origin, panics::catch_panic},
+    session::{connection::Caller, panics::catch_panic},
 };
 
 /// The parameter of the query that names the session.
@@ -214,7 +214,7 @@ impl LegacySse {
         let (parts, body) = request.into_parts();
         let policy = &self.settings.policy;
         policy.check().map_err(|error| failed(&error))?;
-        validation::check_origin(policy, &parts)?;
+        validation::check_access(policy, &parts)?;
         match parts.method {
             Method::GET => self.open(parts).await,
             Method::POST => self.post(&parts, body).await,
@@ -278,11 +278,11 @@ impl LegacySse {
         let endpoint = endpoint(&self.settings.messages, &id);
         let (transport, inbox, response) = SseTransport::open(&endpoint);
         // Handlers know by which request the session was opened; theirs come by others, all to the one connection.
-        let origin = Origin {
+        let caller = Caller {
             is_alone: false,
-            ..origin(Arc::new(parts))
+            ..caller(Arc::new(parts))
         };
-        let session = server.connect_to(transport, origin).await;
+        let session = server.connect_to(transport, caller).await;
         let session = session.map_err(|error| failed(&error))?;
         let session = OpenSession {
             inbox,

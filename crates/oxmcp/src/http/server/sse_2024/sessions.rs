@@ -6,7 +6,7 @@ use super::transport::SseInbox;
 use crate::{
     debug::opaque_debug,
     http::server::{
-        origin::Principal,
+        caller::Principal,
         sessions::{QuotaExceeded, QuotaPermit, SessionQuota},
     },
     limits::Limits,

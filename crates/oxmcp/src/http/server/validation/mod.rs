@@ -30,4 +30,4 @@ pub(super) use body::read_body;
 pub(super) use check::Check;
 pub(super) use head::{accepts, is_json, single};
 pub(super) use refusal::Refusal;
-pub(super) use run::{check_batch, check_head, check_message, check_origin, check_session};
+pub(super) use run::{check_access, check_batch, check_head, check_message, check_session};

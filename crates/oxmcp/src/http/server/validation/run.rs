@@ -1,5 +1,5 @@
-//! Order of the checks. An endpoint of 2024-11-05 alone makes those of [`check_origin`] and no others: its POSTs and GETs are otherwise
-//! checked in `sse_2024/service.rs`.
+//! Order of the checks. Each endpoint begins with [`check_access`]. The transport of 2024-11-05 makes no other check of this room:
+//! `sse_2024/service.rs` has those of its POSTs and GETs.
 
 use http::{HeaderMap, request::Parts};
 use oxmcp_json::Cursor;
@@ -19,11 +19,11 @@ use super::{
 };
 use crate::{error::Error, extension::registry::Extensions, server::Features};
 
-/// Checks where a request comes from.
+/// Checks `Host` and `Origin`: from where a request comes.
 ///
 /// # Errors
 /// How it is refused.
-pub(in crate::http::server) fn check_origin(policy: &Policy, parts: &Parts) -> Result<(), Refusal> {
+pub(in crate::http::server) fn check_access(policy: &Policy, parts: &Parts) -> Result<(), Refusal> {
     require(Check::Host, access::host(policy, parts))?;
     require(Check::Origin, access::origin(policy, parts))
 }
@@ -37,7 +37,7 @@ pub(in crate::http::server) fn check_head(
     limit: usize,
     parts: &Parts,
 ) -> Result<(), Refusal> {
-    check_origin(policy, parts)?;
+    check_access(policy, parts)?;
     require(Check::HttpMethod, head::http_method(parts))?;
     require(Check::ContentType, head::content_type(parts))?;
     require(Check::Accept, head::accept(parts))?;

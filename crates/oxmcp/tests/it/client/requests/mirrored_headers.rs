@@ -1,4 +1,4 @@
-//! Arguments of tools that are mirrored in headers, and tools whose wishes cannot be met.
+//! Arguments of tools that are mirrored in headers, and tools whose annotations for that cannot be followed.
 
 use oxmcp::{
     CacheMode, Client, ClientSession, Extension, Limits, Revision,

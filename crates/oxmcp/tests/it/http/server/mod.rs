@@ -1,4 +1,4 @@
-//! The endpoint.
+//! The HTTP endpoint of a server: modern requests, legacy sessions, resumption, stores and shutdown.
 
 mod batched_appends;
 mod get_stream;

@@ -18,7 +18,7 @@ fn lets_in(policy: &Policy, host: &str, origin: Option<&str>) -> bool {
     if let Some(origin) = origin {
         sent.set("origin", origin);
     }
-    check_origin(policy, &sent.parts()).is_ok()
+    check_access(policy, &sent.parts()).is_ok()
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn the_host_is_named_once() {
     let host = |sent: &Sent, uri: &str| {
         let mut parts = sent.parts();
         parts.uri = uri.parse().unwrap();
-        check_origin(&Policy::default(), &parts).map_err(|refusal| refusal.check)
+        check_access(&Policy::default(), &parts).map_err(|refusal| refusal.check)
     };
     let none = Sent::post("").without("host");
     assert_eq!(host(&none, "/mcp"), Err(Check::Host));

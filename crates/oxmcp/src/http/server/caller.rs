@@ -1,4 +1,4 @@
-//! Origin of a request: its principal, and the head of the HTTP request, which handlers can see.
+//! Caller of a request: its principal, and the head of the HTTP request, which handlers can see.
 
 use std::{
     fmt,
@@ -12,7 +12,7 @@ use http::{
 };
 use memchr::memchr;
 
-use crate::session::connection::{Origin, RequestContext};
+use crate::session::connection::{Caller, RequestContext};
 
 /// The caller of a request, as the authentication in front of the endpoint has established it.
 ///
@@ -76,7 +76,7 @@ impl RequestContext {
     /// ```
     #[must_use]
     pub fn http_request(&self) -> Option<&Parts> {
-        let request = self.parts().connection.origin().request.as_ref()?;
+        let request = self.parts().connection.caller().request.as_ref()?;
         let detached = || request.downcast_ref().map(DetachedHead::parts);
         request.downcast_ref().or_else(detached)
     }
@@ -104,24 +104,24 @@ impl RequestContext {
     pub fn close_stream(&self, retry: Duration) {
         let parts = self.parts();
         let connection = &parts.connection;
-        if connection.origin().request.is_some() && parts.peer.revision.has_polling() {
+        if connection.caller().request.is_some() && parts.peer.revision.has_polling() {
             connection.outbox.part(retry);
         }
     }
 }
 
-/// The origin of a request.
-pub(super) fn origin(parts: Arc<Parts>) -> Origin {
-    Origin {
+/// The caller of a request.
+pub(super) fn caller(parts: Arc<Parts>) -> Caller {
+    Caller {
         principal: principal(&parts),
         is_alone: parts.version < Version::HTTP_2,
         request: Some(parts),
     }
 }
 
-/// The origin of a request that begins something that lasts, like a subscription, which keeps it.
-pub(super) fn lasting_origin(parts: &Parts) -> Origin {
-    Origin {
+/// The caller of a request that begins something that lasts, like a subscription, which keeps it.
+pub(super) fn lasting_caller(parts: &Parts) -> Caller {
+    Caller {
         principal: principal(parts),
         is_alone: parts.version < Version::HTTP_2,
         request: Some(Arc::new(DetachedHead::from(parts))),
