@@ -17,6 +17,11 @@ use tokio::{
     task::{self, JoinHandle},
     time::Instant,
 };
+#[cfg(feature = "http-server")]
+use tokio::{
+    select,
+    time::{sleep, sleep_until},
+};
 
 /// A future on the heap that owns all it needs.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -93,6 +98,32 @@ pub(crate) fn store_waker(stored: &mut Option<Waker>, waker: &Waker) {
 pub(crate) fn after(start: Instant, wait: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
     start.checked_add(wait).unwrap_or_else(|| start + FAR)
+}
+
+/// Waits until this moment; for ever where there is none.
+#[cfg(feature = "http-server")]
+pub(crate) async fn reached(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Like [`tokio::time::timeout`], but without a timer for a future that is ready at once, as most are. `None` when the time is
+/// over. Cancel safe where the future is.
+#[cfg(feature = "http-server")]
+pub(crate) async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
+    select! {
+        biased;
+        output = future => Some(output),
+        () = lazy(move || sleep(limit)) => None,
+    }
+}
+
+/// A future that is made when it is polled first.
+#[cfg(feature = "http-server")]
+pub(crate) async fn lazy<F: Future>(make: impl FnOnce() -> F) -> F::Output {
+    make().await
 }
 
 /// Lets the tasks have their turn that can run now. Unlike [`yield_now`](tokio::task::yield_now) it does not look for I/O

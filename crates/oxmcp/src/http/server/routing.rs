@@ -48,9 +48,13 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let response = respond(self.clone(), request);
-        // In an async block, the request would be there twice.
-        Box::pin(response.map(|it| Ok(it.unwrap_or_else(|refused| *refused))))
+        let whole = |it: Result<_, Refused>| Ok(it.unwrap_or_else(|refused| *refused));
+        if is_2024(&request) {
+            return Box::pin(self.sse().respond(request).map(whole));
+        }
+        let (parts, body) = request.into_parts();
+        // In an async block, the arguments would be there twice.
+        Box::pin(respond(self.clone(), Arc::new(parts), body).map(whole))
     }
 }
 
@@ -60,19 +64,15 @@ where
 /// How it is refused.
 async fn respond<B>(
     endpoint: StreamableHttp,
-    request: Request<B>,
+    parts: Arc<Parts>,
+    body: B,
 ) -> Result<Response<ResponseBody>, Refused>
 where
     B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
 {
-    // What only few requests need is in boxes.
-    if is_2024(&request) {
-        return Box::pin(endpoint.sse().respond(request)).await;
-    }
-    let (parts, body) = request.into_parts();
     validate_head(&endpoint, &parts)?;
-    let parts = Arc::new(parts);
     let mut session = find(&endpoint, &parts);
+    // What only few requests need is in boxes.
     if session.is_none() && endpoint.settings.sessions.is_some() {
         session = Box::pin(restore(&endpoint, &parts)).await?;
     }

@@ -1,6 +1,6 @@
 //! Stateless requests, those of modern revisions: each is answered by a connection of its own, which does not outlive it.
 
-use std::{mem, sync::Arc};
+use std::{mem, pin::pin, sync::Arc};
 
 use bytes::Bytes;
 use futures_core::future::BoxFuture;
@@ -13,7 +13,7 @@ use oxmcp_protocol::{
 };
 use tokio::{
     select,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep},
 };
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -29,7 +29,7 @@ use crate::{
     session::{
         connection::Connection,
         driver::undriven::{Last, Reply},
-        task::after,
+        task::{after, lazy, reached},
     },
 };
 
@@ -116,9 +116,8 @@ impl StatelessAnswer {
 
     /// Waits for messages to send, but no longer than a stream may be silent: then it returns false.
     async fn next(&mut self) -> bool {
-        let until = Instant::now() + KEEP_ALIVE;
+        let mut silence = pin!(lazy(|| sleep(KEEP_ALIVE)));
         loop {
-            let wake_at = self.cut_at.map_or(until, |cut_at| cut_at.min(until));
             select! {
                 biased;
                 reply = self.connection.outbox.reply(&mut self.buffer) => match reply {
@@ -134,14 +133,12 @@ impl StatelessAnswer {
                     self.cut_at = Some(after(Instant::now(), self.endpoint.settings.limits.drain));
                     self.connection.in_flight().drain();
                 }
-                () = sleep_until(wake_at) => {
-                    if self.cut_at != Some(wake_at) {
-                        return false;
-                    }
+                () = reached(self.cut_at) => {
                     self.connection.abandon();
                     self.last = Some(Last::Nothing);
                     return true;
                 }
+                () = silence.as_mut() => return false,
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{
     convert::Infallible,
-    future::{Future, pending},
+    future::Future,
     io::{self, ErrorKind},
     sync::Arc,
     time::Duration,
@@ -13,7 +13,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     select,
     task::JoinSet,
-    time::{Instant, sleep_until, timeout_at},
+    time::{Instant, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,10 @@ use super::{
     connection::{HttpService, Shared, serve_connection},
     serving::{CloseSignal, Serving},
 };
-use crate::{limits::Limits, session::task::after};
+use crate::{
+    limits::Limits,
+    session::task::{after, reached},
+};
 
 /// How long nothing is accepted after a failure, unless a connection ends before: mostly file descriptors are missing, and trying
 /// again at once would take all of a processor.
@@ -146,15 +149,8 @@ where
                     paused_until = Some(Instant::now() + ACCEPT_PAUSE);
                 }
             },
-            () = pause(paused_until) => paused_until = None,
+            () = reached(paused_until) => paused_until = None,
         }
-    }
-}
-
-async fn pause(until: Option<Instant>) {
-    match until {
-        Some(until) => sleep_until(until).await,
-        None => pending().await,
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use http::{HeaderValue, Response, StatusCode};
 use oxmcp_protocol::RequestId;
-use tokio::time::timeout;
 
 use super::{
     event_stream::{self, StreamStart},
@@ -28,6 +27,7 @@ use crate::{
     session::{
         connection::Connection,
         driver::undriven::{Last, Reply},
+        task::within,
     },
 };
 
@@ -174,11 +174,11 @@ impl PostAnswer {
             return response::empty(StatusCode::ACCEPTED);
         };
         let mut taken = Vec::new();
-        let reply = timeout(KEEP_ALIVE, branch.connection.outbox.reply(&mut taken)).await;
+        let reply = within(KEEP_ALIVE, branch.connection.outbox.reply(&mut taken)).await;
         match reply {
             // Nothing is asked in a batch of notifications, and a request that was cancelled has no answer.
-            Ok(Reply::Last(Last::Nothing)) => return response::empty(StatusCode::ACCEPTED),
-            Ok(Reply::Last(Last::Message)) => return response::message(StatusCode::OK, taken),
+            Some(Reply::Last(Last::Nothing)) => return response::empty(StatusCode::ACCEPTED),
+            Some(Reply::Last(Last::Message)) => return response::message(StatusCode::OK, taken),
             _ => {}
         }
         branch.is_streamed = true;
@@ -186,7 +186,7 @@ impl PostAnswer {
             purpose: Purpose::Request,
             resumed: None,
             taken,
-            reply: reply.ok(),
+            reply,
             counted: None,
             saves: self.saves,
         };

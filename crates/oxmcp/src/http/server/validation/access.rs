@@ -7,6 +7,7 @@ use std::{
 };
 
 use http::{header, request::Parts};
+use memchr::memchr;
 
 use super::{
     check::{Checked, Failure},
@@ -158,7 +159,7 @@ impl<'a> Authority<'a> {
                 (Cow::Owned(address.to_string()), rest)
             }
             None => {
-                let end = text.find(':').unwrap_or(text.len());
+                let end = memchr(b':', text.as_bytes()).unwrap_or(text.len());
                 let (host, rest) = text.split_at(end);
                 (in_lower_case(host), rest)
             }
@@ -168,7 +169,8 @@ impl<'a> Authority<'a> {
             None if rest.is_empty() => None,
             None => return None,
         };
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
+        let is_plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b':');
         let is_host = !host.is_empty() && host.bytes().all(is_plain);
         is_host.then_some(Self { host, port })
     }
@@ -188,7 +190,8 @@ impl<'a> Authority<'a> {
     /// Whether it is this machine, to itself.
     fn is_loopback(&self) -> bool {
         let address = || self.host.parse().map(|it: IpAddr| it.to_canonical());
-        self.host == "localhost" || address().is_ok_and(|it| it.is_loopback())
+        matches!(&*self.host, "localhost" | "127.0.0.1")
+            || address().is_ok_and(|it| it.is_loopback())
     }
 
     /// Without the port, where it is the one that the scheme has anyway.

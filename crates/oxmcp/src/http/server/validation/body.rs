@@ -5,12 +5,12 @@ use std::{error::Error as StdError, future::poll_fn, pin::pin, time::Duration};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http::StatusCode;
 use http_body::Body;
-use tokio::time::timeout;
 
 use super::refusal::Refusal;
 use crate::{
     error::Error,
     http::server::response::{self, Refused},
+    session::task::within,
 };
 
 /// How long a client may take to send its request: none needs a minute for 4 MiB.
@@ -25,15 +25,15 @@ where
     B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
 {
     let refuse = |status, why: &Error| Err(response::refuse(status, None, why));
-    match timeout(TIMEOUT, collect(body, limit)).await {
-        Ok(Ok(body)) => Ok(body),
-        Ok(Err(ReadError::TooLong)) => Err(Refusal::too_long(limit).into()),
-        Ok(Err(ReadError::Broken(error))) => {
+    match within(TIMEOUT, collect(body, limit)).await {
+        Some(Ok(body)) => Ok(body),
+        Some(Err(ReadError::TooLong)) => Err(Refusal::too_long(limit).into()),
+        Some(Err(ReadError::Broken(error))) => {
             tracing::debug!(%error, "the body of a request broke off");
             let why = Error::invalid_request("the body broke off");
             refuse(StatusCode::BAD_REQUEST, &why)
         }
-        Err(_) => {
+        None => {
             let why = Error::timeout("the body took longer than a minute to arrive");
             refuse(StatusCode::REQUEST_TIMEOUT, &why)
         }

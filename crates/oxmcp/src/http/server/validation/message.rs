@@ -64,6 +64,8 @@ pub(super) struct Message<'m> {
     pub(super) params: &'m RequestParams<'m>,
     kind: Kind,
     header: Header,
+    /// Whether it is judged by modern rules.
+    is_modern: bool,
 }
 
 impl Header {
@@ -102,14 +104,17 @@ impl<'m> Message<'m> {
             Envelope::Notification(it) => (Kind::Notification, &*it.method, it.params),
             Envelope::Response(_) => (Kind::Response, "", None),
         };
-        Self {
+        let mut message = Self {
             served,
             headers,
             method,
             params: params.unwrap_or(&RequestParams::UNREAD),
             kind,
             header: Header::of(headers),
-        }
+            is_modern: false,
+        };
+        message.is_modern = message.claims() || message.is_modern_by_header();
+        message
     }
 
     fn meta(&self) -> &RequestMeta<'m> {
@@ -125,11 +130,11 @@ impl<'m> Message<'m> {
         }
     }
 
-    /// Whether the message is to be judged by modern rules. `initialize` comes before the revision is known, so that no header
-    /// makes it modern; and where the header says that a request is modern, the request has to say so itself.
-    fn is_modern(&self) -> bool {
-        let by_header = matches!(self.header, Header::Known(revision) if revision.is_modern());
-        self.claims() || by_header && !self.opens_session()
+    /// Whether the header makes the message modern, and a request then has to say so itself. `initialize` comes before the
+    /// revision is known, so that no header makes it modern.
+    fn is_modern_by_header(&self) -> bool {
+        matches!(self.header, Header::Known(revision) if revision.is_modern())
+            && !self.opens_session()
     }
 
     fn opens_session(&self) -> bool {
@@ -137,16 +142,16 @@ impl<'m> Message<'m> {
     }
 
     pub(super) fn is_modern_request(&self) -> bool {
-        self.kind == Kind::Request && self.is_modern()
+        self.kind == Kind::Request && self.is_modern
     }
 
     pub(super) fn is_modern_notification(&self) -> bool {
-        self.kind == Kind::Notification && self.is_modern()
+        self.kind == Kind::Notification && self.is_modern
     }
 
     /// The modern revision by whose rules it is judged.
     fn revision(&self) -> Option<Revision> {
-        if !self.is_modern() {
+        if !self.is_modern {
             return None;
         }
         match (self.meta().version(), &self.header) {
@@ -169,7 +174,7 @@ impl<'m> Message<'m> {
 /// [`Check::Shape`], as far as it does not show when a message is parsed. Modern servers ask
 /// nothing that a response could answer.
 pub(super) fn shape(message: &Message<'_>) -> Checked {
-    if message.kind == Kind::Response && message.is_modern() {
+    if message.kind == Kind::Response && message.is_modern {
         return Err("modern clients send requests and notifications, and no responses".into());
     }
     Ok(())
@@ -177,7 +182,7 @@ pub(super) fn shape(message: &Message<'_>) -> Checked {
 
 /// The same step for a message within an array.
 pub(super) fn batched(message: &Message<'_>) -> Checked {
-    if message.is_modern() {
+    if message.is_modern {
         return Err("a modern message is sent by itself, and not in an array".into());
     }
     Ok(())
@@ -186,6 +191,10 @@ pub(super) fn batched(message: &Message<'_>) -> Checked {
 /// [`Check::RepeatedHeader`].
 pub(super) fn repeated_header(message: &Message<'_>) -> Checked {
     static ROUTING: [HeaderName; 4] = [PROTOCOL_VERSION, SESSION_ID, METHOD, NAME];
+    if message.headers.len() == message.headers.keys_len() {
+        // No header at all stands there twice.
+        return Ok(());
+    }
     let own = message.served.extensions.headers_of(message.method);
     let own = own.map(|(_, name)| name);
     let mut names = ROUTING.iter().map(HeaderName::as_str).chain(own);
@@ -296,6 +305,10 @@ pub(super) fn method(message: &Message<'_>) -> Checked {
 
 /// The member of the params that is this text, where there is one of that name and no more.
 pub(super) fn member<'a>(params: &RequestParams<'a>, name: &str) -> Option<Text<'a>> {
+    // It was found while the message was read, and there is one: two would fail `Check::AmbiguousParams`.
+    if name == "name" {
+        return params.name;
+    }
     let mut members = params.raw.members().filter(|(key, _)| key.is_str(name));
     let (_, value) = members.next()?;
     members.next().is_none().then_some(value)
