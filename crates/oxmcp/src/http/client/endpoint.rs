@@ -10,9 +10,9 @@ use crate::{
     error::{Error, Result},
     http::client::{
         exchange::{
-            requests::{RequestSender, uri_of},
+            executor::Executor,
+            requests::{RequestSender, Target},
             shared::Exchanges,
-            tasks::Tasks,
         },
         halves::{EndpointReader, EndpointWriter, halves},
         reconnect::retry::Reconnect,
@@ -199,16 +199,16 @@ impl Transport for Endpoint {
             // Its pool is kept for when the client connects again.
             None => Arc::clone(self.client.insert(Arc::new(DefaultClient::new()))),
         };
-        let uri = uri_of(&url)?;
+        let target = Target::new(url)?;
         let mut headers = self.headers.clone();
         if !self.own_client {
-            DefaultClient::add_headers(&mut headers, &uri)?;
+            DefaultClient::add_headers(&mut headers, &target.uri)?;
         }
-        let requests = RequestSender::new(client, url, headers);
-        let (tasks, events, guard) = Tasks::new();
+        let requests = RequestSender::new(client, target, headers);
+        let (executor, spawner) = Executor::new();
         let exchanges = Arc::new(Exchanges::new(
             requests,
-            tasks,
+            spawner,
             self.reconnect.clone(),
             self.max_message.unwrap_or(limits.max_message_bytes),
             self.mirror.clone(),
@@ -216,7 +216,7 @@ impl Transport for Endpoint {
         if self.only_2024 {
             Box::pin(exchanges.open_2024()).await?;
         }
-        Ok(halves(exchanges, events, guard))
+        Ok(halves(exchanges, executor))
     }
 
     fn name(&self) -> String {

@@ -1,19 +1,19 @@
 //! The two halves of a connection to an endpoint.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
 use bytes::Bytes;
-use tokio::{sync::mpsc, time::timeout};
-use tokio_util::sync::DropGuard;
+use tokio::{select, time::timeout};
 
 use crate::{
     debug::opaque_debug,
     error::Result,
     http::client::exchange::{
+        executor::{Event, Executor},
         message::OutgoingMessage,
         shared::{Exchanges, MAX_UNACCEPTED},
-        tasks::Event,
     },
+    sync::Mutex,
     transport::traits::{Frame, Messages, ReadHalf, WriteHalf},
 };
 
@@ -22,48 +22,70 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long closing may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The executor, which both halves poll. It is dropped with the last of them.
+type SharedExecutor = Arc<Mutex<Executor>>;
+
 /// Reads the messages that a server sends to an [`Endpoint`](super::Endpoint).
+///
+/// The exchanges with the server run while this half reads or the other one writes. One task must use both, as
+/// [`ReadHalf`](crate::transport::traits::ReadHalf) says: only the task that has polled last is woken.
 pub struct EndpointReader {
-    events: mpsc::Receiver<Event>,
+    executor: SharedExecutor,
     current: Bytes,
-    /// Cancels all exchanges when both halves are dropped.
-    _guard: Arc<DropGuard>,
 }
 
 /// Sends messages to the server of an [`Endpoint`](super::Endpoint). Closing it ends the session.
+///
+/// The task that uses the [`EndpointReader`] must use it, too.
 pub struct EndpointWriter {
     exchanges: Arc<Exchanges>,
-    _guard: Arc<DropGuard>,
+    executor: SharedExecutor,
 }
 
 pub(super) fn halves(
     exchanges: Arc<Exchanges>,
-    events: mpsc::Receiver<Event>,
-    guard: DropGuard,
+    executor: Executor,
 ) -> (EndpointReader, EndpointWriter) {
-    let guard = Arc::new(guard);
+    let executor = Arc::new(Mutex::new(executor));
     let reader = EndpointReader {
-        events,
+        executor: Arc::clone(&executor),
         current: Bytes::new(),
-        _guard: Arc::clone(&guard),
     };
     let writer = EndpointWriter {
         exchanges,
-        _guard: guard,
+        executor,
     };
     (reader, writer)
 }
 
+/// Polls the executor until there is an event.
+async fn next_event(executor: &SharedExecutor) -> Event {
+    poll_fn(|cx| {
+        let mut executor = executor.lock();
+        executor.poll_event(cx)
+    })
+    .await
+}
+
+/// Polls the executor for ever.
+async fn run(executor: &SharedExecutor) {
+    poll_fn(|cx| {
+        let mut executor = executor.lock();
+        executor.run(cx);
+        Poll::Pending
+    })
+    .await
+}
+
 impl ReadHalf for EndpointReader {
     async fn read(&mut self) -> Result<Option<Frame<'_>>> {
-        match self.events.recv().await {
-            Some(Event::Message(message)) => {
+        match next_event(&self.executor).await {
+            Event::Message(message) => {
                 self.current = message;
                 Ok(Some(Frame::Message(&self.current)))
             }
-            Some(Event::Failed(id, error)) => Ok(Some(Frame::Failed { id, error })),
-            Some(Event::End(error)) => Err(error),
-            None => Ok(None),
+            Event::Failed(id, error) => Ok(Some(Frame::Failed { id, error })),
+            Event::End(error) => Err(error),
         }
     }
 }
@@ -72,7 +94,12 @@ impl WriteHalf for EndpointWriter {
     async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
         for message in messages {
             match OutgoingMessage::read(message, &self.exchanges.mirror) {
-                Ok(message) => self.exchanges.start(message).await,
+                // What it waits for must go on.
+                Ok(message) => select! {
+                    biased;
+                    () = self.exchanges.start(message) => {}
+                    () = run(&self.executor) => {}
+                },
                 Err((Some(id), error)) => self.exchanges.refuse(id, error),
                 Err((None, error)) => return Err(error),
             }
@@ -82,7 +109,7 @@ impl WriteHalf for EndpointWriter {
 
     async fn close(&mut self) -> Result<()> {
         let exchanges = &self.exchanges;
-        exchanges.tasks.discard_events();
+        exchanges.spawner.discard_events();
         let closing = async {
             // Messages that were sent before are accepted before the end, as far as possible.
             let _accepted = timeout(
@@ -94,7 +121,14 @@ impl WriteHalf for EndpointWriter {
             let _recovered = timeout(SETTLE_TIMEOUT, exchanges.recovering.lock()).await;
             exchanges.end_session(&exchanges.session()).await;
         };
-        if timeout(CLOSE_TIMEOUT, closing).await.is_err() {
+        let closed = timeout(CLOSE_TIMEOUT, async {
+            select! {
+                biased;
+                () = closing => {}
+                () = run(&self.executor) => {}
+            }
+        });
+        if closed.await.is_err() {
             tracing::debug!("the server did not end the session in time");
         }
         Ok(())

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `endpoint` | a server behind a URL, as users configure it |
 //! | `halves` | the reader and the writer that the session's driver uses |
-//! | `exchange/` | the POST of a message and its response, on a task of its own |
+//! | `exchange/` | the POST of a message and its response, polled where the driver reads |
 //! | `reconnect/` | retries, resumption, recovery of sessions, redirects |
 //! | `sse_2024` | the transport of 2024-11-05 |
 //! | `transport/` | the HTTP client: connections, pool, TLS, proxies |

@@ -9,7 +9,6 @@ use oxmcp_protocol::{
     framing::sse::{EventDecoder, StreamItem},
 };
 use tokio::time::timeout;
-use url::Url;
 
 use crate::{
     error::{Error, Result},
@@ -18,6 +17,7 @@ use crate::{
             event_stream::{EventStream, StreamEnd},
             message::OutgoingMessage,
             post::ExchangeError,
+            requests::Target,
             response::{Form, refusal},
             session::Session,
             shared::Exchanges,
@@ -58,14 +58,14 @@ impl Exchanges {
     /// Opens the stream of a server of 2024-11-05.
     pub(crate) async fn open_2024(self: &Arc<Self>) -> Result<()> {
         let opened = timeout(OPEN_TIMEOUT, self.open_stream_2024()).await;
-        let (url, body) = opened.unwrap_or_else(|_| {
+        let (target, body) = opened.unwrap_or_else(|_| {
             Err(Error::timeout(format!(
                 "the server did not say within {OPEN_TIMEOUT:?} where messages go"
             )))
         })?;
-        self.state.lock().messages_2024 = Some(url);
+        self.state.lock().messages_2024 = Some(target);
         let exchanges = Arc::clone(self);
-        self.tasks.spawn(async move {
+        self.spawner.spawn(async move {
             let mut stream = EventStream::new(MessageSink::without_request());
             let why = match stream.read(&exchanges, body).await {
                 StreamEnd::Interrupted { why, .. } | StreamEnd::TooLong(why) => why,
@@ -81,7 +81,7 @@ impl Exchanges {
     }
 
     /// Opens the stream, and reads up to its first event, which names the URL for messages.
-    async fn open_stream_2024(&self) -> Result<(Url, HttpBody)> {
+    async fn open_stream_2024(&self) -> Result<(Target, HttpBody)> {
         let response = self.requests.get(|_| ()).await?;
         if !response.status().is_success() {
             return Err(refusal(response).await.error);
@@ -105,9 +105,9 @@ impl Exchanges {
                         "the server does not say first where messages go",
                     ));
                 }
-                let url = self.messages_url(event.data)?;
+                let target = self.messages_target(event.data)?;
                 // Behind an event a stream can be read as if it began there.
-                return Ok((url, body.after(chunk.slice_ref(rest))));
+                return Ok((target, body.after(chunk.slice_ref(rest))));
             }
         }
         Err(Error::network(
@@ -117,19 +117,19 @@ impl Exchanges {
 
     /// The URL for messages that the server has named. It must have the server's own origin: messages, and the credentials
     /// with them, are meant for no other.
-    fn messages_url(&self, said: &[u8]) -> Result<Url> {
+    fn messages_target(&self, said: &[u8]) -> Result<Target> {
         let said = std::str::from_utf8(said).unwrap_or_default();
-        let url = self.requests.url.join(said.trim());
+        let url = self.requests.target.url.join(said.trim());
         let url = url.map_err(|error| {
             Error::decode(format!("the server sends messages to no URL: {error}"))
         })?;
-        if said.len() > MAX_URL || !is_same_origin(&url, &self.requests.url) {
+        if said.len() > MAX_URL || !is_same_origin(&url, &self.requests.target.url) {
             return Err(Error::unsupported(format!(
                 "the server wants messages sent to another origin, {}, which is refused",
                 redacted_url(&url)
             )));
         }
-        Ok(url)
+        Target::new(url)
     }
 }
 

@@ -1,6 +1,6 @@
 //! An exchange: the POST of a message, its response, and the answer in it.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -8,7 +8,6 @@ use http::Response;
 use oxmcp_protocol::{RequestId, method};
 use tokio::{
     sync::oneshot,
-    task::yield_now,
     time::{sleep, timeout},
 };
 
@@ -18,12 +17,12 @@ use crate::{
         client::{
             exchange::{
                 event_stream::{EventStream, StreamEnd},
+                executor::Event,
                 message::OutgoingMessage,
                 response::{self, Form, read_body, refusal},
                 session::Session,
                 shared::{Exchanges, InFlight},
                 sink::{MessageSink, OnAnswer},
-                tasks::Event,
             },
             reconnect::retry::Attempts,
             transport::http_client::HttpBody,
@@ -61,7 +60,7 @@ impl Exchanges {
         if let Some(id) = message.cancels() {
             let cancelled = self.state.lock().in_flight.remove(&id);
             if let Some(request) = &cancelled {
-                request.task.abort();
+                request.abort.abort();
             }
             let is_modern = cancelled.map_or_else(|| !self.is_legacy(), |it| it.is_modern);
             if is_modern {
@@ -81,20 +80,20 @@ impl Exchanges {
         let key = id.clone();
         let request = async move {
             // A panic in the HTTP client of the user ends one request, as another error of it does.
-            let exchange = AssertUnwindSafe(exchanges.exchange(&message)).catch_unwind();
+            let exchange = pin!(exchanges.exchange(&message));
+            let exchange = AssertUnwindSafe(exchange).catch_unwind();
             let panicked = |_| Err(Error::internal("the HTTP client panicked"));
             let outcome = exchange.await.unwrap_or_else(panicked);
             exchanges.state.lock().in_flight.remove(&id);
             if let Err(error) = outcome {
-                exchanges.tasks.send_event(Event::Failed(id, error)).await;
+                exchanges.spawner.send_event(Event::Failed(id, error)).await;
             }
         };
         let mut state = self.state.lock();
         state.modern = revision.or(state.modern);
-        // It takes the lock before it removes itself.
-        let task = self.tasks.spawn(request);
+        let abort = self.spawner.spawn(request);
         let is_modern = revision.is_some();
-        state.in_flight.insert(key, InFlight { task, is_modern });
+        state.in_flight.insert(key, InFlight { abort, is_modern });
     }
 
     /// Starts the exchange of a notification or an answer.
@@ -107,7 +106,7 @@ impl Exchanges {
         let barrier = message
             .is("notifications/initialized")
             .then(|| self.barrier.close());
-        self.tasks.spawn(async move {
+        self.spawner.spawn(async move {
             let accepted = timeout(ACCEPT_TIMEOUT, exchanges.exchange(&message)).await;
             drop(permit);
             match accepted {
@@ -121,8 +120,6 @@ impl Exchanges {
                 exchanges.session_opened(&message).await;
             }
         });
-        // Keeps notifications in order: of tasks that are spawned together tokio runs the last one first.
-        yield_now().await;
     }
 
     /// Opens the stream by GET of a legacy session.
@@ -148,9 +145,9 @@ impl Exchanges {
     /// Tells that a request is not sent.
     pub(crate) fn refuse(self: &Arc<Self>, id: RequestId, error: Error) {
         let exchanges = Arc::clone(self);
-        // The task that writes also reads, and must not wait for itself.
-        self.tasks.spawn(async move {
-            exchanges.tasks.send_event(Event::Failed(id, error)).await;
+        // The writer must not wait for the reader, which the same task polls.
+        self.spawner.spawn(async move {
+            exchanges.spawner.send_event(Event::Failed(id, error)).await;
         });
     }
 
@@ -230,11 +227,11 @@ impl Exchanges {
     ) -> Result<Response<HttpBody>> {
         let mut attempts = Attempts::new(&self.reconnect);
         loop {
-            let url = self.state.lock().messages_2024.clone();
-            let url = url.filter(|_| message.modern.is_none());
-            let url = url.as_ref().unwrap_or(&self.requests.url);
-            let headers = self.headers(message, session);
-            let sent = self.requests.post(url, headers, message.body.clone());
+            let target = self.state.lock().messages_2024.clone();
+            let target = target.filter(|_| message.modern.is_none());
+            let target = target.as_ref().unwrap_or(&self.requests.target);
+            let headers = || self.headers(message, session);
+            let sent = self.requests.post(target, headers, message.body.clone());
             let error = match sent.await {
                 Ok(response) => {
                     self.state.lock().was_reached = true;
@@ -350,29 +347,31 @@ fn interrupted(why: &Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::{future::poll_fn, sync::Mutex, task::Poll};
 
     use http::{HeaderMap, Request, StatusCode};
-    use tokio::sync::mpsc;
-    use tokio_util::sync::DropGuard;
+    use tokio::select;
 
     use super::*;
     use crate::{
         http::client::{
-            exchange::{requests::RequestSender, tasks::Tasks},
+            exchange::{
+                executor::Executor,
+                requests::{RequestSender, Target},
+            },
             reconnect::retry::Reconnect,
             transport::http_client::HttpClient,
         },
         transport::mirror::Mirror,
     };
 
-    fn exchanges(client: impl HttpClient) -> (Arc<Exchanges>, mpsc::Receiver<Event>, DropGuard) {
-        let url = "http://a/mcp".parse().unwrap();
-        let requests = RequestSender::new(Arc::new(client), url, HeaderMap::new());
-        let (tasks, events, guard) = Tasks::new();
+    fn exchanges(client: impl HttpClient) -> (Arc<Exchanges>, Executor) {
+        let target = Target::new("http://a/mcp".parse().unwrap()).unwrap();
+        let requests = RequestSender::new(Arc::new(client), target, HeaderMap::new());
+        let (executor, spawner) = Executor::new();
         let reconnect = Reconnect::default();
-        let exchanges = Exchanges::new(requests, tasks, reconnect, 1 << 20, Mirror::new());
-        (Arc::new(exchanges), events, guard)
+        let exchanges = Exchanges::new(requests, spawner, reconnect, 1 << 20, Mirror::new());
+        (Arc::new(exchanges), executor)
     }
 
     fn message(text: &str) -> OutgoingMessage {
@@ -389,12 +388,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_in_the_http_client_fails_one_request() {
-        let (exchanges, mut events, _guard) = exchanges(Panicking);
+        let (exchanges, mut executor) = exchanges(Panicking);
         for id in 1..3 {
             let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize"}}"#);
             exchanges.start(message(&request)).await;
-            let event = events.recv().await;
-            let Some(Event::Failed(failed, error)) = event else {
+            let event = poll_fn(|cx| executor.poll_event(cx)).await;
+            let Event::Failed(failed, error) = event else {
                 panic!("{event:?}");
             };
             assert_eq!(failed, RequestId::Number(id));
@@ -418,7 +417,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn notifications_are_sent_in_order() {
         let sent = Arc::<Mutex<Vec<Bytes>>>::default();
-        let (exchanges, _events, _guard) = exchanges(Recording(Arc::clone(&sent)));
+        let (exchanges, mut executor) = exchanges(Recording(Arc::clone(&sent)));
         let messages: Vec<_> = (0..20)
             .map(|n| {
                 message(&format!(
@@ -435,7 +434,14 @@ mod tests {
         });
         task.await.unwrap();
         let permits = exchanges.unaccepted.acquire_many(256);
-        let _all = permits.await.unwrap();
+        let running = poll_fn(|cx| {
+            executor.run(cx);
+            Poll::<()>::Pending
+        });
+        select! {
+            permits = permits => drop(permits.unwrap()),
+            () = running => {}
+        }
         assert_eq!(*sent.lock().unwrap(), expected);
     }
 }

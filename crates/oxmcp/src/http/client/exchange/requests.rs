@@ -21,27 +21,48 @@ use crate::{
 /// The sender of requests to one endpoint.
 pub(crate) struct RequestSender {
     client: Arc<dyn DynHttpClient>,
-    pub(crate) url: Url,
+    pub(crate) target: Target,
     /// The headers that the user adds to each request.
     headers: HeaderMap,
     /// The headers of all messages, with those of the user.
     pub(crate) post_headers: HeaderMap,
 }
 
+/// A URL of the server, which is parsed once.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) url: Url,
+    pub(crate) uri: Uri,
+}
+
+impl Target {
+    /// # Errors
+    /// Where it is no URL for HTTP.
+    pub(crate) fn new(url: Url) -> Result<Self> {
+        let uri = url.as_str().parse();
+        let uri = uri.map_err(|_| Error::misuse("the URL cannot be sent to"))?;
+        Ok(Self { url, uri })
+    }
+}
+
+/// How many headers a message most often adds to those of all messages.
+const MESSAGE_HEADERS: usize = 4;
 /// The media types of responses to messages.
 const JSON_OR_EVENTS: &str = "application/json, text/event-stream";
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const EVENTS: &str = "text/event-stream";
 
 impl RequestSender {
-    pub(crate) fn new(client: Arc<dyn DynHttpClient>, url: Url, headers: HeaderMap) -> Self {
+    pub(crate) fn new(client: Arc<dyn DynHttpClient>, target: Target, headers: HeaderMap) -> Self {
         let mut post_headers = headers.clone();
         // The headers of the protocol win over those of the user.
         post_headers.insert(ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
         post_headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        // Its clones have that room, too.
+        post_headers.reserve(MESSAGE_HEADERS);
         Self {
             client,
-            url,
+            target,
             headers,
             post_headers,
         }
@@ -50,54 +71,60 @@ impl RequestSender {
     /// Sends a message to a URL of the server, with all its headers.
     pub(crate) async fn post(
         &self,
-        url: &Url,
-        headers: HeaderMap,
+        target: &Target,
+        headers: impl Fn() -> HeaderMap,
         body: Bytes,
     ) -> Result<Response<HttpBody>> {
-        self.send(Method::POST, url, headers, body).await
+        self.send(Method::POST, target, headers, body).await
     }
 
     /// Asks for a stream of events.
     pub(crate) async fn get(
         &self,
-        add_headers: impl FnOnce(&mut HeaderMap),
+        add_headers: impl Fn(&mut HeaderMap),
     ) -> Result<Response<HttpBody>> {
-        let mut headers = self.headers.clone();
-        headers.insert(ACCEPT, HeaderValue::from_static(EVENTS));
-        add_headers(&mut headers);
-        self.send(Method::GET, &self.url, headers, Bytes::new())
+        let headers = || {
+            let mut headers = self.headers.clone();
+            headers.insert(ACCEPT, HeaderValue::from_static(EVENTS));
+            add_headers(&mut headers);
+            headers
+        };
+        self.send(Method::GET, &self.target, headers, Bytes::new())
             .await
     }
 
     /// Ends a session.
     pub(crate) async fn delete(
         &self,
-        add_headers: impl FnOnce(&mut HeaderMap),
+        add_headers: impl Fn(&mut HeaderMap),
     ) -> Result<Response<HttpBody>> {
-        let mut headers = self.headers.clone();
-        add_headers(&mut headers);
-        self.send(Method::DELETE, &self.url, headers, Bytes::new())
+        let headers = || {
+            let mut headers = self.headers.clone();
+            add_headers(&mut headers);
+            headers
+        };
+        self.send(Method::DELETE, &self.target, headers, Bytes::new())
             .await
     }
 
-    /// Sends a request, and follows redirects.
+    /// Sends a request, and follows redirects. The headers are made for each request, since a redirect is rare.
     async fn send(
         &self,
         method: Method,
-        url: &Url,
-        headers: HeaderMap,
+        target: &Target,
+        headers: impl Fn() -> HeaderMap,
         body: Bytes,
     ) -> Result<Response<HttpBody>> {
-        let mut url = Cow::Borrowed(url);
+        let mut target = Cow::Borrowed(target);
         for _ in 0..=MAX_REDIRECTS {
             let mut request = Request::new(body.clone());
             *request.method_mut() = method.clone();
-            *request.uri_mut() = uri_of(&url)?;
-            *request.headers_mut() = headers.clone();
+            *request.uri_mut() = target.uri.clone();
+            *request.headers_mut() = headers();
             let response = self.client.send_boxed(request).await;
-            let response = response.map_err(|error| with_request(&error, &method, &url))?;
-            match redirect_target(&url, &method, &response)? {
-                Some(target) => url = Cow::Owned(target),
+            let response = response.map_err(|error| with_request(&error, &method, &target.url))?;
+            match redirect_target(&target.url, &method, &response)? {
+                Some(url) => target = Cow::Owned(Target::new(url)?),
                 None => return Ok(response),
             }
         }
@@ -105,15 +132,6 @@ impl RequestSender {
             "the server redirects more than {MAX_REDIRECTS} times in a row"
         )))
     }
-}
-
-/// A URL in the form of the crate http.
-///
-/// # Errors
-/// Where it is no URL for HTTP.
-pub(crate) fn uri_of(url: &Url) -> Result<Uri> {
-    let uri = url.as_str().parse();
-    uri.map_err(|_| Error::misuse("the URL cannot be sent to"))
 }
 
 /// An error of the client, with the request that failed.

@@ -55,12 +55,22 @@ impl Form {
 
 /// Reads a whole body. `None` where it is longer than `limit`.
 pub(crate) async fn read_body(body: &mut HttpBody, limit: usize) -> Result<Option<Bytes>> {
-    let mut whole = BytesMut::new();
-    while let Some(chunk) = body.chunk().await? {
+    let first = body.chunk().await?.unwrap_or_default();
+    if first.len() > limit {
+        return Ok(None);
+    }
+    let mut next = body.chunk().await?;
+    if next.is_none() {
+        // Most bodies are one chunk, and are not copied.
+        return Ok(Some(first));
+    }
+    let mut whole = BytesMut::from(&*first);
+    while let Some(chunk) = next {
         if whole.len() + chunk.len() > limit {
             return Ok(None);
         }
         whole.extend_from_slice(&chunk);
+        next = body.chunk().await?;
     }
     Ok(Some(whole.freeze()))
 }

@@ -2,24 +2,21 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use futures_util::future::AbortHandle;
 use http::{HeaderMap, HeaderValue};
 use oxmcp_protocol::{RequestId, revision::Revision};
-use tokio::{
-    sync::{Semaphore, watch},
-    task::AbortHandle,
-};
-use url::Url;
+use tokio::sync::{Semaphore, watch};
 
 use crate::{
     error::Error,
     http::{
         client::{
             exchange::{
+                executor::{Event, Spawner},
                 message::OutgoingMessage,
-                requests::RequestSender,
+                requests::{RequestSender, Target},
                 response,
                 session::{Session, SessionSetup},
-                tasks::{Event, Tasks},
             },
             reconnect::retry::Reconnect,
         },
@@ -36,7 +33,7 @@ pub(crate) const MAX_UNACCEPTED: u32 = 256;
 /// The exchanges of one connection to an endpoint.
 pub(crate) struct Exchanges {
     pub(crate) requests: RequestSender,
-    pub(crate) tasks: Tasks,
+    pub(crate) spawner: Arc<Spawner>,
     pub(crate) reconnect: Reconnect,
     /// The longest message and the longest event that is read.
     pub(crate) max_message: usize,
@@ -55,11 +52,11 @@ pub(crate) struct Exchanges {
 pub(crate) struct State {
     pub(crate) session: Session,
     pub(crate) setup: SessionSetup,
-    /// The URL for messages in the transport of 2024-11-05.
-    pub(crate) messages_2024: Option<Url>,
+    /// Where messages go in the transport of 2024-11-05.
+    pub(crate) messages_2024: Option<Target>,
     /// The requests in flight.
     pub(crate) in_flight: BTreeMap<RequestId, InFlight>,
-    /// The task of the stream by GET, for messages of the server that belong to no request.
+    /// The end of the stream by GET, for messages of the server that belong to no request.
     pub(crate) standalone_stream: Option<AbortHandle>,
     /// The revision of the last modern request. Messages that name none are of the same.
     pub(crate) modern: Option<Revision>,
@@ -70,21 +67,21 @@ pub(crate) struct State {
 /// A request in flight.
 #[derive(Debug)]
 pub(crate) struct InFlight {
-    pub(crate) task: AbortHandle,
+    pub(crate) abort: AbortHandle,
     pub(crate) is_modern: bool,
 }
 
 impl Exchanges {
     pub(crate) fn new(
         requests: RequestSender,
-        tasks: Tasks,
+        spawner: Arc<Spawner>,
         reconnect: Reconnect,
         max_message: usize,
         mirror: Mirror,
     ) -> Self {
         Self {
             requests,
-            tasks,
+            spawner,
             reconnect,
             max_message,
             mirror,
@@ -138,7 +135,7 @@ impl Exchanges {
 
     /// Ends the connection.
     pub(crate) async fn end(&self, error: Error) {
-        self.tasks.send_event(Event::End(error)).await;
+        self.spawner.send_event(Event::End(error)).await;
     }
 }
 
@@ -162,8 +159,10 @@ impl Barrier {
 
     /// Waits until it is open. Cancel safe.
     pub(crate) async fn pass(&self) {
-        // Its sender is here, so the channel is not closed.
-        let _ = self.0.subscribe().wait_for(|closed| *closed == 0).await;
+        if *self.0.borrow() > 0 {
+            // Its sender is here, so the channel is not closed.
+            let _ = self.0.subscribe().wait_for(|closed| *closed == 0).await;
+        }
     }
 }
 

@@ -4,10 +4,10 @@ use bytes::Bytes;
 use http::HeaderValue;
 
 use crate::http::client::exchange::{
+    executor::Event,
     message::OutgoingMessage,
     session::{Session, changes_session, negotiated_revision, result_of},
     shared::Exchanges,
-    tasks::Event,
 };
 
 /// The sink of one exchange.
@@ -64,7 +64,7 @@ impl<'a> MessageSink<'a> {
                 exchanges.state.lock().setup.record(request);
             }
         }
-        exchanges.tasks.send_event(Event::Message(message)).await;
+        exchanges.spawner.send_event(Event::Message(message)).await;
     }
 
     /// The answer that was kept.

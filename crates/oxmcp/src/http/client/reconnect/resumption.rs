@@ -89,7 +89,7 @@ impl Exchanges {
     ) {
         let exchanges = Arc::clone(self);
         let mut state = self.state.lock();
-        let task = self.tasks.spawn(async move {
+        let abort = self.spawner.spawn(async move {
             let stream = Box::pin(exchanges.keep_standalone_stream(generation, responded));
             if let Ok(true) = stream.await
                 && let Err(error) = exchanges.recover_session(generation).await
@@ -97,7 +97,7 @@ impl Exchanges {
                 tracing::warn!(error = %Logged(&error), "the server lost the session");
             }
         });
-        if let Some(before) = state.standalone_stream.replace(task) {
+        if let Some(before) = state.standalone_stream.replace(abort) {
             before.abort();
         }
     }

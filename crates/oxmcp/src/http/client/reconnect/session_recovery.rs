@@ -37,7 +37,7 @@ impl Exchanges {
         let exchanges = Arc::clone(self);
         let (done, outcome) = oneshot::channel();
         // It goes on when the exchange is cancelled: otherwise the server would keep a session that is not used.
-        self.tasks.spawn(async move {
+        self.spawner.spawn(async move {
             let _one_at_a_time = exchanges.recovering.lock().await;
             if !done.is_closed() {
                 let recovered = exchanges.recover_alone(generation).await;
@@ -119,7 +119,7 @@ impl Exchanges {
     fn end_unused(self: &Arc<Self>, session: Session) {
         let exchanges = Arc::clone(self);
         let permit = Arc::clone(&self.unaccepted).try_acquire_owned();
-        self.tasks.spawn(async move {
+        self.spawner.spawn(async move {
             let _ = timeout(STEP_TIMEOUT, exchanges.end_session(&session)).await;
             drop(permit);
         });

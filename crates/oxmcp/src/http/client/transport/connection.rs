@@ -240,7 +240,10 @@ impl Http1 {
 
     async fn send(&mut self, mut request: Request<Full<Bytes>>, host: &HeaderValue) -> Sent {
         let headers = request.headers_mut();
-        headers.entry(HOST).or_insert_with(|| host.clone());
+        // An entry would make room for one more.
+        if !headers.contains_key(HOST) {
+            headers.insert(HOST, host.clone());
+        }
         match &self.proxy {
             Some(proxy) => {
                 if let Some(credentials) = &proxy.credentials {
