@@ -380,7 +380,7 @@ mod tests {
             .collect();
         assert!(burst.into_iter().all(|id| calls.leave(id)));
         assert!(calls.leave(stays));
-        assert!(calls.lock().calls.capacity() <= MAX_KEPT);
+        assert!(calls.state.lock().calls.capacity() <= MAX_KEPT);
         assert!(!calls.leave(stays));
     }
 
