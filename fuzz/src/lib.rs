@@ -5,9 +5,7 @@ mod protocol;
 mod schema;
 
 pub use json::json;
-pub use protocol::{
-    batch, envelope, header_value, lines, message, sse, tool_result, uri_template,
-};
+pub use protocol::{batch, envelope, header_value, lines, message, sse, tool_result, uri_template};
 pub use schema::{arguments, schema_pattern};
 
 #[cfg(test)]

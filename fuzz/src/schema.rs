@@ -35,9 +35,7 @@ pub fn arguments(data: &[u8]) {
 pub fn schema_pattern(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (pattern, subject) = text.split_once('\n').unwrap_or((&text, ""));
-    let Ok(schema) =
-        Schema::from_json(json!({"type": "string", "pattern": pattern}))
-    else {
+    let Ok(schema) = Schema::from_json(json!({"type": "string", "pattern": pattern})) else {
         return;
     };
     if let Ok(subject) = to_raw_value(subject) {

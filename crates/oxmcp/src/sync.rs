@@ -1,6 +1,8 @@
 //! Locks without poisoning.
 
-use std::sync::{self, MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{self, MutexGuard, PoisonError};
+#[cfg(feature = "server")]
+use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 
 /// A mutex whose lock is had after a panic, too.
 ///
@@ -21,9 +23,11 @@ impl<T: ?Sized> Mutex<T> {
 }
 
 /// A lock for many readers or one writer, likewise.
+#[cfg(feature = "server")]
 #[derive(Debug, Default)]
 pub(crate) struct RwLock<T>(sync::RwLock<T>);
 
+#[cfg(feature = "server")]
 impl<T> RwLock<T> {
     pub(crate) const fn new(value: T) -> Self {
         Self(sync::RwLock::new(value))

@@ -17,7 +17,7 @@ const REVIEW_READS: u32 = 64;
 
 /// Splits a stream of bytes into lines.
 ///
-/// The caller reads into [`room`](Self::room), then takes lines by [`next`](Self::next) and [`line`](Self::line)
+/// The caller reads into [`read_buffer`](Self::read_buffer), then takes lines by [`next`](Self::next) and [`line`](Self::line)
 /// until there are none, and calls [`finish`](Self::finish) at the end of the stream. Each byte is scanned once and
 /// moved at most once. Lines end with `\n` or `\r\n`; blank lines are passed over.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ struct BufferSizing {
     reason = "the standard that it follows is final"
 )]
 pub enum NextLine {
-    /// A line; [`Lines::line`] gives its bytes. It stands until the next call of [`Lines::room`].
+    /// A line; [`Lines::line`] gives its bytes. It stands until the next call of [`Lines::read_buffer`].
     Line(Range<usize>),
     /// A line longer than the limit. It is reported once, as soon as it is known to be too long.
     TooLong,

@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// The arguments of a [`Handler`](crate::Handler) of an extension's method or notification: `()`, `(RequestContext,)`,
+/// The arguments of a [`Handler`] of an extension's method or notification: `()`, `(RequestContext,)`,
 /// `(Params,)` or `(RequestContext, Params)`.
 #[diagnostic::on_unimplemented(
     message = "the handler of a method with the params `{Params}` cannot take `{Self}`",
@@ -63,7 +63,7 @@ where
 }
 
 /// What the handler of an extension's method may return: the method's result, or a `Result` of it with an
-/// [`Error`](crate::Error) or any other [`std::error::Error`].
+/// [`Error`] or any other [`std::error::Error`].
 #[diagnostic::on_unimplemented(
     message = "the handler of a method whose result is `{Answer}` cannot return `{Self}`",
     label = "neither `{Answer}` nor a `Result` of it",

@@ -56,7 +56,7 @@ use crate::{
 ///
 /// # Errors
 /// What the server answered as an error, what a handler that answers failed with, and whatever keeps the answer from
-/// coming: see [`Error`]'s questions.
+/// coming: see [`Error`](crate::error::Error)'s questions.
 ///
 /// # Cancel safety
 /// Dropping the future cancels the call: the server is told with `notifications/cancelled`, and its handler stops.
@@ -194,7 +194,7 @@ impl Call<CallTool> {
     /// JSON, or for a type that a string can stand for as it is.
     ///
     /// # Errors
-    /// Besides those of the call: [`Error::is_tool_error`], with the tool's own words, where the tool failed; and where
+    /// Besides those of the call: [`Error::is_tool_error`](crate::error::Error::is_tool_error), with the tool's own words, where the tool failed; and where
     /// the result is not a `T`.
     ///
     /// # Cancel safety

@@ -28,7 +28,7 @@ type SharedExecutor = Arc<Mutex<Executor>>;
 /// Reads the messages that a server sends to an [`Endpoint`](super::Endpoint).
 ///
 /// The exchanges with the server run while this half reads or the other one writes. One task must use both, as
-/// [`ReadHalf`](crate::transport::traits::ReadHalf) says: only the task that has polled last is woken.
+/// [`ReadHalf`] says: only the task that has polled last is woken.
 pub struct EndpointReader {
     executor: SharedExecutor,
     current: Bytes,
@@ -69,12 +69,12 @@ async fn next_event(executor: &SharedExecutor) -> Event {
 
 /// Polls the executor for ever.
 async fn run(executor: &SharedExecutor) {
-    poll_fn(|cx| {
+    poll_fn::<(), _>(|cx| {
         let mut executor = executor.lock();
         executor.run(cx);
         Poll::Pending
     })
-    .await
+    .await;
 }
 
 impl ReadHalf for EndpointReader {

@@ -54,7 +54,7 @@ pub struct LogLayer {
 ///
 /// An event that happens while no request is served is not sent. `data` is an object with the event's message as `msg`
 /// and its fields; `logger` is the event's target; `trace` becomes
-/// [`LoggingLevel::Debug`](oxmcp_protocol::LoggingLevel::Debug), and `warn` becomes `Warning`. As with
+/// [`LoggingLevel::Debug`], and `warn` becomes `Warning`. As with
 /// [`RequestContext::log`](crate::RequestContext::log), the server must have declared [`logging`](crate::Server::logging),
 /// the client must want messages of the level, and the rate is limited. Logging never waits: while the client is
 /// slow, events are dropped and counted. Events of this crate itself are not sent. As progress, what is sent does not pass

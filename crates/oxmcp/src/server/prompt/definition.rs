@@ -250,7 +250,7 @@ options! {
     visible_to
 }
 
-/// Says more about an argument of a [`Prompt`](crate::Prompt) than its type can; see
+/// Says more about an argument of a [`Prompt`] than its type can; see
 /// [`Prompt::argument`](crate::Prompt::argument).
 #[derive(Debug, Default)]
 #[must_use = "options are returned from the closure that they were given to"]

@@ -9,7 +9,7 @@ use std::{
     mem,
     panic::AssertUnwindSafe,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -22,7 +22,7 @@ use futures_util::{
 use oxmcp_protocol::RequestId;
 use tokio::sync::Semaphore;
 
-use crate::error::Error;
+use crate::{error::Error, sync::Mutex};
 
 /// How many events wait for the reader. Beyond it the exchanges wait, and their servers with them: backpressure.
 const MAX_EVENTS: usize = 16;
@@ -91,12 +91,13 @@ impl Executor {
     /// Polls the exchanges that can go on.
     pub(crate) fn run(&mut self, cx: &mut Context<'_>) {
         loop {
-            self.running.extend(self.spawner.queues().spawned.drain(..));
+            self.running
+                .extend(self.spawner.queues.lock().spawned.drain(..));
             match self.running.poll_next_unpin(cx) {
                 // The panic hook has told of it.
                 Poll::Ready(Some(Ok(Err(_panic)))) => tracing::warn!("an exchange panicked"),
                 Poll::Ready(Some(_)) => {}
-                _ if self.spawner.queues().spawned.is_empty() => return,
+                _ if self.spawner.queues.lock().spawned.is_empty() => return,
                 _ => {}
             }
         }
@@ -106,7 +107,7 @@ impl Executor {
 impl Drop for Executor {
     fn drop(&mut self) {
         let spawned = {
-            let mut queues = self.spawner.queues();
+            let mut queues = self.spawner.queues.lock();
             queues.is_over = true;
             mem::take(&mut queues.spawned)
         };
@@ -123,7 +124,7 @@ impl Spawner {
         // A panic ends one exchange, and not the driver.
         let exchange = AssertUnwindSafe(exchange).catch_unwind();
         let exchange = Abortable::new(exchange, registration);
-        let mut queues = self.queues();
+        let mut queues = self.queues.lock();
         if !queues.is_over {
             queues.spawned.push(exchange);
         }
@@ -134,7 +135,7 @@ impl Spawner {
     pub(crate) async fn send_event(&self, event: Event) {
         if let Ok(permit) = self.capacity.acquire().await {
             permit.forget();
-            self.queues().events.push_back(event);
+            self.queues.lock().events.push_back(event);
         }
     }
 
@@ -144,13 +145,9 @@ impl Spawner {
     }
 
     fn next_event(&self) -> Option<Event> {
-        let event = self.queues().events.pop_front()?;
+        let event = self.queues.lock().events.pop_front()?;
         self.capacity.add_permits(1);
         Some(event)
-    }
-
-    fn queues(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -175,7 +172,11 @@ mod tests {
 
     /// Polls once.
     async fn run(executor: &mut Executor) {
-        poll_fn(|cx| Poll::Ready(executor.run(cx))).await;
+        poll_fn(|cx| {
+            executor.run(cx);
+            Poll::Ready(())
+        })
+        .await;
     }
 
     #[tokio::test]
