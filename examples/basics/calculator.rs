@@ -2,17 +2,22 @@
 //!
 //! `printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"ping"}' | cargo run --example calculator`
 
-use oxmcp::{JsonSchema, Server, Tool, ToolError, stdio};
+use oxmcp::{Server, ToolError, stdio};
 
-#[derive(serde::Deserialize, JsonSchema)]
-struct Pair {
+/// Add two numbers
+#[oxmcp::tool]
+async fn add(a: f64, b: f64) -> f64 {
+    a + b
+}
+
+/// Divide a by b
+#[oxmcp::tool(read_only)]
+async fn divide(
     /// the dividend
     a: f64,
     /// the divisor
     b: f64,
-}
-
-async fn divide(Pair { a, b }: Pair) -> Result<f64, ToolError> {
+) -> Result<f64, ToolError> {
     if b == 0.0 {
         return Err(ToolError::new("b must not be 0"));
     }
@@ -21,12 +26,6 @@ async fn divide(Pair { a, b }: Pair) -> Result<f64, ToolError> {
 
 #[tokio::main]
 async fn main() -> oxmcp::Result<()> {
-    let server = Server::new("calculator", "1.0.0")
-        .tool(Tool::new(
-            "add",
-            "Add two numbers",
-            |Pair { a, b }: Pair| async move { a + b },
-        ))
-        .tool(Tool::new("divide", "Divide a by b", divide).read_only());
+    let server = Server::new("calculator", "1.0.0").tools([add::tool(), divide::tool()]);
     server.run(stdio()).await
 }

@@ -5,34 +5,31 @@
 
 use std::{env, time::Duration};
 
-use oxmcp::{
-    Client, ClientSession, Command, JsonSchema, RequestContext, Server, Tool, ToolError, stdio,
-};
+use oxmcp::{Client, ClientSession, Command, RequestContext, Server, ToolError, stdio};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-#[derive(serde::Deserialize, JsonSchema)]
-struct Pair {
+/// Divide a by b
+#[oxmcp::tool(read_only)]
+async fn divide(
     /// the dividend
     a: f64,
     /// the divisor
     b: f64,
-}
-
-async fn divide(Pair { a, b }: Pair) -> Result<f64, ToolError> {
+) -> Result<f64, ToolError> {
     if b == 0.0 {
         return Err(ToolError::new("b must not be 0"));
     }
     Ok(a / b)
 }
 
-#[derive(serde::Deserialize, JsonSchema)]
-struct Brew {
+/// Brew tea, one cup at a time
+#[oxmcp::tool]
+async fn brew(
+    cx: RequestContext,
     /// how many cups
     cups: u32,
-}
-
-async fn brew(cx: RequestContext, Brew { cups }: Brew) -> String {
+) -> String {
     for cup in 1..=cups {
         sleep(Duration::from_millis(200)).await;
         cx.progress(cup)
@@ -44,9 +41,7 @@ async fn brew(cx: RequestContext, Brew { cups }: Brew) -> String {
 }
 
 fn server() -> Server {
-    Server::new("teahouse", "1.0.0")
-        .tool(Tool::new("divide", "Divide a by b", divide).read_only())
-        .tool(Tool::new("brew", "Brew tea, one cup at a time", brew))
+    Server::new("teahouse", "1.0.0").tools([divide::tool(), brew::tool()])
 }
 
 #[tokio::main]

@@ -82,12 +82,8 @@ fn questions() -> [(&'static str, &'static str, Value); 3] {
 /// A server by script: legacy ones ask in requests of their own, modern ones within the result of the call.
 async fn serve(mut peer: ScriptedPeer, revision: Revision) -> Result<Vec<Value>> {
     let result = |id: &Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
-    let info = json!({"name": "teahouse", "version": "1.0.0"});
-    let opening = peer.receive().await?["id"].clone();
     if revision.is_modern() {
-        let meta = json!({"io.modelcontextprotocol/serverInfo": info});
-        let found = json!({"supportedVersions": [revision], "capabilities": {}, "_meta": meta});
-        peer.send(result(&opening, found)).await?;
+        // A client that speaks this revision alone begins with what it wants.
         let call = peer.receive().await?["id"].clone();
         let asked = questions().map(|(key, method, params)| {
             (key.to_owned(), json!({"method": method, "params": params}))
@@ -100,6 +96,8 @@ async fn serve(mut peer: ScriptedPeer, revision: Revision) -> Result<Vec<Value>>
         let answer = |(key, ..): (&str, _, _)| again["params"]["inputResponses"][key].clone();
         return Ok(questions().map(answer).into());
     }
+    let opening = peer.receive().await?["id"].clone();
+    let info = json!({"name": "teahouse", "version": "1.0.0"});
     let opened = json!({"protocolVersion": revision, "capabilities": {}, "serverInfo": info});
     peer.send(result(&opening, opened)).await?;
     peer.receive().await?; // The client is ready.

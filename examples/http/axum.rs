@@ -1,6 +1,6 @@
 //! The endpoint in an axum app, beside other routes. It is a tower service, so any framework that speaks tower will do.
 //!
-//! `cargo run --example axum --features http-server,http-client`
+//! `cargo run --example axum --features axum`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::{error::Error, net::SocketAddr};
@@ -42,6 +42,8 @@ fn app(endpoint: StreamableHttp) -> Router {
 async fn main() -> Result<(), Box<dyn Error>> {
     let server =
         Server::new("calculator", "1.0.0").tool(Tool::new("divide", "Divide a by b", divide));
+    // Mounted, it serves whatever it is given: what is wrong with the server is told here, or by the first request.
+    server.check()?;
     // Each request, and each session, is served by what this returns: here always the same.
     let endpoint = StreamableHttp::new(move |_request| server.clone());
 

@@ -33,7 +33,7 @@ async fn main() -> oxmcp::Result<()> {
         "Brew tea, one cup at a time",
         brew,
     ));
-    // Only programs on this machine may come near, unless `allowed_hosts` names how others reach it.
+    // 127.0.0.1 keeps other machines out; where it is reached by another name, `allowed_hosts` says so.
     let serving = StreamableHttp::from(server).serve(address).await?;
     println!("http://{}/mcp", serving.local_addr());
 

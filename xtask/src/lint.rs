@@ -6,24 +6,33 @@ use crate::step::{self, Outcome, cargo, root};
 
 /// Runs every check, in the order in which they are quick.
 pub(crate) fn run() -> Outcome {
-    step::all([
-        step::run("format", &mut cargo(["fmt", "--all", "--check"])),
-        step::run(
-            "format, benchmarks",
-            &mut in_bench(&["fmt", "--all", "--check"]),
-        ),
-        step::run("format, fuzzers", &mut format_fuzz()),
-        step::run("script of the checks", &mut bash(&["-n", ".ci/run"])),
-        clippy("clippy, all features", "--all-features"),
-        clippy("clippy, no features", "--no-default-features"),
-        clippy_of_roles(),
-        without_io(),
-        clippy_bench(),
-        documentation(),
+    step::stages(&[
+        ("formatting", format),
+        ("script of the checks", || {
+            step::run("bash -n", &mut bash(&["-n", ".ci/run"]))
+        }),
+        ("clippy, all features", || clippy("--all-features")),
+        ("clippy, no features", || clippy("--no-default-features")),
+        ("clippy, roles alone", clippy_of_roles),
+        ("crates without I/O", without_io),
+        ("clippy, benchmarks", clippy_bench),
+        ("clippy, fuzzers", clippy_fuzz),
+        ("documentation", documentation),
     ])
 }
 
-fn clippy(title: &str, features: &str) -> Outcome {
+fn format() -> Outcome {
+    let check = |directory: &str| {
+        let mut command = cargo(["fmt", "--all", "--check"]);
+        step::run(
+            &format!("cargo fmt in {directory}/"),
+            command.current_dir(root().join(directory)),
+        )
+    };
+    step::all([".", "bench", "fuzz"].map(check))
+}
+
+fn clippy(features: &str) -> Outcome {
     let args = [
         "clippy",
         "--quiet",
@@ -34,7 +43,7 @@ fn clippy(title: &str, features: &str) -> Outcome {
         "--",
         "-Dwarnings",
     ];
-    step::run(title, &mut cargo(args))
+    step::run("cargo clippy", &mut cargo(args))
 }
 
 /// No role, a client alone and a server alone, with and without HTTP: what is built for one must not need the other.
@@ -95,6 +104,7 @@ fn clippy_bench() -> Outcome {
         "--locked",
         "--workspace",
         "--exclude=bench-rmcp",
+        "--exclude=minimal-rmcp",
         "--all-targets",
         "--",
         "-Dwarnings",
@@ -113,11 +123,22 @@ fn in_bench(args: &[&str]) -> Command {
     command
 }
 
-/// Built they are not: a cfg of their own would build everything once more.
-fn format_fuzz() -> Command {
-    let mut command = cargo(["fmt", "--check"]);
+/// Without the driver, which takes a nightly compiler.
+fn clippy_fuzz() -> Outcome {
+    let args = [
+        "clippy",
+        "--quiet",
+        "--locked",
+        "--all-targets",
+        "--",
+        "-Dwarnings",
+    ];
+    let mut command = cargo(args);
     command.current_dir(root().join("fuzz"));
-    command
+    step::run(
+        "cargo clippy, in fuzz/",
+        command.env("CARGO_TARGET_DIR", root().join("target")),
+    )
 }
 
 fn documentation() -> Outcome {

@@ -27,6 +27,7 @@ Usage: cargo xtask COMMAND
   test                        every test, with all that they need set up first
   test unit                   unit, integration and documentation tests, and the examples
   test bench                  what the programs of the benchmark are measured by: their tools, options and output
+  test fuzz                   the targets of the fuzzers, with generated input
   test schema                 what the SDK emits, against the official schemas
   test conformance [...]      the same as conformance
   test interop [WORD]         software of others against ours; only the cases whose name has WORD in it

@@ -1,11 +1,12 @@
-//! Steps: a headline, a command, and the command line to run again if it fails.
+//! Stages and their steps: a headline, a command, and the command line to run again if it fails.
 
 use std::{
     env,
+    ffi::OsStr,
     fs::File,
-    io,
+    io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus},
+    process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -44,6 +45,77 @@ pub(crate) fn run(title: &str, command: &mut Command) -> Outcome {
             "FAILED: {title}: cannot start it: {error}\nthe command: {shown}"
         )),
     }
+}
+
+/// Runs one step that runs tests. What passes is counted and not shown, nor is what is compiled; all else is, as it comes.
+pub(crate) fn run_tests(title: &str, command: &mut Command) -> Outcome {
+    headline(title);
+    let shown = shown(command);
+    let failed = |what: String| Err(format!("FAILED: {title}{what}\nrun just that: {shown}"));
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = match child {
+        Ok(child) => child,
+        Err(error) => return failed(format!(": cannot start it: {error}")),
+    };
+    let (output, errors) = (child.stdout.take(), child.stderr.take());
+    let passed = thread::scope(|scope| {
+        let errors = scope.spawn(|| show(errors));
+        show(output) + errors.join().unwrap_or_default()
+    });
+    match child.wait() {
+        Ok(status) if status.success() => {
+            println!("{passed} tests passed, 0 failed");
+            Ok(())
+        }
+        Ok(status) => failed(format!(" ({status}), {passed} tests passed")),
+        Err(error) => failed(format!(": {error}")),
+    }
+}
+
+/// Shows the lines that say more than that all is well. Returns how many tests have passed.
+fn show(output: Option<impl Read>) -> usize {
+    let lines = output
+        .into_iter()
+        .flat_map(|output| BufReader::new(output).split(b'\n'));
+    let mut passed = 0;
+    for line in lines.map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line);
+        if let Some(counts) = line.strip_prefix("test result: ok. ") {
+            passed += counts
+                .split(' ')
+                .next()
+                .and_then(|count| count.parse().ok())
+                .unwrap_or(0);
+        } else if !is_routine(&line) {
+            println!("{line}");
+        }
+    }
+    passed
+}
+
+/// Whether a line of cargo or of a test program tells of what went as it should.
+fn is_routine(line: &str) -> bool {
+    const CARGO: [&str; 9] = [
+        "Blocking",
+        "Compiling",
+        "Doc-tests",
+        "Downloaded",
+        "Downloading",
+        "Finished",
+        "Locking",
+        "Running",
+        "Updating",
+    ];
+    let word = line.trim_start().split(' ').next().unwrap_or_default();
+    let is_test = line.starts_with("test ") || line.starts_with("running ");
+    // One that hangs is named.
+    let is_told = line.ends_with("FAILED") || line.contains(" has been running for over ");
+    line.trim().is_empty()
+        || (CARGO.contains(&word) && line.starts_with(' '))
+        || (is_test && !is_told)
 }
 
 /// Runs one step in silence; its output is shown only if it fails.
@@ -100,28 +172,76 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// The command as one could type it, with the variables that were set for it.
+/// The command as one could type it at the root of the repository, with the directory and the variables that were set for it.
 pub(crate) fn shown(command: &Command) -> String {
+    let root = root();
+    let relative = |path: &str| {
+        let below = Path::new(path).strip_prefix(&root);
+        below.map_or_else(|_| path.to_owned(), |below| below.display().to_string())
+    };
     let variables = command.get_envs().filter_map(|(name, value)| {
         Some(format!(
             "{}={}",
             name.to_string_lossy(),
-            value?.to_string_lossy()
+            relative(&value?.to_string_lossy())
         ))
     });
-    let words = [command.get_program()]
-        .into_iter()
-        .chain(command.get_args());
+    let is_cargo = env::var_os("CARGO").is_some_and(|cargo| cargo == command.get_program());
+    let program = if is_cargo {
+        OsStr::new("cargo")
+    } else {
+        command.get_program()
+    };
+    let words = [program].into_iter().chain(command.get_args());
     let words = words.map(|word| {
-        let word = word.to_string_lossy();
+        let word = relative(&word.to_string_lossy());
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+".contains(c);
         if !word.is_empty() && word.chars().all(plain) {
-            word.into_owned()
+            word
         } else {
             format!("'{}'", word.replace('\'', r"'\''"))
         }
     });
-    variables.chain(words).collect::<Vec<_>>().join(" ")
+    let line = variables.chain(words).collect::<Vec<_>>().join(" ");
+    match command
+        .get_current_dir()
+        .and_then(|it| it.strip_prefix(&root).ok())
+    {
+        Some(below) if !below.as_os_str().is_empty() => {
+            format!("(cd {} && {line})", below.display())
+        }
+        _ => line,
+    }
+}
+
+/// A part of a run: its name, and what runs it.
+pub(crate) type Stage = (&'static str, fn() -> Outcome);
+
+/// Says which stages there are, runs all of them, and says how long each took and which failed: one run shows all that is wrong.
+pub(crate) fn stages(stages: &[Stage]) -> Outcome {
+    let count = stages.len();
+    println!("{count} stages:");
+    for (number, (title, _)) in (1..).zip(stages) {
+        println!("  {number}. {title}");
+    }
+    let mut failures = Vec::new();
+    let mut summary = String::from("\n");
+    for (number, (title, run)) in (1..).zip(stages) {
+        println!("\n##### {number} of {count}: {title}");
+        let begin = now();
+        let outcome = run();
+        let seconds = begin.elapsed().as_secs();
+        let word = if outcome.is_ok() { "ok" } else { "FAILED" };
+        println!("##### {number} of {count}: {word} in {seconds} s");
+        summary += &format!("{word:>6} {seconds:>5} s  {title}\n");
+        failures.extend(outcome.err());
+    }
+    print!("{summary}");
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(failures.join("\n\n"))
+    }
 }
 
 /// Runs all of them, and fails in the end if one did: one run shows all that is wrong.

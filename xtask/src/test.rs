@@ -3,21 +3,26 @@
 use crate::{
     conformance, interop,
     setup::Tools,
-    step::{self, Outcome, cargo, root},
+    step::{self, Outcome, Stage, cargo, root},
 };
 
-/// Runs the parts named, or all of them.
+/// All of them. The first needs only Rust and a C compiler.
+const STAGES: [Stage; 6] = [
+    ("unit, integration and documentation tests", unit),
+    ("tests of the benchmarks", bench),
+    ("tests of the fuzz targets", fuzz),
+    ("tests against the official schemas", schema),
+    ("the official conformance suite", || conformance::run(&[])),
+    ("interop with software of others", || interop::run("")),
+];
+
+/// Runs the part named, or all of them.
 pub(crate) fn run(parts: &[&str]) -> Outcome {
     match parts {
-        [] => step::all([
-            unit(),
-            bench(),
-            schema(),
-            conformance::run(&[]),
-            interop::run(""),
-        ]),
+        [] => step::stages(&STAGES),
         ["unit"] => unit(),
         ["bench"] => bench(),
+        ["fuzz"] => fuzz(),
         ["schema"] => schema(),
         ["conformance", rest @ ..] => conformance::run(rest),
         ["interop"] => interop::run(""),
@@ -32,23 +37,41 @@ pub(crate) fn run(parts: &[&str]) -> Outcome {
 }
 
 fn unit() -> Outcome {
-    let title = "unit, integration and documentation tests";
-    step::run(
-        title,
-        &mut cargo(["test", "--locked", "--workspace", "--all-features"]),
-    )
+    let args = [
+        "test",
+        "--locked",
+        "--workspace",
+        "--all-features",
+        "--no-fail-fast",
+    ];
+    step::run_tests("cargo test", &mut cargo(args))
 }
 
 /// What outside tools measure by. The peer that needs an SDK of others is left out: to build that takes longer than all the rest.
 fn bench() -> Outcome {
-    let args = ["test", "--locked", "--workspace", "--exclude=bench-rmcp"];
-    step::run(
-        "tests of the benchmarks",
+    let args = [
+        "test",
+        "--locked",
+        "--workspace",
+        "--exclude=bench-rmcp",
+        "--exclude=minimal-rmcp",
+        "--no-fail-fast",
+    ];
+    step::run_tests(
+        "cargo test, in bench/",
         cargo(args)
             .current_dir(root().join("bench"))
             // What both have in common is built once.
             .env("CARGO_TARGET_DIR", root().join("target")),
     )
+}
+
+/// The targets as functions, with input made by rules: no fuzzer is needed.
+fn fuzz() -> Outcome {
+    let mut command = cargo(["test", "--locked", "--no-fail-fast"]);
+    command.current_dir(root().join("fuzz"));
+    let command = command.env("CARGO_TARGET_DIR", root().join("target"));
+    step::run_tests("cargo test, in fuzz/", command)
 }
 
 /// The tests that need the official schemas are ignored where there are none: some look inside, some from outside.
@@ -57,8 +80,11 @@ fn schema() -> Outcome {
     let args = [
         "test",
         "--locked",
+        "--no-fail-fast",
         "-p",
         "oxmcp",
+        "-p",
+        "oxmcp-tests",
         "-p",
         "oxmcp-protocol",
         "--all-features",
@@ -70,8 +96,8 @@ fn schema() -> Outcome {
         "--",
         "--ignored",
     ];
-    step::run(
-        "tests against the official schemas",
+    step::run_tests(
+        "cargo test, with the schemas",
         cargo(args).env("OXMCP_SCHEMAS", schemas),
     )
 }

@@ -103,7 +103,7 @@ impl Run<'_> {
 }
 
 /// The connections from which something can be read.
-fn ready(connections: &[Connection]) -> Result<Vec<usize>> {
+pub(crate) fn ready(connections: &[Connection]) -> Result<Vec<usize>> {
     let busy = connections
         .iter()
         .enumerate()
@@ -130,7 +130,8 @@ pub(crate) struct Connection {
     responses: Responses,
     out: Vec<u8>,
     chunk: Vec<u8>,
-    busy: bool,
+    /// Whether something is expected.
+    pub(crate) busy: bool,
 }
 
 impl Connection {
@@ -183,18 +184,29 @@ impl Connection {
     /// Sends a request whose response is a stream that goes on, and waits until there is `word` in it.
     pub(crate) fn open_stream(&mut self, request: &[u8], word: &str) -> Result<()> {
         self.socket.write_all(request)?;
-        loop {
-            self.fill()?;
-            self.responses.has_head()?;
-            let Some((response, body)) = self.responses.so_far() else {
-                continue;
-            };
-            if response.status != 200 {
-                return Err(format!("status {} in place of a stream", response.status).into());
-            }
-            if memchr::memmem::find(body, word.as_bytes()).is_some() {
-                return Ok(());
-            }
+        while !self.has_streamed(word)? {}
+        Ok(())
+    }
+
+    /// Reads once, and says whether there is `word` in what has come of a stream. What came up to then is dropped.
+    pub(crate) fn has_streamed(&mut self, word: &str) -> Result<bool> {
+        self.fill()?;
+        self.responses.has_head()?;
+        let Some((response, body)) = self.responses.so_far() else {
+            return Ok(false);
+        };
+        if response.status != 200 {
+            return Err(format!("status {} in place of a stream", response.status).into());
         }
+        let found = memchr::memmem::find_iter(body, word.as_bytes())
+            .take(2)
+            .count();
+        if found > 0 {
+            self.responses.forget();
+        }
+        if found > 1 && !word.is_empty() {
+            return Err(format!("{word} more than once").into());
+        }
+        Ok(found > 0)
     }
 }

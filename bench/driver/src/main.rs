@@ -5,6 +5,8 @@
 //! - `bench-driver http ...`, the same over HTTP: in ARGS `{address}` stands for the address to listen on.
 //! - `bench-driver http [era=2025|2026] work=connect -- SERVER ARGS...` opens sessions in place of calling tools, and
 //!   `work=idle:N`, `work=get:N` and `work=listen:N` keep so many open and tell the memory that one takes.
+//! - `bench-driver http work=update:N ...` calls the tool `update`, of which so many listeners hear.
+//! - `bench-driver stdio work=start -- SERVER ARGS...` starts the server and asks it who it is, again and again.
 //! - `bench-driver host SERVER ARGS... -- CLIENT ARGS...` starts a server over HTTP and runs a client, in whose ARGS
 //!   `{url}` stands for where the server is.
 //! - `bench-driver pin PROGRAM ARGS...` pins itself to one CPU and becomes the program, whose children inherit it.
@@ -16,6 +18,7 @@ mod http;
 mod process;
 mod sessions;
 mod stdio;
+mod updates;
 
 use std::{
     os::unix::process::CommandExt,
@@ -75,6 +78,11 @@ fn measure() -> Result<()> {
             let memory = sessions::hold(&options, held, count)?;
             println!(r#"{{"kib_per_session":{memory}}}"#);
             return Ok(());
+        }
+        (Transport::Http, Work::Update(count)) => updates::measure(&options, count)?,
+        (Transport::Stdio, Work::Start) => stdio::start(&options)?,
+        (Transport::Http, Work::Start) => {
+            return Err("only stdio is measured from its start".into());
         }
         (Transport::Stdio, _) => return Err("there is one session over stdio".into()),
     };

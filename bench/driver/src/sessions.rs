@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// What a request to listen is answered with at first.
-const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+pub(crate) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
 /// Opens sessions, each on a connection of its own, and ends them again.
 pub(crate) fn connect(options: &Options) -> Result<Report> {
@@ -71,13 +71,7 @@ fn open_one(address: &str, era: Era, held: Held) -> Result<Connection> {
     match held {
         Held::Idle => return Ok(connection),
         Held::Get => requests.bare("GET", &mut out),
-        Held::Listen => {
-            let body = format!(
-                r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true}},"_meta":{{{}}}}}}}"#,
-                era.meta()
-            );
-            requests.post("subscriptions/listen", None, body.as_bytes(), &mut out);
-        }
+        Held::Listen => listen(&requests, r#""toolsListChanged":true"#, &mut out),
     }
     let word = if held == Held::Listen {
         ACKNOWLEDGED
@@ -86,4 +80,13 @@ fn open_one(address: &str, era: Era, held: Held) -> Result<Connection> {
     };
     connection.open_stream(&out, word)?;
     Ok(connection)
+}
+
+/// Appends a request to listen, with these members of its filter.
+pub(crate) fn listen(requests: &Requests, filter: &str, out: &mut Vec<u8>) {
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{{filter}}},"_meta":{{{}}}}}}}"#,
+        requests.era.meta()
+    );
+    requests.post("subscriptions/listen", None, body.as_bytes(), out);
 }

@@ -3,10 +3,10 @@
 use std::{
     io::{self, Read, Write},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use bench_support::{Era, Lines, Load, Options, Phase, Report, own_cpu, process_cpu};
+use bench_support::{Era, Latencies, Lines, Load, Options, Phase, Report, own_cpu, process_cpu};
 
 use crate::process::Result;
 
@@ -21,6 +21,32 @@ pub(crate) fn measure(options: &Options) -> Result<Report> {
     let (own, served) = (own_cpu() - own_before, server.cpu()? - server_before);
     server.stop()?;
     Ok(Report::new(latencies, wall, own, served))
+}
+
+/// Starts the server again and again, and counts what it has used when it has answered for the first time.
+pub(crate) fn start(options: &Options) -> Result<Report> {
+    let (begun, mut latencies) = (Instant::now(), Latencies::default());
+    let (own_before, mut served) = (own_cpu(), Duration::ZERO);
+    for started in 0.. {
+        let since = Instant::now();
+        if !options
+            .measured()
+            .goes_on(since.duration_since(begun), started)
+        {
+            break;
+        }
+        let mut server = Server::start(&options.server)?;
+        server.open(options.era)?;
+        latencies.push(since.elapsed());
+        served += server.cpu()?;
+        server.stop()?;
+    }
+    Ok(Report::new(
+        latencies,
+        begun.elapsed(),
+        own_cpu() - own_before,
+        served,
+    ))
 }
 
 struct Server {

@@ -28,8 +28,13 @@ fn request(id: i64, method: &str, mut params: Value) -> Value {
 
 /// All that the server says to one request.
 fn said(method: &str, params: Value) -> Vec<Value> {
+    said_with("tools=plain", method, params)
+}
+
+/// The same, from a server with other tools.
+fn said_with(tools: &str, method: &str, params: Value) -> Vec<Value> {
     let mut server = Command::new(SERVER)
-        .arg("stdio")
+        .args(["stdio", tools])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -86,6 +91,35 @@ fn the_tools_do_what_they_should() {
         let is_progress = |it: &Value| it["method"] == "notifications/progress";
         assert!(progress.iter().all(is_progress), "{progress:?}");
     }
+}
+
+#[test]
+fn the_sets_of_tools_are_what_the_cells_say() {
+    for (tools, count) in [("tools=hidden", 102), ("tools=more", 106), ("tools=5", 8)] {
+        let listed = said_with(tools, "tools/list", json!({}));
+        let listed = listed[0]["result"]["tools"].as_array().unwrap();
+        assert_eq!(listed.len(), count, "{tools}");
+    }
+    let call = |name: &str, arguments: Value| {
+        let params = json!({"name": name, "arguments": arguments});
+        said_with("tools=more", "tools/call", params).pop().unwrap()
+    };
+    let waited = call("wait", json!({"a": 20, "b": 22}));
+    assert_eq!(waited["result"]["content"][0]["text"], "42", "{waited}");
+    let order = |quantity: i64| {
+        json!({"reference": "order-1", "priority": "express", "gift": false, "discount": 5,
+            "customer": {"name": "Ada", "email": null, "address": {"street": ["12 St James's Square"],
+                "city": "London", "postcode": "SW1Y 4JH", "country": "GB"}},
+            "lines": [{"sku": "part", "quantity": quantity, "price": 1000, "note": null, "tags": []}]})
+    };
+    let quoted = call("quote", order(2));
+    let quote = &quoted["result"]["structuredContent"];
+    assert_eq!(quote["total"], 1900 + 361, "{quoted}");
+    assert_eq!(quote["lines"][0]["warehouse"], "rotterdam");
+    let text = quoted["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(text).unwrap(), *quote);
+    let refused = call("quote", order(1001));
+    assert_eq!(refused["result"]["isError"], true, "{refused}");
 }
 
 /// The line that the client prints.

@@ -4,7 +4,7 @@ use std::{borrow::Cow, io::Write, str::FromStr};
 
 use serde::Deserialize;
 
-use crate::Era;
+use crate::{Era, order};
 
 /// How many tools every server of the benchmark has: `add`, `echo`, `stream` and a hundred dummies.
 pub const TOOLS: usize = 103;
@@ -21,8 +21,12 @@ pub enum Call {
         /// The text as a JSON string, quotes included.
         json: String,
     },
-    /// `tools/list`.
-    List,
+    /// `tools/call` of `quote`, with the members of an order after its reference.
+    Quote(String),
+    /// `tools/call` of `wait`, which another task answers.
+    Wait,
+    /// `tools/list`, which has so many tools.
+    List(usize),
     /// `tools/call` of `stream`, which answers with this many progress notifications first.
     Progress(u64),
 }
@@ -47,7 +51,12 @@ impl Call {
         .and_then(|()| match self {
             Self::Add => write!(out, r#""name":"add","arguments":{{"a":{id},"b":7}}"#),
             Self::Echo { json, .. } => write!(out, r#""name":"echo","arguments":{{"text":{json}}}"#),
-            Self::List => Ok(()),
+            Self::Quote(order) => write!(
+                out,
+                r#""name":"quote","arguments":{{"reference":"order-{id}{order}"#
+            ),
+            Self::Wait => write!(out, r#""name":"wait","arguments":{{"a":{id},"b":7}}"#),
+            Self::List(_) => Ok(()),
             Self::Progress(n) => write!(
                 out,
                 r#""name":"stream","arguments":{{"n":{n}}},"_meta":{{"progressToken":{id}{}{meta}}}"#,
@@ -57,8 +66,8 @@ impl Call {
         .and_then(|()| match self {
             Self::Progress(_) => Ok(()),
             _ if meta.is_empty() => Ok(()),
-            Self::List => write!(out, r#""_meta":{{{meta}}}"#),
-            Self::Add | Self::Echo { .. } => write!(out, r#","_meta":{{{meta}}}"#),
+            Self::List(_) => write!(out, r#""_meta":{{{meta}}}"#),
+            _ => write!(out, r#","_meta":{{{meta}}}"#),
         })
         .and_then(|()| out.write_all(b"}}\n"));
         written.expect("a Vec takes every write");
@@ -68,8 +77,8 @@ impl Call {
     #[must_use]
     pub fn method(&self) -> &'static str {
         match self {
-            Self::List => "tools/list",
-            Self::Add | Self::Echo { .. } | Self::Progress(_) => "tools/call",
+            Self::List(_) => "tools/list",
+            _ => "tools/call",
         }
     }
 
@@ -79,7 +88,9 @@ impl Call {
         match self {
             Self::Add => Some("add"),
             Self::Echo { .. } => Some("echo"),
-            Self::List => None,
+            Self::Quote(_) => Some("quote"),
+            Self::Wait => Some("wait"),
+            Self::List(_) => None,
             Self::Progress(_) => Some("stream"),
         }
     }
@@ -89,8 +100,10 @@ impl Call {
     /// # Errors
     /// What is wrong with it.
     pub fn check(&self, id: u64, result: &str) -> Result<(), String> {
-        if matches!(self, Self::List) {
-            return check_list(result);
+        match self {
+            Self::List(tools) => return check_list(*tools, result),
+            Self::Quote(_) => return order::check(id, result),
+            _ => {}
         }
         let result: CallResult<'_> =
             serde_json::from_str(result).map_err(|e| format!("{e} in {result:.200}"))?;
@@ -104,10 +117,10 @@ impl Call {
             return Err(format!("a tool error: {:.200}", block.text));
         }
         let right = match self {
-            Self::Add => block.text.parse() == Ok(id + 7),
+            Self::Add | Self::Wait => block.text.parse() == Ok(id + 7),
             Self::Echo { text, .. } => block.text == text.as_str(),
             Self::Progress(_) => block.text == "done",
-            Self::List => true,
+            Self::Quote(_) | Self::List(_) => true,
         };
         if right {
             Ok(())
@@ -148,13 +161,13 @@ struct Tool<'a> {
     name: Cow<'a, str>,
 }
 
-fn check_list(result: &str) -> Result<(), String> {
+fn check_list(expected: usize, result: &str) -> Result<(), String> {
     let list: ListResult<'_> =
         serde_json::from_str(result).map_err(|e| format!("{e} in {result:.200}"))?;
-    if list.tools.len() != TOOLS {
-        return Err(format!("{} tools in place of {TOOLS}", list.tools.len()));
+    if list.tools.len() != expected {
+        return Err(format!("{} tools in place of {expected}", list.tools.len()));
     }
-    for name in ["add", "echo", "stream", "dummy_000", "dummy_099"] {
+    for name in ["add", "echo", "stream", "dummy_000", "dummy_098"] {
         if !list.tools.iter().any(|tool| tool.name == name) {
             return Err(format!("the list lacks {name}"));
         }
@@ -165,12 +178,19 @@ fn check_list(result: &str) -> Result<(), String> {
 impl FromStr for Call {
     type Err = String;
 
-    /// Reads `add`, `echo:BYTES`, `list` or `progress:COUNT`.
+    /// Reads `add`, `echo:BYTES`, `quote`, `wait`, `list`, `list:TOOLS` or `progress:COUNT`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("call={text}: expected add, echo:BYTES, list or progress:COUNT");
+        let wrong = || {
+            format!(
+                "call={text}: expected add, echo:BYTES, quote, wait, list, list:TOOLS or progress:COUNT"
+            )
+        };
         match text.split_once(':') {
             None if text == "add" => Ok(Self::Add),
-            None if text == "list" => Ok(Self::List),
+            None if text == "quote" => Ok(Self::Quote(order::order())),
+            None if text == "wait" => Ok(Self::Wait),
+            None if text == "list" => Ok(Self::List(TOOLS)),
+            Some(("list", tools)) => Ok(Self::List(tools.parse().map_err(|_| wrong())?)),
             Some(("echo", bytes)) => Ok(Self::echo(bytes.parse().map_err(|_| wrong())?)),
             Some(("progress", count)) => Ok(Self::Progress(count.parse().map_err(|_| wrong())?)),
             _ => Err(wrong()),

@@ -152,6 +152,11 @@ impl Responses {
         self.current.as_ref().map(|response| (response, rest))
     }
 
+    /// Drops what has come of the body.
+    pub fn forget(&mut self) {
+        self.start = self.buffer.len();
+    }
+
     /// Takes so many bytes, if they are there.
     fn take(&mut self, length: usize) -> Option<Range<usize>> {
         let end = self.start + length;

@@ -4,6 +4,7 @@
 //! Nothing here does I/O with a server: [`Load`] decides what to send next and judges what came back, and the caller
 //! moves the bytes, blocking or not. All drivers thus put the same load on a server.
 
+mod adder;
 mod call;
 mod clock;
 mod era;
@@ -11,9 +12,11 @@ mod http;
 mod lines;
 mod load;
 mod options;
+mod order;
 mod report;
 mod workers;
 
+pub use adder::Adder;
 pub use call::{Call, TOOLS};
 pub use clock::{TIME_LIMIT, children_cpu, give_up_after, own_cpu, process_cpu};
 pub use era::Era;

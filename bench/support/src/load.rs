@@ -228,7 +228,8 @@ mod tests {
     #[test]
     fn every_request_is_one_line_of_json_that_asks_what_it_should() {
         for era in [Era::Legacy, Era::Modern] {
-            for call in [Call::Add, Call::echo(1000), Call::List, Call::Progress(5)] {
+            for call in ["add", "echo:1000", "quote", "wait", "list", "progress:5"] {
+                let call: Call = call.parse().unwrap();
                 let mut out = Vec::new();
                 call.write(&mut out, 9, era);
                 assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 1);
@@ -267,7 +268,7 @@ mod tests {
         assert!(!judge(Call::Add, &[]), "no answer");
         assert!(!judge(Call::echo(3000), &[text(1, "It was said")]));
         assert!(!judge(
-            Call::List,
+            Call::List(103),
             &[r#"{"id":1,"result":{"tools":[]}}"#.into()]
         ));
         assert!(

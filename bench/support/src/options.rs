@@ -51,6 +51,10 @@ pub enum Work {
     Connect,
     /// Keeps so many sessions open.
     Hold(Held, usize),
+    /// Calls `update`, of which so many listeners hear.
+    Update(usize),
+    /// Starts the server, and ends it as soon as it has answered.
+    Start,
 }
 
 /// What is kept open.
@@ -60,26 +64,30 @@ pub enum Held {
     Idle,
     /// The stream of a session.
     Get,
-    /// A modern subscription.
+    /// A modern subscription to the list of tools.
     Listen,
 }
 
 impl FromStr for Work {
     type Err = String;
 
-    /// Reads `connect`, `idle:COUNT`, `get:COUNT` or `listen:COUNT`.
+    /// Reads `connect`, `start`, `idle:COUNT`, `get:COUNT`, `listen:COUNT` or `update:COUNT`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("work={text}: expected connect, idle:COUNT, get:COUNT or listen:COUNT");
-        let held = match text.split_once(':') {
-            None if text == "connect" => return Ok(Self::Connect),
-            Some(("idle", _)) => Held::Idle,
-            Some(("get", _)) => Held::Get,
-            Some(("listen", _)) => Held::Listen,
-            _ => return Err(wrong()),
+        let wrong = || {
+            format!(
+                "work={text}: expected connect, start, idle:COUNT, get:COUNT, listen:COUNT or update:COUNT"
+            )
         };
-        let count = text.rsplit(':').next().and_then(|count| count.parse().ok());
-        Ok(Self::Hold(held, count.ok_or_else(wrong)?))
+        let count = |text: &str| text.parse().map_err(|_| wrong());
+        match text.split_once(':') {
+            None if text == "connect" => Ok(Self::Connect),
+            None if text == "start" => Ok(Self::Start),
+            Some(("idle", text)) => Ok(Self::Hold(Held::Idle, count(text)?)),
+            Some(("get", text)) => Ok(Self::Hold(Held::Get, count(text)?)),
+            Some(("listen", text)) => Ok(Self::Hold(Held::Listen, count(text)?)),
+            Some(("update", text)) => Ok(Self::Update(count(text)?)),
+            _ => Err(wrong()),
+        }
     }
 }
 
@@ -102,8 +110,9 @@ impl Options {
     }
 
     fn parse(mut args: impl Iterator<Item = String>, runtime: Runtime) -> Result<Self, String> {
-        let usage = "usage: stdio|http [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [call=add|echo:BYTES|list|\
-                     progress:COUNT] [rt=multi|current] [URL] [-- SERVER ARGS...]";
+        let usage = "usage: stdio|http [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [call=add|echo:BYTES|quote|\
+                     wait|list[:TOOLS]|progress:COUNT] [work=connect|start|idle:COUNT|get:COUNT|listen:COUNT|update:COUNT] \
+                     [rt=multi|current] [URL] [-- SERVER ARGS...]";
         let transport = match args.next().as_deref() {
             Some("stdio") => Transport::Stdio,
             Some("http") => Transport::Http,

@@ -7,9 +7,11 @@
 //! |---|---|
 //! | `cursor` | [`Cursor`]: the one pass over unchecked text |
 //! | `text` | [`Text`], [`Members`], [`Items`]: values that are known to be JSON |
+//! | `names` | names that stand twice in an object |
 //! | `strings` | reading and writing strings |
 
 mod cursor;
+mod names;
 mod strings;
 mod text;
 

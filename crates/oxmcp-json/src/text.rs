@@ -211,20 +211,47 @@ impl<'a> Iterator for Items<'a> {
 
 /// A place in a text that has been checked.
 #[derive(Debug)]
-struct Walk<'a> {
+pub(crate) struct Walk<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl<'a> Walk<'a> {
+    /// Before a value.
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// Goes into the object or array that begins at `at`, where [`next`](Self::next) has stopped, and says with which bracket. `None`
+    /// where something else begins there.
+    #[inline]
+    pub(crate) fn enter(&mut self, at: usize) -> Option<u8> {
+        let bracket = *self.text.as_bytes().get(at)?;
+        matches!(bracket, b'{' | b'[').then(|| {
+            self.at = at + 1;
+            bracket
+        })
+    }
+
+    /// Goes out of what is open, at whose end it is.
+    #[inline]
+    pub(crate) fn close(&mut self) {
+        self.at += 1;
+    }
+
     /// Behind the bracket that `text` begins with, where it is this one.
     fn into(text: &'a str, bracket: u8) -> Option<Self> {
         (text.as_bytes().first() == Some(&bracket)).then_some(Self { text, at: 1 })
     }
 
     /// Takes the next value, a key being one, whatever stands before it. `None` at the end of what is open.
-    fn value(&mut self) -> Option<Text<'a>> {
+    pub(crate) fn value(&mut self) -> Option<Text<'a>> {
         let start = self.next()?;
+        self.value_at(start)
+    }
+
+    /// Takes the value that begins at `start`, where [`next`](Self::next) has stopped.
+    pub(crate) fn value_at(&mut self, start: usize) -> Option<Text<'a>> {
         let bytes = self.text.as_bytes();
         let (end, plain) = match bytes.get(start)? {
             b'"' => string_end(bytes, start)?,
@@ -277,7 +304,7 @@ impl<'a> Walk<'a> {
 
     /// Where the next value begins.
     #[inline]
-    fn next(&mut self) -> Option<usize> {
+    pub(crate) fn next(&mut self) -> Option<usize> {
         loop {
             match self.text.as_bytes().get(self.at)? {
                 b' ' | b'\n' | b'\r' | b'\t' | b',' | b':' => self.at += 1,

@@ -1,14 +1,24 @@
 //! Declaration order of fields: each gets a number, so that a schema can list its properties as the type declares them. The
 //! maps of schemars are sorted by name.
 
-use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
+use proc_macro::{Delimiter, Span, TokenStream, TokenTree};
+
+use crate::tokens::{fill, punct, regroup, split_at_commas, without_comma};
 
 /// The fields of `{ .. }`, each with an attribute that says which one it is.
 pub(crate) fn number(fields: TokenStream, private: &str) -> TokenStream {
     let mut output = TokenStream::new();
     for (index, field) in split_at_commas(fields).into_iter().enumerate() {
-        let marker = format!("#[schemars(transform = {private}::declared::<{index}>)]");
-        output.extend(marker.parse::<TokenStream>().unwrap_or_default());
+        let (marker, ty) = match checked_type(&field) {
+            Some(ty) => (format!("declared_as::<{index}, TYPE>"), ty),
+            None => (format!("declared::<{index}>"), TokenStream::new()),
+        };
+        let marker = format!("#[schemars(transform = {private}::{marker})]");
+        // Under the type is where the compiler tells of one without a schema.
+        let first = ty.clone().into_iter().next();
+        let at = first.map_or_else(Span::call_site, |token| token.span());
+        let span = Span::call_site().located_at(at);
+        output.extend(fill(&marker, span, &[("TYPE", ty)]));
         output.extend(field);
     }
     output
@@ -32,40 +42,22 @@ pub(crate) fn number_variants(variants: TokenStream, private: &str) -> TokenStre
         .collect()
 }
 
-/// The same group around other tokens.
-pub(crate) fn regroup(group: &Group, stream: TokenStream) -> Group {
-    let mut new = Group::new(group.delimiter(), stream);
-    new.set_span(group.span());
-    new
-}
-
-/// The tokens up to and including each comma that is in no angle brackets. Other brackets are groups already.
-fn split_at_commas(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
-    let mut parts = Vec::new();
-    let mut part = Vec::new();
-    let mut depth = 0_usize;
-    let mut previous = ' ';
-    for token in tokens {
-        let mut ends = false;
-        let mut current = ' ';
-        if let TokenTree::Punct(punct) = &token {
-            current = punct.as_char();
-            match current {
-                '<' => depth += 1,
-                // The arrow of `fn() -> T` closes nothing.
-                '>' if previous != '-' => depth = depth.saturating_sub(1),
-                ',' => ends = depth == 0,
-                _ => {}
-            }
+/// The type of a field, which must have a schema, unless an attribute says what the schema is made `with`.
+fn checked_type(field: &[TokenTree]) -> Option<TokenStream> {
+    let mut attributes = field.iter().filter_map(|token| match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket => {
+            Some(group.stream().to_string())
         }
-        previous = current;
-        part.push(token);
-        if ends {
-            parts.push(std::mem::take(&mut part));
-        }
+        _ => None,
+    });
+    let is_replaced =
+        |attribute: String| !attribute.starts_with("doc") && attribute.contains("with");
+    if attributes.any(is_replaced) {
+        return None;
     }
-    if !part.is_empty() {
-        parts.push(part);
-    }
-    parts
+    let colon = field
+        .iter()
+        .position(|token| punct(Some(token)) == Some(':'))?;
+    let ty = without_comma(field.get(colon + 1..)?);
+    Some(ty.iter().cloned().collect())
 }

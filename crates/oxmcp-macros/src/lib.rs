@@ -1,12 +1,20 @@
-//! Derive macros of the oxmcp SDK. Use them through `oxmcp` or `oxmcp-schema`, which document them.
+//! Derive and attribute macros of the oxmcp SDK. Use them through `oxmcp` or `oxmcp-schema`, which document them.
 //!
 //! The crate has no dependencies, since every user of oxmcp waits for it to be built: it does not parse Rust, it only
 //! arranges tokens.
 
+mod feature;
 mod fields;
+mod function;
+mod literal;
+mod options;
 mod schema;
+mod tokens;
+mod uri;
 
 use proc_macro::TokenStream;
+
+use crate::feature::Kind;
 
 /// Derives the JSON Schema of a type. See `oxmcp::JsonSchema`, the trait of the same name.
 #[proc_macro_derive(JsonSchema, attributes(oxmcp, schemars, serde, validate, garde))]
@@ -21,6 +29,24 @@ pub fn derive_json_schema(input: TokenStream) -> TokenStream {
 )]
 pub fn derive_standalone_json_schema(input: TokenStream) -> TokenStream {
     schema::derive(input, "::oxmcp_schema")
+}
+
+/// Makes a tool of an async function. See `oxmcp::tool`.
+#[proc_macro_attribute]
+pub fn tool(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    feature::expand(Kind::Tool, arguments, item)
+}
+
+/// Makes a prompt of an async function. See `oxmcp::prompt`.
+#[proc_macro_attribute]
+pub fn prompt(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    feature::expand(Kind::Prompt, arguments, item)
+}
+
+/// Makes a resource or a resource template of an async function. See `oxmcp::resource`.
+#[proc_macro_attribute]
+pub fn resource(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    feature::expand(Kind::Resource, arguments, item)
 }
 
 /// Not for use by hand: removes the item it stands on.

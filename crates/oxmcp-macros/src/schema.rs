@@ -15,9 +15,12 @@
 //! itself, together with every attribute below, so that `Pair` in the impl means the original. No second type
 //! exists, so nothing can be unused, and `Self`, generics, defaults and recursion mean what they always mean.
 
-use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
+use proc_macro::{Delimiter, Group, Punct, Spacing, Span, TokenStream, TokenTree};
 
-use crate::fields;
+use crate::{
+    fields,
+    tokens::{Mistake, regroup},
+};
 
 /// What stands before the fields of the item.
 struct Header {
@@ -39,7 +42,7 @@ pub(crate) fn derive(input: TokenStream, facade: &str) -> TokenStream {
     let tokens: Vec<TokenTree> = input.into_iter().collect();
     match read_header(&tokens, facade) {
         Ok(header) => expand(&header, tokens),
-        Err((span, message)) => compile_error(span, message),
+        Err((span, message)) => Mistake::new(span, message).into_tokens(),
     }
 }
 
@@ -94,11 +97,8 @@ fn attribute_path(attribute: &str, name: &str) -> Option<String> {
         .strip_prefix(name)?
         .trim_start()
         .strip_prefix('(')?;
-    let after = arguments
-        .split("crate")
-        .nth(1)?
-        .trim_start()
-        .strip_prefix('=')?;
+    let (_, after) = arguments.split_once("crate")?;
+    let after = after.trim_start().strip_prefix('=')?;
     let path = after.trim_start().strip_prefix('"')?;
     path.split('"').next().map(str::to_owned)
 }
@@ -110,10 +110,11 @@ fn expand(header: &Header, tokens: Vec<TokenTree>) -> TokenStream {
         item.push_str(&format!(" #[schemars(crate = \"{private}::schemars\")]"));
     }
     let Ok(mut item) = item.parse::<TokenStream>() else {
-        return compile_error(
+        return Mistake::new(
             Span::call_site(),
             "the crate path in #[oxmcp(crate = \"..\")] is not a path",
-        );
+        )
+        .into_tokens();
     };
     item.extend(tokens.into_iter().map(|token| match token {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
@@ -121,7 +122,7 @@ fn expand(header: &Header, tokens: Vec<TokenTree>) -> TokenStream {
                 Kind::Struct => fields::number(group.stream(), &private),
                 Kind::Enum => fields::number_variants(group.stream(), &private),
             };
-            TokenTree::Group(fields::regroup(&group, stream))
+            TokenTree::Group(regroup(&group, stream))
         }
         other => other,
     }));
@@ -129,21 +130,4 @@ fn expand(header: &Header, tokens: Vec<TokenTree>) -> TokenStream {
     let mut output: TokenStream = "const _: () =".parse().expect("these are Rust tokens");
     output.extend([block, TokenTree::Punct(Punct::new(';', Spacing::Alone))]);
     output
-}
-
-fn compile_error(span: Span, message: &str) -> TokenStream {
-    let mut text = TokenTree::Literal(Literal::string(message));
-    text.set_span(span);
-    let tokens = [
-        TokenTree::Ident(Ident::new("compile_error", span)),
-        TokenTree::Punct(Punct::new('!', Spacing::Alone)),
-        TokenTree::Group(Group::new(Delimiter::Brace, TokenStream::from(text))),
-    ];
-    tokens
-        .into_iter()
-        .map(|mut token| {
-            token.set_span(span);
-            token
-        })
-        .collect()
 }

@@ -52,10 +52,11 @@ pub mod internal {
             envelope::{Envelope, Malformed, Params, RawNotification, RawRequest, RawResponse},
             write::{ExtraMeta, write_error, write_notification, write_request, write_response},
         },
+        meta::has_meta::HasMeta,
         meta::request::{Era, RequestMeta, RequestParams, unsupported_version},
         mrtr::requests::{RawInputRequest, RawInputRequired, with_input_responses},
         result::{
-            encode::{HasMeta, ResultType, encode_result, into_text, peek_result_type},
+            encode::{ResultType, encode_result, into_text, peek_result_type},
             payload::{encode_payload, has_result_type},
             tool_index::ResultIndex,
         },

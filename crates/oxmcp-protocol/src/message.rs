@@ -32,7 +32,7 @@ use crate::{
     },
     mrtr::requests::InputRequiredResult,
     result::{
-        encode::{ResultType, encode_result, peek_result_type},
+        encode::{ResultType, encode_result, into_text, peek_result_type},
         payload::{Payload, encode_payload},
     },
     revision::{
@@ -356,7 +356,9 @@ impl PayloadVisitor for FitParams<'_> {
     fn visit<P: Payload + DeserializeOwned>(self) -> Self::Output {
         let mut params = P::from_json(self.raw.get())?;
         params.fit(self.to);
-        to_raw_value(&params)
+        let mut out = Vec::new();
+        params.append_json(&mut out)?;
+        raw(out)
     }
 }
 
@@ -373,15 +375,20 @@ impl PayloadVisitor for FitResult<'_> {
         let mut out = Vec::new();
         let written = encode_payload(&mut out, &mut result, self.to, None);
         written.map_err(EncodeError::into_inner)?;
-        serde_json::from_slice(&out)
+        raw(out)
     }
 }
 
-fn fit_input_required(raw: &RawValue, to: Revision) -> serde_json::Result<Box<RawValue>> {
-    let mut result: InputRequiredResult = serde_json::from_str(raw.get())?;
+fn raw(json: Vec<u8>) -> serde_json::Result<Box<RawValue>> {
+    let text = into_text(json).map_err(EncodeError::into_inner)?;
+    RawValue::from_string(text.into())
+}
+
+fn fit_input_required(json: &RawValue, to: Revision) -> serde_json::Result<Box<RawValue>> {
+    let mut result = InputRequiredResult::from_json(json.get())?;
     let mut out = Vec::new();
     encode_result(&mut out, &mut result, to, None).map_err(EncodeError::into_inner)?;
-    serde_json::from_slice(&out)
+    raw(out)
 }
 
 /// Reason why bytes are no message, and the error to answer them with.

@@ -20,7 +20,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | `schema`, `options`, `violations`, `error` | the public types |
+//! | `schema`, `into_schema`, `options`, `violations`, `error` | the public types |
 //! | `infer` | from a type to a schema: what schemars makes, simplified, in the order of the fields |
 //! | `fast` | validating and reading in one walk over the text, for the schemas that types have |
 //! | `full` | the validator of every keyword of every dialect, with a work budget |
@@ -33,6 +33,7 @@ mod explain;
 mod fast;
 mod full;
 mod infer;
+mod into_schema;
 mod limits;
 mod options;
 mod schema;
@@ -46,6 +47,7 @@ mod tests;
 
 pub use error::SchemaError;
 pub use infer::json_schema::JsonSchema;
+pub use into_schema::IntoSchema;
 pub use options::SchemaOptions;
 pub use oxmcp_macros::StandaloneJsonSchema as JsonSchema;
 pub use schema::Schema;
@@ -60,7 +62,7 @@ pub mod __private {
     pub use oxmcp_macros::__erase;
     pub use schemars;
 
-    pub use crate::infer::order::declared;
+    pub use crate::infer::{derived::declared_as, order::declared};
 }
 
 /// The items that only the SDK may use: they can change with any release.
@@ -69,9 +71,11 @@ pub mod internal {
     pub use crate::{
         explain::{
             expected::{list, quote_text},
+            misspelt::misspelt_property,
             refused::refused_property,
             spelling::nearest,
         },
+        fast::read::Read,
         // The trait without the derive macro of the same name.
         infer::json_schema::JsonSchema,
         strings::{StringField, StringFields, StringObject, StringValue},

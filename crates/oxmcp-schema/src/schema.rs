@@ -12,7 +12,11 @@ use serde_json::{Value, json, value::RawValue};
 use crate::{
     error::{Result, SchemaError},
     explain::{expected::expected, messages},
-    fast::{accept, check::Check, read},
+    fast::{
+        accept,
+        check::Check,
+        read::{self, Read},
+    },
     full::{dialect::Dialect, nodes::Validator},
     infer::{
         json_schema::{Direction, JsonSchema, infer},
@@ -82,6 +86,13 @@ impl Schema {
         Self::trusted(json!({"type": "object", "additionalProperties": false}))
     }
 
+    /// The schema of any object whatever.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn any_object() -> Self {
+        Self::trusted(json!({"type": "object"}))
+    }
+
     /// A schema that was written by hand. It is sent as it is; members come sorted by name, which
     /// [`from_raw`](Self::from_raw) avoids.
     ///
@@ -97,6 +108,16 @@ impl Schema {
     }
 
     /// A schema as JSON text, kept byte for byte.
+    ///
+    /// ```
+    /// use oxmcp_schema::{IntoSchema, Schema};
+    ///
+    /// let text = r#"{"type": "object", "properties": {"b": {"type": "number"}, "a": {"type": "number"}}}"#;
+    /// assert_eq!(Schema::from_raw(serde_json::from_str(text)?)?.as_raw().get(), text);
+    /// // A string is read as JSON, too, wherever a schema is taken.
+    /// assert_eq!(text.into_schema()?.as_raw().get(), text);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`from_json`](Self::from_json).
@@ -128,6 +149,16 @@ impl Schema {
         order::without_marks(&self.0.marked)
     }
 
+    /// Whether an object has members that are no properties of the schema.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_others(&self, object: Text<'_>) -> bool {
+        let properties = self.0.marked.get("properties");
+        let is_known = |name: &str| properties.is_some_and(|known| known.get(name).is_some());
+        let mut names = object.members().map(|(key, _)| key.as_str());
+        names.any(|name| !name.is_some_and(|name| is_known(&name)))
+    }
+
     /// Holds a value against the schema.
     ///
     /// Valid values of plain schemas cost one pass over their text. Anything else is decided by a full validator,
@@ -153,7 +184,7 @@ impl Schema {
     /// serde_json.
     #[doc(hidden)]
     #[must_use]
-    pub fn read<T: DeserializeOwned>(&self, instance: Text<'_>) -> Option<T> {
+    pub fn read<T: DeserializeOwned>(&self, instance: Text<'_>) -> Option<Read<T>> {
         read::read(&self.0.fast, instance)
     }
 

@@ -42,6 +42,8 @@ struct Inner {
     data: Option<Box<RawValue>>,
     /// The status of the HTTP answer that it came with.
     http_status: Option<u16>,
+    /// Whether a tool that fails with it tells the model.
+    is_for_models: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -198,6 +200,7 @@ impl Error {
             message: message.into(),
             data: None,
             http_status: None,
+            is_for_models: false,
             source: None,
         }))
     }
@@ -216,6 +219,19 @@ impl Error {
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
+    }
+
+    /// The same error, of which the model is told where a tool fails with it.
+    #[cfg(feature = "server")]
+    pub(crate) fn for_models(mut self) -> Self {
+        self.0.is_for_models = true;
+        self
+    }
+
+    /// Whether the model is told where a tool fails with it: it is nobody's fault, and another way may lead there.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_for_models(&self) -> bool {
+        self.0.is_for_models || self.is_declined()
     }
 
     /// The JSON-RPC code. An error that has none of its own has [`ErrorCode::INTERNAL_ERROR`].

@@ -7,17 +7,22 @@
 //! # A server
 //!
 //! ```no_run
-//! use oxmcp::{JsonSchema, Server, Tool, ToolError, stdio};
+//! use oxmcp::{Server, ToolError, stdio};
 //!
-//! #[derive(serde::Deserialize, JsonSchema)]
-//! struct Pair {
-//!     /// the dividend
-//!     a: f64,
-//!     /// the divisor
-//!     b: f64,
+//! /// Add two numbers.
+//! #[oxmcp::tool]
+//! async fn add(a: f64, b: f64) -> f64 {
+//!     a + b
 //! }
 //!
-//! async fn divide(Pair { a, b }: Pair) -> Result<f64, ToolError> {
+//! /// Divide a by b.
+//! #[oxmcp::tool(read_only)]
+//! async fn divide(
+//!     /// the dividend
+//!     a: f64,
+//!     /// the divisor, not 0
+//!     b: f64,
+//! ) -> Result<f64, ToolError> {
 //!     if b == 0.0 {
 //!         return Err(ToolError::new("b must not be 0"));
 //!     }
@@ -26,16 +31,15 @@
 //!
 //! #[tokio::main]
 //! async fn main() -> oxmcp::Result<()> {
-//!     let server = Server::new("calculator", "1.0.0")
-//!         .tool(Tool::new("add", "Add two numbers", |Pair { a, b }: Pair| async move { a + b }))
-//!         .tool(Tool::new("divide", "Divide a by b", divide).read_only());
+//!     let server = Server::new("calculator", "1.0.0").tools([add::tool(), divide::tool()]);
 //!     server.run(stdio()).await
 //! }
 //! ```
 //!
-//! A handler is an async function of its input, or of a [`RequestContext`] and its input; see [`Handler`]. What it
-//! may return is listed at [`IntoToolResult`], and what it fails with at [`ToolError`]. What handlers share is given
-//! by [`with_state`].
+//! The attributes [`tool`](macro@tool), [`prompt`](macro@prompt) and [`resource`](macro@resource) write what can be written by hand: a
+//! struct of the arguments, and [`Tool::new`]. A handler is an async function of its input, or of a [`RequestContext`] and its input;
+//! see [`Handler`]. What it may return is listed at [`IntoToolResult`], and what it fails with at [`ToolError`]. What handlers share is
+//! a parameter with `#[state]`, and by hand is given by [`with_state`].
 //!
 //! # A client
 //!
@@ -58,6 +62,7 @@
 //! | | |
 //! |---|---|
 //! | [`Server`], [`ServerSession`], [`Tool`], [`Prompt`], [`Resource`], [`ResourceTemplate`] | what a server offers, and to whom |
+//! | [`tool`](macro@tool), [`prompt`](macro@prompt), [`resource`](macro@resource) | the attributes that make these of functions |
 //! | [`Completer`] | what the arguments of prompts could be, while they are typed |
 //! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`], [`ResourceWatch`] | what a client asks, and of whom |
 //! | [`CacheOptions`], [`CacheMode`] | what a client keeps of the answers, and for how long |
@@ -107,16 +112,18 @@
 //!
 //! # Features and versions
 //!
-//! There are five Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program that is one of
+//! There are seven Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program that is one of
 //! them alone builds faster with `default-features = false` and that one. Not on by default are `http-server` and `http-client`, for
-//! the two sides of `http`, which include their role, and `tracing-subscriber`, for the layer in [`logging`]. [`testing::connect`]
-//! needs both roles.
+//! the two sides of `http`, which include their role, and `tracing-subscriber`, for the layer in [`logging`]. `ring`, on by
+//! default, and `aws-lc-rs` choose the cryptography of TLS for `http-client`. [`testing::connect`] needs both roles.
 //!
 //! The least Rust version is 1.88, and a newer one is a minor release; so is a new revision of the protocol, for which structs and
 //! enums are `#[non_exhaustive]`. The crate runs on [tokio], which must have its timer and, for processes and sockets, its I/O
 //! enabled.
 //!
 //! [tokio]: https://tokio.rs
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "client")]
 mod client;
@@ -151,9 +158,9 @@ pub mod transport;
 
 #[cfg(feature = "client")]
 pub use client::{
-    Accept, AnswerArguments, CacheMode, CacheOptions, Call, CallOutcome, Client, ClientSession,
-    IntoCreateMessageResult, IntoElicitResult, IntoPromptArguments, Listen, Listing, ResourceWatch,
-    Subscription, SubscriptionEnd, SubscriptionEvent,
+    Accept, Answer, AnswerArguments, CacheMode, CacheOptions, Call, CallOutcome, Client,
+    ClientSession, FeatureKind, IntoCreateMessageResult, IntoElicitResult, IntoPromptArguments,
+    Listen, Listing, ResourceWatch, Subscription, SubscriptionEnd, SubscriptionEvent,
 };
 pub use error::{Error, Result};
 pub use extension::Extension;
@@ -161,16 +168,16 @@ pub use limits::Limits;
 pub use oxmcp_macros::JsonSchema;
 pub use oxmcp_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
 pub use oxmcp_schema::{
-    Schema, SchemaError, SchemaOptions, Violation, Violations, internal::JsonSchema,
+    IntoSchema, Schema, SchemaError, SchemaOptions, Violation, Violations, internal::JsonSchema,
 };
 #[cfg(feature = "server")]
 pub use server::{
     ArgumentOptions, Asked, Completer, CompleterArguments, Completing, FileResources,
     IntoCompleter, IntoCompletion, IntoPromptResult, IntoResourceResult, IntoToolError,
-    IntoToolResult, Prompt, PromptArguments, PromptInput, Question, Questions, Reply, Resource,
-    ResourceArguments, ResourceTemplate, Server, ServerSession, SessionCall, StateKey, Structured,
-    TemplateArguments, TemplateInput, TemplateVariables, Tool, ToolArguments, ToolError, ToolInput,
-    file_resources, logging,
+    IntoToolResult, OrToolError, Prompt, PromptArguments, PromptInput, Question, Questions, Reply,
+    Resource, ResourceArguments, ResourceTemplate, Server, ServerSession, SessionCall, StateKey,
+    Structured, StructuredContent, TemplateArguments, TemplateInput, TemplateVariables, Tool,
+    ToolArguments, ToolError, ToolInput, file_resources, logging, prompt, resource, tool,
 };
 pub use session::{
     Handler, HandlerContext, HandlerFuture, IntoError, Progress, ProgressAmount, ReportProgress,
@@ -188,14 +195,10 @@ extern crate self as oxmcp;
 #[doc(hidden)]
 pub mod __private {
     pub use oxmcp_schema::__private::*;
+    pub use serde;
 }
 
-/// The code in README.md is tested as documentation.
+/// The code in the README is tested as documentation.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 mod readme {}
-
-/// The code in MIGRATING.md is tested as documentation.
-#[cfg(doctest)]
-#[doc = include_str!("../../../MIGRATING.md")]
-mod migrating {}

@@ -19,7 +19,9 @@ use std::time::Duration;
 /// of each caller that saw room, and the answers of the requests that are being served then: at most
 /// [`max_in_flight`](Self::max_in_flight), of any size, since an answer is never dropped. Beside them requests wait to be begun, of
 /// twice as many bytes. Over HTTP that holds for the stream of each request, which has four parts beside it, of 16 KiB or one
-/// message; at most 64 KiB wait for the stream that a session gets by GET. An empty buffer keeps 2 MiB at most.
+/// message; at most 64 KiB wait for the stream that a session gets by GET. An empty buffer keeps 2 MiB at most. Whatever that comes to
+/// for all requests of an endpoint, it holds [`max_http_bytes`](Self::max_http_bytes), and beyond
+/// it a message of each stream that had nothing unsent.
 ///
 /// ```
 /// use oxmcp::Limits;
@@ -55,12 +57,27 @@ pub struct Limits {
     /// Default: 1000, so that one cannot take all of them. Where there is no room, be it for a principal or at all, the oldest
     /// session whose client has sent nothing since `initialize` gives way to a new one.
     pub max_http_sessions_each: usize,
+    /// The longest params of `initialize`, in bytes; longer ones are refused with
+    /// [`ErrorCode::INVALID_PARAMS`](crate::ErrorCode::INVALID_PARAMS), over HTTP with 400, before there is a session. Default:
+    /// 1 MiB, which has room for icons as `data:` URIs.
+    pub max_initialize_bytes: usize,
+    /// How much memory a session keeps of what its client says of itself with `initialize`, in bytes: capabilities first, then
+    /// name, version and title; what is beyond is dropped, with a line in the log. Default: 16 KiB, many times what clients say,
+    /// and 160 MiB for all sessions of an endpoint.
+    pub max_client_bytes: usize,
     /// How long a session over HTTP lasts in which nothing happens and no stream is open; it may be a sixty-fourth more. Default:
     /// 30 minutes: people leave their desks.
     pub http_session_idle: Duration,
     /// The longest body of an HTTP request, in bytes; a longer one is refused with 413. Default: 4 MiB, since
     /// every client that can reach the URL can send one.
     pub max_http_body_bytes: usize,
+    /// How many bytes an HTTP endpoint holds for its clients in all, since what each of them may take is many times as much: bodies
+    /// of requests that are being read, answers and events that no client has taken yet, and what sessions keep of their
+    /// [clients](Self::max_client_bytes). Beyond it requests are refused with 503, handlers wait with their
+    /// messages, and an answer for which there is no room is refused with 503, too, or is an error with the code -32603 where its
+    /// stream has begun. What handlers hold themselves does not count, nor do the stores. Default: 256 MiB: the
+    /// 160 MiB that 10 000 sessions may keep, and 96 MiB for the rest, some twenty of the longest bodies, or thousands of answers.
+    pub max_http_bytes: usize,
     /// How many resources the peer may watch at once, in all its subscriptions together, those by `resources/subscribe`
     /// included; more are refused with an error that says so. Each key of an extension in a filter counts as one. Modern
     /// requests over HTTP have nothing in common, so that there it is for each subscription. Default: 10 000, more files than
@@ -84,8 +101,16 @@ pub struct Limits {
     /// warning in the log. Their messages have no more bytes together than one message may have
     /// ([`max_message_bytes`](Self::max_message_bytes)). Default: 16 384, so that none is lost while the handler keeps up on average.
     pub max_queued_progress: usize,
+    /// How many updates of its progress a handler may send at once. Beyond that they are sent at a rate of
+    /// [`progress_per_second`](Self::progress_per_second), each in place of those that came since the one before; the last of all
+    /// is always sent. 0 is taken as 1. Default: 2048, more than a person can read or a caller needs.
+    pub progress_burst: u32,
+    /// How many updates of its progress a handler may send each second beyond the first ones. Default: 100, which moves a bar
+    /// smoothly.
+    pub progress_per_second: u32,
     /// The longest `requestState`, in characters: what a handler that asks remembers between two rounds. One that would be
-    /// longer is not sent, and one that is longer is refused. Default: 64 KiB, since it travels twice a round.
+    /// longer is not sent, and one that is longer is refused; nor does a client carry a longer one for a server. Default: 64 KiB,
+    /// since it travels twice a round.
     pub max_request_state: usize,
     /// How many bytes a client keeps in mind of what a server's tools want repeated in the headers of their calls: the names
     /// of the tools, of the headers and of the parameters, and some hundred for each. Beyond it the tool that was listed longest ago is forgotten; a
@@ -105,13 +130,19 @@ pub struct Limits {
     /// (GOAWAY). A load balancer that keeps connections for longer, as some do for 10 minutes, wants this to be longer still.
     /// Default: 100 s.
     pub http_connection_idle: Duration,
-    /// How long a client may take nothing at all of what is written to a connection of such an address before that is closed.
-    /// A client that reads slowly, or has nothing to read, may take as long as it likes. Default: 2 minutes,
-    /// in which a phone finds its network again; clients resume their streams over another connection.
+    /// How long a client may take nothing at all of what is written to a connection of such an address before that is closed, or
+    /// less than 32 KiB of an answer that waits for it, whatever serves the endpoint: then the answer is dropped, and what is still
+    /// done for it is cancelled, unless it belongs to a session. A client that reads slowly, or has nothing to read, may take as
+    /// long as it likes. Default: 2 minutes, in which a phone finds its network again; clients resume their streams over another
+    /// connection.
     pub http_stall: Duration,
-    /// How long running handlers may go on after the peer has closed its side or the session was closed.
+    /// How long running handlers may go on after the peer has closed its side or the session was closed. What is cancelled then
+    /// is answered with an error.
     /// Default: 10 s, which is what clients commonly wait before they kill a server.
     pub drain: Duration,
+    /// How long after that what was answered is still written, to a peer that takes at least 4 KiB a second of it. Default: a
+    /// minute, in which a slow reader takes some hundreds of KiB, and after which a user believes that the program hangs.
+    pub flush: Duration,
     /// How long a cancelled handler may go on before it is dropped. Default: 1 s.
     pub cancel_grace: Duration,
     /// How many times a client answers what a server asks while it works on one request, before the client gives up on
@@ -119,6 +150,9 @@ pub struct Limits {
     pub max_rounds: usize,
     /// How many pages a list may have before the client gives up on it. Default: 10 000.
     pub max_pages: usize,
+    /// How many bytes the pages of a list may have together before the client gives up on it. Default: 64 MiB, as one message
+    /// may have, so that no list is too long for having been cut into pages.
+    pub max_listing_bytes: usize,
 }
 
 impl Default for Limits {
@@ -130,14 +164,19 @@ impl Default for Limits {
             max_http_streams: 10_000,
             max_http_sessions: 10_000,
             max_http_sessions_each: 1000,
+            max_initialize_bytes: 1 << 20,
+            max_client_bytes: 16 << 10,
             http_session_idle: Duration::from_secs(30 * 60),
             max_http_body_bytes: 4 << 20,
+            max_http_bytes: 256 << 20,
             max_watched_uris: 10_000,
             max_watched_uri_bytes: 1 << 20,
             max_unsent_bytes: 1 << 20,
             max_queued_notifications: 1024,
             max_queued_events: 1024,
             max_queued_progress: 16_384,
+            progress_burst: 2048,
+            progress_per_second: 100,
             max_request_state: 64 << 10,
             max_mirrored_bytes: 1 << 20,
             max_batch: 128,
@@ -146,9 +185,11 @@ impl Default for Limits {
             http_connection_idle: Duration::from_secs(100),
             http_stall: Duration::from_secs(120),
             drain: Duration::from_secs(10),
+            flush: Duration::from_secs(60),
             cancel_grace: Duration::from_secs(1),
             max_rounds: 10,
             max_pages: 10_000,
+            max_listing_bytes: 64 << 20,
         }
     }
 }

@@ -12,7 +12,8 @@ use super::{
     cells::Cell,
     options::Options,
     programs::{LIMIT, OURS, Program, Programs},
-    table::{Column, Table, joined, multiple, verdict},
+    results::{Measure, Results},
+    table::{Column, Table, joined, multiple, verdict, verdict_beside},
 };
 
 /// What one run counted, or what one call costs.
@@ -22,8 +23,8 @@ struct Counts {
     allocations: f64,
 }
 
-/// Counts and prints all cells that are counted, and returns what failed.
-pub(crate) fn run(options: &Options, programs: &Programs) -> Vec<String> {
+/// Counts, prints and records all cells that are counted, and returns what failed.
+pub(crate) fn run(options: &Options, programs: &Programs, results: &mut Results) -> Vec<String> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         println!("\nvalgrind is not installed: no counts of instructions and allocations");
         return Vec::new();
@@ -45,10 +46,20 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Vec<String> {
         for era in options.eras_of(cell) {
             let counts: Vec<_> = programs
                 .iter()
-                .map(|program| (program, slope(programs, program, cell, era, runs)))
-                .map(|(program, counts)| (program, keep(counts, cell, era, program, &mut failures)))
+                .map(|program| {
+                    let counts = program
+                        .can(cell)
+                        .then(|| slope(programs, program, cell, era, runs));
+                    let keep = |counts| keep(counts, cell, era, program, &mut failures);
+                    (program, counts.and_then(keep))
+                })
                 .collect();
-            print_row(&table, cell, era, &counts);
+            for (program, counts) in &counts {
+                let instructions = counts.map(|counts| counts.instructions);
+                let at = (cell.name, era, program.name);
+                results.record(Measure::Instructions, at, instructions);
+            }
+            print_row(&table, cell, era, &counts, results);
         }
     }
     failures
@@ -158,7 +169,13 @@ fn allocates(function: &str) -> bool {
     )
 }
 
-fn print_row(table: &Table, cell: &Cell, era: &str, counts: &[(&Program, Option<Counts>)]) {
+fn print_row(
+    table: &Table,
+    cell: &Cell,
+    era: &str,
+    counts: &[(&Program, Option<Counts>)],
+    results: &Results,
+) {
     let of = |name: &str| {
         counts
             .iter()
@@ -180,7 +197,10 @@ fn print_row(table: &Table, cell: &Cell, era: &str, counts: &[(&Program, Option<
         .zip(limit)
         .map(|(ours, limit)| ours.instructions / limit);
     let allocations = of(OURS).map(|ours| ours.allocations);
+    let ours = of(OURS).map(|ours| ours.instructions);
+    let other = |name: &str| results.get(Measure::Instructions, (name, era, OURS));
     let verdict = [
+        verdict_beside(cell.goals.beside, ours, other),
         verdict(cell.goals.instructions, ratio, "x"),
         verdict(cell.goals.allocations, allocations, " allocs"),
     ];

@@ -20,10 +20,22 @@ pub(crate) struct Cell {
     pub(crate) transport: &'static str,
     /// The options of the driver, or of the client.
     pub(crate) load: &'static [&'static str],
+    /// The options of the server: which tools it has.
+    pub(crate) server: &'static [&'static str],
+    /// Whether it is about what the peers have not got.
+    pub(crate) is_ours_alone: bool,
     /// How many calls the shorter and the longer of the two runs make whose difference is counted; none for a cell
     /// that is not counted.
     pub(crate) counted: Option<(u64, u64)>,
     pub(crate) goals: Goals,
+}
+
+impl Cell {
+    /// Whether its goal is a multiple of the other.
+    pub(crate) fn needs(&self, other: &Self) -> bool {
+        let beside = self.goals.beside;
+        beside.is_some_and(|(name, _)| name == other.name)
+    }
 }
 
 /// What we want to reach.
@@ -35,6 +47,8 @@ pub(crate) struct Goals {
     pub(crate) instructions: Option<f64>,
     /// Allocations per call.
     pub(crate) allocations: Option<f64>,
+    /// CPU time and instructions, as a multiple of what oxmcp itself takes in another cell.
+    pub(crate) beside: Option<(&'static str, f64)>,
     /// Calls in a second, as a multiple of raw.
     pub(crate) rate: Option<f64>,
     /// The memory of a session, in KiB.
@@ -46,6 +60,7 @@ const fn goals(cpu: Option<f64>, instructions: Option<f64>, allocations: Option<
         cpu,
         instructions,
         allocations,
+        beside: None,
         rate: None,
         memory: None,
     }
@@ -60,6 +75,8 @@ const PLAIN: Cell = Cell {
     eras: BOTH,
     transport: "stdio",
     load: &[],
+    server: &[],
+    is_ours_alone: false,
     counted: None,
     goals: goals(None, None, None),
 };
@@ -119,13 +136,48 @@ const fn rate(mut cell: Cell, goal: f64) -> Cell {
     cell
 }
 
+/// A server with the tools `quote`, `wait` and `update`.
+const fn more(mut cell: Cell) -> Cell {
+    cell.server = &["tools=more"];
+    cell
+}
+
+/// What ours has and others have not, as a multiple of another cell.
+const fn ours_beside(
+    mut cell: Cell,
+    server: &'static [&'static str],
+    other: &'static str,
+    goal: f64,
+) -> Cell {
+    cell.server = server;
+    cell.is_ours_alone = true;
+    cell.goals.beside = Some((other, goal));
+    cell
+}
+
+/// The start of a server with so many tools, from the process to the first answer.
+const fn start(name: &'static str, server: &'static [&'static str]) -> Cell {
+    Cell {
+        name,
+        eras: &["2025"],
+        load: &["work=start"],
+        server,
+        ..PLAIN
+    }
+}
+
+const fn beside(mut cell: Cell, other: &'static str, goal: f64) -> Cell {
+    cell.goals.beside = Some((other, goal));
+    cell
+}
+
 /// All rows.
 pub(crate) const CELLS: &[Cell] = &[
     server(
         "stdio add",
         &["call=add"],
         Some((200, 1200)),
-        goals(Some(1.5), Some(1.5), Some(10.0)),
+        goals(Some(1.5), Some(1.6), Some(10.0)),
     ),
     server(
         "stdio add x16",
@@ -155,20 +207,49 @@ pub(crate) const CELLS: &[Cell] = &[
         "stdio progress 1k",
         &["call=progress:1000"],
         Some((2, 7)),
-        goals(Some(2.0), Some(2.0), None),
+        goals(Some(2.5), Some(2.5), None),
+    ),
+    ours_beside(
+        server(
+            "stdio list hidden",
+            &["call=list:102"],
+            Some((20, 120)),
+            goals(None, None, None),
+        ),
+        &["tools=hidden"],
+        "stdio list 100",
+        2.0,
+    ),
+    more(server(
+        "stdio rich",
+        &["call=quote"],
+        Some((100, 600)),
+        goals(Some(1.3), Some(1.3), None),
+    )),
+    more(server(
+        "stdio wait x16",
+        &["call=wait", "conc=16"],
+        Some((200, 1200)),
+        goals(Some(1.5), Some(1.5), None),
+    )),
+    start("start 1k tools", &["tools=1000"]),
+    beside(
+        start("start 10k tools", &["tools=10000"]),
+        "start 1k tools",
+        12.0,
     ),
     client("client add", &["conc=1"], goals(None, None, None)),
     client(
         "client add x16",
         &["conc=16"],
-        goals(Some(1.3), Some(1.3), None),
+        goals(Some(2.0), Some(2.0), None),
     ),
     rate(
         http(server(
             "http add",
             &["call=add"],
             Some((200, 1200)),
-            goals(Some(1.4), Some(1.4), Some(30.0)),
+            goals(Some(1.5), Some(1.5), Some(30.0)),
         )),
         0.8,
     ),
@@ -176,7 +257,7 @@ pub(crate) const CELLS: &[Cell] = &[
         "http add x16",
         &["call=add", "conc=16"],
         Some((200, 1200)),
-        goals(Some(1.4), Some(1.4), None),
+        goals(Some(1.5), Some(1.5), None),
     )),
     http(server(
         "http echo 10 KiB",
@@ -194,8 +275,26 @@ pub(crate) const CELLS: &[Cell] = &[
         "http progress 1k",
         &["call=progress:1000"],
         Some((2, 7)),
-        goals(Some(2.0), Some(2.0), None),
+        goals(Some(2.5), Some(2.5), None),
     )),
+    http(more(server(
+        "http rich",
+        &["call=quote"],
+        Some((100, 600)),
+        goals(Some(1.3), Some(1.3), None),
+    ))),
+    http(more(server(
+        "http wait x16",
+        &["call=wait", "conc=16"],
+        Some((200, 1200)),
+        goals(Some(1.5), Some(1.5), None),
+    ))),
+    http(more(server(
+        "http update 1k",
+        &["work=update:1000"],
+        Some((2, 7)),
+        goals(Some(2.0), Some(2.0), None),
+    ))),
     http(server(
         "http connect",
         &["work=connect"],
@@ -205,12 +304,12 @@ pub(crate) const CELLS: &[Cell] = &[
     http(client(
         "http client add",
         &["conc=1"],
-        goals(Some(1.2), Some(1.2), None),
+        goals(Some(1.5), Some(1.5), None),
     )),
     http(client(
         "http client x16",
         &["conc=16"],
-        goals(Some(1.2), Some(1.2), None),
+        goals(Some(1.5), Some(1.5), None),
     )),
     memory("idle session", BOTH, &["work=idle:1000"], 15.0),
     memory("open GET stream", &["2025"], &["work=get:1000"], 15.0),

@@ -8,7 +8,8 @@ use super::{
     cells::{Cell, Side},
     options::Options,
     programs::{LIMIT, OURS, Program, Programs},
-    table::{Column, Table, at_least, joined, multiple, verdict},
+    results::{Measure, Results},
+    table::{Column, Table, at_least, joined, multiple, verdict, verdict_beside},
 };
 
 /// What one round gives for one program.
@@ -17,8 +18,8 @@ struct Sample {
     calls_per_second: f64,
 }
 
-/// Measures and prints all cells, and returns what failed.
-pub(crate) fn run(options: &Options, programs: &Programs) -> Vec<String> {
+/// Measures, prints and records all cells, and returns what failed.
+pub(crate) fn run(options: &Options, programs: &Programs, results: &mut Results) -> Vec<String> {
     println!(
         "\nCPU microseconds per call of the measured side, pinned to one CPU, median of {} interleaved rounds\n",
         options.rounds
@@ -37,7 +38,14 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Vec<String> {
     for cell in options.cells.iter().filter(measured) {
         for era in options.eras_of(cell) {
             let medians = medians(options, programs, cell, era, &mut failures);
-            print_row(&table, cell, era, &medians);
+            for (program, sample) in &medians {
+                let at = (cell.name, era, program.name);
+                let microseconds = sample.as_ref().map(|sample| sample.microseconds);
+                let rounds = microseconds.map(|_| options.rounds as f64);
+                results.record(Measure::Cpu, at, microseconds);
+                results.record(Measure::Rounds, at, rounds);
+            }
+            print_row(&table, cell, era, &medians, results);
         }
     }
     failures
@@ -63,6 +71,9 @@ fn medians(
         .collect();
     for _ in 0..options.rounds {
         for (program, samples) in &mut samples {
+            if !program.can(cell) {
+                continue;
+            }
             match sample(programs.measurement(program, cell, &load), cell.side) {
                 Ok(sample) => samples.push(sample),
                 Err(e) => failures.push(format!("{} {era}, {}: {e}", cell.name, program.name)),
@@ -122,7 +133,7 @@ fn median(samples: &[Sample]) -> Option<Sample> {
     })
 }
 
-fn print_row(table: &Table, cell: &Cell, era: &str, medians: &Medians) {
+fn print_row(table: &Table, cell: &Cell, era: &str, medians: &Medians, results: &Results) {
     let of = |name: &str| {
         let (_, sample) = medians.iter().find(|(program, _)| program.name == name)?;
         sample.as_ref()
@@ -141,8 +152,11 @@ fn print_row(table: &Table, cell: &Cell, era: &str, medians: &Medians) {
     let both = of(OURS).zip(of(LIMIT));
     let cost = both.map(|(ours, limit)| ours.microseconds / limit.microseconds);
     let rate = both.map(|(ours, limit)| ours.calls_per_second / limit.calls_per_second);
+    let ours = of(OURS).map(|ours| ours.microseconds);
+    let other = |name: &str| results.get(Measure::Cpu, (name, era, OURS));
     let verdict = [
         verdict(cell.goals.cpu, cost, "x"),
+        verdict_beside(cell.goals.beside, ours, other),
         at_least(cell.goals.rate, rate, "x calls/s"),
     ];
     table.print_row(cell.name, era, groups, &joined(&verdict));

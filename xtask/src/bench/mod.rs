@@ -3,34 +3,32 @@
 //! The programs live in the workspace `bench/`. They are measured interleaved and on one CPU, so that what else the
 //! machine does falls on all of them alike; the counts of instructions and allocations do not depend on that at all.
 
+mod build;
 mod callgrind;
 mod cells;
+mod chart;
 mod cpu;
 mod memory;
 mod options;
 mod programs;
+mod results;
 mod table;
 
 use std::path::Path;
 
 use options::Options;
 use programs::Programs;
+use results::Results;
 
-/// Builds the programs, measures and prints.
+/// Builds the programs, measures, prints, and draws the chart.
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    let bench = root.ok_or("the workspace has no root")?.join("bench");
-    let programs = Programs::build(&bench, &options.programs)?;
-    let mut failures = Vec::new();
-    if options.cpu {
-        failures.extend(cpu::run(&options, &programs));
-    }
-    if options.counts {
-        failures.extend(callgrind::run(&options, &programs));
-    }
-    if options.memory {
-        failures.extend(memory::run(&options, &programs));
+    let root = root.ok_or("the workspace has no root")?;
+    let mut results = Results::load(root);
+    let failures = measure(&options, root, &mut results)?;
+    if options.chart {
+        chart::write(&results, root)?;
     }
     if failures.is_empty() {
         Ok(())
@@ -40,4 +38,28 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
             failures.join("\n")
         ))
     }
+}
+
+/// Measures what is asked for, and returns what failed.
+fn measure(options: &Options, root: &Path, results: &mut Results) -> Result<Vec<String>, String> {
+    let (bench, mut failures) = (root.join("bench"), Vec::new());
+    if options.build {
+        failures.extend(build::run(options, &bench)?);
+    }
+    if !(options.cpu || options.counts || options.memory) {
+        return Ok(failures);
+    }
+    let programs = Programs::build(&bench, &options.programs)?;
+    if options.cpu {
+        failures.extend(cpu::run(options, &programs, results));
+        results.save()?;
+    }
+    if options.counts {
+        failures.extend(callgrind::run(options, &programs, results));
+        results.save()?;
+    }
+    if options.memory {
+        failures.extend(memory::run(options, &programs));
+    }
+    Ok(failures)
 }

@@ -17,6 +17,8 @@ Usage: cargo xtask bench [OPTIONS]
   --cpu                 only CPU time
   --instructions        only instructions and allocations per call (needs valgrind)
   --memory              only the memory of sessions
+  --build               only the CPU time of a clean build of the minimal server over stdio
+  --chart               draw docs/bench.svg from the CPU times that were measured last; with --cpu, from new ones
 ";
 
 /// What to measure, and how long.
@@ -31,6 +33,8 @@ pub(crate) struct Options {
     pub(crate) cpu: bool,
     pub(crate) counts: bool,
     pub(crate) memory: bool,
+    pub(crate) build: bool,
+    pub(crate) chart: bool,
     /// Divides the numbers of calls in a count.
     pub(crate) fewer: u64,
 }
@@ -39,6 +43,7 @@ impl Options {
     pub(crate) fn parse(args: &[&str]) -> Result<Self, String> {
         let mut quick = false;
         let (mut cpu, mut counts, mut memory) = (false, false, false);
+        let (mut build, mut chart) = (false, false);
         let mut words = Vec::new();
         let mut eras = vec!["2025", "2026"];
         let mut programs = DEFAULT.to_owned();
@@ -53,6 +58,8 @@ impl Options {
                 "--cpu" => cpu = true,
                 "--instructions" => counts = true,
                 "--memory" => memory = true,
+                "--build" => build = true,
+                "--chart" => chart = true,
                 "--only" => words.push(value()?.to_owned()),
                 "--programs" => value()?.clone_into(&mut programs),
                 "--era" => {
@@ -62,8 +69,13 @@ impl Options {
                 _ => return Err(USAGE.to_owned()),
             }
         }
-        let wanted =
-            |cell: &&Cell| words.is_empty() || words.iter().any(|word| cell.name.contains(word));
+        let named = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
+        // What another one stands beside is needed for its goal.
+        let wanted = |cell: &&Cell| {
+            let mut beside = CELLS.iter().filter(|other| named(other.name));
+            named(cell.name) || beside.any(|other| other.needs(cell))
+        };
+        let is_all = !(cpu || counts || memory || build || chart);
         let options = Self {
             cells: CELLS.iter().filter(wanted).collect(),
             eras,
@@ -71,9 +83,11 @@ impl Options {
             rounds: if quick { 2 } else { 7 },
             measured: Duration::from_millis(if quick { 120 } else { 300 }),
             warm_up: Duration::from_millis(if quick { 40 } else { 100 }),
-            cpu: cpu || !(counts || memory),
-            counts: counts || !(cpu || memory),
-            memory: memory || !(cpu || counts),
+            cpu: cpu || is_all,
+            counts: counts || is_all,
+            memory: memory || is_all,
+            build,
+            chart,
             fewer: if quick { 5 } else { 1 },
         };
         options.check()

@@ -25,6 +25,13 @@ pub(crate) struct Program {
     options: &'static [&'static str],
 }
 
+impl Program {
+    /// Whether it can do what the cell is about.
+    pub(crate) fn can(&self, cell: &Cell) -> bool {
+        !cell.is_ours_alone || self.package == "bench-oxmcp"
+    }
+}
+
 const fn ours(name: &'static str, options: &'static [&'static str]) -> Program {
     Program {
         name,
@@ -165,6 +172,7 @@ impl Programs {
         [self.path(program.server), cell.transport.to_owned()]
             .into_iter()
             .chain(address)
+            .chain(cell.server.iter().map(|&option| option.to_owned()))
             .chain(options)
             .collect()
     }

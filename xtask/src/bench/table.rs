@@ -88,6 +88,23 @@ fn said(
     }
 }
 
+/// What is said of a goal that is a multiple of what we take in another cell.
+pub(crate) fn verdict_beside(
+    goal: Option<(&str, f64)>,
+    ours: Option<f64>,
+    other: impl FnOnce(&str) -> Option<f64>,
+) -> String {
+    let Some((name, goal)) = goal else {
+        return String::new();
+    };
+    let ratio = ours.zip(other(name)).map(|(ours, other)| ours / other);
+    let said = verdict(Some(goal), ratio, "x");
+    match ratio {
+        Some(ratio) => format!("{ratio:.2} of {name}, goal {said}"),
+        None => format!("{said} of {name}"),
+    }
+}
+
 /// Several of them in one field.
 pub(crate) fn joined(verdicts: &[String]) -> String {
     let said = verdicts.iter().filter(|verdict| !verdict.is_empty());

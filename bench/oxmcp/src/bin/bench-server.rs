@@ -1,8 +1,13 @@
-//! `bench-server stdio [rt=multi|current]`, or `bench-server http ADDRESS [rt=multi|current]`: the tools of the benchmark, written as the documentation has it.
+//! `bench-server stdio|http ADDRESS [rt=multi|current] [tools=plain|more|hidden|COUNT]`: the tools of the benchmark, written as the
+//! documentation has it. `more` adds `quote`, `wait` and `update`, `hidden` hides one tool of the hundred that only fill the
+//! list, and with a count there are so many of these.
 
 use std::process::ExitCode;
 
-use oxmcp::{RequestContext, Server, Tool, http::StreamableHttp, stdio};
+use bench_support::Adder;
+use oxmcp::{RequestContext, Server, Structured, Tool, ToolError, http::StreamableHttp, stdio};
+
+bench_support::order_types!(oxmcp::JsonSchema);
 
 #[derive(serde::Deserialize, oxmcp::JsonSchema)]
 struct Pair {
@@ -35,48 +40,121 @@ async fn stream(cx: RequestContext, Count { n }: Count) -> &'static str {
     "done"
 }
 
-fn server() -> Server {
+async fn quote(order: Order) -> Structured<Quote> {
+    Structured(order.quote())
+}
+
+async fn update(cx: RequestContext) -> Result<&'static str, ToolError> {
+    let session = cx
+        .server_session()
+        .ok_or_else(|| ToolError::new("no session"))?;
+    session.server().resource_updated("bench://watched");
+    Ok("updated")
+}
+
+/// A tool that waits for what another task says.
+fn wait() -> Tool {
+    let adder = Adder::start();
+    Tool::new(
+        "wait",
+        "Let another task add two integers",
+        move |Pair { a, b }| {
+            let adder = adder.clone();
+            async move {
+                let sum = adder
+                    .add(a, b)
+                    .await
+                    .ok_or_else(|| ToolError::new("nobody adds any more"))?;
+                Ok::<_, ToolError>(sum.to_string())
+            }
+        },
+    )
+}
+
+/// Which tools there are beside `add`, `echo` and `stream`.
+#[derive(Clone, Copy)]
+enum Tools {
+    Plain,
+    More,
+    Hidden,
+    Count(usize),
+}
+
+fn server(tools: Tools) -> Server {
     let server = Server::new("bench", "1.0.0")
         .tool(Tool::new("add", "Add two integers", add))
         .tool(Tool::new("echo", "Give the text back", echo))
         .tool(Tool::new("stream", "Report progress n times", stream));
-    (0..100).fold(server, |server, i| {
-        server.tool(Tool::new(format!("dummy_{i:03}"), "Add two integers", add))
+    let server = match tools {
+        Tools::More => server
+            .tool(Tool::new("quote", "Say what an order costs", quote))
+            .tool(wait())
+            .tool(Tool::new("update", "Update a resource", update))
+            .subscriptions(),
+        _ => server,
+    };
+    let dummies = match tools {
+        Tools::Count(count) => count,
+        _ => 100,
+    };
+    (0..dummies).fold(server, |server, i| {
+        let dummy = Tool::new(format!("dummy_{i:03}"), "Add two integers", add);
+        server.tool(match (tools, i) {
+            (Tools::Hidden, 99) => dummy.visible_to(|_| false),
+            _ => dummy,
+        })
     })
 }
 
-async fn serve(address: Option<&str>) -> oxmcp::Result<()> {
+async fn serve(address: Option<&str>, tools: Tools) -> oxmcp::Result<()> {
     match address {
         Some(address) => {
-            StreamableHttp::from(server()).serve(address).await?.await;
+            StreamableHttp::from(server(tools))
+                .serve(address)
+                .await?
+                .await;
             Ok(())
         }
-        None => server().run(stdio()).await,
+        None => server(tools).run(stdio()).await,
     }
 }
 
 #[tokio::main]
-async fn run(address: Option<&str>) -> oxmcp::Result<()> {
-    serve(address).await
+async fn run(address: Option<&str>, tools: Tools) -> oxmcp::Result<()> {
+    serve(address, tools).await
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn run_on_one_thread(address: Option<&str>) -> oxmcp::Result<()> {
-    serve(address).await
+async fn run_on_one_thread(address: Option<&str>, tools: Tools) -> oxmcp::Result<()> {
+    serve(address, tools).await
 }
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let (address, runtime) = match args.as_slice() {
+    let (address, options) = match args.as_slice() {
         ["stdio", rest @ ..] => (None, rest),
         ["http", address, rest @ ..] => (Some(*address), rest),
         _ => return usage(),
     };
-    let outcome = match runtime {
-        [] | ["rt=multi"] => run(address),
-        ["rt=current"] => run_on_one_thread(address),
-        _ => return usage(),
+    let (mut tools, mut is_multi) = (Tools::Plain, true);
+    for option in options {
+        match option.split_once('=') {
+            Some(("rt", runtime @ ("multi" | "current"))) => is_multi = runtime == "multi",
+            Some(("tools", "plain")) => tools = Tools::Plain,
+            Some(("tools", "more")) => tools = Tools::More,
+            Some(("tools", "hidden")) => tools = Tools::Hidden,
+            Some(("tools", count)) => match count.parse() {
+                Ok(count) => tools = Tools::Count(count),
+                Err(_) => return usage(),
+            },
+            _ => return usage(),
+        }
+    }
+    let outcome = if is_multi {
+        run(address, tools)
+    } else {
+        run_on_one_thread(address, tools)
     };
     if let Err(e) = &outcome {
         eprintln!("bench-server: {e}");
@@ -89,6 +167,8 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: bench-server stdio|http ADDRESS [rt=multi|current]");
+    eprintln!(
+        "usage: bench-server stdio|http ADDRESS [rt=multi|current] [tools=plain|more|hidden|COUNT]"
+    );
     ExitCode::FAILURE
 }

@@ -1,7 +1,7 @@
 //! The server over HTTP, on hyper: one answer of JSON to a request, and a stream of events where there is more to say.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     convert::Infallible,
     hash::{BuildHasher, RandomState},
     io,
@@ -13,6 +13,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use bench_support::Adder;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::{
@@ -23,9 +24,12 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::mpsc};
 
-use crate::tools::{Answer, Stream, Tools};
+use crate::{
+    listeners::Listeners,
+    tools::{Answer, Stream, Tools, WATCHED},
+};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -57,7 +61,10 @@ pub async fn serve(address: &str) -> io::Result<()> {
 
 struct Server {
     tools: Tools,
-    sessions: Mutex<HashSet<HeaderValue>>,
+    /// Whether each watches the resource.
+    sessions: Mutex<HashMap<HeaderValue, bool>>,
+    listeners: Listeners,
+    adder: Adder,
     random: RandomState,
     opened: AtomicU64,
 }
@@ -66,6 +73,8 @@ enum Content {
     Whole(Bytes),
     /// Events that are there, and then nothing for as long as the client stays.
     Open(Bytes),
+    /// The same, and then updates.
+    Updates(Bytes, mpsc::Receiver<Bytes>),
     Progress(Box<Stream>),
     End,
 }
@@ -73,8 +82,10 @@ enum Content {
 impl Server {
     fn new() -> Self {
         Self {
-            tools: Tools::new(),
+            tools: Tools::new(100),
             sessions: Mutex::default(),
+            listeners: Listeners::default(),
+            adder: Adder::start(),
             random: RandomState::new(),
             opened: AtomicU64::new(0),
         }
@@ -82,13 +93,22 @@ impl Server {
 
     async fn serve(&self, request: Request<Incoming>) -> Result<Response<Content>, Infallible> {
         let session = request.headers().get(SESSION);
-        if session.is_some_and(|session| !self.with(|sessions| sessions.contains(session))) {
+        if session.is_some_and(|session| !self.with(|sessions| sessions.contains_key(session))) {
             return Ok(status(StatusCode::NOT_FOUND));
         }
         match *request.method() {
             Method::POST => Ok(self.post(request).await),
             Method::GET if session.is_some() => {
-                Ok(answer(EVENTS, Content::Open(Bytes::from_static(b":\n\n"))))
+                let watches = self.with(|sessions| Some(*sessions.get(session?)?));
+                let events = Bytes::from_static(b":\n\n");
+                Ok(answer(
+                    EVENTS,
+                    if watches == Some(true) {
+                        Content::Updates(events, self.listeners.listen(None))
+                    } else {
+                        Content::Open(events)
+                    },
+                ))
             }
             Method::DELETE => {
                 self.with(|sessions| session.map(|session| sessions.remove(session)));
@@ -99,18 +119,41 @@ impl Server {
     }
 
     async fn post(&self, request: Request<Incoming>) -> Response<Content> {
-        let Ok(body) = request.into_body().collect().await else {
+        let (mut head, body) = request.into_parts();
+        let Ok(body) = body.collect().await else {
             return status(StatusCode::BAD_REQUEST);
         };
         let mut out = Vec::with_capacity(1024);
         match self.tools.answer(&body.to_bytes(), &mut out) {
             Answer::Done => answer(JSON, Content::Whole(out.into())),
             Answer::Nothing => status(StatusCode::ACCEPTED),
-            Answer::Listen => {
+            Answer::Listen(watcher) => {
                 let mut event = b"data: ".to_vec();
                 event.append(&mut out);
                 event.push(b'\n');
-                answer(EVENTS, Content::Open(event.into()))
+                let event = event.into();
+                answer(
+                    EVENTS,
+                    match watcher {
+                        None => Content::Open(event),
+                        id => Content::Updates(event, self.listeners.listen(id)),
+                    },
+                )
+            }
+            Answer::Watched => {
+                // What it watches is told on the stream that it opens next.
+                if let Some(session) = head.headers.remove(SESSION) {
+                    self.with(|sessions| sessions.insert(session, true));
+                }
+                answer(JSON, Content::Whole(out.into()))
+            }
+            Answer::Updated => {
+                self.listeners.update(WATCHED);
+                answer(JSON, Content::Whole(out.into()))
+            }
+            Answer::Wait(wait) => {
+                wait.answer(&self.adder, &mut out).await;
+                answer(JSON, Content::Whole(out.into()))
             }
             Answer::Stream(stream) => answer(EVENTS, Content::Progress(Box::new(stream))),
             Answer::Opened => {
@@ -128,11 +171,11 @@ impl Server {
         let second = self.random.hash_one((first, count));
         let session = HeaderValue::from_str(&format!("{first:016x}{second:016x}"))
             .expect("hexadecimal digits are a valid header");
-        self.with(|sessions| sessions.insert(session.clone()));
+        self.with(|sessions| sessions.insert(session.clone(), false));
         session
     }
 
-    fn with<T>(&self, what: impl FnOnce(&mut HashSet<HeaderValue>) -> T) -> T {
+    fn with<T>(&self, what: impl FnOnce(&mut HashMap<HeaderValue, bool>) -> T) -> T {
         what(&mut self.sessions.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -155,7 +198,7 @@ impl Body for Content {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let data = match &mut *self {
             Self::Whole(data) => {
@@ -165,6 +208,11 @@ impl Body for Content {
             }
             Self::Open(data) if data.is_empty() => return Poll::Pending,
             Self::Open(data) => std::mem::take(data),
+            Self::Updates(data, updates) if data.is_empty() => {
+                let event = updates.poll_recv(cx);
+                return event.map(|event| event.map(|event| Ok(Frame::data(event))));
+            }
+            Self::Updates(data, _) => std::mem::take(data),
             Self::Progress(stream) => {
                 let (events, more) = events(stream);
                 if !more {
@@ -185,7 +233,9 @@ impl Body for Content {
         match self {
             Self::Whole(data) => hyper::body::SizeHint::with_exact(data.len() as u64),
             Self::End => hyper::body::SizeHint::with_exact(0),
-            Self::Open(_) | Self::Progress(_) => hyper::body::SizeHint::default(),
+            Self::Open(_) | Self::Updates(..) | Self::Progress(_) => {
+                hyper::body::SizeHint::default()
+            }
         }
     }
 }

@@ -2,7 +2,9 @@
 
 pub mod http;
 pub mod http_client;
+mod listeners;
 pub mod pipes;
+mod quote;
 mod server;
 mod tools;
 

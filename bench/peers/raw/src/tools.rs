@@ -2,8 +2,14 @@
 
 use std::{borrow::Cow, fmt::Write as _, io::Write as _};
 
+use bench_support::Adder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use crate::quote::Order;
+
+/// What the tool `update` changes.
+pub(crate) const WATCHED: &str = "bench://watched";
 
 /// Answers to every request of the benchmark, in both eras.
 pub(crate) struct Tools {
@@ -19,8 +25,14 @@ pub(crate) enum Answer {
     Opened,
     /// It was no request, and there is none.
     Nothing,
-    /// A subscription: what acknowledges it is in the buffer.
-    Listen,
+    /// A subscription: what acknowledges it is in the buffer. It hears of updates under the id, if it asked for them.
+    Listen(Option<Box<RawValue>>),
+    /// The answer is in the buffer; the session hears of updates from now on.
+    Watched,
+    /// The answer is in the buffer; all who listen are to be told.
+    Updated,
+    /// The answer takes another task.
+    Wait(Wait),
     /// Progress notifications, then the answer.
     Stream(Stream),
 }
@@ -35,7 +47,7 @@ pub(crate) struct Stream {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Era {
+pub(crate) enum Era {
     Legacy,
     Modern,
 }
@@ -56,6 +68,10 @@ struct Params<'a> {
     name: Option<Cow<'a, str>>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    notifications: Option<&'a RawValue>,
+    #[serde(borrow)]
+    uri: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "_meta")]
     meta: Option<Meta<'a>>,
 }
@@ -69,9 +85,15 @@ struct Meta<'a> {
 }
 
 #[derive(Deserialize)]
-struct Pair {
-    a: i64,
-    b: i64,
+struct Filter<'a> {
+    #[serde(borrow, default, rename = "resourceSubscriptions")]
+    resources: Vec<&'a str>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Pair {
+    pub(crate) a: i64,
+    pub(crate) b: i64,
 }
 
 #[derive(Deserialize)]
@@ -86,8 +108,9 @@ struct Count {
 }
 
 impl Tools {
-    pub(crate) fn new() -> Self {
-        let list = list();
+    /// The tools, and so many more that only fill the list.
+    pub(crate) fn new(dummies: usize) -> Self {
+        let list = list(dummies);
         let modern_list =
             format!(r#""resultType":"complete","ttlMs":0,"cacheScope":"private",{list}"#);
         Self { list, modern_list }
@@ -143,8 +166,16 @@ impl Tools {
                 return Ok(Answer::Opened);
             }
             "subscriptions/listen" if modern => {
-                acknowledge(out, id);
-                return Ok(Answer::Listen);
+                let filter = params.notifications.map_or("{}", RawValue::get);
+                let watches = serde_json::from_str::<Filter<'_>>(filter)?
+                    .resources
+                    .contains(&WATCHED);
+                acknowledge(out, id, filter);
+                return Ok(Answer::Listen(watches.then(|| id.to_owned())));
+            }
+            "resources/subscribe" if params.uri.as_deref() == Some(WATCHED) => {
+                result(out, id, "");
+                return Ok(Answer::Watched);
             }
             "server/discover" => result(out, id, DISCOVER),
             "ping" => result(out, id, ""),
@@ -168,7 +199,20 @@ fn call(id: &RawValue, era: Era, params: &Params<'_>, out: &mut Vec<u8>) -> Resu
     match name {
         "echo" => {
             let Echo { text } = serde_json::from_str(arguments)?;
-            content(out, id, era, &text);
+            text_result(out, id, era, &text);
+        }
+        "quote" => {
+            let order: Order<'_> = serde_json::from_str(arguments)?;
+            let quote = order.quote().map_err(|e| Fault(-32602, e))?;
+            structured_result(out, id, era, &serde_json::to_string(&quote)?);
+        }
+        "wait" => {
+            let (id, pair) = (id.to_owned(), serde_json::from_str(arguments)?);
+            return Ok(Answer::Wait(Wait { id, era, pair }));
+        }
+        "update" => {
+            text_result(out, id, era, "updated");
+            return Ok(Answer::Updated);
         }
         "stream" => {
             let Count { n } = serde_json::from_str(arguments)?;
@@ -184,7 +228,7 @@ fn call(id: &RawValue, era: Era, params: &Params<'_>, out: &mut Vec<u8>) -> Resu
         }
         _ if name == "add" || name.starts_with("dummy_") => {
             let Pair { a, b } = serde_json::from_str(arguments)?;
-            content(out, id, era, &a.saturating_add(b).to_string());
+            text_result(out, id, era, &a.saturating_add(b).to_string());
         }
         _ => return Err(Fault(-32602, format!("no tool {name}"))),
     }
@@ -195,7 +239,7 @@ impl Stream {
     /// Appends one message, and says whether there are more.
     pub(crate) fn next(&mut self, out: &mut Vec<u8>) -> bool {
         if self.sent == self.n {
-            content(out, &self.id, self.era, "done");
+            text_result(out, &self.id, self.era, "done");
             return false;
         }
         self.sent += 1;
@@ -213,6 +257,20 @@ impl Stream {
     }
 }
 
+pub(crate) fn text_result(out: &mut Vec<u8>, id: &RawValue, era: Era, text: &str) {
+    content(out, id, era, text);
+    put(out, "}}\n");
+}
+
+/// The JSON as structured content, and as text for who does not know that.
+fn structured_result(out: &mut Vec<u8>, id: &RawValue, era: Era, json: &str) {
+    content(out, id, era, json);
+    put(out, r#","structuredContent":"#);
+    put(out, json);
+    put(out, "}}\n");
+}
+
+/// A result without its end.
 fn content(out: &mut Vec<u8>, id: &RawValue, era: Era, text: &str) {
     start(out, id);
     put(
@@ -225,7 +283,7 @@ fn content(out: &mut Vec<u8>, id: &RawValue, era: Era, text: &str) {
     );
     put(out, r#""content":[{"type":"text","text":"#);
     serde_json::to_writer(&mut *out, text).expect("a Vec takes every string");
-    put(out, "}]}}\n");
+    put(out, "}]");
 }
 
 fn result(out: &mut Vec<u8>, id: &RawValue, members: &str) {
@@ -235,10 +293,16 @@ fn result(out: &mut Vec<u8>, id: &RawValue, members: &str) {
     put(out, "}}\n");
 }
 
-fn acknowledge(out: &mut Vec<u8>, id: &RawValue) {
+/// Agrees to all that is asked for.
+fn acknowledge(out: &mut Vec<u8>, id: &RawValue, filter: &str) {
     put(
         out,
-        r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":"#,
+    );
+    put(out, filter);
+    put(
+        out,
+        r#","_meta":{"io.modelcontextprotocol/subscriptionId":"#,
     );
     put(out, id.get());
     put(out, "}}}\n");
@@ -254,15 +318,15 @@ fn put(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-const INITIALIZE: &str = r#""protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1.0.0"}"#;
-const DISCOVER: &str = r#""resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"raw","version":"1.0.0"}}"#;
+const INITIALIZE: &str = r#""protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{"subscribe":true}},"serverInfo":{"name":"raw","version":"1.0.0"}"#;
+const DISCOVER: &str = r#""resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"resources":{"subscribe":true}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"raw","version":"1.0.0"}}"#;
 
-fn list() -> String {
+fn list(dummies: usize) -> String {
     let pair = r#"{"type":"object","properties":{"a":{"type":"integer","format":"int64"},"b":{"type":"integer","format":"int64"}},"required":["a","b"]}"#;
     let mut list = format!(
         r#""tools":[{{"name":"add","description":"Add two integers","inputSchema":{pair}}},{{"name":"echo","description":"Give the text back","inputSchema":{{"type":"object","properties":{{"text":{{"type":"string"}}}},"required":["text"]}}}},{{"name":"stream","description":"Report progress n times","inputSchema":{{"type":"object","properties":{{"n":{{"type":"integer","format":"uint64","minimum":0}}}},"required":["n"]}}}}"#
     );
-    for i in 0..100 {
+    for i in 0..dummies {
         write!(
             list,
             r#",{{"name":"dummy_{i:03}","description":"Add two integers","inputSchema":{pair}}}"#
@@ -271,4 +335,20 @@ fn list() -> String {
     }
     list.push(']');
     list
+}
+
+/// A call that waits for its sum.
+pub(crate) struct Wait {
+    pub(crate) id: Box<RawValue>,
+    pub(crate) era: Era,
+    pub(crate) pair: Pair,
+}
+
+impl Wait {
+    /// Appends the answer, once it is there.
+    pub(crate) async fn answer(self, adder: &Adder, out: &mut Vec<u8>) {
+        if let Some(sum) = adder.add(self.pair.a, self.pair.b).await {
+            text_result(out, &self.id, self.era, &sum.to_string());
+        }
+    }
 }

@@ -4,15 +4,21 @@
     reason = "the macros of rmcp make public items without documentation"
 )]
 
+use bench_support::Adder;
 use rmcp::{
-    ErrorData, Peer, RoleServer, ServerHandler,
+    ErrorData, Json, Peer, RoleServer, ServerHandler,
     handler::server::{router::tool::ToolRouter, wrapper::Parameters},
     model::{
-        ProgressNotificationParam, RequestMetaObject, ServerCapabilities, ServerConfig,
-        SubscriptionFilter, Tool,
+        ProgressNotificationParam, RequestMetaObject, ResourceUpdatedNotificationParam,
+        ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
     },
-    schemars, tool, tool_handler, tool_router,
+    schemars,
+    service::{RequestContext, SubscriptionContext},
+    tool, tool_handler, tool_router,
 };
+use tokio::{select, sync::broadcast};
+
+bench_support::order_types!(schemars::JsonSchema);
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 pub struct Pair {
@@ -34,6 +40,26 @@ pub struct Count {
 #[derive(Clone)]
 pub struct Tools<const KEPT: bool> {
     router: ToolRouter<Self>,
+    adder: Adder,
+    updates: broadcast::Sender<String>,
+}
+
+/// Which tools there are beside `add`, `echo` and `stream`.
+#[derive(Clone, Copy)]
+pub struct Set {
+    /// Whether there are `quote`, `wait` and `update`.
+    pub more: bool,
+    /// How many only fill the list.
+    pub dummies: usize,
+}
+
+impl Default for Set {
+    fn default() -> Self {
+        Self {
+            more: false,
+            dummies: 100,
+        }
+    }
 }
 
 #[tool_router]
@@ -65,11 +91,48 @@ impl<const KEPT: bool> Tools<KEPT> {
         }
         Ok("done".into())
     }
+}
 
-    /// The router with the hundred tools that only fill the list.
-    fn full_router() -> ToolRouter<Self> {
+#[tool_router(router = more_router)]
+impl<const KEPT: bool> Tools<KEPT> {
+    #[tool(description = "Say what an order costs")]
+    fn quote(&self, Parameters(order): Parameters<Order>) -> Json<Quote> {
+        Json(order.quote())
+    }
+
+    #[tool(description = "Let another task add two integers")]
+    async fn wait(&self, Parameters(Pair { a, b }): Parameters<Pair>) -> Result<String, ErrorData> {
+        let sum = self.adder.add(a, b).await;
+        let sum = sum.ok_or_else(|| ErrorData::internal_error("nobody adds any more", None))?;
+        Ok(sum.to_string())
+    }
+
+    #[tool(description = "Update a resource")]
+    fn update(&self) -> String {
+        // There may be no listener.
+        let _ = self.updates.send("bench://watched".to_owned());
+        "updated".to_owned()
+    }
+}
+
+impl<const KEPT: bool> Tools<KEPT> {
+    /// The tools of a set.
+    #[must_use]
+    pub fn new(set: Set) -> Self {
+        Self {
+            router: Self::full_router(set),
+            adder: Adder::start(),
+            updates: broadcast::Sender::new(16),
+        }
+    }
+
+    fn full_router(Set { more, dummies }: Set) -> ToolRouter<Self> {
         let add = Self::add_tool_attr();
-        (0..100).fold(Self::tool_router(), |router, i| {
+        let mut router = Self::tool_router();
+        if more {
+            router.merge(Self::more_router());
+        }
+        (0..dummies).fold(router, |router, i| {
             let dummy = Tool::new(
                 format!("dummy_{i:03}"),
                 "Add two integers",
@@ -77,14 +140,6 @@ impl<const KEPT: bool> Tools<KEPT> {
             );
             router.with_route((dummy, Self::add))
         })
-    }
-}
-
-impl<const KEPT: bool> Default for Tools<KEPT> {
-    fn default() -> Self {
-        Self {
-            router: Self::full_router(),
-        }
     }
 }
 
@@ -101,10 +156,40 @@ impl ServerHandler for Tools<true> {
     ) -> Option<SubscriptionFilter> {
         Some(requested.clone())
     }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut updates = self.updates.subscribe();
+        loop {
+            select! {
+                () = context.cancelled() => return Ok(()),
+                Ok(uri) = updates.recv() => {
+                    let sent = context.sink().notify_resource_updated(uri).await;
+                    sent.map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
+                }
+            }
+        }
+    }
+
+    async fn subscribe(
+        &self,
+        _: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let (mut updates, client) = (self.updates.subscribe(), context.peer);
+        tokio::spawn(async move {
+            while let Ok(uri) = updates.recv().await {
+                let update = ResourceUpdatedNotificationParam::new(uri);
+                if client.notify_resource_updated(update).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(())
+    }
 }
 
-/// What the macro writes by default: each request builds the router.
-#[tool_handler(router = Self::full_router())]
+/// What the macro writes by default: each request builds the router, of the plain set.
+#[tool_handler(router = Self::full_router(Set::default()))]
 impl ServerHandler for Tools<false> {
     fn get_info(&self) -> ServerConfig {
         config()
@@ -121,6 +206,8 @@ impl ServerHandler for Tools<false> {
 fn config() -> ServerConfig {
     let capabilities = ServerCapabilities::builder()
         .enable_tools()
-        .enable_tool_list_changed();
+        .enable_tool_list_changed()
+        .enable_resources()
+        .enable_resources_subscribe();
     ServerConfig::new(capabilities.build())
 }

@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use data_encoding::BASE64;
+use base64::{Engine, prelude::BASE64_STANDARD};
 use oxmcp_json::Text;
 
 use crate::http_headers::names::{CLOSE, OPEN};
@@ -15,7 +15,7 @@ pub fn encode(text: &str) -> Cow<'_, str> {
     if is_plain(text) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(format!("{OPEN}{}{CLOSE}", BASE64.encode(text.as_bytes())))
+    Cow::Owned(format!("{OPEN}{}{CLOSE}", BASE64_STANDARD.encode(text)))
 }
 
 /// Whether a text arrives as it is: visible, without spaces at its ends, which are cut off on the way, and not to be taken
@@ -44,7 +44,7 @@ pub fn decode(value: &[u8]) -> Result<Cow<'_, str>, HeaderValueError> {
     let Some(encoded) = encoded else {
         return Ok(Cow::Borrowed(text));
     };
-    let bytes = BASE64.decode(encoded.as_bytes());
+    let bytes = BASE64_STANDARD.decode(encoded);
     let bytes = bytes.map_err(|_| HeaderValueError::Base64)?;
     let text = String::from_utf8(bytes).map_err(|_| HeaderValueError::Utf8)?;
     Ok(Cow::Owned(text))

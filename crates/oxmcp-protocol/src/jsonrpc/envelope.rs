@@ -142,11 +142,14 @@ impl Malformed {
         }
     }
 
-    /// What is wrong with a text that is no JSON.
+    /// What is wrong with a text that is no JSON, or no object.
     #[cold]
     fn syntax(text: &str) -> Self {
         let malformed = match serde_json::from_str::<IgnoredAny>(text) {
             Err(error) => Self::parse(error),
+            Ok(_) if !text.trim_start().starts_with('{') => {
+                return Self::invalid(None, "a JSON-RPC message is an object");
+            }
             Ok(_) => Self::parse("it is nested too deeply"),
         };
         malformed.of(text)
@@ -203,9 +206,6 @@ impl<'p, P> Envelope<'p, P> {
                 Some(key) => Err(Malformed::twice(key, text)),
                 None => members.classify(params),
             },
-            Ok(false) if serde_json::from_str::<IgnoredAny>(text).is_ok() => {
-                Err(Malformed::invalid(None, "a JSON-RPC message is an object"))
-            }
             _ => Err(Malformed::syntax(text)),
         }
     }
@@ -366,7 +366,7 @@ impl<'a> Members<'a> {
     {
         let outcome = match (self.result, self.error) {
             (Some(result), None) => Ok(result),
-            (None, Some(error)) => match error.parse() {
+            (None, Some(error)) => match ErrorObject::read(error) {
                 Ok(error) => Err(error),
                 Err(_) => {
                     return Err(self.refuse(id, "\"error\" must hold a code and a message"));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use oxmcp_json::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -44,6 +45,11 @@ impl ErrorObject {
     pub fn with_data(mut self, data: impl Serialize) -> Self {
         self.data = to_raw_value(&data).ok();
         self
+    }
+
+    /// Reads an error object. The code of this is compiled once, in this crate.
+    pub(crate) fn read(text: Text<'_>) -> serde_json::Result<Self> {
+        text.parse()
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use oxmcp_json::{Text, write_string};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The id of a JSON-RPC request: a string or an integer, never null.
 ///
@@ -30,6 +31,14 @@ impl RequestId {
         match text.as_str() {
             Some(string) => Some(Self::String(string.into())),
             None => text.get().parse().ok().map(Self::Number),
+        }
+    }
+
+    /// The id that a value is. `None` where it is neither a string nor an integer.
+    pub(crate) fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Some(Self::String(text.as_str().into())),
+            other => other.as_i64().map(Self::Number),
         }
     }
 

@@ -2,10 +2,12 @@
 //!
 //! | | |
 //! |---|---|
+//! | `has_meta` | what has a `_meta`, and is read and written by code that is compiled once |
 //! | `object` | [`Meta`](crate::Meta), and the keys that the protocol gives a meaning |
 //! | `progress_token` | the token of progress, one of the keys |
 //! | `request` | the `_meta` and the members of a request's params, found while its message is checked |
 
+pub(crate) mod has_meta;
 pub(crate) mod object;
 pub(crate) mod progress_token;
 pub(crate) mod request;

@@ -54,6 +54,9 @@ impl Meta {
     pub const PROGRESS_TOKEN: &'static str = "progressToken";
     /// The W3C trace context of the caller.
     pub const TRACEPARENT: &'static str = "traceparent";
+    /// Says of a tool's result that its structured content is the member `result` of the object that is sent, which revisions
+    /// before 2026-07-28 need where it is no object. A key of this SDK.
+    pub const WRAPPED: &'static str = "dev.oxmcp/wrapped";
     /// What tracing systems add to [`TRACEPARENT`](Self::TRACEPARENT).
     pub const TRACESTATE: &'static str = "tracestate";
     /// The W3C baggage of the caller.
@@ -83,6 +86,16 @@ impl Meta {
                 map: OnceLock::new(),
             })))),
             _ => None,
+        }
+    }
+
+    /// Sets [`WRAPPED`](Self::WRAPPED). Most results have nothing else there.
+    pub(crate) fn mark_wrapped(&mut self) {
+        const ALONE: &str = r#"{"dev.oxmcp/wrapped":true}"#;
+        let alone = RawValue::from_string(ALONE.to_owned()).ok();
+        match alone.filter(|_| self.is_absent()).and_then(Self::of_raw) {
+            Some(alone) => *self = alone,
+            None => drop(self.insert(Self::WRAPPED, true)),
         }
     }
 
@@ -149,7 +162,7 @@ impl Meta {
     /// The token that asks for progress notifications.
     #[must_use]
     pub fn progress_token(&self) -> Option<ProgressToken> {
-        ProgressToken::deserialize(self.get(Self::PROGRESS_TOKEN)?).ok()
+        ProgressToken::of(self.get(Self::PROGRESS_TOKEN)?)
     }
 
     /// What belongs to a subscription carries this.
@@ -168,18 +181,20 @@ impl Meta {
     /// The id of the `subscriptions/listen` request that a notification belongs to.
     #[must_use]
     pub fn subscription_id(&self) -> Option<RequestId> {
-        RequestId::deserialize(self.get(Self::SUBSCRIPTION_ID)?).ok()
+        RequestId::of(self.get(Self::SUBSCRIPTION_ID)?)
     }
 
-    /// The W3C `traceparent` of the caller.
+    /// The W3C `traceparent` of the caller, where it [is one](Self::is_valid_traceparent).
     #[must_use]
     pub fn traceparent(&self) -> Option<&str> {
-        self.get(Self::TRACEPARENT)?.as_str()
+        let traceparent = self.get(Self::TRACEPARENT)?.as_str()?;
+        Self::is_valid_traceparent(traceparent).then_some(traceparent)
     }
 
-    /// The W3C `tracestate` of the caller.
+    /// The W3C `tracestate` of the caller. Without a `traceparent` that is one it means nothing.
     #[must_use]
     pub fn tracestate(&self) -> Option<&str> {
+        self.traceparent()?;
         self.get(Self::TRACESTATE)?.as_str()
     }
 
@@ -187,6 +202,80 @@ impl Meta {
     #[must_use]
     pub fn baggage(&self) -> Option<&str> {
         self.get(Self::BAGGAGE)?.as_str()
+    }
+
+    /// Whether a text is a [`traceparent`](https://www.w3.org/TR/trace-context/#traceparent-header) of W3C's trace context: a
+    /// version, the ids of a trace and of a span, and flags, in lower-case hexadecimal digits. One that is not is to be ignored.
+    ///
+    /// ```
+    /// use oxmcp_protocol::Meta;
+    ///
+    /// assert!(Meta::is_valid_traceparent("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"));
+    /// assert!(!Meta::is_valid_traceparent("00-00000000000000000000000000000000-00f067aa0ba902b7-01"));
+    /// ```
+    #[must_use]
+    pub fn is_valid_traceparent(text: &str) -> bool {
+        let mut parts = text.split('-');
+        let mut hex = |length: usize| {
+            parts.next().filter(|part| {
+                part.len() == length
+                    && part
+                        .bytes()
+                        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+            })
+        };
+        let is_id = |id: &str| id.bytes().any(|byte| byte != b'0');
+        let (Some(version), Some(trace), Some(span), Some(_)) = (hex(2), hex(32), hex(16), hex(2))
+        else {
+            return false;
+        };
+        // What later versions add follows a hyphen.
+        let is_whole = version != "00" || parts.next().is_none();
+        version != "ff" && is_id(trace) && is_id(span) && is_whole
+    }
+
+    /// Checks the keys that somebody puts into the `_meta` of a message or a definition: each must be
+    /// [valid](Self::is_valid_key), and none of those [reserved](Self::is_reserved_key) for the protocol, but for its own. `is_known`
+    /// are the keys that an extension brings.
+    ///
+    /// # Errors
+    /// Says which key is wrong, and why.
+    pub fn check_keys(&self, is_known: impl Fn(&str) -> bool) -> Result<(), String> {
+        const OWN: [&str; 11] = [
+            Meta::PROTOCOL_VERSION,
+            Meta::CLIENT_INFO,
+            Meta::CLIENT_CAPABILITIES,
+            Meta::LOG_LEVEL,
+            Meta::SERVER_INFO,
+            Meta::SUBSCRIPTION_ID,
+            Meta::RELATED_TASK,
+            Meta::PROGRESS_TOKEN,
+            Meta::TRACEPARENT,
+            Meta::TRACESTATE,
+            Meta::BAGGAGE,
+        ];
+        for key in self.as_object().into_iter().flat_map(JsonObject::keys) {
+            if OWN.contains(&&**key) || is_known(key) {
+                continue;
+            }
+            if !Self::is_valid_key(key) {
+                return Err(format!(
+                    "{key:?} is no key of _meta: it is a name, after the domain of its vendor, as in \"com.example/zone\""
+                ));
+            }
+            if Self::is_reserved_key(key) {
+                return Err(format!(
+                    "{key:?} is no key of _meta that the protocol has, and its prefix is the protocol's: use your own, as in \
+                     \"com.example/zone\""
+                ));
+            }
+        }
+        match self.get(Self::TRACEPARENT) {
+            Some(it) if !it.as_str().is_some_and(Self::is_valid_traceparent) => {
+                Err(format!("{it} is no traceparent of W3C's trace context"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether `key` follows the rules for the names of keys: an optional prefix of dotted labels with a slash, and a

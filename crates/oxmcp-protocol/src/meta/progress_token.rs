@@ -6,6 +6,7 @@ use serde::{
     Deserialize, Deserializer, Serialize,
     de::{self, Visitor},
 };
+use serde_json::Value;
 
 /// What ties progress notifications to the request that asked for them: a string or an integer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -19,6 +20,14 @@ pub enum ProgressToken {
 }
 
 impl ProgressToken {
+    /// The token that a value is. `None` where it is neither a string nor an integer.
+    pub(crate) fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Some(Self::String(text.as_str().into())),
+            other => other.as_i64().map(Self::Number),
+        }
+    }
+
     /// The number, where it is one.
     #[must_use]
     pub fn as_number(&self) -> Option<i64> {

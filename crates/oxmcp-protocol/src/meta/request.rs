@@ -129,6 +129,26 @@ impl<'a> RequestParams<'a> {
         Ok(())
     }
 
+    /// The first member of this name: what its sender reads, who wrote it once.
+    #[must_use]
+    pub fn first_member(&self, name: &str) -> Option<Text<'a>> {
+        let mut members = self.raw.members();
+        let (_, value) = members.find(|(key, _)| key.is_str(name))?;
+        Some(value)
+    }
+
+    /// The member of this name where it is the only one: what its receiver reads, since others on the way may have read another
+    /// one. That there are not two of `name` is seen by [`check`](Self::check), which comes first.
+    #[must_use]
+    pub fn only_member(&self, name: &str) -> Option<Text<'a>> {
+        if name == "name" {
+            return self.name;
+        }
+        let mut members = self.raw.members().filter(|(key, _)| key.is_str(name));
+        let (_, value) = members.next()?;
+        members.next().is_none().then_some(value)
+    }
+
     /// Refuses what cannot be read in one way only.
     ///
     /// # Errors
@@ -313,10 +333,11 @@ impl<'a> RequestMeta<'a> {
         self.progress_token?.parse().ok()
     }
 
-    /// The W3C `traceparent` of the caller.
+    /// The W3C `traceparent` of the caller, where it is one.
     #[must_use]
     pub fn traceparent(&self) -> Option<Cow<'a, str>> {
-        self.traceparent?.as_str()
+        let traceparent = self.traceparent?.as_str();
+        traceparent.filter(|it| Meta::is_valid_traceparent(it))
     }
 
     /// The least severe level that the caller wants to hear of.
@@ -393,6 +414,17 @@ mod tests {
         assert_eq!(era(&params, &Revision::ALL), modern);
         let escaped = params.replace(r#","_meta""#, r#","\u005fmeta""#);
         assert_eq!(era(&escaped, &Revision::ALL), modern);
+    }
+
+    #[test]
+    fn a_receiver_reads_no_member_that_stands_there_twice() {
+        let params = RequestParams::of(Text::checked(r#"{"uri":"a","name":"b","x":1,"uri":"c"}"#));
+        let first = |name| params.first_member(name).map(Text::get);
+        let only = |name| params.only_member(name).map(Text::get);
+        assert_eq!((first("uri"), only("uri")), (Some(r#""a""#), None));
+        for (name, value) in [("name", Some(r#""b""#)), ("x", Some("1")), ("y", None)] {
+            assert_eq!((first(name), only(name)), (value, value), "{name}");
+        }
     }
 
     #[test]
@@ -553,6 +585,51 @@ mod tests {
     }
 
     #[test]
+    fn what_the_sdk_reads_stands_there_once() {
+        let keys = [
+            "_meta",
+            "name",
+            "arguments",
+            "inputResponses",
+            "requestState",
+        ];
+        for key in keys {
+            for times in 1..=3 {
+                let members = vec![format!(r#""{key}":{{}}"#); times].join(",");
+                let params = format!("{{{members}}}");
+                let checked = RequestParams::of(Text::checked(&params)).check();
+                assert_eq!(checked.is_ok(), times == 1, "{params}");
+            }
+        }
+        // What it does not read is up to whoever does.
+        let others = r#"{"cursor":"a","cursor":"b"}"#;
+        assert!(RequestParams::of(Text::checked(others)).check().is_ok());
+    }
+
+    #[test]
+    fn a_traceparent_that_is_none_is_ignored() {
+        let meta = |parent: &str| format!(r#"{{"_meta":{{"traceparent":"{parent}"}}}}"#);
+        let trace = "0af7651916cd43dd8448eb211c80319c";
+        let span = "00f067aa0ba902b7";
+        for (parent, is_one) in [
+            (format!("00-{trace}-{span}-01"), true),
+            (format!("cc-{trace}-{span}-01-more"), true),
+            (format!("00-{trace}-{span}-01-more"), false),
+            (format!("ff-{trace}-{span}-01"), false),
+            (format!("00-{}-{span}-01", "0".repeat(32)), false),
+            (format!("00-{trace}-{}-01", "0".repeat(16)), false),
+            (format!("00-{}-{span}-01", trace.to_uppercase()), false),
+            (format!("00-{trace}-{span}-1"), false),
+            (format!("00-{trace}-{span}"), false),
+            (String::new(), false),
+        ] {
+            let text = meta(&parent);
+            let params = RequestParams::of(Text::checked(&text));
+            assert_eq!(params.meta.traceparent().is_some(), is_one, "{parent}");
+        }
+    }
+
+    #[test]
     fn the_usual_order_of_a_message_means_what_any_other_means() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let deep = |arguments: &str| format!(r#"{{"name":"add","arguments":{arguments}}}"#);
@@ -589,6 +666,9 @@ mod tests {
         assert!(said(r#"{"jsonrpc":"2\u002e0","id":7,"method":"x"}"#).starts_with("7 x"));
         assert!(said(r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"x"}"#).contains("twice"));
         assert!(said(r#"{"jsonrpc":"2.0","id":7,"result":{},"result":{}}"#).contains("twice"));
+        let error = r#""error":{"code":1,"message":"a"}"#;
+        let errors = format!(r#"{{"jsonrpc":"2.0","id":7,{error},{error}}}"#);
+        assert!(said(&errors).contains("twice"));
         assert!(said(r#"{"jsonrpc":"2.0","id":7,"method":"x"} "#).starts_with("7 x"));
         assert!(said(r#"{"jsonrpc":"2.0"}"#).contains("missing"));
         assert!(said(r#"{"jsonrpc":"2.0","id":7"#).starts_with("Err"));

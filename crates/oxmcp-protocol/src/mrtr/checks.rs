@@ -26,7 +26,7 @@ use crate::{
         },
         errors::MissingClientCapabilityData,
         roots::ListRootsResult,
-        sampling::{CreateMessageParams, CreateMessageResult},
+        sampling::{CreateMessageParams, CreateMessageResult, IncludeContext},
     },
     values::json::JsonObject,
 };
@@ -67,6 +67,19 @@ impl InputRequest {
             Self::CreateMessage(params) => written("sampling/createMessage", *params, to),
             Self::ListRoots(params) => written::<EmptyParams>("roots/list", params, to),
             Self::Unknown { .. } => Ok(None),
+        }
+    }
+
+    /// Leaves out what the client has not said that it can do, where the question can be answered without: other servers' context
+    /// for a model, without `sampling.context`. Revisions that lack that capability need none.
+    pub fn fit_capabilities(&mut self, capabilities: &ClientCapabilities, revision: Revision) {
+        if let Self::CreateMessage(params) = self
+            && revision.has_sampling_tools()
+            && params.include_context != Some(IncludeContext::None)
+            && let Some(sampling) = &capabilities.sampling
+            && sampling.context.is_none()
+        {
+            params.include_context = None;
         }
     }
 

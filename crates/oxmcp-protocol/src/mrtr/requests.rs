@@ -5,15 +5,11 @@
 use std::borrow::Cow;
 
 use oxmcp_json::Text;
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{DeserializeOwned, Error},
-    ser::SerializeStruct,
-};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error, ser::SerializeMap};
 use serde_json::value::RawValue;
 
 use crate::{
-    meta::object::Meta,
+    meta::{has_meta::HasMeta, object::Meta},
     mrtr::responses::InputResponses,
     types::{base::EmptyParams, elicitation::params::ElicitParams, sampling::CreateMessageParams},
     values::{open_enum::setters, ordered_map::OrderedMap},
@@ -52,6 +48,12 @@ impl InputRequest {
             Self::Unknown { method, .. } => method,
         }
     }
+
+    /// The question as JSON. The code of this is compiled once, in this crate.
+    #[doc(hidden)]
+    pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(self)
+    }
 }
 
 impl From<ElicitParams> for InputRequest {
@@ -68,15 +70,16 @@ impl From<CreateMessageParams> for InputRequest {
 
 impl Serialize for InputRequest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("InputRequest", 2)?;
-        object.serialize_field("method", self.method())?;
+        // Of a map's values less code is compiled than of a struct's, which might be raw.
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("method", self.method())?;
         match self {
-            Self::Elicit(params) => object.serialize_field("params", params)?,
-            Self::CreateMessage(params) => object.serialize_field("params", params)?,
+            Self::Elicit(params) => object.serialize_entry("params", params)?,
+            Self::CreateMessage(params) => object.serialize_entry("params", params)?,
             Self::ListRoots(params) if params.meta.is_absent() => {}
-            Self::ListRoots(params) => object.serialize_field("params", params)?,
+            Self::ListRoots(params) => object.serialize_entry("params", params)?,
             Self::Unknown { params: None, .. } => {}
-            Self::Unknown { params, .. } => object.serialize_field("params", params)?,
+            Self::Unknown { params, .. } => object.serialize_entry("params", params)?,
         }
         object.end()
     }
@@ -91,17 +94,15 @@ impl<'de> Deserialize<'de> for InputRequest {
         }
 
         let Members { method, params } = Members::deserialize(deserializer)?;
-        Ok(match &*method {
-            "elicitation/create" => Self::Elicit(read(params.as_deref())?),
-            "sampling/createMessage" => Self::CreateMessage(Box::new(read(params.as_deref())?)),
-            "roots/list" => Self::ListRoots(read(params.as_deref())?),
-            _ => Self::Unknown { method, params },
-        })
+        let text = params.as_deref().map_or("{}", RawValue::get);
+        let request = match &*method {
+            "elicitation/create" => ElicitParams::read(text).map(Self::Elicit),
+            "sampling/createMessage" => CreateMessageParams::read(text).map(Self::from),
+            "roots/list" => EmptyParams::read(text).map(Self::ListRoots),
+            _ => Ok(Self::Unknown { method, params }),
+        };
+        request.map_err(D::Error::custom)
     }
-}
-
-fn read<T: DeserializeOwned, E: Error>(params: Option<&RawValue>) -> Result<T, E> {
-    serde_json::from_str(params.map_or("{}", RawValue::get)).map_err(E::custom)
 }
 
 /// The result that is none yet: the client is to answer, and to make the request again.

@@ -1,11 +1,11 @@
 //! Encoder of results: as the peer must see them, straight into the buffer that is sent.
 
 use oxmcp_json::Text;
-use serde::{Serialize, de::DeserializeOwned, ser::Error as _};
+use serde::ser::Error as _;
 
 use crate::{
     error::EncodeError,
-    meta::object::Meta,
+    meta::{has_meta::HasMeta, object::Meta},
     mrtr::requests::InputRequiredResult,
     revision::{projection::project::Project, version::Revision},
     types::{
@@ -28,32 +28,6 @@ use crate::{
         tools::{CallToolParams, CallToolResult, ListToolsResult},
     },
 };
-
-/// A result or params with a `_meta` of its own.
-pub trait HasMeta: Serialize {
-    /// The `resultType` of such a result.
-    const RESULT_TYPE: &'static str = "complete";
-
-    /// The `_meta`. `None` where there is no place for one.
-    fn meta_mut(&mut self) -> Option<&mut Meta>;
-
-    /// Appends it as JSON.
-    ///
-    /// # Errors
-    /// Where it cannot be JSON.
-    fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()>;
-
-    /// Reads it from JSON.
-    ///
-    /// # Errors
-    /// Where it is none.
-    fn read(json: &str) -> serde_json::Result<Self>
-    where
-        Self: DeserializeOwned,
-    {
-        serde_json::from_str(json)
-    }
-}
 
 /// `HasMeta::write` and `HasMeta::read`. Written out for each type, they are compiled once, in this crate; provided by the trait,
 /// they would be compiled again in each crate that uses them, with all of serde that is below them.
@@ -301,11 +275,7 @@ mod tests {
     const MODERN: Revision = Revision::V2026_07_28;
     const LEGACY: Revision = Revision::V2025_11_25;
 
-    fn encoded<R: Serialize + Project + HasMeta>(
-        mut result: R,
-        to: Revision,
-        info: Option<&str>,
-    ) -> String {
+    fn encoded<R: Project + HasMeta>(mut result: R, to: Revision, info: Option<&str>) -> String {
         let mut out = b"before".to_vec();
         encode_result(&mut out, &mut result, to, info).unwrap();
         String::from_utf8(out).unwrap().split_off(6)

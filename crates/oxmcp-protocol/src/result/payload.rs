@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::{
     error::EncodeError,
-    meta::object::Meta,
-    result::encode::{HasMeta, append_members, append_meta, into_text, undo_on_error},
+    meta::{has_meta::HasMeta, object::Meta},
+    result::encode::{append_members, append_meta, into_text, undo_on_error},
     revision::{projection::project::Project, version::Revision},
 };
 
@@ -90,24 +90,29 @@ pub fn encode_payload<R: Payload>(
     result.fit(to);
     let modern = to.has_result_types();
     let server_info = server_info.filter(|_| modern);
-    if let (Some(meta), Some(info)) = (result.metadata(), server_info)
-        && meta.get(Meta::SERVER_INFO).is_none()
-    {
-        let info: Value = serde_json::from_str(info).unwrap_or_default();
-        meta.insert(Meta::SERVER_INFO, info);
+    if let (Some(meta), Some(info)) = (result.metadata(), server_info) {
+        add_server_info(meta, info);
     }
     let mut written = Vec::new();
     result.append_json(&mut written)?;
-    append_written(out, &into_text(written)?, modern, server_info)
+    append_written(out, written, modern, server_info)
+}
+
+fn add_server_info(meta: &mut Meta, info: &str) {
+    if meta.get(Meta::SERVER_INFO).is_none() {
+        let info: Value = serde_json::from_str(info).unwrap_or_default();
+        meta.insert(Meta::SERVER_INFO, info);
+    }
 }
 
 /// Appends a result that has been written, with what a modern peer expects and it does not say.
 fn append_written(
     out: &mut Vec<u8>,
-    written: &str,
+    written: Vec<u8>,
     modern: bool,
     server_info: Option<&str>,
 ) -> Result<(), EncodeError> {
+    let written = &*into_text(written)?;
     let start = out.len();
     undo_on_error(out, start, |out| {
         let lacks = |name| {

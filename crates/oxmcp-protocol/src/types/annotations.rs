@@ -76,6 +76,32 @@ impl Icon {
             ..Self::default()
         }
     }
+
+    /// Checks that it is fetched from the web or stands in the source itself. Other schemes reach files, programs or networks of
+    /// whoever shows it, and icons come from servers that need not be trusted.
+    ///
+    /// ```
+    /// use oxmcp_protocol::Icon;
+    ///
+    /// assert!(Icon::new("https://example.com/icon.png").check().is_ok());
+    /// assert!(Icon::new("javascript:alert(1)").check().is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let scheme = self.src.split_once(':').map_or("", |(scheme, _)| scheme);
+        let is_safe = ["https", "http", "data"]
+            .iter()
+            .any(|safe| scheme.eq_ignore_ascii_case(safe));
+        if is_safe {
+            return Ok(());
+        }
+        let shown: String = self.src.chars().take(64).collect();
+        Err(format!(
+            "the icon {shown:?} would be shown by nobody: an icon is a URL of https or http, or a data: URI"
+        ))
+    }
 }
 
 setters!(Icon {

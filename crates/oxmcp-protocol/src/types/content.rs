@@ -307,5 +307,8 @@ mod tests {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(problem), "{text}: {error}");
         }
+        // The place is one in the text that came, and not in the one that was written with the tag first.
+        let late = parse("{\n\n\"text\":1,\"type\":\"text\"}").unwrap_err();
+        assert_eq!(late.line(), 3, "{late}");
     }
 }

@@ -5,6 +5,7 @@
 //! See [lifecycle](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle).
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     meta::object::Meta,
@@ -179,7 +180,33 @@ impl DiscoverResult {
     /// Name and version of the server, where it says them.
     #[must_use]
     pub fn server_info(&self) -> Option<Implementation> {
-        Implementation::deserialize(self.meta.get(Meta::SERVER_INFO)?).ok()
+        let info = self.meta.get(Meta::SERVER_INFO)?;
+        serde_json::from_str(&info.to_string()).ok()
+    }
+}
+
+impl Meta {
+    /// What every modern request says of its client.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_client(
+        revision: &str,
+        info: &Implementation,
+        capabilities: &ClientCapabilities,
+    ) -> Self {
+        // By way of a text: values would need serializers of their own.
+        let value = |text: serde_json::Result<String>| -> Value {
+            let value = text.and_then(|text| serde_json::from_str(&text));
+            value.expect("strings and settings are always JSON")
+        };
+        Self::from_iter([
+            (Self::PROTOCOL_VERSION, Value::from(revision)),
+            (Self::CLIENT_INFO, value(serde_json::to_string(info))),
+            (
+                Self::CLIENT_CAPABILITIES,
+                value(serde_json::to_string(capabilities)),
+            ),
+        ])
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::meta::object::Meta;
+use crate::{meta::object::Meta, values::open_enum::setters};
 
 /// Where a page begins. It means something only to the server that made it; an empty one is as good as any other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -62,6 +62,11 @@ impl PaginatedParams {
         }
     }
 }
+
+setters!(PaginatedParams {
+    /// The same from a cursor on.
+    with_cursor => cursor: Cursor,
+});
 
 /// Defines the result of a request that lists things.
 macro_rules! page {

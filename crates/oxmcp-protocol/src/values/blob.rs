@@ -2,8 +2,8 @@
 
 use std::{fmt, ops::Deref};
 
+use base64::{Engine, display::Base64Display, prelude::BASE64_STANDARD};
 use bytes::Bytes;
-use data_encoding::BASE64;
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{self, Visitor},
@@ -77,7 +77,7 @@ impl fmt::Debug for Blob {
 impl Serialize for Blob {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Encoded piece by piece into the serializer's buffer: no text of a third more bytes in between.
-        serializer.collect_str(&BASE64.encode_display(&self.0))
+        serializer.collect_str(&Base64Display::new(&self.0, &BASE64_STANDARD))
     }
 }
 
@@ -93,8 +93,8 @@ impl<'de> Deserialize<'de> for Blob {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Blob, E> {
-                BASE64
-                    .decode(text.as_bytes())
+                BASE64_STANDARD
+                    .decode(text)
                     .map(Blob::from)
                     .map_err(|error| E::custom(format_args!("not base64: {error}")))
             }

@@ -3,8 +3,7 @@
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use serde::de::{
-    Deserialize, Deserializer, Error, MapAccess, Visitor,
-    value::{MapAccessDeserializer, MapDeserializer},
+    Deserialize, Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer,
 };
 use serde_json::{Value, value::RawValue};
 
@@ -16,6 +15,9 @@ pub(crate) trait Tagged: Sized {
     const TAG: &'static str;
     /// What it says where it is missing. `None` where it must stand.
     const DEFAULT: Option<&'static str> = None;
+
+    /// Reads the union from a text.
+    fn parse(text: &str) -> serde_json::Result<Self>;
 
     /// Reads the variant that `tag` names from the other members.
     fn read<'de, D: Deserializer<'de>>(tag: &str, members: D) -> Result<Self, D::Error>;
@@ -47,13 +49,14 @@ impl<'de, T: Tagged> Visitor<'de> for TaggedVisitor<T> {
     }
 }
 
-/// The tag is somewhere behind other members: they wait as raw JSON.
+/// The tag is somewhere behind other members: the object is written again with the tag first, and read like any other. Reading
+/// it from its parts would be code of its own for every variant.
 fn buffered<'de, T: Tagged, A: MapAccess<'de>>(
     first: Option<Cow<'de, str>>,
     mut map: A,
 ) -> Result<T, A::Error> {
     let mut tag: Option<Cow<'de, str>> = None;
-    let mut members: Vec<(Cow<'de, str>, Box<RawValue>)> = Vec::new();
+    let mut members = String::new();
     let mut next = first;
     while let Some(key) = next {
         if key == T::TAG {
@@ -61,17 +64,27 @@ fn buffered<'de, T: Tagged, A: MapAccess<'de>>(
                 return Err(A::Error::duplicate_field(T::TAG));
             }
         } else {
-            members.push((key, map.next_value()?));
+            let value: Box<RawValue> = map.next_value()?;
+            let key = Value::from(&*key);
+            members.extend([",", &key.to_string(), ":", value.get()]);
         }
         next = map.next_key::<Key<'de>>()?.map(|Key(key)| key);
     }
-    let tag = match (&tag, T::DEFAULT) {
-        (Some(tag), _) => tag,
-        (None, Some(default)) => default,
-        (None, None) => return Err(A::Error::missing_field(T::TAG)),
+    let Some(tag) = tag.as_deref().or(T::DEFAULT) else {
+        return Err(A::Error::missing_field(T::TAG));
     };
-    let entries = members.iter().map(|(key, value)| (&**key, &**value));
-    T::read(tag, MapDeserializer::<_, serde_json::Error>::new(entries)).map_err(A::Error::custom)
+    let (key, tag) = (Value::from(T::TAG), Value::from(tag));
+    T::parse(&format!("{{{key}:{tag}{members}}}"))
+        .map_err(|error| A::Error::custom(without_position(&error)))
+}
+
+/// What is wrong, without the place: it is one in a text that never came.
+fn without_position(error: &serde_json::Error) -> String {
+    let mut text = error.to_string();
+    if let Some(end) = text.rfind(" at line ") {
+        text.truncate(end);
+    }
+    text
 }
 
 /// Keeps an object of an unknown variant whole.
@@ -118,6 +131,10 @@ macro_rules! tagged {
         impl $crate::values::tagged::Tagged for $name {
             const TAG: &'static str = $key;
             $( const DEFAULT: Option<&'static str> = Some($default); )?
+
+            fn parse(text: &str) -> serde_json::Result<Self> {
+                serde_json::from_str(text)
+            }
 
             fn read<'de, D: serde::Deserializer<'de>>(
                 tag: &str,

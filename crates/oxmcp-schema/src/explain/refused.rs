@@ -1,15 +1,10 @@
 //! Properties that a type refuses though its schema accepts them: `1.0` is an integer for a schema, and none for a `u32`.
 
-use oxmcp_json::{Members, Text, pointer_token};
-use serde::{
-    Deserializer,
-    de::{
-        DeserializeOwned, DeserializeSeed, Error as _, MapAccess, Visitor,
-        value::CowStrDeserializer,
-    },
-    forward_to_deserialize_any,
-};
-use serde_json::{Error, Result};
+use oxmcp_json::{Text, pointer_token};
+use serde::de::{DeserializeOwned, DeserializeSeed};
+use serde_json::{Deserializer, Result, de::StrRead};
+
+use super::watched_object::{Watch, read_watched};
 
 /// How much of a name is shown.
 const SHOWN: usize = 100;
@@ -18,68 +13,29 @@ const SHOWN: usize = 100;
 /// something else that it does not accept.
 #[must_use]
 pub fn refused_property<T: DeserializeOwned>(object: Text<'_>) -> Option<String> {
-    let mut places = Places {
-        members: object.members(),
-        value: None,
-        at: None,
-    };
-    T::deserialize(&mut places).err()?;
-    let name: String = places.at?.chars().take(SHOWN).collect();
+    let mut place = Place::default();
+    read_watched::<T>(object, &mut place).err()?;
+    let name: String = place.at?.chars().take(SHOWN).collect();
     Some(format!("/{}", pointer_token(&name)))
 }
 
-/// An object that knows which of its members is being read.
-struct Places<'de> {
-    members: Members<'de>,
-    value: Option<Text<'de>>,
+/// The member that is being read.
+#[derive(Default)]
+struct Place {
     at: Option<String>,
 }
 
-impl<'de> Deserializer<'de> for &mut Places<'de> {
-    type Error = Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        visitor.visit_map(self)
+impl Watch for Place {
+    fn member(&mut self, name: Option<&str>) {
+        self.at = name.map(str::to_owned);
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
+    fn read<'de, V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+        mut json: Deserializer<StrRead<'de>>,
     ) -> Result<V::Value> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        visitor.visit_some(self)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct enum identifier ignored_any
-    }
-}
-
-impl<'de> MapAccess<'de> for &mut Places<'de> {
-    type Error = Error;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
-        self.at = None;
-        let Some((key, value)) = self.members.next() else {
-            return Ok(None);
-        };
-        let name = key.as_str().ok_or_else(|| Error::custom("no name"))?;
-        self.value = Some(value);
-        self.at = Some(name.clone().into_owned());
-        seed.deserialize(CowStrDeserializer::new(name)).map(Some)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
-        let value = self.value.take().ok_or_else(|| Error::custom("no value"))?;
-        let mut json = serde_json::Deserializer::from_str(value.get());
-        let value = seed.deserialize(&mut json)?;
-        self.at = None;
-        Ok(value)
+        seed.deserialize(&mut json)
     }
 }
 

@@ -19,8 +19,21 @@ pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<
         .map(|(_, name)| name)
 }
 
-/// `maxResults`, `max_results` and `max-results` are the same mistake.
-fn normalized(name: &str) -> Option<Vec<char>> {
+/// Whether `wrong` is surely a misspelling of `name`. It takes more than to [suggest](nearest) one, since what is
+/// misspelt is refused. Both are [`normalized`].
+pub(super) fn is_near_miss(wrong: &[char], name: &[char]) -> bool {
+    let longer = wrong.len().max(name.len());
+    // Of short names, one letter tells two apart.
+    let allowed = match longer {
+        0..=2 => 0,
+        3..=5 => 1,
+        _ => 2,
+    };
+    longer - wrong.len().min(name.len()) <= allowed && distance(wrong, name) <= allowed
+}
+
+/// The letters of a name: `maxResults`, `max_results` and `max-results` are the same mistake. `None` for one that is too long to compare.
+pub(super) fn normalized(name: &str) -> Option<Vec<char>> {
     if name.len() > MAX_LENGTH {
         return None;
     }
@@ -47,4 +60,29 @@ fn distance(one: &[char], other: &[char]) -> usize {
         }
     }
     row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_miss_is_nearer_than_what_is_suggested() {
+        for (wrong, name, expected) in [
+            ("txt", "text", true),
+            ("colour", "color", true),
+            ("max-results", "maxResults", true),
+            ("ID", "id", true),
+            ("is", "id", false),
+            ("a", "b", false),
+            ("name", "date", false),
+            ("limit", "list", false),
+            ("offset", "limit", false),
+            ("toolCallId", "tool", false),
+        ] {
+            let (wrong_letters, letters) = (normalized(wrong).unwrap(), normalized(name).unwrap());
+            let found = is_near_miss(&wrong_letters, &letters);
+            assert_eq!(found, expected, "{wrong} {name}");
+        }
+    }
 }

@@ -130,11 +130,17 @@ pub(crate) struct Properties<'c> {
     typed: &'c Typed,
     /// The bits of those that were met.
     met: u64,
+    /// Whether something was accepted that is none of them.
+    pub(crate) has_others: bool,
 }
 
 impl<'c> Properties<'c> {
     pub(crate) fn of(typed: &'c Typed) -> Self {
-        Self { typed, met: 0 }
+        Self {
+            typed,
+            met: 0,
+            has_others: false,
+        }
     }
 
     /// Whether a property of this name may have this value. A name that comes twice counts once, and is accepted only if
@@ -167,6 +173,7 @@ impl<'c> Properties<'c> {
         let position = self.typed.position(name);
         let property = position.and_then(|it| Some((it, self.typed.properties.get(it)?)));
         let Some((position, property)) = property else {
+            self.has_others = true;
             return accepts(&self.typed.additional);
         };
         let accepted = accepts(&property.check);

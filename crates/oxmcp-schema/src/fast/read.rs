@@ -19,9 +19,19 @@ use crate::fast::{
     values::{Str, Value},
 };
 
+/// An object that was read.
+#[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
+#[derive(Debug, PartialEq)]
+pub struct Read<T> {
+    /// What was read.
+    pub value: T,
+    /// Whether it has members that are no properties of the schema.
+    pub has_others: bool,
+}
+
 /// Reads an object that the check accepts. `None` says nothing: the full validator decides whether it is valid, and
 /// serde_json what is wrong with it where it cannot be read.
-pub(crate) fn read<T: DeserializeOwned>(check: &Check, instance: Text<'_>) -> Option<T> {
+pub(crate) fn read<T: DeserializeOwned>(check: &Check, instance: Text<'_>) -> Option<Read<T>> {
     let typed = check.typed(kind::OBJECT)?;
     if typed.values.is_some() || !instance.is_object() {
         return None;
@@ -31,10 +41,11 @@ pub(crate) fn read<T: DeserializeOwned>(check: &Check, instance: Text<'_>) -> Op
         next: Next::Key,
         properties: Properties::of(typed),
     };
-    let read = T::deserialize(&mut object).ok()?;
+    let value = T::deserialize(&mut object).ok()?;
     // A type may stop before the end: then the rest is unchecked.
     let is_over = object.members.key().is_none();
-    (is_over && object.properties.are_complete()).then_some(read)
+    let Properties { has_others, .. } = object.properties;
+    (is_over && object.properties.are_complete()).then_some(Read { value, has_others })
 }
 
 /// Error that hands the value over to serde_json. It never leaves this file.
@@ -249,7 +260,7 @@ mod tests {
         let object = Check::compile(&json!({"type": "object"}));
         let expected = serde_json::from_str::<T>(json).ok();
         if let Some(read) = read::<T>(&object, Text::checked(json)) {
-            assert_eq!(Some(read), expected, "{json}");
+            assert_eq!(Some(read.value), expected, "{json}");
         }
     }
 
@@ -275,6 +286,8 @@ mod tests {
         }));
         let json = r#"{"text":"a\n","int":3,"more":[{}]}"#;
         let read = read::<Everything>(&object, Text::checked(json)).unwrap();
+        assert!(read.has_others);
+        let read = read.value;
         assert_eq!((read.text.as_deref(), read.int), (Some("a\n"), Some(3)));
     }
 

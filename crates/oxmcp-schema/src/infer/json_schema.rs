@@ -111,4 +111,5 @@ fn close_root(root: &mut Map<String, Value>, direction: Direction) {
 )]
 pub trait JsonSchema: schemars::JsonSchema {}
 
+#[diagnostic::do_not_recommend]
 impl<T: schemars::JsonSchema + ?Sized> JsonSchema for T {}

@@ -99,6 +99,9 @@ impl Client {
     /// Adds an icon of the client.
     #[must_use]
     pub fn icon(self, icon: Icon) -> Self {
+        if let Err(problem) = icon.check() {
+            self.report(Error::misuse(problem));
+        }
         self.change(|features| features.info.icons.push(icon));
         self
     }
@@ -149,6 +152,23 @@ impl Client {
     pub fn keep_alive(self, interval: Duration) -> Self {
         let interval = (!interval.is_zero()).then_some(interval);
         self.change(|features| features.keep_alive = interval);
+        self
+    }
+
+    /// How many pings in a row may go unanswered before the session is closed. Default: 1. It means something only with
+    /// [`keep_alive`](Self::keep_alive).
+    #[must_use]
+    pub fn keep_alive_threshold(self, unanswered: u32) -> Self {
+        self.change(|features| features.keep_alive_threshold = unanswered);
+        self
+    }
+
+    /// Whether [`Call::structured`](crate::Call::structured) holds results against the output schema with which the server has
+    /// listed the tool. Default: `true`.
+    /// See [output schemas](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#output-schema).
+    #[must_use]
+    pub fn validate_results(self, validate: bool) -> Self {
+        self.change(|features| features.validate_results = validate);
         self
     }
 

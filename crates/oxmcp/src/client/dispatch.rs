@@ -9,11 +9,14 @@ use oxmcp_json::Text;
 use oxmcp_protocol::{
     Method, RequestId, SubscriptionFilter,
     internal::{Params, RawNotification, RequestParams},
-    method::{CreateMessage, Elicit},
+    method::{CreateMessage, Discover, Elicit, Initialize},
 };
 
 use crate::{
-    client::{cache::key::Invalidation, methods, session::SessionState},
+    client::{
+        cache::key::Invalidation, methods, session::SessionState,
+        subscriptions::listener::subscription_id,
+    },
     error::{Error, Result},
     session::{
         connection::{Arrival, Connection, RequestContext, Role, Side},
@@ -29,6 +32,12 @@ use crate::{
 };
 
 impl SessionState {
+    /// The subscription to which a notification belongs. Legacy servers know of none.
+    fn subscription(&self, params: Option<Text<'_>>) -> Option<RequestId> {
+        let modern = self.revision().is_modern().then_some(params);
+        modern.and_then(subscription_id)
+    }
+
     /// The run of the handler for a notification: the user's, or that of an extension.
     fn handler_of(
         &self,
@@ -95,6 +104,13 @@ impl Role for SessionState {
     }
 
     fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
+        if self.negotiated().is_none()
+            && matches!(arrival.method, Discover::NAME | Initialize::NAME)
+        {
+            // No server asks a client that.
+            self.note_echo();
+            return connection.break_off("the server sends back what it is sent");
+        }
         if self.revision().is_modern() {
             // Modern clients must not write responses, so there is no way to refuse.
             return tracing::warn!(
@@ -119,25 +135,32 @@ impl Role for SessionState {
         }
         // The cache drops what is stale before any handler or subscriber hears of a gap.
         let resumed = |filter: &SubscriptionFilter| self.missed(filter);
-        let for_handlers =
-            !self.revision().is_modern() || self.listeners.deliver(&method, params, resumed);
+        let subscription = self.subscription(params);
+        let for_handlers = subscription
+            .as_ref()
+            .is_none_or(|id| self.listeners.deliver(id, &method, params, resumed));
         if let (true, Some(Invalidation::Resource(update))) = (for_handlers, &change) {
             self.desired.push_update(update);
         }
         let features = self.client.features();
         let cx = || RequestContext::new(Arc::new(self.context(connection, None)));
-        let Some(next) = features.incoming.next().cloned() else {
-            if for_handlers && let Some(handler) = self.handler_of(cx, connection, &method, params)
-            {
-                connection.notifications().push(handler, bytes);
+        let handler = match features.incoming.next().cloned() {
+            Some(next) => {
+                let request = Request::incoming(cx(), &method, params);
+                Some(Box::pin(next.pass(request)) as BoxFuture<()>)
             }
-            return;
+            None if for_handlers => self.handler_of(cx, connection, &method, params),
+            None => None,
         };
-        let cx = cx();
-        let request = Request::incoming(cx, &method, params);
-        connection
-            .notifications()
-            .push(Box::pin(next.pass(request)), bytes);
+        let Some(handler) = handler else { return };
+        if subscription.is_some() {
+            // It has nothing to do with any call.
+            connection.notifications().push(handler, bytes);
+        } else {
+            connection
+                .notifications()
+                .push_before_answers(handler, bytes);
+        }
     }
 
     fn ended(&self, connection: &Arc<Connection>, id: &RequestId) -> bool {
@@ -151,8 +174,8 @@ impl Role for SessionState {
     fn handle(&self, request: Request) -> BoxFuture<Result<Response>> {
         if request.is_notification() {
             let params = request.raw_params().map(Text::from);
-            let for_handlers =
-                !self.revision().is_modern() || self.listeners.is_for_handlers(params);
+            let subscription = self.subscription(params);
+            let for_handlers = subscription.is_none_or(|id| self.listeners.is_for_handlers(&id));
             let handler = request.context().filter(|_| for_handlers);
             let handler = handler.and_then(|cx| {
                 let connection = &cx.parts().connection;
@@ -183,6 +206,16 @@ impl Role for SessionState {
 
     fn envelope(&self) -> Option<&str> {
         self.negotiated()?.envelope.as_deref()
+    }
+
+    fn outlives_peer(&self) -> bool {
+        // A modern server gets all that it needs with each request.
+        self.negotiated()
+            .is_some_and(|negotiated| negotiated.revision.is_modern())
+    }
+
+    fn has_meta_key(&self, key: &str) -> bool {
+        self.client.features().extensions.has_meta_key(key)
     }
 
     fn closed(&self, connection: &Arc<Connection>) {

@@ -6,8 +6,8 @@ use std::{
 };
 
 use oxmcp_protocol::{
-    ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitFormParams, ElicitResult,
-    ElicitUrlParams, ElicitationCapability, Implementation, JsonObject, LoggingLevel,
+    ClientCapabilities, CreateMessageParams, CreateMessageResult, DiscoverResult, ElicitFormParams,
+    ElicitResult, ElicitUrlParams, ElicitationCapability, Implementation, JsonObject, LoggingLevel,
     LoggingMessageParams, Revision, Root, RootsCapability, SamplingCapability, SubscriptionFilter,
 };
 
@@ -45,9 +45,15 @@ pub(crate) struct Features {
     pub(crate) limits: Arc<Limits>,
     /// The revisions that may be spoken.
     pub(crate) revisions: Vec<Revision>,
+    /// What a server has said of itself before.
+    pub(crate) discovered: Option<Arc<DiscoverResult>>,
     pub(crate) timeout: Duration,
     pub(crate) probe_timeout: Duration,
     pub(crate) keep_alive: Option<Duration>,
+    /// How many pings in a row may go unanswered.
+    pub(crate) keep_alive_threshold: u32,
+    /// Whether results are held against the schemas of listed tools.
+    pub(crate) validate_results: bool,
     pub(crate) on_elicit: Option<ErasedHandler<ElicitFormParams, ElicitResult>>,
     pub(crate) on_elicit_url: Option<ErasedHandler<ElicitUrlParams, ElicitResult>>,
     pub(crate) on_sample: Option<ErasedHandler<CreateMessageParams, CreateMessageResult>>,
@@ -68,9 +74,12 @@ impl Features {
             info,
             limits: Arc::default(),
             revisions: Revision::ALL.to_vec(),
+            discovered: None,
             timeout: Duration::from_secs(60),
             probe_timeout: Duration::from_secs(5),
             keep_alive: None,
+            keep_alive_threshold: 1,
+            validate_results: true,
             on_elicit: None,
             on_elicit_url: None,
             on_sample: None,

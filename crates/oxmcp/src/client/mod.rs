@@ -5,6 +5,7 @@
 //! | `client.rs`, `features.rs` | [`Client`], the handle, and the settings and handlers behind it |
 //! | `session.rs` | [`ClientSession`], and the state of a session that its handle and its connection share |
 //! | `dispatch.rs`, `methods.rs` | a server's requests and notifications on their way to the handlers; one row for each method |
+//! | `offers.rs`, `server_facts.rs` | what a server offers, by what it has said of itself |
 //! | `connect/` | opening a session: discovery, negotiation, fallback, and what is remembered of servers |
 //! | `requests/` | a method for each request, [`Call`], lists, typed results, rounds of input, mirrored headers |
 //! | `handlers/` | the user's handlers: elicitation, sampling, roots, notifications |
@@ -22,7 +23,9 @@ mod dispatch;
 mod features;
 mod handlers;
 mod methods;
+mod offers;
 mod requests;
+mod server_facts;
 mod session;
 mod subscriptions;
 
@@ -30,9 +33,10 @@ pub use cache::options::{CacheMode, CacheOptions};
 pub use client::Client;
 pub use handlers::{
     arguments::AnswerArguments,
-    elicitation::{Accept, IntoElicitResult},
+    elicitation::{Accept, Answer, IntoElicitResult},
     sampling::IntoCreateMessageResult,
 };
+pub use offers::FeatureKind;
 pub use requests::{
     call::Call, listing::Listing, multi_round_trip::CallOutcome, operations::IntoPromptArguments,
 };

@@ -1,20 +1,28 @@
 //! A client's session: the handle of the user, and the state that the handle shares with the connection.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::{
+    any::Any,
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    ClientCapabilities, Implementation, JsonObject, LoggingLevel, Meta, Notification,
-    ProgressParams, RequestId, Revision, ServerCapabilities, SubscriptionFilter, internal::Project,
-    method,
+    ClientCapabilities, Implementation, JsonObject, ListToolsResult, LoggingLevel, Meta,
+    Notification, ProgressParams, RequestId, Revision, ServerCapabilities, SubscriptionFilter,
+    internal::Project, method,
 };
+use tokio::sync::OnceCell;
 
 use crate::{
     client::{
         cache::{key::Invalidation, response_cache::SessionCache},
         client::Client,
         handlers::url_elicitations::UrlElicitations,
-        requests::header_mirroring::HeaderMirroring,
+        requests::{header_mirroring::HeaderMirroring, output_schemas::OutputSchemas},
+        server_facts::{ServerFacts, no_capabilities},
         subscriptions::{desired::DesiredSubscriptions, listener::Listeners},
     },
     debug::opaque_debug,
@@ -83,7 +91,7 @@ impl ClientSession {
         &self.negotiated().declared
     }
 
-    fn negotiated(&self) -> &Negotiated {
+    pub(crate) fn negotiated(&self) -> &Negotiated {
         let negotiated = self.state().negotiated();
         negotiated.expect("a session is handed out after it was negotiated")
     }
@@ -100,22 +108,27 @@ impl ClientSession {
         self.negotiated().revision
     }
 
-    /// Name and version of the server, as it says itself. Modern servers need not say.
+    /// Name and version of the server, as it says itself. Modern servers need not say, and one whose revision is pinned has not
+    /// been asked until something was needed of it.
     #[must_use]
     pub fn server_info(&self) -> Option<&Implementation> {
-        self.negotiated().server_info.as_ref()
+        self.known_facts()?.info.as_ref()
     }
 
-    /// The capabilities that the server has declared.
+    /// The capabilities that the server has declared, as far as it was asked: a modern server whose revision is pinned is asked
+    /// when they are first needed, as by [`offers`](Self::offers).
     #[must_use]
     pub fn server_capabilities(&self) -> &ServerCapabilities {
-        &self.negotiated().capabilities
+        match self.known_facts() {
+            Some(facts) => &facts.capabilities,
+            None => no_capabilities(),
+        }
     }
 
-    /// Instructions for the use of the server, for a model to read.
+    /// Instructions for the use of the server, for a model to read; with the same reserve.
     #[must_use]
     pub fn instructions(&self) -> Option<&str> {
-        self.negotiated().instructions.as_deref()
+        self.known_facts()?.instructions.as_deref()
     }
 
     /// Reports the progress of a request of the server, by the token that came with it (2025-11-25 and earlier: modern
@@ -177,16 +190,22 @@ impl ClientSession {
     }
 
     fn may_send(&self, table: &'static [method::Row], name: &str) -> Result<()> {
-        let declared = self.server_capabilities().extensions.as_ref();
         let features = self.client().features().clone();
-        features
-            .extensions
-            .may_send(table, name, self.revision(), declared)
+        let extensions = &features.extensions;
+        let revision = self.revision();
+        match self.known_facts() {
+            Some(facts) => {
+                let declared = facts.capabilities.extensions.as_ref();
+                extensions.may_send(table, name, revision, declared)
+            }
+            // The server itself will say what it lacks.
+            None => extensions.may_send(table, name, revision, extensions.declared().as_ref()),
+        }
     }
 
     /// Closes the session. Calls in flight may finish within [`Limits::drain`](crate::Limits::drain), with what the server
-    /// asks until then, and fail after it; notifications that have arrived are handled within the same time. Returns when
-    /// the transport is closed, and a server that was started has exited. It may be called again, and concurrently.
+    /// asks until then, and fail after it; notifications that have arrived are handled within the same time. What was sent
+    /// is written within [`Limits::flush`](crate::Limits::flush), while the server takes it. Returns when the transport is closed, and a server that was started has exited. It may be called again, and concurrently.
     ///
     /// # Errors
     /// Where the connection broke before it could be closed.
@@ -238,6 +257,8 @@ pub(crate) struct SessionState {
     pub(crate) client: Client,
     negotiated: OnceLock<Negotiated>,
     handle: OnceLock<Weak<Handle>>,
+    /// Whether the server sends back what it is sent.
+    echoed: AtomicBool,
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) desired: DesiredSubscriptions,
     pub(crate) url_elicitations: UrlElicitations,
@@ -246,6 +267,7 @@ pub(crate) struct SessionState {
     /// The session's part of the client's cache.
     pub(crate) cache: SessionCache,
     pub(crate) headers: HeaderMirroring,
+    pub(crate) output_schemas: OutputSchemas,
     /// How fast the incoming middleware has been.
     pub(crate) inline: Arc<InlineExecution>,
 }
@@ -254,9 +276,8 @@ pub(crate) struct SessionState {
 #[derive(Debug)]
 pub(crate) struct Negotiated {
     pub(crate) revision: Revision,
-    pub(crate) server_info: Option<Implementation>,
-    pub(crate) capabilities: ServerCapabilities,
-    pub(crate) instructions: Option<String>,
+    /// What the server says of itself, once that is known.
+    pub(crate) facts: OnceCell<ServerFacts>,
     /// What the server was told that the client can do.
     pub(crate) declared: ClientCapabilities,
     /// What every modern request carries, as JSON members without braces.
@@ -269,18 +290,29 @@ impl SessionState {
             client,
             negotiated: OnceLock::new(),
             handle: OnceLock::new(),
+            echoed: AtomicBool::new(false),
             listeners: Arc::default(),
             desired: DesiredSubscriptions::default(),
             url_elicitations: UrlElicitations::default(),
             request_log_level: Mutex::default(),
             cache,
             headers: HeaderMirroring::new(mirror),
+            output_schemas: OutputSchemas::default(),
             inline: Arc::new(InlineExecution::new()),
         })
     }
 
     pub(crate) fn negotiated(&self) -> Option<&Negotiated> {
         self.negotiated.get()
+    }
+
+    /// Notes that a request of this side came back.
+    pub(crate) fn note_echo(&self) {
+        self.echoed.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_echoed(&self) -> bool {
+        self.echoed.load(Ordering::Relaxed)
     }
 
     /// The revision of the session; the newest legacy one, until it was negotiated.
@@ -303,15 +335,7 @@ impl SessionState {
         declared.project(revision);
         let mut info = features.info.clone();
         info.project(revision);
-        let mut meta = Meta::default();
-        meta.insert(Meta::PROTOCOL_VERSION, revision.as_str());
-        let info = serde_json::to_value(&info);
-        meta.insert(Meta::CLIENT_INFO, info.expect("strings are always JSON"));
-        let capabilities = serde_json::to_value(&declared);
-        meta.insert(
-            Meta::CLIENT_CAPABILITIES,
-            capabilities.expect("settings are always JSON"),
-        );
+        let meta = Meta::of_client(revision.as_str(), &info, &declared);
         (meta, declared)
     }
 
@@ -339,20 +363,34 @@ impl SessionState {
 
     /// Removes cached answers that a change has made wrong.
     pub(crate) fn invalidate(&self, change: &Invalidation) {
+        if matches!(change, Invalidation::Tools) {
+            self.output_schemas.forget();
+        }
         self.client.response_cache().invalidate(&self.cache, change);
     }
 
-    /// Removes cached answers that may be wrong, after a gap in which changes that pass a filter were missed.
+    /// Removes cached answers that may be wrong, after a gap in which changes that pass a filter were missed. What the tools
+    /// have promised stands until the server says that they have changed, or lists them again.
     pub(crate) fn missed(&self, filter: &SubscriptionFilter) {
         for change in Invalidation::missed(filter) {
-            self.invalidate(&change);
+            let cache = self.client.response_cache();
+            cache.invalidate(&self.cache, &change);
         }
     }
 
     /// Reads and filters a result before it is handed out. Legacy servers know nothing of headers.
     pub(crate) fn screen<T: 'static>(&self, result: &mut T) {
+        let result: &mut dyn Any = result;
+        let Some(page) = result.downcast_mut::<ListToolsResult>() else {
+            return;
+        };
+        let features = self.client.features();
+        if features.validate_results {
+            self.output_schemas
+                .learn(page, features.limits.max_listing_bytes);
+        }
         if self.revision().is_modern() {
-            self.headers.screen(result);
+            self.headers.screen(page);
         }
     }
 
@@ -365,7 +403,7 @@ impl SessionState {
         let negotiated = self.negotiated();
         let peer = Peer {
             revision: self.revision(),
-            implementation: negotiated.and_then(|it| it.server_info.clone()),
+            implementation: negotiated.and_then(|it| it.facts.get()?.info.clone()),
             capabilities: negotiated.map_or_else(Default::default, |it| it.declared.clone()),
         };
         ContextParts::new(connection, id, Arc::new(peer))

@@ -8,9 +8,12 @@ use serde_json::Value;
 
 use crate::{
     debug::opaque_debug,
-    extension::handlers::{
-        ExtensionArguments, FilterKey, IntoAnswer, MirroredHeader, ServedMethod,
-        ServedNotification, VersionedName,
+    extension::{
+        functions::{IntoMethodResult, MethodArguments},
+        handlers::{
+            ExtensionArguments, FilterKey, IntoAnswer, MirroredHeader, ServedMethod,
+            ServedNotification, VersionedName,
+        },
     },
     session::{
         connection::RequestContext,
@@ -79,7 +82,8 @@ impl Extension {
     }
 
     /// For servers: a client that has not declared the extension is refused its methods and its keys of subscriptions, with
-    /// [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY) and what is missing. Without this it is up to the
+    /// [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY) and what is missing, and a modern one is sent none of
+    /// its [notifications](Self::notifies). Without this it is up to the
     /// handlers, which see what the client has declared in
     /// [`client_capabilities`](crate::RequestContext::client_capabilities).
     #[must_use]
@@ -122,6 +126,61 @@ impl Extension {
         self
     }
 
+    /// Serves a method that is a function, in these revisions. Its params and its result are types of the function: the params
+    /// are validated against the schema of theirs, and a client that makes the request needs a [`Method`] of its own only
+    /// where it is written with this SDK.
+    ///
+    /// ```
+    /// use oxmcp::{Extension, JsonSchema};
+    ///
+    /// #[derive(serde::Deserialize, JsonSchema)]
+    /// struct Search { query: String }
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct Found { names: Vec<String> }
+    ///
+    /// async fn search(Search { query }: Search) -> oxmcp::Result<Found> {
+    ///     Ok(Found { names: vec![query] })
+    /// }
+    ///
+    /// let acme = Extension::new("com.example/acme").method_fn("com.example/acme/search", .., search);
+    /// # let _ = acme;
+    /// ```
+    #[must_use]
+    pub fn method_fn<Arguments: MethodArguments>(
+        mut self,
+        name: &'static str,
+        revisions: impl RangeBounds<Revision>,
+        handler: impl Handler<
+            Arguments,
+            Returned: HandlerFuture<Output: IntoMethodResult> + Send + 'static,
+        >,
+    ) -> Self {
+        let revisions = self.revisions(name, &revisions);
+        self.methods
+            .push(ServedMethod::of_function(name, revisions, handler));
+        self
+    }
+
+    /// A server's own method, of no extension that has a name.
+    #[cfg(feature = "server")]
+    pub(crate) fn of_method<Arguments: MethodArguments>(
+        name: &'static str,
+        handler: impl Handler<
+            Arguments,
+            Returned: HandlerFuture<Output: IntoMethodResult> + Send + 'static,
+        >,
+    ) -> Self {
+        let mut own = Self::new("");
+        own.problem = name.is_empty().then(|| "a method needs a name".to_owned());
+        own.method_fn(name, .., handler)
+    }
+
+    /// Whether it has a name, by which it is declared.
+    pub(super) fn is_named(&self) -> bool {
+        !self.id.is_empty()
+    }
+
     /// Takes a notification in these revisions; `..` means all. The handler is an async function as that of a
     /// [`method`](Self::method) is, and returns nothing. The handlers of one session run one at a time, in the order in which
     /// the peer sent what they take.
@@ -155,7 +214,9 @@ impl Extension {
         self
     }
 
-    /// Says that this side sends a notification in these revisions, as [`calls`](Self::calls) does of a request.
+    /// Says that this side sends a notification in these revisions, as [`calls`](Self::calls) does of a request. A client need
+    /// not have declared the extension to be notified, unless the server [requires it](Self::requires_client), and then in
+    /// 2026-07-28 and later only: clients of older revisions cannot declare extensions, and ignore what they do not know.
     #[must_use]
     pub fn notifies<N: Notification>(mut self, revisions: impl RangeBounds<Revision>) -> Self {
         let revisions = self.revisions(N::NAME, &revisions);

@@ -1,6 +1,6 @@
 //! The handlers of an extension: what they may take and return, and how their types are erased.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
@@ -135,23 +135,28 @@ impl ServedMethod {
         H::Returned: HandlerFuture<Output: IntoAnswer<M::Result>> + Send + 'static,
     {
         let handler = move |context: RequestContext, params: Text<'_>| {
-            let unfit = |why: &dyn std::fmt::Display| {
-                Error::invalid_params(format!("the params of {} do not fit: {why}", M::NAME))
-            };
-            // An array would pass as an object's members in their order.
-            if !params.is_object() {
-                return Err(unfit(&"they must be an object"));
-            }
-            let arguments =
-                Arguments::read(context.clone(), params.get()).map_err(|error| unfit(&error))?;
+            must_be_object(M::NAME, params)?;
+            let arguments = Arguments::read(context.clone(), params.get())
+                .map_err(|error| unfit(M::NAME, &error))?;
             let running = handler.call(arguments).run();
             let future: BoxFuture<Result<Body>> = Box::pin(async move {
                 let answer = running.await.into_answer()?;
-                encode::<M>(&context, answer)
+                encode(&context, answer)
             });
             Ok(future)
         };
-        let name = M::NAME;
+        Self::erased(M::NAME, revisions, handler)
+    }
+
+    /// A method with a handler that reads its params itself.
+    pub(super) fn erased(
+        name: &'static str,
+        revisions: Vec<Revision>,
+        handler: impl Fn(RequestContext, Text<'_>) -> Result<BoxFuture<Result<Body>>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
         Self {
             name: VersionedName { name, revisions },
             handler: Arc::new(handler),
@@ -173,7 +178,20 @@ impl ServedMethod {
     }
 }
 
-fn encode<M: Method>(context: &RequestContext, mut answer: M::Result) -> Result<Body> {
+/// Refuses params that are no object: an array would pass as an object's members in their order.
+pub(super) fn must_be_object(name: &str, params: Text<'_>) -> Result<()> {
+    if params.is_object() {
+        return Ok(());
+    }
+    Err(unfit(name, &"they must be an object"))
+}
+
+pub(super) fn unfit(name: &str, why: &dyn fmt::Display) -> Error {
+    Error::invalid_params(format!("the params of {name} do not fit: {why}"))
+}
+
+/// The result of a method, as the revision of the peer has it.
+pub(super) fn encode(context: &RequestContext, mut answer: impl Payload) -> Result<Body> {
     let mut out = Vec::new();
     let server_info = context.parts().connection.role().server_info();
     encode_payload(&mut out, &mut answer, context.revision(), server_info)?;

@@ -41,11 +41,14 @@
 //
 // | `definition` | [`Extension`], the builder of what one side does |
 // | `handlers` | the handlers, and the erasure of their types |
+// | `functions` | methods that are functions, without types of their own |
 // | `registry` | the extensions of a server or a client, and sending their notifications |
 
 mod definition;
+mod functions;
 mod handlers;
 pub(crate) mod registry;
 
 pub use definition::Extension;
+pub use functions::{IntoMethodResult, MethodArguments};
 pub use handlers::{ExtensionArguments, IntoAnswer};

@@ -38,7 +38,11 @@ impl Extensions {
         let problem = problem.or_else(|| replaces_core(&extension, side));
         let problem = problem.or_else(|| self.clash(&extension));
         if let Some(problem) = problem {
-            return Err(Error::misuse(format!("the extension {id}: {problem}")));
+            return Err(Error::misuse(if extension.is_named() {
+                format!("the extension {id}: {problem}")
+            } else {
+                problem
+            }));
         }
         self.0.push(Arc::new(extension));
         Ok(())
@@ -48,7 +52,7 @@ impl Extensions {
     fn clash(&self, new: &Extension) -> Option<String> {
         for old in &self.0 {
             let id = &old.id;
-            if old.id == new.id {
+            if old.id == new.id && new.is_named() {
                 return Some("it was added twice".to_owned());
             }
             let names = |it: &Extension| it.names().cloned().collect::<Vec<_>>();
@@ -57,7 +61,12 @@ impl Extensions {
                 .iter()
                 .filter(|new| old_names.iter().any(|old| old.clashes(new)));
             if let Some(clash) = clashes.next() {
-                return Some(format!("{} is served by {id} already", clash.name));
+                let by = if old.is_named() {
+                    format!(" by {id}")
+                } else {
+                    String::new()
+                };
+                return Some(format!("{} is served{by} already", clash.name));
             }
             let keys = new.keys();
             if let Some(key) = keys.into_iter().find(|key| old.keys().contains(key)) {
@@ -69,9 +78,10 @@ impl Extensions {
 
     /// The `extensions` of the capabilities. `None` where there are none.
     pub(crate) fn declared(&self) -> Option<JsonObject> {
-        let declared = self.0.iter();
+        let declared = self.0.iter().filter(|it| it.is_named());
         let declared = declared.map(|it| (it.id.to_string(), Value::Object(it.settings.clone())));
-        (!self.0.is_empty()).then(|| declared.collect())
+        let declared: JsonObject = declared.collect();
+        (!declared.is_empty()).then_some(declared)
     }
 
     /// The method that is served under this name, by the rules of the request's revision.
@@ -155,11 +165,23 @@ impl Extensions {
             .collect()
     }
 
+    /// Whether there are keys that a client's session subscribes to, where the server has declared their extensions.
+    pub(crate) fn has_listen_keys(&self) -> bool {
+        let mut declared = self.0.iter().filter(|it| it.is_named());
+        declared.any(|it| !it.listen_keys.is_empty())
+    }
+
     /// The headers that repeat members of params, each with its method and member.
     pub(crate) fn headers(&self) -> Vec<(&'static str, String, String)> {
         let headers = self.0.iter().flat_map(|extension| &extension.headers);
         let headers = headers.map(|it| (it.method, it.member.clone(), it.header.clone()));
         headers.collect()
+    }
+
+    /// Whether a key of `_meta` belongs to one of them.
+    pub(crate) fn has_meta_key(&self, key: &str) -> bool {
+        let mut keys = self.0.iter().flat_map(|extension| extension.meta_keys());
+        keys.any(|it| it == key)
     }
 
     pub(crate) fn has_result_type(&self, name: &str) -> bool {
@@ -178,21 +200,50 @@ impl Extensions {
         revision: Revision,
         declared: Option<&JsonObject>,
     ) -> Result<()> {
+        let sender = self.sender(table, name, revision)?;
+        sender.map_or(Ok(()), |extension| extension.expect(declared, name))
+    }
+
+    /// Whether a notification may be sent to a client that has declared this. A client ignores what it does not know, and before
+    /// 2026-07-28 it could not declare anything: so it has to where the extension requires it, and in no older revision.
+    ///
+    /// # Errors
+    /// As [`may_send`](Self::may_send).
+    #[cfg(feature = "server")]
+    pub(crate) fn may_notify_client(
+        &self,
+        name: &str,
+        revision: Revision,
+        declared: Option<&JsonObject>,
+    ) -> Result<()> {
+        let sender = self.sender(&[], name, revision)?;
+        let demanding = sender.filter(|it| revision.is_modern() && it.requires_client);
+        demanding.map_or(Ok(()), |extension| extension.expect(declared, name))
+    }
+
+    /// The extension that sends a message, in a revision. `None` where no extension says anything of it, or the revision has it
+    /// by itself.
+    fn sender(
+        &self,
+        table: &'static [Row],
+        name: &str,
+        revision: Revision,
+    ) -> Result<Option<&Extension>> {
         let row = method::find(table, name);
         if row.is_some_and(|row| row.is_in(revision)) {
-            return Ok(());
+            return Ok(None);
         }
         let mut known = row.is_some();
         for extension in &self.0 {
             for sent in extension.sent.iter().filter(|sent| sent.name == name) {
                 known = true;
                 if sent.is_in(name, revision) {
-                    return extension.expect(declared, name);
+                    return Ok(Some(extension));
                 }
             }
         }
         if !known {
-            return Ok(());
+            return Ok(None);
         }
         Err(Error::unsupported(format!(
             "the peer speaks revision {revision}, which has no {name}; nothing was sent"

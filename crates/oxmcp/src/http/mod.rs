@@ -3,6 +3,7 @@
 //! | | feature | |
 //! |---|---|---|
 //! | [`StreamableHttp`] | `http-server` | a server behind a URL: a tower service, or `serve(addr)` |
+//! | [`StreamableSession`] | `http-server` | one session of it, for those who route requests themselves |
 //! | [`LegacySse`] | `http-server` | the same for clients that know no transport but that of 2024-11-05 |
 //! | [`SseTransport`] | `http-server` | one session of it, for those who route requests themselves |
 //! | [`Serving`] | `http-server` | an address that is served |
@@ -26,9 +27,11 @@ mod names;
 mod server;
 
 #[cfg(feature = "http-client")]
-pub use client::{Endpoint, EndpointReader, EndpointWriter, HttpBody, HttpClient, Reconnect};
+pub use client::{
+    DefaultClient, Endpoint, EndpointReader, EndpointWriter, HttpBody, HttpClient, Reconnect,
+};
 #[cfg(feature = "http-server")]
 pub use server::{
     LegacySse, Principal, ResponseBody, Serving, SseInbox, SseReader, SseTransport, SseWriter,
-    StreamableHttp,
+    StreamableHttp, StreamableSession,
 };

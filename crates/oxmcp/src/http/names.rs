@@ -3,9 +3,7 @@
 use http::HeaderName;
 use oxmcp_protocol::http_headers::names;
 
-#[cfg(feature = "http-server")]
 pub(super) const METHOD: HeaderName = HeaderName::from_static(names::MCP_METHOD);
-#[cfg(feature = "http-server")]
 pub(super) const NAME: HeaderName = HeaderName::from_static(names::MCP_NAME);
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static(names::MCP_SESSION_ID);
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static(names::LAST_EVENT_ID);

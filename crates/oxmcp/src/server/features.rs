@@ -2,10 +2,14 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
+use arc_swap::{ArcSwap, Guard};
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     CacheHint, DiscoverResult, Implementation, InitializeParams, InitializeResult, JsonObject,
@@ -21,11 +25,13 @@ use crate::{
     error::{Error, Result},
     extension::registry::Extensions,
     limits::Limits,
+    logged::Logged,
     server::{
-        ask::{AskSettings, OnRootsChanged},
+        ask::AskSettings,
         completion::can_complete,
-        dispatch::RecentCache,
+        dispatch::{RecentCache, SessionHook, keep_within},
         logging::LogOptions,
+        options::misuse_of,
         prompt::RegisteredPrompt,
         registry::{Feature, Registry},
         resource::{RegisteredResource, RegisteredTemplate, Routes},
@@ -38,6 +44,7 @@ use crate::{
         middleware::next::Stack,
         panics::catch_panic,
     },
+    sync::Mutex,
 };
 
 /// The default for the entries of a page of a list. Few servers have more, so that most clients get all at once.
@@ -61,7 +68,14 @@ pub(crate) struct Features {
     pub(crate) subscriptions: Option<ResourceSubscriptions>,
     /// Whether an argument can be completed. A capability that was declared stays.
     pub(crate) has_completions: bool,
+    /// What is wrong with the `_meta` of a feature, where something is.
+    metadata_problem: Option<Box<str>>,
     pub(crate) extensions: Extensions,
+    /// What the server declares beside all that the protocol knows of.
+    pub(crate) experimental: JsonObject,
+    /// Whether clients are told that lists change.
+    pub(crate) tells_list_changes: bool,
+    pub(crate) on_initialized: Option<SessionHook>,
     /// `None` where the server does not log to clients.
     pub(crate) logging: Option<LogOptions>,
     pub(crate) page_size: usize,
@@ -72,7 +86,7 @@ pub(crate) struct Features {
     pub(crate) revisions: Vec<Revision>,
     pub(crate) keep_alive: Option<Duration>,
     pub(crate) ask: AskSettings,
-    pub(crate) on_roots_changed: Option<OnRootsChanged>,
+    pub(crate) on_roots_changed: Option<SessionHook>,
     pub(crate) incoming: Stack,
     pub(crate) outgoing: Stack,
     /// The answers to `initialize` and `server/discover`, which hold for this state alone.
@@ -85,6 +99,40 @@ pub(crate) struct Negotiated {
     pub(crate) peer: Arc<Peer>,
     /// The list changes that were announced to the client.
     pub(crate) list_changes: Topics,
+    /// How much memory is kept of what the client has said of itself.
+    #[cfg(feature = "http-server")]
+    pub(crate) client_bytes: usize,
+}
+
+#[cfg(feature = "http-server")]
+impl Negotiated {
+    /// With a client of which nothing is known but the revision.
+    pub(in crate::server) fn unknown(revision: Revision) -> Arc<Self> {
+        let peer = Peer {
+            revision,
+            implementation: None,
+            capabilities: Default::default(),
+        };
+        Arc::new(Self {
+            peer: Arc::new(peer),
+            list_changes: Topics::default(),
+            client_bytes: 0,
+        })
+    }
+
+    /// The same with a client that cannot be asked anything.
+    pub(in crate::server) fn without_capabilities(&self) -> Arc<Self> {
+        let peer = Peer {
+            revision: self.peer.revision,
+            implementation: self.peer.implementation.clone(),
+            capabilities: Default::default(),
+        };
+        Arc::new(Self {
+            peer: Arc::new(peer),
+            list_changes: Topics::default(),
+            client_bytes: self.client_bytes,
+        })
+    }
 }
 
 /// Clients that say the same of themselves are answered the same, so that it is encoded once.
@@ -137,7 +185,11 @@ impl Features {
             routes: Routes::default(),
             subscriptions: None,
             has_completions: false,
+            metadata_problem: None,
             extensions: Extensions::default(),
+            experimental: JsonObject::new(),
+            tells_list_changes: true,
+            on_initialized: None,
             logging: None,
             page_size: PAGE_SIZE,
             discover_cache: CacheHint::default(),
@@ -167,6 +219,35 @@ impl Features {
         self.templates.refresh();
         self.routes = Routes::of(&self.templates);
         self.has_completions |= can_complete(&self.prompts) || can_complete(&self.templates);
+        let checked = self.check_metadata();
+        self.metadata_problem = checked.err().map(|error| error.message().into());
+    }
+
+    /// Refuses features whose `_meta` has keys that are not for them to set.
+    ///
+    /// # Errors
+    /// The first such feature.
+    pub(super) fn check_metadata(&self) -> Result<()> {
+        self.check_metadata_of(self.tools.after(None))?;
+        self.check_metadata_of(self.prompts.after(None))?;
+        self.check_metadata_of(self.resources.after(None))?;
+        self.check_metadata_of(self.templates.after(None))
+    }
+
+    /// The same for features of one kind. It is not for each to know which keys are allowed: the extensions bring their own.
+    pub(super) fn check_metadata_of<'a, T: Feature>(
+        &self,
+        features: impl IntoIterator<Item = &'a Arc<T>>,
+    ) -> Result<()> {
+        for feature in features {
+            let meta = feature.metadata();
+            if meta.is_empty() {
+                continue;
+            }
+            let checked = meta.check_keys(|key| self.extensions.has_meta_key(key));
+            checked.map_err(|problem| misuse_of::<T>(feature.id(), &problem))?;
+        }
+        Ok(())
     }
 
     /// The capabilities of what was registered, and no others.
@@ -174,18 +255,18 @@ impl Features {
         let mut capabilities = ServerCapabilities::default();
         if self.tools.is_declared() {
             let mut tools = ToolsCapability::default();
-            tools.list_changed = true;
+            tools.list_changed = self.tells_list_changes;
             capabilities.tools = Some(tools);
         }
         if self.prompts.is_declared() {
             let mut prompts = PromptsCapability::default();
-            prompts.list_changed = true;
+            prompts.list_changed = self.tells_list_changes;
             capabilities.prompts = Some(prompts);
         }
         if self.resources.is_declared() {
             let mut resources = ResourcesCapability::default();
             resources.subscribe = self.subscriptions.is_some();
-            resources.list_changed = true;
+            resources.list_changed = self.tells_list_changes;
             capabilities.resources = Some(resources);
         }
         if self.has_completions {
@@ -195,6 +276,8 @@ impl Features {
             capabilities.logging = Some(JsonObject::new());
         }
         capabilities.extensions = self.extensions.declared();
+        let experimental = Some(&self.experimental).filter(|it| !it.is_empty());
+        capabilities.experimental = experimental.cloned();
         capabilities
     }
 
@@ -203,6 +286,7 @@ impl Features {
     /// # Errors
     /// Where the params do not fit, or no revision does.
     pub(super) fn initialize(&self, params: Text<'_>) -> Result<(Arc<Negotiated>, Line)> {
+        self.check_initialize(params)?;
         let params = params.get();
         let cache = &self.handshakes.initialized;
         cache.get_or_try_insert(
@@ -215,9 +299,25 @@ impl Features {
         )
     }
 
+    /// Checks that the params of `initialize` are not too long: they say who the client is, and need not be read to know that they
+    /// say more.
+    ///
+    /// # Errors
+    /// Where they are.
+    pub(crate) fn check_initialize(&self, params: Text<'_>) -> Result<()> {
+        let limit = self.limits.max_initialize_bytes;
+        if params.get().len() <= limit {
+            return Ok(());
+        }
+        let name = method::Initialize::NAME;
+        Err(Error::invalid_params(format!(
+            "the params of {name} are longer than {limit} bytes, which is the limit: icons are better links than data"
+        )))
+    }
+
     /// Agrees on the revision that the client asked for, or the newest legacy one that is served.
     fn negotiate(&self, params: Text<'_>) -> Result<(Negotiated, Line)> {
-        let params = InitializeParams::from_json(params.get()).map_err(|error| {
+        let mut params = InitializeParams::from_json(params.get()).map_err(|error| {
             let name = method::Initialize::NAME;
             Error::invalid_params(format!("the params of {name} do not fit: {error}"))
         })?;
@@ -235,6 +335,12 @@ impl Features {
             .with_prompts_list_changed(true)
             .with_resources_list_changed(true)
             .narrowed(&capabilities);
+        let limit = self.limits.max_client_bytes;
+        let info = &mut params.client_info;
+        let kept = keep_within(limit, &mut params.capabilities, info);
+        if !kept.is_all {
+            tracing::debug!(client = %Logged(&info.name), kept = kept.bytes, "a client says more of itself than a session keeps");
+        }
         let peer = Peer {
             revision,
             implementation: Some(params.client_info),
@@ -243,6 +349,8 @@ impl Features {
         let negotiated = Negotiated {
             peer: Arc::new(peer),
             list_changes: list_changes.into(),
+            #[cfg(feature = "http-server")]
+            client_bytes: kept.bytes,
         };
         let mut result = InitializeResult::new(revision, capabilities, self.info.clone());
         result.instructions.clone_from(&self.instructions);
@@ -317,6 +425,95 @@ impl Features {
         };
         // A visibility function that panics hides the resource.
         uris.retain(|uri| catch_panic(|| Ok(!self.is_hidden(uri, &cx))).unwrap_or(false));
+    }
+}
+
+/// The features of a server: one draft, which the builder methods change, and once it is shared one immutable state after the
+/// other.
+///
+/// A change of a server that is shared makes a new state of all of its features. While nobody else can see the server, that
+/// would be work for nothing: 10 000 tools that are added one by one would be copied 10 000 times.
+pub(crate) struct FeatureStates {
+    /// `None` once it is frozen.
+    draft: Mutex<Option<Features>>,
+    frozen: OnceLock<ArcSwap<Features>>,
+    /// Whether its author was told of a builder method that came late.
+    is_warned: AtomicBool,
+}
+
+impl FeatureStates {
+    pub(crate) fn new(features: Features) -> Self {
+        Self {
+            draft: Mutex::new(Some(features)),
+            frozen: OnceLock::new(),
+            is_warned: AtomicBool::new(false),
+        }
+    }
+
+    /// Changes the draft. Gives the change back where there is none any more.
+    pub(crate) fn edit<F: FnOnce(&mut Features)>(&self, change: F) -> Result<(), F> {
+        match &mut *self.draft.lock() {
+            Some(draft) => change(draft),
+            None => return Err(change),
+        }
+        Ok(())
+    }
+
+    /// The state at this moment. It ends the draft.
+    #[inline]
+    pub(crate) fn load(&self) -> Guard<Arc<Features>> {
+        self.frozen().load()
+    }
+
+    pub(crate) fn store(&self, features: Features) {
+        self.frozen().store(Arc::new(features));
+    }
+
+    /// Ends the draft, if there still is one.
+    #[inline]
+    pub(crate) fn frozen(&self) -> &ArcSwap<Features> {
+        self.frozen.get_or_init(|| {
+            let draft = self.draft.lock().take();
+            let mut features = draft.expect("the draft is taken once, here");
+            features.refresh();
+            ArcSwap::from_pointee(features)
+        })
+    }
+
+    /// The state at this moment, unless it is a draft.
+    pub(crate) fn serving(&self) -> Option<Guard<Arc<Features>>> {
+        self.frozen.get().map(ArcSwap::load)
+    }
+
+    /// Refuses features whose `_meta` has keys that are not for them to set. Those that are served were looked at when they changed.
+    ///
+    /// # Errors
+    /// The first such feature.
+    pub(super) fn check(&self) -> Result<()> {
+        let Some(serving) = self.serving() else {
+            return self.peek(Features::check_metadata);
+        };
+        let problem = serving.metadata_problem.as_deref();
+        problem.map_or(Ok(()), |problem| Err(Error::misuse(problem.to_owned())))
+    }
+
+    /// Runs `look` with the features as they are, and leaves a draft one.
+    pub(crate) fn peek<T>(&self, look: impl FnOnce(&Features) -> T) -> T {
+        if let Some(draft) = &*self.draft.lock() {
+            return look(draft);
+        }
+        look(&self.load())
+    }
+
+    /// Tells the author, once, that a builder method has changed a server that others hold, too.
+    pub(crate) fn warn_of_late_change(&self) {
+        if !self.is_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "a builder method was called on a server that is shared already: it was cloned, connected or served before. \
+                 All of its clones have changed; for changes that are meant, there are methods that take &self, like \
+                 Server::add_tools"
+            );
+        }
     }
 }
 

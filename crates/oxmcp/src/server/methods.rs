@@ -7,11 +7,13 @@ use oxmcp_protocol::{EmptyResult, Method, internal::RequestParams, method};
 use crate::{
     error::Result,
     server::{
-        dispatch::{Call, Served, ServerRole, call_by_name, complete, list, read_resource},
+        dispatch::{
+            Call, Served, ServerRole, call_by_name, complete, list, list_resources, read_resource,
+        },
         features::Features,
         logging,
         prompt::RegisteredPrompt,
-        resource::{RegisteredResource, RegisteredTemplate},
+        resource::RegisteredTemplate,
         subscriptions::{listen, subscribe, unsubscribe},
         tool::RegisteredTool,
     },
@@ -28,7 +30,7 @@ const METHODS: &[(&str, Handler)] = &[
     (method::CallTool::NAME, call_by_name::<RegisteredTool>),
     (method::ListTools::NAME, list::<RegisteredTool>),
     (method::ReadResource::NAME, read_resource),
-    (method::ListResources::NAME, list::<RegisteredResource>),
+    (method::ListResources::NAME, list_resources),
     (
         method::ListResourceTemplates::NAME,
         list::<RegisteredTemplate>,
@@ -74,11 +76,11 @@ pub(super) fn serve(
     }))
 }
 
-/// Opens a legacy session; a second one is refused by [`LegacySession::open`](super::dispatch::LegacySession::open).
+/// Opens a legacy session; a second one is refused by [`ServerRole::open_session`](super::dispatch::ServerRole::open_session).
 /// See [lifecycle](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle).
 fn initialize(call: &Call<'_>) -> Result<Served> {
     let (negotiated, result) = call.features.initialize(call.params.raw)?;
-    call.role.legacy_session().open(negotiated)?;
+    call.role.open_session(negotiated)?;
     Ok(Served::Ready(Body::Shared(result)))
 }
 

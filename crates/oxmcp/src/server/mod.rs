@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `server.rs` | [`Server`]: a handle to its features, its settings and its connections |
 //! | `session.rs` | [`ServerSession`]: connecting, and what is known of the client |
-//! | `features.rs` | everything that a server is made of, at one moment; its answers to `initialize` and `server/discover` |
+//! | `features.rs` | everything that a server is made of, at one moment, and while it is built; its answers to `initialize` and `server/discover` |
 //! | `registry.rs` | the registry of the features of one kind |
 //! | `methods.rs` | the table of the methods |
 //! | `dispatch/` | from a request to the handler |
@@ -41,13 +41,17 @@ pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, I
 pub(crate) use dispatch::ServerRole;
 #[cfg(feature = "http-server")]
 pub(crate) use features::Features;
+pub use prompt::attribute::prompt;
 pub use prompt::{ArgumentOptions, IntoPromptResult, Prompt, PromptArguments, PromptInput};
+pub use resource::attribute::resource;
 pub use resource::{
     FileResources, IntoResourceResult, Resource, ResourceArguments, ResourceTemplate,
     TemplateArguments, TemplateInput, TemplateVariables, file_resources,
 };
 pub use server::Server;
 pub use session::ServerSession;
+pub use tool::attribute::tool;
 pub use tool::{
-    IntoToolError, IntoToolResult, Structured, Tool, ToolArguments, ToolError, ToolInput,
+    IntoToolError, IntoToolResult, OrToolError, Structured, StructuredContent, Tool, ToolArguments,
+    ToolError, ToolInput,
 };

@@ -1,5 +1,12 @@
 //! Options that tools, prompts, resources and templates have in common, as methods of their definitions.
 
+use oxmcp_protocol::Icon;
+
+use crate::{
+    error::{Error, Result},
+    server::registry::Feature,
+};
+
 /// The options of a type that has the fields `definition`, whose id is `$id`, and `visibility`. The docs of `visible_to` follow.
 macro_rules! options {
     ($type:ident by $id:ident: $noun:literal, $(#[$visible_to:meta])+ visible_to) => {
@@ -99,6 +106,20 @@ macro_rules! resource_options {
             }
         }
     };
+}
+
+/// Refuses icons of a feature that nobody should show.
+///
+/// # Errors
+/// Says what is wrong with the first of them.
+pub(super) fn check_icons<T: Feature>(id: &str, icons: &[Icon]) -> Result<()> {
+    let checked = icons.iter().try_for_each(Icon::check);
+    checked.map_err(|problem| misuse_of::<T>(id, &problem))
+}
+
+/// What is wrong with a feature, which is named.
+pub(super) fn misuse_of<T: Feature>(id: &str, problem: &str) -> Error {
+    Error::misuse(format!("{} {id:?}: {problem}", T::KIND))
 }
 
 pub(super) use options;

@@ -4,14 +4,18 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    CacheHint, Cursor, Revision, SubscriptionFilter,
+    CacheHint, Cursor, Meta, Revision, SubscriptionFilter,
     internal::{HasMeta, Project},
 };
 
 use crate::{
+    error::Result,
     session::{
         connection::RequestContext,
-        inbound::{body::Line, run::Work},
+        inbound::{
+            body::{Body, Line},
+            run::Work,
+        },
     },
     sync::Mutex,
 };
@@ -56,6 +60,8 @@ pub(crate) trait Feature: Send + Sync + Sized + 'static {
 
     fn definition(&self) -> &Self::Definition;
 
+    fn metadata(&self) -> &Meta;
+
     /// The callers that see it; `None` where all do.
     fn visibility(&self) -> Option<&Visibility>;
 
@@ -88,6 +94,10 @@ macro_rules! impl_feature {
 
             fn definition(&self) -> &Self::Definition {
                 &self.definition
+            }
+
+            fn metadata(&self) -> &oxmcp_protocol::Meta {
+                &self.definition.meta
             }
 
             fn visibility(&self) -> Option<&crate::server::registry::Visibility> {
@@ -131,6 +141,12 @@ pub(crate) trait Callable: Feature {
 
     fn ask_mode(&self) -> AskMode;
 
+    /// The answer to arguments that cannot be used, whatever the feature takes.
+    ///
+    /// # Errors
+    /// Where a protocol error is the answer.
+    fn refuse(&self, fault: &str) -> Result<Body>;
+
     /// The work of one request. It may be called again, with the same arguments.
     fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work;
 }
@@ -151,11 +167,18 @@ pub(crate) struct Registry<T> {
     pub(crate) pages: Arc<Pages>,
 }
 
-/// Encoded pages, by the revision that they are made for and the id that they come after.
+/// Encoded pages, by what they are made of.
 #[derive(Debug, Default)]
 pub(crate) struct Pages(pub(crate) Mutex<HashMap<PageKey, Line>>);
 
-pub(crate) type PageKey = (Revision, Option<String>);
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PageKey {
+    pub(crate) revision: Revision,
+    /// The id that it comes after.
+    pub(crate) last: Option<String>,
+    /// The features that its readers do not see, by their places after that id.
+    pub(crate) hidden: Box<[usize]>,
+}
 
 impl<T: Feature> Registry<T> {
     /// Declares the capability, even while there are no features.
@@ -177,7 +200,7 @@ impl<T: Feature> Registry<T> {
     }
 
     /// The index of a feature, or else where it would be.
-    fn search(&self, id: &str) -> Result<usize, usize> {
+    fn search(&self, id: &str) -> std::result::Result<usize, usize> {
         self.features.binary_search_by(|it| it.id().cmp(id))
     }
 

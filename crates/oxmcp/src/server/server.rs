@@ -6,21 +6,24 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::Guard;
 use oxmcp_protocol::{CacheHint, Icon, Implementation, Revision};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     error::{Error, Result},
-    extension::Extension,
+    extension::{Extension, IntoMethodResult, MethodArguments},
     limits::Limits,
     server::{
         dispatch::ClientCache,
-        features::{Features, PAGE_SIZE, Registered},
+        features::{FeatureStates, Features, PAGE_SIZE, Registered},
         subscriptions::{Changes, Listens},
     },
     session::{
         connection::{Connection, Side},
         driver::keep_alive::keep_alive,
+        handler::traits::{Handler, HandlerFuture},
         inbound::inline_execution::InlineExecution,
         middleware::MiddlewareLayer,
         task::spawn,
@@ -33,6 +36,11 @@ use crate::{
 /// It is a cheap handle: clones are the same server. It serves any number of sessions at once, in every revision, and
 /// what is added or removed while they last reaches all of them. Its capabilities are those of what was added; nothing is
 /// advertised by default.
+///
+/// The methods that take `self` build it. They are for the time before it is cloned, connected or served. A clone is no copy:
+/// what is built on afterwards changes every clone, and a warning in the log says so, once. Methods that take `&self`, like
+/// [`add_tools`](Self::add_tools), are for changes while it serves. What is wrong with how it was built is told by
+/// [`check`](Self::check), and by all that begins to serve.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Server, Tool};
@@ -47,12 +55,19 @@ use crate::{
 /// # }
 /// # let _ = run(server);
 /// ```
-#[derive(Clone)]
 pub struct Server(Arc<Inner>);
+
+impl Clone for Server {
+    /// Another handle to the same server.
+    fn clone(&self) -> Self {
+        self.0.features.frozen();
+        Self(Arc::clone(&self.0))
+    }
+}
 
 /// What the clones of a server share.
 struct Inner {
-    features: ArcSwap<Features>,
+    features: FeatureStates,
     /// Held while a new state of the features is made. It has the first mistake in building the server.
     mistake: Mutex<Option<Error>>,
     /// The connections of the open sessions.
@@ -71,7 +86,7 @@ impl Server {
     #[must_use]
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self(Arc::new(Inner {
-            features: ArcSwap::from_pointee(Features::new(Implementation::new(name, version))),
+            features: FeatureStates::new(Features::new(Implementation::new(name, version))),
             mistake: Mutex::default(),
             connections: Mutex::default(),
             changes: Arc::default(),
@@ -108,10 +123,48 @@ impl Server {
     /// Adds an icon of the server.
     #[must_use]
     pub fn icon(self, icon: Icon) -> Self {
+        self.note(icon.check().map_err(Error::misuse));
         self.with(|features| features.info.icons.push(icon))
     }
 
+    /// Declares something that the protocol does not know, in the `experimental` part of the capabilities: `settings` is a JSON
+    /// object. What others are to find, too, is better an [`Extension`].
+    /// See [capabilities](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
+    ///
+    /// ```
+    /// use oxmcp::Server;
+    /// use serde_json::json;
+    ///
+    /// let server = Server::new("lab", "1.0.0").experimental("com.example/tracing", json!({"level": 2}));
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn experimental(self, name: impl Into<String>, settings: impl Serialize) -> Self {
+        let name = name.into();
+        match serde_json::to_value(settings) {
+            Ok(settings @ Value::Object(_)) => self.with(|features| {
+                features.experimental.insert(name, settings);
+            }),
+            _ => {
+                self.note(Err(Error::misuse(format!(
+                    "the experimental capability {name:?} must be a JSON object"
+                ))));
+                self
+            }
+        }
+    }
+
+    /// Does not announce that lists change, nor tell it when they do: for a server whose lists are fixed, so that clients
+    /// need not subscribe to anything.
+    #[must_use]
+    pub fn without_list_changes(self) -> Self {
+        self.with(|features| features.tells_list_changes = false)
+    }
+
     /// How many entries a page of a list holds. 0 stands for the default, 1000.
+    ///
+    /// Lists are sorted by name, those of resources by URI, whatever the order in which things were added: so a cursor means
+    /// the same after a change, and on every node that serves the same.
     #[must_use]
     pub fn page_size(self, entries: usize) -> Self {
         self.with(|features| {
@@ -180,19 +233,62 @@ impl Server {
     #[must_use]
     pub fn extension(self, extension: Extension) -> Self {
         let mut added = Ok(());
-        self.change(|features| added = features.extensions.add(extension, Side::Server));
-        self.note(added);
-        self
+        let server = self.with(|features| added = features.extensions.add(extension, Side::Server));
+        server.note(added);
+        server
     }
 
-    /// Refuses a server that was built wrongly.
+    /// Serves a method of your own, in every revision. Its params and its result are types of the handler, and the params are
+    /// validated. It belongs to no extension, and is declared nowhere; where clients are to find out that there is such a
+    /// method, add an [`Extension`] with a [`method_fn`](Extension::method_fn).
+    ///
+    /// ```
+    /// use oxmcp::{JsonSchema, Server};
+    ///
+    /// #[derive(serde::Deserialize, JsonSchema)]
+    /// struct Search { query: String }
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct Found { names: Vec<String> }
+    ///
+    /// let server = Server::new("acme", "1.0.0").method("acme/search", |Search { query }: Search| async move {
+    ///     Ok::<_, oxmcp::Error>(Found { names: vec![query] })
+    /// });
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn method<Arguments: MethodArguments>(
+        self,
+        name: &'static str,
+        handler: impl Handler<
+            Arguments,
+            Returned: HandlerFuture<Output: IntoMethodResult> + Send + 'static,
+        >,
+    ) -> Self {
+        self.extension(Extension::of_method(name, handler))
+    }
+
+    /// Refuses a server that was put together wrongly: a tool whose name or schema the protocol does not allow, two tools of
+    /// one name, an extension that clashes. [`run`](Self::run), [`connect`](Self::connect) and the `serve` methods of HTTP
+    /// endpoints do so by themselves. Where an endpoint is mounted in a framework, nothing else would tell before the first
+    /// request.
+    ///
+    /// ```
+    /// use oxmcp::{Server, Tool};
+    ///
+    /// let now = || Tool::new("now", "Tell the time", || async { "ten past two" });
+    /// assert!(Server::new("clock", "1.0.0").tool(now()).check().is_ok());
+    ///
+    /// let error = Server::new("clock", "1.0.0").tool(now()).tool(now()).check().unwrap_err();
+    /// assert!(error.to_string().contains("the tool \"now\" was added twice"));
+    /// ```
     ///
     /// # Errors
     /// The first mistake.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         match &*self.0.mistake.lock() {
             Some(mistake) => Err(Error::misuse(mistake.message().to_owned())),
-            None => Ok(()),
+            None => self.0.features.check(),
         }
     }
 
@@ -218,8 +314,48 @@ impl Server {
         &self.0.changes
     }
 
+    /// The same server with more features, for the builder methods. One that is there already is a mistake while the server
+    /// is built.
+    pub(super) fn extended<T: Registered>(self, added: Result<Vec<Arc<T>>>) -> Self {
+        let added = match added {
+            Ok(added) => added,
+            Err(error) => {
+                self.note(Err(error));
+                return self;
+            }
+        };
+        let (mut doubled, is_any) = (None, !added.is_empty());
+        let extend = |features: &mut Features| {
+            let registry = T::registry_mut(features);
+            registry.declare();
+            for feature in added {
+                if registry.contains(feature.id()) {
+                    doubled.get_or_insert_with(|| twice::<T>(feature.id()));
+                }
+                registry.insert(feature);
+            }
+        };
+        if let Err(extend) = self.0.features.edit(extend) {
+            self.0.features.warn_of_late_change();
+            self.change(extend);
+            if is_any {
+                self.changed(T::list_changed());
+            }
+            return self;
+        }
+        self.note(doubled.map_or(Ok(()), Err));
+        self
+    }
+
     /// Adds features, each in place of one with the same id, and notifies connected clients.
-    pub(super) fn add<T: Registered>(&self, added: Vec<Arc<T>>) {
+    ///
+    /// # Errors
+    /// Where the server may be serving, and the metadata of one is not allowed. Then none of them is added. Before that,
+    /// extensions may follow that bring keys, and [`check`](Self::check) tells.
+    pub(super) fn add<T: Registered>(&self, added: Vec<Arc<T>>) -> Result<()> {
+        if let Some(features) = self.0.features.serving() {
+            features.check_metadata_of(&added)?;
+        }
         let changed = !added.is_empty();
         self.change(|features| {
             let registry = T::registry_mut(features);
@@ -231,6 +367,7 @@ impl Server {
         if changed {
             self.changed(T::list_changed());
         }
+        Ok(())
     }
 
     /// Removes features by their ids, and notifies connected clients if there was any.
@@ -258,16 +395,23 @@ impl Server {
 
     /// The same server with a change, for the builder methods.
     pub(super) fn with(self, change: impl FnOnce(&mut Features)) -> Self {
-        self.change(change);
+        if let Err(change) = self.0.features.edit(change) {
+            self.0.features.warn_of_late_change();
+            self.change(change);
+        }
         self
     }
 
+    /// Changes the features: the draft while there is one, which costs no copy, and else a copy that takes their place.
     pub(super) fn change(&self, change: impl FnOnce(&mut Features)) {
         let _one_at_a_time = self.0.mistake.lock();
+        let Err(change) = self.0.features.edit(change) else {
+            return;
+        };
         let mut features = Features::clone(&self.0.features.load());
         change(&mut features);
         features.refresh();
-        self.0.features.store(Arc::new(features));
+        self.0.features.store(features);
     }
 
     /// The connections of the sessions that are open now.
@@ -295,17 +439,26 @@ impl Server {
     /// Pings the client of a session that was just opened, where that is wanted.
     pub(super) fn keep_connection_alive(&self, connection: &Arc<Connection>) {
         if let Some(interval) = self.features().keep_alive {
-            spawn(keep_alive(Arc::clone(connection), interval));
+            spawn(keep_alive(Arc::clone(connection), interval, 1));
         }
     }
 }
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let features = self.features();
-        f.debug_struct("Server")
-            .field("info", &features.info)
-            .field("tools", &features.tools.len())
-            .finish_non_exhaustive()
+        self.0.features.peek(|features| {
+            f.debug_struct("Server")
+                .field("info", &features.info)
+                .field("tools", &features.tools.len())
+                .finish_non_exhaustive()
+        })
     }
+}
+
+/// The error that a server was built with two features of one id.
+fn twice<T: Registered>(id: &str) -> Error {
+    let kind = T::KIND;
+    Error::misuse(format!(
+        "the {kind} {id:?} was added twice; a server has one of each name"
+    ))
 }

@@ -12,7 +12,10 @@ use crate::{
     debug::opaque_debug,
     error::{Error, Result},
     extension::registry::{notification_params, send_notification},
-    server::{dispatch::ServerRole, server::Server},
+    server::{
+        dispatch::{ServerRole, SessionHook},
+        server::Server,
+    },
     session::{
         connection::{Caller, Connection, Outcome, Peer, RequestContext},
         driver::event_loop::drive,
@@ -44,18 +47,32 @@ impl ServerSession {
         Some(Self::new(Arc::clone(connection.trunk()), role))
     }
 
-    /// Runs a hook with the session at a server's end of a connection.
+    /// Runs a hook with the session at a server's end of a connection. Nothing of the author's runs before the future is
+    /// polled: who calls this has no catch for a panic, and who polls has.
     pub(super) fn run_hook<F>(
         connection: &Arc<Connection>,
-        hook: impl FnOnce(Self) -> F,
+        hook: impl FnOnce(Self) -> F + Send + 'static,
     ) -> BoxFuture<()>
     where
         F: Future<Output = ()> + Send + 'static,
     {
         match Self::of(connection) {
-            Some(session) => Box::pin(hook(session)),
+            Some(session) => Box::pin(async move { hook(session).await }),
             None => Box::pin(ready(())),
         }
+    }
+
+    /// The erased form of a hook that takes a session.
+    pub(super) fn erased<F, Fut>(hook: F) -> SessionHook
+    where
+        F: Fn(Self) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let hook = Arc::new(hook);
+        SessionHook::new(move |connection| {
+            let hook = Arc::clone(&hook);
+            Self::run_hook(connection, move |session| hook(session))
+        })
     }
 
     pub(super) fn role(&self) -> &ServerRole {
@@ -63,7 +80,7 @@ impl ServerSession {
     }
 
     /// The client that has opened the session with `initialize`.
-    fn client(&self) -> Option<&Arc<Peer>> {
+    pub(super) fn client(&self) -> Option<&Arc<Peer>> {
         self.role.legacy_session().client()
     }
 
@@ -131,8 +148,8 @@ impl ServerSession {
     /// have subscribed to, by [`Server::publish`].
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] where the client is modern, its revision does not have the notification, or it does not know
-    /// the extension. Where the notification is the protocol's own. Where the session has ended.
+    /// [`Error::is_unsupported`] where the client is modern, or its revision does not have the notification
+    /// ([`Extension::notifies`](crate::Extension::notifies)). Where the notification is the protocol's own. Where the session has ended.
     ///
     /// # Cancel safety
     /// Cancel safe: dropped while it waits for room, nothing has been sent.
@@ -141,7 +158,11 @@ impl ServerSession {
         let params = notification_params::<N>(params)?;
         let modern = "modern clients hear of their requests and subscriptions only: use RequestContext::notify or \
                       Server::publish";
-        self.check_extension(&[], name, modern)?;
+        let client = self.require_client(name, modern)?;
+        let declared = client.capabilities.extensions.as_ref();
+        let features = self.role.server().features();
+        let extensions = &features.extensions;
+        extensions.may_notify_client(name, client.revision, declared)?;
         send_notification(self.connection(), name, params, JsonObject::new()).await
     }
 
@@ -177,11 +198,13 @@ impl ServerSession {
     }
 
     /// Closes the session: nothing new is begun, what runs may finish within
-    /// [`Limits::drain`](crate::Limits::drain), then it is cancelled. Returns when the transport is closed. It may be
-    /// called again, and by several at once.
+    /// [`Limits::drain`](crate::Limits::drain), then it is cancelled and answered with an error. What was answered is written
+    /// within [`Limits::flush`](crate::Limits::flush), while the client takes it. Returns when the transport is closed. It
+    /// may be called again, and by several at once.
     ///
     /// # Errors
-    /// Where the connection broke before it could be closed.
+    /// Where the connection broke before it could be closed, or the client stopped reading: then it says how many messages were
+    /// not written.
     ///
     /// # Cancel safety
     /// Closing goes on when the future is dropped.
@@ -221,6 +244,46 @@ impl RequestContext {
     pub fn server_session(&self) -> Option<ServerSession> {
         ServerSession::of(&self.parts().connection)
     }
+
+    /// The server that the request came to. A handler that changes what the server offers needs no clone of it.
+    ///
+    /// ```
+    /// use oxmcp::{RequestContext, Tool};
+    ///
+    /// async fn retire(cx: RequestContext) -> oxmcp::Result<&'static str> {
+    ///     cx.server()?.remove_tools(["old"]);
+    ///     Ok("retired")
+    /// }
+    /// # let _ = Tool::new("retire", "Remove the old tool", retire);
+    /// ```
+    ///
+    /// # Errors
+    /// Where a client handles what a server sent.
+    pub fn server(&self) -> Result<Server> {
+        let session = self
+            .server_session()
+            .ok_or_else(|| Error::misuse("the request came to a client, and not to a server"))?;
+        Ok(session.server())
+    }
+
+    /// Notifies the clients that watch a resource that it was updated, as [`Server::resource_updated`] does. Where a client
+    /// handles what a server sent, it does nothing.
+    ///
+    /// ```
+    /// use oxmcp::{RequestContext, Tool};
+    ///
+    /// async fn save(cx: RequestContext) -> &'static str {
+    ///     cx.resource_updated("notes://today");
+    ///     "saved"
+    /// }
+    /// # let _ = Tool::new("save", "Save the note", save);
+    /// ```
+    pub fn resource_updated(&self, uri: impl AsRef<str>) {
+        if let Ok(server) = self.server() {
+            server.resource_updated(uri);
+        }
+    }
+
     /// Sends a notification of an extension that belongs to this request. What is sent before the handler returns is on the
     /// wire before its answer, and what is sent later is dropped. On a server only.
     ///
@@ -238,8 +301,8 @@ impl RequestContext {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] where the client's revision does not have the notification, or the client has not declared the
-    /// extension. Where the notification is the protocol's own.
+    /// [`Error::is_unsupported`] where the client's revision does not have the notification, or a modern client has not declared an
+    /// extension that [requires it](crate::Extension::requires_client). Where the notification is the protocol's own.
     ///
     /// # Cancel safety
     /// Cancel safe: dropped while it waits for room, nothing has been sent.
@@ -250,14 +313,37 @@ impl RequestContext {
             .ok_or_else(|| Error::misuse("only servers send what belongs to a request"))?;
         let declared = self.client_capabilities().extensions.as_ref();
         let features = session.server().features().clone();
-        features
-            .extensions
-            .may_send(&[], N::NAME, self.revision(), declared)?;
+        let extensions = &features.extensions;
+        extensions.may_notify_client(N::NAME, self.revision(), declared)?;
         self.send_notification(N::NAME, &params).await
     }
 }
 
 impl Server {
+    /// Sets the handler that is called when a client has opened a session and is ready: when `notifications/initialized` has
+    /// come (2025-11-25 and earlier; modern clients open none). From then on the client can be asked and notified. It runs
+    /// before the handlers of what the client notifies later.
+    /// See [initialization](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization).
+    ///
+    /// ```
+    /// use oxmcp::{Server, ServerSession};
+    ///
+    /// let server = Server::new("greeter", "1.0.0").on_initialized(|session: ServerSession| async move {
+    ///     let name = session.client_info().map_or("somebody", |client| &client.name);
+    ///     eprintln!("{name} is here");
+    /// });
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn on_initialized<F, Fut>(self, handler: F) -> Self
+    where
+        F: Fn(ServerSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let hook = ServerSession::erased(handler);
+        self.with(|features| features.on_initialized = Some(hook))
+    }
+
     /// The sessions that are open now.
     pub fn sessions(&self) -> impl Iterator<Item = ServerSession> + use<> {
         let connections = self.connections();
@@ -300,7 +386,7 @@ impl Server {
         self.check()?;
         let features = self.features();
         let (read, write) = transport.connect(&features.limits).await?;
-        let role = ServerRole::new(self.clone());
+        let role = ServerRole::over(&transport, self.clone());
         let limits = features.limits.clone();
         let connection = Connection::of(Arc::clone(&role) as _, limits, caller);
         let session = ServerSession::new(Arc::clone(&connection), role);
@@ -309,7 +395,9 @@ impl Server {
         Ok(session)
     }
 
-    /// Connects to a client and serves it until it disconnects. What runs then may finish, and every answer is written.
+    /// Connects to a client and serves it until it disconnects. What runs then may finish within
+    /// [`Limits::drain`](crate::Limits::drain) and is answered with an error else, and every answer is written while the client
+    /// takes it, within [`Limits::flush`](crate::Limits::flush).
     ///
     /// # Errors
     /// Those of [`connect`](Self::connect), and where the connection breaks.

@@ -31,7 +31,9 @@ use crate::{
         driver::outbox::Outbox,
         inbound::{batch::Batch, in_flight::InFlight},
         middleware::response::Response,
-        notifications::{progress_tokens::ProgressTokens, queue::NotificationQueue},
+        notifications::{
+            progress_rate::ProgressRate, progress_tokens::ProgressTokens, queue::NotificationQueue,
+        },
         outbound::{calls::PendingCalls, deadline::PausedDeadlines, options::CallOptions},
         task::{BoxFuture, Latch},
     },
@@ -120,7 +122,12 @@ impl Connection {
     pub(crate) fn branch(self: &Arc<Self>, caller: Caller) -> Arc<Self> {
         let (role, limits) = (Arc::clone(self.role()), Arc::clone(&self.limits));
         let max_unsent = limits.max_unsent_bytes;
-        Self::build(role, limits, max_unsent, caller, Some(Arc::clone(self)))
+        let branch = Self::build(role, limits, max_unsent, caller, Some(Arc::clone(self)));
+        #[cfg(feature = "http-server")]
+        if let Some(budget) = self.outbox.budget() {
+            branch.outbox.count_in(budget, true);
+        }
+        branch
     }
 
     /// A connection that is nothing but the trunk of its branches: for what belongs to no request, so few bytes may wait.
@@ -194,6 +201,12 @@ impl Connection {
         shared
             .notifications
             .get_or_init(|| NotificationQueue::new(&shared.limits, &self.runtime))
+    }
+
+    /// The same, if an answer that has come now may have to wait for handlers to begin.
+    pub(in crate::session) fn awaited_notifications(&self) -> Option<&Arc<NotificationQueue>> {
+        let queue = self.shared().notifications.get();
+        queue.filter(|queue| queue.is_awaited())
     }
 
     /// The questions of the peer during which no call of this side times out.
@@ -296,6 +309,15 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// Whether the session goes on with another connection to the same peer where this one has ended: it is open, and the peer
+    /// keeps nothing of it.
+    fn outlives_peer(&self) -> bool {
+        false
+    }
+
+    /// Whether a key of `_meta` belongs to an extension of this side.
+    fn has_meta_key(&self, key: &str) -> bool;
+
     /// The connection is gone.
     fn closed(&self, connection: &Arc<Connection>);
 }
@@ -351,6 +373,7 @@ pub(crate) struct ContextParts {
     pub(crate) batch: Option<Arc<Batch>>,
     pub(crate) peer: Arc<Peer>,
     pub(crate) progress_token: Option<ProgressToken>,
+    pub(in crate::session) progress_rate: ProgressRate,
     pub(crate) log_level: Option<LoggingLevel>,
     /// The request's `_meta`, as it arrived.
     pub(crate) meta: Option<Box<str>>,

@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-#[cfg(feature = "client")]
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::try_join_all};
+use serde_json::value::RawValue;
 use tokio::{
     runtime::Handle,
     sync::Notify,
@@ -23,8 +23,22 @@ use tokio::{
     time::{sleep, sleep_until},
 };
 
+use crate::error::Result;
+
 /// A future on the heap that owns all it needs.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Awaits all of these at once, and gives their texts in order. The first failure ends it. Of each kind of future the code that
+/// waits for many would be compiled anew, so they are boxed.
+pub(crate) async fn try_join_boxed<'a, F>(
+    futures: impl Iterator<Item = F>,
+) -> Result<Vec<Box<RawValue>>>
+where
+    F: Future<Output = Result<Box<RawValue>>> + Send + 'a,
+{
+    let futures = futures.map(FutureExt::boxed).collect::<Vec<_>>();
+    try_join_all(futures).await
+}
 
 /// Spawns a task. Its future is boxed, so that the runtime's code for tasks is compiled once and not for each kind of future.
 pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {

@@ -3,7 +3,6 @@
 use std::{fmt::Debug, future::Future, sync::Arc};
 
 use bytes::Bytes;
-use data_encoding::HEXLOWER;
 use futures_util::future::try_join_all;
 use oxmcp_protocol::{LoggingLevel, Revision};
 use serde_json::{
@@ -344,5 +343,5 @@ fn unique() -> String {
     let mut random = [0; 16];
     // Without randomness the rules still hold, for a store that is empty.
     let _ = getrandom::fill(&mut random);
-    format!("contract-{}", HEXLOWER.encode(&random))
+    format!("contract-{:032x}", u128::from_be_bytes(random))
 }

@@ -4,6 +4,10 @@ use std::{
     fmt,
     io::{self, ErrorKind},
     ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -166,11 +170,23 @@ impl<R: AsyncRead + Send + Unpin + 'static> ReadHalf for LineReader<R> {
 opaque_debug!([R] LineReader<R>, |it| { ended: it.ended });
 
 /// Writes one message per line to a byte stream.
-pub struct LineWriter<W>(Option<W>);
+pub struct LineWriter<W> {
+    writer: Option<W>,
+    written: Arc<AtomicU64>,
+}
 
 impl<W: AsyncWrite + Send + Unpin + 'static> LineWriter<W> {
     pub(crate) fn new(writer: W) -> Self {
-        Self(Some(writer))
+        Self {
+            writer: Some(writer),
+            written: Arc::default(),
+        }
+    }
+
+    /// The stream, until it is closed.
+    #[cfg(all(unix, feature = "client"))]
+    pub(super) fn stream(&self) -> Option<&W> {
+        self.writer.as_ref()
     }
 
     async fn shut_down(mut writer: W) -> Result<()> {
@@ -186,16 +202,27 @@ impl<W: AsyncWrite + Send + Unpin + 'static> LineWriter<W> {
 
 impl<W: AsyncWrite + Send + Unpin + 'static> WriteHalf for LineWriter<W> {
     async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
-        let Some(writer) = &mut self.0 else {
+        let Some(writer) = &mut self.writer else {
             return Err(Error::closed("the connection was closed on this side"));
         };
-        let lines = messages.as_lines();
-        writer.write_all(lines).await.map_err(stream_error)?;
+        let mut rest = messages.as_lines();
+        while !rest.is_empty() {
+            let count = writer.write(rest).await.map_err(stream_error)?;
+            if count == 0 {
+                return Err(stream_error(ErrorKind::WriteZero.into()));
+            }
+            self.written.fetch_add(count as u64, Ordering::Relaxed);
+            rest = rest.get(count..).unwrap_or_default();
+        }
         writer.flush().await.map_err(stream_error)
     }
 
+    fn bytes_written(&self) -> Option<Arc<AtomicU64>> {
+        Some(Arc::clone(&self.written))
+    }
+
     async fn close(&mut self) -> Result<()> {
-        match self.0.take() {
+        match self.writer.take() {
             // Not every stream tells its peer on shutdown: a pipe does when it is dropped.
             Some(writer) => Self::shut_down(writer).await,
             None => Ok(()),
@@ -206,7 +233,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> WriteHalf for LineWriter<W> {
 impl<W> fmt::Debug for LineWriter<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LineWriter")
-            .field("open", &self.0.is_some())
+            .field("open", &self.writer.is_some())
             .finish()
     }
 }

@@ -1,6 +1,9 @@
 //! A transport that logs the messages of another one.
 
-use std::{fmt, io, sync::Arc};
+use std::{
+    fmt, io,
+    sync::{Arc, atomic::AtomicU64},
+};
 
 use crate::{
     error::Result,
@@ -8,7 +11,7 @@ use crate::{
     sync::Mutex,
     transport::{
         mirror::Mirror,
-        traits::{Frame, Messages, ReadHalf, Transport, WriteHalf},
+        traits::{Frame, Messages, ReadHalf, Startup, Transport, WriteHalf},
     },
 };
 
@@ -96,8 +99,20 @@ impl<T: Transport> Transport for Logging<T> {
         self.transport.diagnosis()
     }
 
+    fn startup(&self) -> Option<Startup> {
+        self.transport.startup()
+    }
+
+    fn ended_unread(&self) -> bool {
+        self.transport.ended_unread()
+    }
+
     fn authorization(&self) -> Option<String> {
         self.transport.authorization()
+    }
+
+    fn is_legacy(&self) -> bool {
+        self.transport.is_legacy()
     }
 
     fn answers_each(&self) -> bool {
@@ -145,8 +160,20 @@ impl<W: WriteHalf> WriteHalf for LoggingWriter<W> {
         self.write.write(messages).await
     }
 
+    fn bytes_written(&self) -> Option<Arc<AtomicU64>> {
+        self.write.bytes_written()
+    }
+
     async fn close(&mut self) -> Result<()> {
         self.write.close().await
+    }
+
+    fn can_reconnect(&self) -> bool {
+        self.write.can_reconnect()
+    }
+
+    async fn reconnect(&mut self) -> Result<()> {
+        self.write.reconnect().await
     }
 }
 

@@ -99,62 +99,56 @@ impl Mirror {
     /// Where an argument that must be repeated cannot be, which is an integer beyond 2^53-1: no server would take the
     /// request. And where `message` is none.
     pub fn headers(&self, message: &[u8]) -> Result<Vec<(String, String)>> {
+        let mut headers = Vec::new();
         let mut params = RequestParams::UNREAD;
         match Envelope::parse(message, &mut params) {
             Ok(Envelope::Request(request)) => {
-                let headers = self
-                    .headers_of(&request.method, request.params)?
-                    .into_iter();
-                Ok(headers
-                    .map(|(name, value)| (name.into_owned(), value))
-                    .collect())
+                let add = |name: &str, value: &str| headers.push((name.into(), value.into()));
+                self.each_header(&request.method, request.params, add)?;
             }
-            Ok(_) => Ok(Vec::new()),
-            Err(malformed) => Err(malformed.error.into()),
-        }
-    }
-
-    /// The same for a request that has been looked into.
-    pub(crate) fn headers_of(
-        &self,
-        method: &str,
-        params: Option<&RequestParams<'_>>,
-    ) -> Result<Vec<(Cow<'static, str>, String)>> {
-        let mut headers = vec![(MCP_METHOD.into(), encode(method).into_owned())];
-        let Some(params) = params else {
-            return Ok(headers);
-        };
-        let named = match method {
-            "tools/call" | "prompts/get" => params.name,
-            "resources/read" => member(params, "uri"),
-            _ => None,
-        };
-        if let Some(name) = named.and_then(Text::as_str) {
-            headers.push((MCP_NAME.into(), encode(&name).into_owned()));
-        }
-        if method == CallTool::NAME {
-            self.add_arguments(&mut headers, params)?;
-        } else {
-            self.0.lock().add_members(&mut headers, method, params);
+            Ok(_) => {}
+            Err(malformed) => return Err(malformed.error.into()),
         }
         Ok(headers)
     }
 
-    fn add_arguments(
+    /// Hands name and value of each header to `add`, for a request that has been read.
+    pub(crate) fn each_header(
         &self,
-        headers: &mut Vec<(Cow<'static, str>, String)>,
-        params: &RequestParams<'_>,
+        method: &str,
+        params: Option<&RequestParams<'_>>,
+        mut add: impl FnMut(&str, &str),
     ) -> Result<()> {
-        let name = params.name.and_then(Text::as_str);
-        let wanted = name.and_then(|name| self.0.lock().tools.get(&*name)?.headers.clone());
+        add(MCP_METHOD, &encode(method));
+        let Some(params) = params else {
+            return Ok(());
+        };
+        let named = match method {
+            "tools/call" | "prompts/get" => params.name,
+            "resources/read" => params.first_member("uri"),
+            _ => None,
+        };
+        let named = named.and_then(Text::as_str);
+        if let Some(name) = &named {
+            add(MCP_NAME, &encode(name));
+        }
+        let state = self.0.lock();
+        if method != CallTool::NAME {
+            state.each_member(method, params, add);
+            return Ok(());
+        }
+        let tool = named.and_then(|name| state.tools.get(&*name));
+        let wanted = tool.and_then(|tool| tool.headers.clone());
+        drop(state);
         let (Some(wanted), Some(arguments)) = (wanted, params.arguments) else {
             return Ok(());
         };
-        let wanted = wanted
+        let headers = wanted
             .for_arguments(arguments)
             .map_err(|mismatch| Error::protocol(ErrorCode::INVALID_PARAMS, mismatch.to_string()))?;
-        let wanted = wanted.into_iter();
-        headers.extend(wanted.map(|(name, value)| (name.to_owned().into(), value)));
+        for (name, value) in headers {
+            add(name, &value);
+        }
         Ok(())
     }
 
@@ -215,16 +209,17 @@ impl Mirror {
 }
 
 impl State {
-    fn add_members(
+    /// Hands the headers that extensions add to a request to `add`.
+    fn each_member(
         &self,
-        headers: &mut Vec<(Cow<'static, str>, String)>,
         method: &str,
         params: &RequestParams<'_>,
+        mut add: impl FnMut(&str, &str),
     ) {
         for row in self.extensions.iter().filter(|row| row.method == method) {
-            let value = member(params, &row.member).and_then(scalar);
+            let value = params.first_member(&row.member).and_then(scalar);
             if let Some(value) = value {
-                headers.push((row.header.clone().into(), encode(&value).into_owned()));
+                add(&row.header, &encode(&value));
             }
         }
     }
@@ -258,14 +253,6 @@ impl State {
         self.bytes -= entry.size;
         Some(entry)
     }
-}
-
-/// A member of the params.
-fn member<'a>(params: &RequestParams<'a>, name: &str) -> Option<Text<'a>> {
-    let mut members = params.raw.members();
-    members
-        .find(|(key, _)| key.is_str(name))
-        .map(|(_, value)| value)
 }
 
 /// A string, a number or a truth as text.

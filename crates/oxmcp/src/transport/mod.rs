@@ -11,6 +11,7 @@
 //! | [`io()`], [`stream`] | any byte stream: Unix sockets, TCP |
 //! | `http::Endpoint` | a URL, with the feature `http-client` |
 //! | [`Logging`] | any other one, with a line of log for each message |
+//! | [`boxed()`] | whichever it is that a program chooses while it runs |
 //!
 //! Yours may be another: see [`Transport`], and the specification's page on
 //! [custom transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#custom-transports).
@@ -19,9 +20,11 @@
 //
 // | `traits` | [`Transport`], its halves, and the frames that they carry |
 // | `stdio`, `command` | the two ends of stdio: our own streams; a process that is started |
-// | `io`, `memory`, `logging` | byte streams, pairs in memory, a log around another transport |
+// | `io`, `memory` | byte streams, pairs in memory |
+// | `logging`, `boxed` | a log around another transport; any transport as one type |
 // | `mirror` | headers that repeat parts of messages, for transports that have headers |
 
+mod boxed;
 #[cfg(feature = "client")]
 mod command;
 pub(crate) mod io;
@@ -35,6 +38,7 @@ pub(crate) mod mirror;
 mod stdio;
 pub(crate) mod traits;
 
+pub use boxed::{BoxReadHalf, BoxTransport, BoxWriteHalf, boxed};
 #[cfg(feature = "client")]
 pub use command::{Command, CommandReader, CommandWriter, Stderr};
 pub use io::{Io, LineReader, LineWriter, io, stream};
@@ -42,4 +46,4 @@ pub use logging::{Logging, LoggingReader, LoggingWriter};
 pub use memory::{InMemory, in_memory};
 pub use mirror::Mirror;
 pub use stdio::{Stdio, StdioReader, StdioWriter, stdio};
-pub use traits::{Frame, Messages, MessagesIter, ReadHalf, Transport, WriteHalf};
+pub use traits::{Frame, Messages, MessagesIter, ReadHalf, Startup, Transport, WriteHalf};

@@ -1,9 +1,15 @@
 //! The traits of a transport, and the messages that it reads and writes.
 
-use std::{fmt, future::Future};
+use std::{
+    fmt,
+    future::Future,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
 use memchr::memchr;
 use oxmcp_protocol::RequestId;
+use tokio::time::Instant;
 
 use crate::{
     error::{Error, Result},
@@ -97,6 +103,18 @@ pub trait Transport: Send + 'static {
         None
     }
 
+    /// The start of the peer that was connected last, where that takes its time, as that of a program does. `None`, the default,
+    /// where a peer is there or not; then the client's time-out counts.
+    fn startup(&self) -> Option<Startup> {
+        None
+    }
+
+    /// Whether the peer that was connected last has ended without having read all that it was sent: then that is not why it
+    /// ended, and it would end again. `false`, the default, where it is not known.
+    fn ended_unread(&self) -> bool {
+        false
+    }
+
     /// The identity on whose behalf it talks to this peer, once it is connected: an opaque name that differs where the peer may
     /// answer differently. A client that keeps answers which are private shares them between sessions with the same
     /// [`identity`](Self::identity) and the same authorization. `None`, the default, where it is not known; then such
@@ -114,11 +132,53 @@ pub trait Transport: Send + 'static {
         false
     }
 
+    /// Whether it is a transport of earlier revisions alone, like HTTP with SSE: then a server speaks no modern revision (2026-07-28 and
+    /// later) over it. `false`, the default, for all others.
+    fn is_legacy(&self) -> bool {
+        false
+    }
+
     /// The headers in which this transport repeats parts of requests, where it has headers, as HTTP has.
     /// The client that connects tells it what the server's tools want repeated, and leaves tools out of lists whose
     /// wishes cannot be met. `None`, the default, for all other transports.
     fn mirror(&self) -> Option<Mirror> {
         None
+    }
+}
+
+/// The start of a peer, before it has answered for the first time: how long it may be silent, and when it last gave a sign of life.
+#[derive(Clone)]
+pub struct Startup {
+    timeout: Duration,
+    last_sign: Arc<dyn Fn() -> Instant + Send + Sync>,
+}
+
+impl Startup {
+    /// A peer that may be silent for so long, `last_sign` being asked for the last moment at which it was not.
+    #[must_use]
+    pub fn new(timeout: Duration, last_sign: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
+        let last_sign = Arc::new(last_sign);
+        Self { timeout, last_sign }
+    }
+
+    /// How long it may be silent.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// When it last gave a sign of life.
+    #[must_use]
+    pub fn last_sign(&self) -> Instant {
+        (self.last_sign)()
+    }
+}
+
+impl fmt::Debug for Startup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Startup")
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
     }
 }
 
@@ -162,12 +222,35 @@ pub trait WriteHalf: Send + 'static {
     /// Need not be cancel safe: the future is dropped only where the connection ends with it.
     fn write(&mut self, messages: Messages<'_>) -> impl Future<Output = Result<()>> + Send;
 
-    /// Closes the connection, so that the peer reads its end, and frees what it holds. It is called once, and takes a
-    /// bounded time even where the peer does not play along.
+    /// A count of the bytes that the peer has taken, which goes on while [`write`](Self::write) does: by it a peer that reads
+    /// slowly is told from one that reads no more, when a session ends. `None`, the default, where it is not known; then a
+    /// message counts when it was written.
+    fn bytes_written(&self) -> Option<Arc<AtomicU64>> {
+        None
+    }
+
+    /// Closes the connection, so that the peer reads its end, and frees what it holds. It takes a bounded time even
+    /// where the peer does not play along. It is called once; but where [`can_reconnect`](Self::can_reconnect) says so,
+    /// [`reconnect`](Self::reconnect) may follow it, and it may be called again after that, whether or not that succeeded.
     ///
     /// # Errors
     /// What went wrong in the end, for example that a process had to be killed.
     fn close(&mut self) -> impl Future<Output = Result<()>> + Send;
+
+    /// Whether [`reconnect`](Self::reconnect) can succeed. `false`, the default, where a connection that has ended is over.
+    fn can_reconnect(&self) -> bool {
+        false
+    }
+
+    /// Connects anew after the peer has ended and [`close`](Self::close) was called, as a transport can that starts a process: from now on both halves are those of
+    /// the new connection, and what the old one had left is gone. It is called only where no state of the session was on the
+    /// peer's side, as in 2026-07-28 and later.
+    ///
+    /// # Errors
+    /// Whatever keeps it from connecting. It may be called again.
+    fn reconnect(&mut self) -> impl Future<Output = Result<()>> + Send {
+        async { Err(Error::closed("the connection cannot be made again")) }
+    }
 }
 
 /// What a transport read.

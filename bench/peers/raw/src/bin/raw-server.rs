@@ -1,4 +1,5 @@
-//! `raw-server stdio [rt=current|multi] [io=pipes|tokio]`, or `raw-server http ADDRESS [rt=current|multi]`
+//! `raw-server stdio [rt=current|multi] [io=pipes|tokio] [tools=COUNT]`, or `raw-server http ADDRESS [rt=current|multi]`; with a
+//! count there are so many tools that only fill the list, in place of a hundred.
 
 use std::{io, process::ExitCode};
 
@@ -15,11 +16,16 @@ fn main() -> ExitCode {
         (Some("stdio"), _) => None,
         (Some("http"), Some(address)) => Some(address.clone()),
         _ => {
-            eprintln!("usage: raw-server stdio|http ADDRESS [rt=current|multi] [io=pipes|tokio]");
+            eprintln!(
+                "usage: raw-server stdio|http ADDRESS [rt=current|multi] [io=pipes|tokio] [tools=COUNT]"
+            );
             return ExitCode::FAILURE;
         }
     };
     let has = |option: &str| args.iter().any(|arg| arg == option);
+    let count = args.iter().find_map(|arg| arg.strip_prefix("tools="));
+    // All the others there are anyway.
+    let dummies = count.and_then(|count| count.parse().ok()).unwrap_or(100);
     let multi = has("rt=multi");
     let mut builder = if multi {
         Builder::new_multi_thread()
@@ -31,7 +37,7 @@ fn main() -> ExitCode {
         let served = async move {
             match address {
                 Some(address) => http::serve(&address).await,
-                None => stdio(blocking).await,
+                None => stdio(blocking, dummies).await,
             }
         };
         // On the main thread of a runtime of many threads each message would be handed over by a worker.
@@ -51,14 +57,14 @@ fn main() -> ExitCode {
     }
 }
 
-async fn stdio(blocking: bool) -> io::Result<()> {
+async fn stdio(blocking: bool, dummies: usize) -> io::Result<()> {
     match if blocking {
         pipes::blocking()
     } else {
         pipes::stdio()
     } {
-        Stdio::Pipes(input, output) => serve(input, output).await,
-        Stdio::Sockets(input, output) => serve(input, output).await,
-        Stdio::Blocking(input, output) => serve(input, output).await,
+        Stdio::Pipes(input, output) => serve(input, output, dummies).await,
+        Stdio::Sockets(input, output) => serve(input, output, dummies).await,
+        Stdio::Blocking(input, output) => serve(input, output, dummies).await,
     }
 }

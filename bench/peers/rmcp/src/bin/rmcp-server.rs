@@ -1,10 +1,11 @@
-//! `rmcp-server stdio [rt=multi|current] [io=tokio|pipes] [form=field|readme]`, or `rmcp-server http ADDRESS ...`; over
+//! `rmcp-server stdio [rt=multi|current] [io=tokio|pipes] [form=field|readme]
+//! [tools=more|COUNT]`, or `rmcp-server http ADDRESS ...`; over
 //! HTTP `io=pipes` says not to wait until a packet is full.
 
 use std::process::ExitCode;
 
 use axum::{Router, serve::ListenerExt};
-use bench_rmcp::Tools;
+use bench_rmcp::{Set, Tools};
 use rmcp::{
     ServerHandler, ServiceExt,
     transport::{
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
         (Some("http"), Some(address)) => Some(address.as_str()),
         _ => {
             eprintln!(
-                "usage: rmcp-server stdio|http ADDRESS [rt=multi|current] [io=tokio|pipes] [form=field|readme]"
+                "usage: rmcp-server stdio|http ADDRESS [rt=multi|current] [io=tokio|pipes] [form=field|readme] [tools=more|COUNT]"
             );
             return ExitCode::FAILURE;
         }
@@ -40,10 +41,19 @@ fn main() -> ExitCode {
         .map_err(Into::into)
         .and_then(|runtime| {
             let quick = has("io=pipes");
+            let mut set = Set {
+                more: has("tools=more"),
+                ..Set::default()
+            };
+            let count = args.iter().find_map(|arg| arg.strip_prefix("tools="));
+            if let Some(count) = count.and_then(|count| count.parse().ok()) {
+                set.dummies = count;
+            }
+            let _entered = runtime.enter();
             if has("form=readme") {
-                runtime.block_on(serve(Tools::<false>::default(), address, quick))
+                runtime.block_on(serve(Tools::<false>::new(set), address, quick))
             } else {
-                runtime.block_on(serve(Tools::<true>::default(), address, quick))
+                runtime.block_on(serve(Tools::<true>::new(set), address, quick))
             }
         });
     if let Err(e) = &outcome {

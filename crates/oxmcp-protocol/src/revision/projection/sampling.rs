@@ -117,7 +117,7 @@ impl Project for ToolUseContent {
 
 impl Project for ToolResultContent {
     fn project(&mut self, to: Revision) {
-        structured_content(&mut self.structured_content, &mut self.content, to);
+        let _ = structured_content(&mut self.structured_content, &mut self.content, to);
         self.content.project(to);
         part_meta(&mut self.meta, to);
     }

@@ -43,19 +43,23 @@ impl Project for Tool {
 
 impl Project for CallToolResult {
     fn project(&mut self, to: Revision) {
-        structured_content(&mut self.structured_content, &mut self.content, to);
+        if structured_content(&mut self.structured_content, &mut self.content, to) {
+            self.meta.mark_wrapped();
+        }
         self.content.project(to);
     }
 }
 
 /// What a revision without structured content cannot be told in structure, it is told in words, if nothing else
-/// says it.
+/// says it. Returns whether the content was wrapped in an object, since the revision has nothing else.
 pub(super) fn structured_content(
     structured: &mut Option<Box<RawValue>>,
     content: &mut Vec<ContentBlock>,
     to: Revision,
-) {
-    let Some(value) = structured else { return };
+) -> bool {
+    let Some(value) = structured else {
+        return false;
+    };
     if !to.has_structured_content() {
         if content.is_empty() {
             content.push(ContentBlock::text(value.get()));
@@ -63,7 +67,9 @@ pub(super) fn structured_content(
         *structured = None;
     } else if !to.has_any_structured_content() && !value.get().starts_with('{') {
         *structured = Some(wrap(value));
+        return true;
     }
+    false
 }
 
 fn wrap(value: &RawValue) -> Box<RawValue> {
@@ -122,7 +128,7 @@ mod tests {
             (Revision::V2025_03_26, ""),
             (
                 Revision::V2025_11_25,
-                r#","structuredContent":{"result":5}"#,
+                r#","structuredContent":{"result":5},"_meta":{"dev.oxmcp/wrapped":true}"#,
             ),
             (Revision::V2026_07_28, r#","structuredContent":5"#),
         ] {
@@ -137,6 +143,20 @@ mod tests {
         assert_eq!(
             sent(silent, Revision::V2024_11_05),
             format!("{{{content}}}")
+        );
+    }
+
+    #[test]
+    fn what_is_wrapped_says_so_beside_what_else_is_said() {
+        let mut result = CallToolResult::structured(&[1]).unwrap();
+        result.meta.insert("com.example/cost", 3);
+        assert!(sent(result, Revision::V2025_06_18).ends_with(
+            r#""structuredContent":{"result":[1]},"_meta":{"com.example/cost":3,"dev.oxmcp/wrapped":true}}"#
+        ));
+        // The tool's own object is sent as it is.
+        let own = CallToolResult::structured(&json!({"result": [1]})).unwrap();
+        assert!(
+            sent(own, Revision::V2025_06_18).ends_with(r#""structuredContent":{"result":[1]}}"#)
         );
     }
 

@@ -141,6 +141,9 @@ pub struct StringSchema {
     /// How many characters it has at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u64>,
+    /// The regular expression that matches in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
     /// What kind of text it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<StringFormat>,
@@ -158,6 +161,8 @@ setters!(StringSchema {
     with_min_length => min_length: u64,
     /// The same with a greatest number of characters.
     with_max_length => max_length: u64,
+    /// The same with a regular expression.
+    with_pattern => pattern: String,
     /// The same with a format.
     with_format => format: StringFormat,
     /// The same with a default.
@@ -298,11 +303,12 @@ impl<'de> Deserialize<'de> for PrimitiveSchema {
 
 /// What kind of field it is. Forms are small and rare: reading them twice costs nothing that matters.
 fn read(value: &Value) -> serde_json::Result<PrimitiveSchema> {
+    let text = value.to_string();
     let is_select = ["enum", "oneOf", "items"]
         .iter()
         .any(|key| value.get(key).is_some());
     if is_select {
-        return Select::deserialize(value)?
+        return serde_json::from_str::<Select>(&text)?
             .into_schema()
             .map(|choice| match choice {
                 Choice::Single(schema) => schema.into(),
@@ -311,9 +317,9 @@ fn read(value: &Value) -> serde_json::Result<PrimitiveSchema> {
             .ok_or_else(|| serde::de::Error::custom("not a choice that is known"));
     }
     match value.get("type").and_then(Value::as_str) {
-        Some("string") => StringSchema::deserialize(value).map(PrimitiveSchema::String),
-        Some("number" | "integer") => NumberSchema::deserialize(value).map(PrimitiveSchema::Number),
-        Some("boolean") => BooleanSchema::deserialize(value).map(PrimitiveSchema::Boolean),
+        Some("string") => serde_json::from_str(&text).map(PrimitiveSchema::String),
+        Some("number" | "integer") => serde_json::from_str(&text).map(PrimitiveSchema::Number),
+        Some("boolean") => serde_json::from_str(&text).map(PrimitiveSchema::Boolean),
         _ => Err(serde::de::Error::custom("not a field that is known")),
     }
 }

@@ -260,7 +260,10 @@ impl Select {
                 min_items: self.min_items,
                 max_items: self.max_items,
                 options: items.options()?,
-                default: self.default.map(strings).transpose().ok()?,
+                default: match &self.default {
+                    Some(default) => Some(strings(default)?),
+                    None => None,
+                },
             }));
         }
         let options = match (self.r#enum, self.enum_names, self.one_of) {
@@ -301,6 +304,7 @@ impl Items {
     }
 }
 
-fn strings(value: Value) -> serde_json::Result<Vec<String>> {
-    Vec::deserialize(value)
+fn strings(value: &Value) -> Option<Vec<String>> {
+    let values = value.as_array()?.iter();
+    values.map(|it| it.as_str().map(str::to_owned)).collect()
 }

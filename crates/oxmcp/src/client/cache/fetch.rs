@@ -21,7 +21,7 @@ use crate::{
             call_request::{
                 CallAnswer, CallRequest, Params, PendingInput, cancellation, cancelled,
             },
-            results::{read, read_text},
+            results::read_text,
         },
     },
     error::{Error, Result},
@@ -66,38 +66,18 @@ impl<M: Method> Call<M> {
             return self.send().await;
         };
         let session = self.session.clone();
-        let client = session.client();
-        let cache = client.response_cache();
-        let may_use = mode == CacheMode::Use;
-        if let Some(text) = may_use.then(|| cache.fresh(&lookup)).flatten() {
+        let fresh = || session.client().response_cache().fresh(&lookup);
+        if let Some(text) = (mode == CacheMode::Use).then(fresh).flatten() {
             return read_text::<M>(&session, &text);
         }
-        // A legacy server may ask for input while it reads, and to give it the same resource may be needed.
-        let may_wait = kind != ResponseKind::Read || session.revision().is_modern();
-        let joins = may_use && may_wait && session.state().cache.may_join(kind);
-        let waiter = cache.enter(&lookup, joins);
-        let result = if joins {
-            self.fetch_together(&waiter, &lookup).await
-        } else {
-            match self.fetch(&waiter, kind).await {
-                Ok(fetched) => fetched.finish().await,
-                Err(error) => Err(error),
-            }
+        let mut result = None;
+        let mut read = |text: &str| {
+            result = Some(read_text::<M>(&session, text)?);
+            Ok(())
         };
-        let Err(error) = result else {
-            return result;
-        };
-        if is_bad_cursor(&error, &lookup) {
-            cache.remove_pages(&lookup);
-        }
-        let may_be_stale = may_use && is_failure(&error);
-        match may_be_stale.then(|| cache.stale(&lookup)).flatten() {
-            Some(text) => {
-                tracing::warn!(error = %Logged(&error), method = M::NAME, "an answer that is no longer fresh is used");
-                read_text::<M>(&session, &text)
-            }
-            None => Err(error),
-        }
+        let request = self.prepare()?;
+        Box::pin(fetch_or_stale(request, mode, &lookup, &mut read)).await?;
+        Ok(result.expect("a call that succeeds has read its answer"))
     }
 
     /// The key of the call in the cache, and how the cache is used. `None` where the answer is for this call alone.
@@ -120,106 +100,158 @@ impl<M: Method> Call<M> {
         let request = CacheRequest::new(kind, text, state.request_envelope());
         Ok(request.map(|request| (*mode, state.cache.lookup(request))))
     }
+}
 
-    /// Makes the call once, and completes the flight.
-    async fn fetch(self, waiter: &Waiter<'_>, kind: ResponseKind) -> Result<Fetched<M>> {
-        let mut request = self.prepare()?;
-        let answer = request.send().await?;
-        let is_cacheable = matches!(answer, CallAnswer::Complete(_));
-        let result = match answer {
-            CallAnswer::Complete(result) | CallAnswer::Extended(result) => result,
-            CallAnswer::InputRequired(input) => {
-                // No other call waits for a person, who may need what it wants.
-                waiter.fail();
-                request.session.state().cache.record(kind, false);
-                return Ok(Fetched::InputRequired(Box::new(request), input));
-            }
-        };
-        // An answer that cannot be read is not stored.
-        let read = read_text::<M>(&request.session, &result.json)?;
-        let shared = if is_cacheable {
-            waiter.answer(&result.json)
-        } else {
-            waiter.fail();
-            None
-        };
-        request.session.state().cache.record(kind, shared.is_some());
-        Ok(Fetched::Done(read, shared))
-    }
+/// Reads an answer as the type of its method, and keeps it for the caller. All else here works on texts: it would be compiled
+/// again for each method.
+type Read<'a> = &'a mut (dyn FnMut(&str) -> Result<()> + Send);
 
-    /// Makes the call, or waits for an equal one; takes over, where that gives up.
-    async fn fetch_together(self, waiter: &Waiter<'_>, lookup: &CacheLookup) -> Result<M::Result> {
-        let kind = lookup.request.kind;
-        let limit = self.options.timeout.min(self.options.max_total);
-        let deadline = after(Instant::now(), limit);
-        let cancel = self.options.cancel.clone();
-        let session = self.session.clone();
-        let mut call = Some(self);
-        let mut own = None;
-        let lead = async {
-            let Some(call) = call.take() else {
-                return Ok(None);
-            };
-            match call.until(deadline).fetch(waiter, kind).await {
-                Ok(fetched) => {
-                    let shared = fetched.shared();
-                    own = Some(Ok(fetched));
-                    Ok(shared)
-                }
-                // This call has run out of time. The others may have more.
-                Err(error) if error.is_timeout() || error.is_cancelled() => Err(error),
-                Err(error) => {
-                    waiter.fail();
-                    own = Some(Err(error));
-                    Ok(None)
-                }
-            }
-        };
-        let shared = select! {
-            biased;
-            shared = waiter.shared.get_or_try_init(|| lead) => shared?.clone(),
-            error = waited_too_long(M::NAME, cancel.as_ref(), deadline, limit) => return Err(error),
-        };
-        match (own, shared, call) {
-            (Some(own), _, _) => own?.finish().await,
-            (None, Some(text), _) => read_text::<M>(&session, &text),
-            // The answer was for the call that made the request alone.
-            (None, None, Some(call)) => {
-                let fetched = call.until(deadline).fetch(&waiter.unshared(), kind).await;
-                fetched?.finish().await
-            }
-            (None, None, None) => Err(cancellation(M::NAME)),
+/// Makes a call for which there is no fresh answer. Where the server is away, an answer that is no longer fresh will do.
+async fn fetch_or_stale(
+    request: CallRequest,
+    mode: CacheMode,
+    lookup: &Arc<CacheLookup>,
+    read: Read<'_>,
+) -> Result<()> {
+    let (session, method) = (request.session.clone(), request.method);
+    let kind = lookup.request.kind;
+    let client = session.client();
+    let cache = client.response_cache();
+    let may_use = mode == CacheMode::Use;
+    // A legacy server may ask for input while it reads, and to give it the same resource may be needed.
+    let may_wait = kind != ResponseKind::Read || session.revision().is_modern();
+    let joins = may_use && may_wait && session.state().cache.may_join(kind);
+    let waiter = cache.enter(lookup, joins);
+    let result = if joins {
+        fetch_together(request, &waiter, kind, read).await
+    } else {
+        match fetch(request, &waiter, kind, read).await {
+            Ok(fetched) => fetched.finish(read).await,
+            Err(error) => Err(error),
         }
+    };
+    let Err(error) = result else {
+        return result;
+    };
+    if is_bad_cursor(&error, lookup) {
+        cache.remove_pages(lookup);
     }
+    let may_be_stale = may_use && is_failure(&error);
+    match may_be_stale.then(|| cache.stale(lookup)).flatten() {
+        Some(text) => {
+            tracing::warn!(error = %Logged(&error), method, "an answer that is no longer fresh is used");
+            read(&text)
+        }
+        None => Err(error),
+    }
+}
 
-    fn until(mut self, deadline: Instant) -> Self {
-        self.options.timeout = deadline.saturating_duration_since(Instant::now());
-        self
+/// Makes the call once, and completes the flight.
+async fn fetch(
+    mut request: CallRequest,
+    waiter: &Waiter<'_>,
+    kind: ResponseKind,
+    read: Read<'_>,
+) -> Result<Fetched> {
+    let answer = request.send().await?;
+    let is_cacheable = matches!(answer, CallAnswer::Complete(_));
+    let result = match answer {
+        CallAnswer::Complete(result) | CallAnswer::Extended(result) => result,
+        CallAnswer::InputRequired(input) => {
+            // No other call waits for a person, who may need what it wants.
+            waiter.fail();
+            request.session.state().cache.record(kind, false);
+            return Ok(Fetched::InputRequired(Box::new(request), input));
+        }
+    };
+    // An answer that cannot be read is not stored.
+    read(&result.json)?;
+    let shared = if is_cacheable {
+        waiter.answer(&result.json)
+    } else {
+        waiter.fail();
+        None
+    };
+    request.session.state().cache.record(kind, shared.is_some());
+    Ok(Fetched::Done(shared))
+}
+
+/// Makes the call, or waits for an equal one; takes over, where that gives up.
+async fn fetch_together(
+    request: CallRequest,
+    waiter: &Waiter<'_>,
+    kind: ResponseKind,
+    read: Read<'_>,
+) -> Result<()> {
+    let method = request.method;
+    let limit = request.options.timeout.min(request.options.max_total);
+    let deadline = after(Instant::now(), limit);
+    let cancel = request.options.cancel.clone();
+    let mut request = Some(request);
+    let mut own = None;
+    let lead = async {
+        let Some(request) = request.take() else {
+            return Ok(None);
+        };
+        match fetch(until(request, deadline), waiter, kind, read).await {
+            Ok(fetched) => {
+                let shared = fetched.shared();
+                own = Some(Ok(fetched));
+                Ok(shared)
+            }
+            // This call has run out of time. The others may have more.
+            Err(error) if error.is_timeout() || error.is_cancelled() => Err(error),
+            Err(error) => {
+                waiter.fail();
+                own = Some(Err(error));
+                Ok(None)
+            }
+        }
+    };
+    let shared = select! {
+        biased;
+        shared = waiter.shared.get_or_try_init(|| lead) => shared?.clone(),
+        error = waited_too_long(method, cancel.as_ref(), deadline, limit) => return Err(error),
+    };
+    match (own, shared, request) {
+        (Some(own), _, _) => own?.finish(read).await,
+        (None, Some(text), _) => read(&text),
+        // The answer was for the call that made the request alone.
+        (None, None, Some(request)) => {
+            let fetched = fetch(until(request, deadline), &waiter.unshared(), kind, read).await;
+            fetched?.finish(read).await
+        }
+        (None, None, None) => Err(cancellation(method)),
     }
+}
+
+fn until(mut request: CallRequest, deadline: Instant) -> CallRequest {
+    request.options.timeout = deadline.saturating_duration_since(Instant::now());
+    request
 }
 
 /// The outcome of a call that was made once.
-enum Fetched<M: Method> {
-    /// The result, and its text where it stays fresh for a while.
-    Done(M::Result, Option<Arc<str>>),
+enum Fetched {
+    /// The result has been read. Its text, where it stays fresh for a while.
+    Done(Option<Arc<str>>),
     InputRequired(Box<CallRequest>, PendingInput),
 }
 
-impl<M: Method> Fetched<M> {
+impl Fetched {
     fn shared(&self) -> Option<Arc<str>> {
         match self {
-            Self::Done(_, shared) => shared.clone(),
+            Self::Done(shared) => shared.clone(),
             Self::InputRequired(..) => None,
         }
     }
 
     /// Gives the input that the server asks for, if it does.
-    async fn finish(self) -> Result<M::Result> {
+    async fn finish(self, read: Read<'_>) -> Result<()> {
         match self {
-            Self::Done(result, _) => Ok(result),
+            Self::Done(_) => Ok(()),
             Self::InputRequired(mut request, input) => {
                 let result = Box::pin(request.answer_rounds(input)).await?;
-                read::<M>(&request.session, result)
+                read(&result.json)
             }
         }
     }

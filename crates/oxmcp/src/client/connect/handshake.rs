@@ -1,20 +1,29 @@
 //! The requests that open a session: `server/discover` and `initialize`.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use oxmcp_protocol::{
-    DiscoverResult, EmptyParams, InitializeParams, InitializeResult, Meta, Method, Revision,
+    EmptyParams, InitializeParams, InitializeResult, Meta, Method, Revision,
     internal::{
         Project,
         negotiation::{ProbeOutcome, on_discovered, on_error, on_refused},
     },
     method::{Discover, Initialize},
 };
+use tokio::sync::OnceCell;
 
 use crate::{
     client::{
         client::Client,
+        connect::patience::LONGEST_START,
         requests::results::decode,
+        server_facts::ServerFacts,
         session::{ClientSession, Negotiated, SessionState},
     },
     error::{Error, Result},
@@ -43,6 +52,10 @@ pub(crate) struct Handshake<'a> {
     pub(crate) revisions: &'a [Revision],
     /// Whether silence is a failure of the transport, and says nothing of the server's era.
     pub(crate) answers_each: bool,
+    /// How long each request may take.
+    timeout: Duration,
+    /// Whether the server refused `initialize` after it had refused `server/discover`, which may have been why.
+    pub(crate) refused_both: AtomicBool,
 }
 
 impl<'a> Handshake<'a> {
@@ -53,6 +66,11 @@ impl<'a> Handshake<'a> {
     ) -> Result<Self> {
         let limits = client.features().limits.clone();
         let (read, write) = transport.connect(&limits).await?;
+        // Of one that is started it is known better how long it may take.
+        let timeout = match transport.startup() {
+            Some(_) => LONGEST_START,
+            None => client.features().timeout,
+        };
         let cache = client.response_cache();
         let cache = cache.for_session(transport.identity(), transport.authorization());
         let mirror = transport.mirror();
@@ -71,6 +89,8 @@ impl<'a> Handshake<'a> {
             session,
             revisions,
             answers_each: transport.answers_each(),
+            timeout,
+            refused_both: AtomicBool::new(false),
         })
     }
 
@@ -87,7 +107,9 @@ impl<'a> Handshake<'a> {
             };
             match (outcome, result) {
                 (ProbeOutcome::Modern(revision), Ok(found)) => {
-                    return Ok(Discovery::Modern(Box::new(self.modern(revision, found))));
+                    return Ok(Discovery::Modern(Box::new(
+                        self.modern(revision, Some(found.into())),
+                    )));
                 }
                 (ProbeOutcome::AskAgain(revision), _) if again => {
                     asked = revision;
@@ -102,7 +124,8 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    fn modern(&self, revision: Revision, found: DiscoverResult) -> Negotiated {
+    /// A session of a modern revision, with what is known of the server.
+    pub(crate) fn modern(&self, revision: Revision, facts: Option<ServerFacts>) -> Negotiated {
         let (meta, declared) = self.state.envelope(revision);
         let envelope = serde_json::to_string(&meta).expect("metadata is always JSON");
         let members = envelope
@@ -111,9 +134,7 @@ impl<'a> Handshake<'a> {
             .unwrap_or_default();
         Negotiated {
             revision,
-            server_info: found.server_info(),
-            capabilities: found.capabilities,
-            instructions: found.instructions,
+            facts: OnceCell::new_with(facts),
             declared,
             envelope: Some(members.into()),
         }
@@ -139,6 +160,15 @@ impl<'a> Handshake<'a> {
         }
     }
 
+    /// [`initialize`](Self::initialize), after an answer to `server/discover` that says that the server is legacy.
+    pub(crate) async fn initialize_after(&self, answer: Option<Error>) -> Result<Negotiated> {
+        let opened = self.initialize().await;
+        let refused = opened.as_ref().is_err_and(Error::is_protocol);
+        self.refused_both
+            .store(answer.is_some() && refused, Ordering::Relaxed);
+        opened
+    }
+
     /// See [initialization](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization).
     async fn initialize_in(&self, revision: Revision) -> Result<Negotiated> {
         let features = self.client.features().clone();
@@ -155,24 +185,41 @@ impl<'a> Handshake<'a> {
         };
         Ok(Negotiated {
             revision,
-            server_info: Some(result.server_info),
-            capabilities: result.capabilities,
-            instructions: result.instructions,
+            facts: OnceCell::new_with(Some(result.into())),
             declared,
             envelope: None,
         })
     }
 
     async fn call<M: Method>(&self, params: M::Params, meta: Meta) -> Result<M::Result> {
-        let timeout = self.client.features().timeout;
+        let timeout = self.timeout;
         let options = CallOptions {
             timeout,
             max_total: timeout,
             meta,
             ..CallOptions::default()
         };
-        let result = self.connection.call(M::NAME, &params, options).await?;
+        let result = self.connection.call(M::NAME, &params, options).await;
+        let result = result.map_err(|error| {
+            if !error.is_timeout() {
+                return error;
+            }
+            let said = format!(
+                "the server did not answer {} within {timeout:?} (Client::timeout sets how long to wait)",
+                M::NAME
+            );
+            error.saying(said)
+        })?;
         decode(M::NAME, &result)
+    }
+
+    /// What is said of a server that sends back what it is sent.
+    pub(crate) fn echo(&self) -> Option<Error> {
+        self.state.is_echoed().then(|| {
+            Error::unsupported(
+                "the server sends back what it is sent, as `cat` does: it is no MCP server, or its standard output is not its own",
+            )
+        })
     }
 
     /// The error where only modern revisions may be spoken, and the server is legacy.

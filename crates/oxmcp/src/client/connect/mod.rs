@@ -4,8 +4,10 @@
 //! |-|-|
 //! | `negotiate.rs` | the choice of the first request, the fallbacks, and the session that is handed out |
 //! | `handshake.rs` | `server/discover` and `initialize` on one connection |
+//! | `patience.rs` | how long a server is waited for |
 //! | `known_servers.rs` | the eras of servers, kept for the next connection |
 
 pub(super) mod handshake;
 pub(super) mod known_servers;
 pub(super) mod negotiate;
+mod patience;

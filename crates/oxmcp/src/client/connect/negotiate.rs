@@ -1,12 +1,20 @@
 //! The opening of a session: the first request, the fallback to another, and the revision that is agreed on.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use futures_util::{FutureExt, future::FusedFuture};
 use oxmcp_protocol::{
-    EmptyParams, ErrorCode, Method, Revision, internal::negotiation::is_answer, method::Listen,
+    DiscoverResult, EmptyParams, ErrorCode, Method, Revision, SubscriptionFilter,
+    internal::negotiation::{ProbeOutcome, is_answer, on_discovered},
+    method::Listen,
 };
-use tokio::{pin, select, time::timeout};
+use tokio::{
+    pin, select,
+    time::{sleep, timeout},
+};
 
 use crate::{
     client::{
@@ -14,12 +22,20 @@ use crate::{
         connect::{
             handshake::{Discovery, Handshake, newest},
             known_servers::Era,
+            patience::opened_in_time,
         },
+        features::Features,
+        server_facts::ServerFacts,
         session::{ClientSession, Negotiated},
-        subscriptions::sync::sync_subscriptions,
+        subscriptions::{
+            listen_request::{Backoff, is_retryable},
+            sync::sync_subscriptions,
+        },
     },
     error::{Error, Result},
+    logged::Logged,
     session::{
+        connection::Connection,
         driver::keep_alive::keep_alive,
         task::{spawn, spawn_polled},
     },
@@ -36,8 +52,9 @@ impl Client {
     /// # Cancel safety
     /// When the future is dropped, the connection is closed in the background.
     pub async fn connect(&self, transport: impl Transport) -> Result<ClientSession> {
-        let revisions = self.features().revisions.clone();
-        connect(self, transport, revisions).await
+        let features = self.features().clone();
+        let unasked = unasked(&features);
+        connect(self, transport, features.revisions.clone(), unasked).await
     }
 
     /// Like [`connect`](Self::connect), but in a revision of this choice: for tests of users, with a server in the same process.
@@ -47,13 +64,15 @@ impl Client {
         transport: impl Transport,
         revision: Revision,
     ) -> Result<ClientSession> {
-        connect(self, transport, vec![revision]).await
+        connect(self, transport, vec![revision], None).await
     }
 }
 
 /// The request that opens a session.
 #[derive(Clone, Copy, Debug)]
 enum FirstRequest {
+    /// None: this modern revision is spoken, whatever the server may say.
+    Unasked(Revision),
     /// `server/discover`, in this revision.
     Discover(Revision),
     Initialize,
@@ -81,16 +100,32 @@ impl FirstRequest {
         match self {
             Self::Discover(_) => newest(revisions, false).map(|_| Self::Initialize),
             Self::InitializeAgain => newest(revisions, true).map(Self::Discover),
-            Self::Initialize => None,
+            Self::Initialize | Self::Unasked(_) => None,
         }
     }
 }
 
-/// Connects, and once more where the server went away at a request that it did not know: some do.
+/// The modern revision that needs no asking: the only one that may be spoken, or one that the server has named before.
+fn unasked(features: &Features) -> Option<Revision> {
+    if let Some(saved) = &features.discovered {
+        return match on_discovered(&saved.supported_versions, &features.revisions) {
+            ProbeOutcome::Modern(revision) => Some(revision),
+            _ => None,
+        };
+    }
+    match features.revisions[..] {
+        [pinned] if pinned.is_modern() => Some(pinned),
+        _ => None,
+    }
+}
+
+/// Connects, and once more where the server went away at a request that it did not know, or would not be initialized after it:
+/// some do.
 async fn connect(
     client: &Client,
     mut transport: impl Transport,
     revisions: Vec<Revision>,
+    unasked: Option<Revision>,
 ) -> Result<ClientSession> {
     client.check()?;
     client.note_runtime();
@@ -102,7 +137,10 @@ async fn connect(
     let server = transport
         .identity()
         .filter(|_| newest(&revisions, true).is_some() && newest(&revisions, false).is_some());
-    let mut first = FirstRequest::choose(client, server.as_deref(), &revisions);
+    let mut first = match unasked {
+        Some(revision) => FirstRequest::Unasked(revision),
+        None => FirstRequest::choose(client, server.as_deref(), &revisions),
+    };
     let mut failed = None;
     loop {
         let handshake = match Handshake::begin(client, &mut transport, &revisions).await {
@@ -110,7 +148,9 @@ async fn connect(
             // Where the transport cannot connect again, the first error is the one that says what happened.
             Err(error) => return Err(failed.unwrap_or(error)),
         };
-        let error = match handshake.open(first).await {
+        let opening = Box::pin(handshake.open(first));
+        let opened = opened_in_time(opening, transport.startup(), transport.name()).await;
+        let error = match opened {
             Ok(session) => {
                 if let Some(server) = server {
                     let era = Era::of(session.revision());
@@ -120,20 +160,36 @@ async fn connect(
             }
             Err(error) => error,
         };
+        let refused_both = handshake.refused_both.load(Ordering::Relaxed);
+        let echo = handshake.echo();
         handshake.close().await;
+        if let Some(echo) = echo {
+            return Err(echo);
+        }
         let answers_each = transport.answers_each();
         // A failure that says nothing of the server leaves what is known of it as it is.
         let says_something = !answers_each || is_answer(&error);
         if let Some(server) = server.as_ref().filter(|_| says_something) {
             client.known_servers().forget(server);
         }
+        // One that never read what it was sent did not go away because of that.
+        let went_away = error.is_closed() && !transport.ended_unread();
         let Some(fallback) = first
             .fallback(&revisions)
-            .filter(|_| failed.is_none() && error.is_closed() && !answers_each)
+            .filter(|_| failed.is_none() && !answers_each && (went_away || refused_both))
         else {
-            return Err(explain(error, &transport));
+            let error = explain(error, &transport);
+            return Err(match failed {
+                Some(before) => started_twice(&before, error),
+                None => error,
+            });
         };
-        first = fallback;
+        // Asked nothing else before, it may be initialized.
+        first = if refused_both {
+            FirstRequest::Initialize
+        } else {
+            fallback
+        };
         failed = Some(error);
     }
 }
@@ -155,6 +211,16 @@ fn explain(error: Error, transport: &impl Transport) -> Error {
     }
 }
 
+/// The error of a server that was started anew and failed again, with how it failed before.
+fn started_twice(before: &Error, error: Error) -> Error {
+    let said = format!(
+        "{}\nThe server was started twice, since some do not bear the first question. Before, this happened: {}",
+        error.message(),
+        before.message()
+    );
+    error.saying(said)
+}
+
 /// Adds a line to the message of an error.
 fn with_line(error: Error, line: &str) -> Error {
     let said = format!("{}\n{line}", error.message());
@@ -164,6 +230,11 @@ fn with_line(error: Error, line: &str) -> Error {
 impl Handshake<'_> {
     async fn open(&self, first: FirstRequest) -> Result<ClientSession> {
         let negotiated = match first {
+            FirstRequest::Unasked(revision) => {
+                let saved = self.client.features().discovered.clone();
+                let facts = saved.map(|saved| ServerFacts::from(DiscoverResult::clone(&saved)));
+                self.modern(revision, facts)
+            }
             FirstRequest::Initialize => self.initialize().await?,
             FirstRequest::Discover(modern) => self.negotiate(modern).await?,
             FirstRequest::InitializeAgain => {
@@ -202,7 +273,7 @@ impl Handshake<'_> {
         if let Ok(discovery) = timeout(probe_timeout, &mut discover).await {
             return match discovery? {
                 Discovery::Modern(negotiated) => Ok(*negotiated),
-                Discovery::Legacy(_) => self.initialize().await,
+                Discovery::Legacy(answer) => self.initialize_after(answer).await,
             };
         }
         let opened = select! {
@@ -233,42 +304,73 @@ impl Handshake<'_> {
             self.connection
                 .notify("notifications/initialized", EmptyParams::default())
                 .await?;
-            if let Some(interval) = self.client.features().keep_alive {
-                spawn(keep_alive(Arc::clone(&self.connection), interval));
+            let features = self.client.features().clone();
+            if let Some(interval) = features.keep_alive {
+                let threshold = features.keep_alive_threshold;
+                spawn(keep_alive(
+                    Arc::clone(&self.connection),
+                    interval,
+                    threshold,
+                ));
             }
         }
-        self.session.request_logs();
+        self.session.request_logs().await;
         self.client
             .connections()
             .push(Arc::downgrade(&self.connection));
         Ok(self.session.clone())
     }
 
-    /// Subscribes to the changes that the client has handlers for, with a modern server that tells of them.
+    /// Subscribes to the changes that the client has handlers for, with a modern server that tells of them. Where it has to be
+    /// asked first whether it does, that goes on in the background.
     fn subscribe(&self) {
-        let features = self.client.features().clone();
-        let declared = self.session.server_capabilities();
-        let mut filter = features.handled_list_changes().narrowed(declared);
-        filter.other = features
-            .extensions
-            .default_subscriptions(declared.extensions.as_ref());
-        if !filter.is_empty() && self.session.has_method(Listen::NAME).is_ok() {
-            let desired = &self.state.desired;
-            desired.set_lists(filter);
-            if desired.start_sync() {
-                let (connection, state) = (&self.connection, &self.state);
-                spawn_polled(sync_subscriptions(
-                    Arc::clone(connection),
-                    Arc::clone(state),
-                ));
-            }
+        if self.session.has_method(Listen::NAME).is_err() {
+            return;
         }
+        let (connection, state) = (Arc::clone(&self.connection), Arc::clone(&self.state));
+        let wanted = async move {
+            let Some(filter) = wanted_changes(&connection).await else {
+                return;
+            };
+            if !filter.is_empty() {
+                state.desired.set_lists(filter);
+                if state.desired.start_sync() {
+                    sync_subscriptions(connection, state).await;
+                }
+            }
+        };
+        spawn_polled(wanted);
     }
 
     /// Closes the connection and waits until nothing is left of it.
     async fn close(self) {
         // Why it failed is known already.
         let _ = self.session.close().await;
+    }
+}
+
+/// The changes to subscribe to. The server is asked again after a pause, where that may help. `None` where it is not known, or the
+/// session ends.
+async fn wanted_changes(connection: &Arc<Connection>) -> Option<SubscriptionFilter> {
+    let mut backoff = Backoff::new();
+    loop {
+        // A handle for each attempt: else the task would keep the session open.
+        let error = match ClientSession::of(connection)?.wanted_changes().await {
+            Ok(filter) => return Some(filter),
+            Err(error) => error,
+        };
+        if !is_retryable(&error, connection) {
+            tracing::warn!(error = %Logged(&error), "the server does not say what it tells of; handlers of changes are not called");
+            return None;
+        }
+        let pause = backoff.after(Duration::ZERO);
+        tracing::warn!(error = %Logged(&error), ?pause, "the server does not say what it tells of; it is asked again");
+        select! {
+            biased;
+            () = connection.closing() => return None,
+            _ = connection.ended() => return None,
+            () = sleep(pause) => {}
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use crate::{
 /// What the handler of [`Client::on_elicit`] or [`Client::on_elicit_url`] may return.
 ///
 /// - [`Accept<T>`]: the user filled in the form, with a value of any type that serializes to an object.
+/// - An [`Answer<T>`]: the user filled in the form, or did not, as it turns out.
 /// - An [`ElicitAction`]: the user declined, or cancelled; or has agreed to visit the URL.
 /// - An [`ElicitResult`] is the whole answer.
 /// - `Option<T>` of any of these: `None` is that the user made no choice, which is to cancel.
@@ -66,6 +67,46 @@ impl<T: Serialize> IntoElicitResult for Accept<T> {
         ElicitResult::accept(&self.0).map_err(|error| {
             Error::internal("what the user filled in cannot be serialized").with_source(error)
         })
+    }
+}
+
+/// What a user did with a form, where a handler accepts or declines by circumstance.
+///
+/// ```
+/// use oxmcp::{Answer, Client, protocol::ElicitFormParams};
+///
+/// #[derive(serde::Serialize)]
+/// struct Confirm { name: String }
+///
+/// let client = Client::new("my-app", "1.0.0").on_elicit(|form: ElicitFormParams| async move {
+///     match form.message.as_str() {
+///         "Your name?" => Answer::Accept(Confirm { name: "teahouse".into() }),
+///         _ => Answer::Decline,
+///     }
+/// });
+/// # let _ = client;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the specification has these three, and a handler makes them"
+)]
+pub enum Answer<T> {
+    /// The user filled in the form: a value of any type that serializes to an object, as with [`Accept`].
+    Accept(T),
+    /// The user said no.
+    Decline,
+    /// The user made no choice.
+    Cancel,
+}
+
+impl<T: Serialize> IntoElicitResult for Answer<T> {
+    fn into_elicit_result(self) -> Result<ElicitResult> {
+        match self {
+            Self::Accept(value) => Accept(value).into_elicit_result(),
+            Self::Decline => ElicitAction::Decline.into_elicit_result(),
+            Self::Cancel => ElicitAction::Cancel.into_elicit_result(),
+        }
     }
 }
 

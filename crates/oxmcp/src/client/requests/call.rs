@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use oxmcp_protocol::{Method, Payload, ProgressParams, method::CallTool};
+use oxmcp_protocol::{CallToolResult, Method, Payload, ProgressParams, method::CallTool};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +17,7 @@ use crate::{
         cache::key::ResponseKind,
         features::LONGEST_WAIT,
         requests::{
-            call_request::{CallRequest, Params, RoundInput},
+            call_request::{CallAnswer, CallRequest, Params, RoundInput},
             results::{read, structured},
         },
         session::ClientSession,
@@ -132,7 +132,12 @@ impl<M: Method> Call<M> {
     pub(crate) fn send(self) -> BoxFuture<Result<M::Result>> {
         match self.prepare() {
             Ok(mut request) => Box::pin(async move {
-                let result = request.complete().await?;
+                let result = match request.send().await? {
+                    CallAnswer::Complete(result) | CallAnswer::Extended(result) => result,
+                    CallAnswer::InputRequired(input) => {
+                        Box::pin(request.answer_rounds(input)).await?
+                    }
+                };
                 read::<M>(&request.session, result)
             }),
             Err(error) => Box::pin(ready(Err(error))),
@@ -163,7 +168,7 @@ impl<M: Method> Call<M> {
         if let Some(input) = round_input {
             params = input.add_to(&params, revision)?;
         }
-        options.check_meta(revision.is_modern())?;
+        session.connection().check_meta(&options)?;
         session.add_log_level(&mut options.meta);
         Ok(CallRequest {
             session,
@@ -193,15 +198,44 @@ impl Call<CallTool> {
     /// A server that speaks a revision without structured content says the same as text, which is read instead: as
     /// JSON, or for a type that a string can stand for as it is.
     ///
+    /// In revisions before 2026-07-28 structured content is an object, and servers wrap what is none: `{"result": [1, 2]}`.
+    /// A server of this SDK says so in the `_meta` of the result ([`Meta::WRAPPED`](oxmcp_protocol::Meta::WRAPPED)), and what
+    /// it wraps is unwrapped, so that the same comes back in every revision. Of other servers, an object whose only member is
+    /// `result` is unwrapped where it cannot be read as a `T` otherwise.
+    ///
     /// # Errors
     /// Besides those of the call: [`Error::is_tool_error`](crate::error::Error::is_tool_error), with the tool's own words, where the tool failed; and where
-    /// the result is not a `T`.
+    /// the result is not a `T`, or not what the server has promised where it listed the tool; see [`validated`](Self::validated).
     ///
     /// # Cancel safety
     /// As for the call itself.
     pub async fn structured<T: DeserializeOwned>(self) -> Result<T> {
-        let wraps = !self.session.revision().is_modern();
-        structured(&self.send().await?, wraps)
+        structured(&self.validated().await?)
+    }
+
+    /// Makes the call, and holds the structured content of the result against the output schema with which the tool was listed
+    /// last in this session, as [`structured`](Self::structured) does. Where it was not listed, failed, or has a schema that
+    /// cannot be used, the result is taken as it is; and always, where the call itself is awaited.
+    ///
+    /// # Errors
+    /// Besides those of the call: where the server has not kept to the schema.
+    ///
+    /// # Cancel safety
+    /// As for the call itself.
+    pub async fn validated(self) -> Result<CallToolResult> {
+        let session = &self.session;
+        let schemas = &session.state().output_schemas;
+        let validates = session.client().features().validate_results;
+        let tool = match &self.params {
+            Ok(params) if validates && !schemas.is_empty() => params.tool_name(),
+            _ => None,
+        };
+        let schema = tool.and_then(|tool| Some((schemas.get(&tool)?, tool)));
+        let result = self.send().await?;
+        if let Some((schema, tool)) = schema {
+            schema.check(&tool, &result)?;
+        }
+        Ok(result)
     }
 }
 

@@ -4,7 +4,7 @@ use std::future::pending;
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    InputResponses, Method, Revision,
+    CallToolParams, InputResponses, Method, Revision,
     internal::{ResultType, has_result_type, peek_result_type, with_input_responses},
     method::CallTool,
 };
@@ -31,6 +31,16 @@ pub(crate) enum Params<P> {
     Typed(Box<P>, CacheMode),
     /// A JSON object that fits every revision, without a `_meta`.
     Written(Vec<u8>),
+}
+
+impl Params<CallToolParams> {
+    /// The tool that is called.
+    pub(crate) fn tool_name(&self) -> Option<String> {
+        match self {
+            Self::Typed(params, _) => Some(params.name.clone()),
+            Self::Written(params) => tool_name(params),
+        }
+    }
 }
 
 /// A call whose params and options fit its session.
@@ -61,17 +71,16 @@ pub(crate) struct PendingInput {
 }
 
 impl CallRequest {
-    /// Makes the request until its result is complete, and answers what the server asks for meanwhile.
-    pub(crate) async fn complete(&mut self) -> Result<CallResult> {
-        match self.send().await? {
-            CallAnswer::Complete(result) | CallAnswer::Extended(result) => Ok(result),
-            CallAnswer::InputRequired(input) => Box::pin(self.answer_rounds(input)).await,
-        }
-    }
-
-    /// Makes the request once.
+    /// Makes the request once; that of a tool once more, where the server found that its headers do not fit.
     pub(crate) async fn send(&mut self) -> Result<CallAnswer> {
-        let result = self.exchange().await?;
+        let listings = self.session.state().headers.listings();
+        self.options.start = Some(Instant::now());
+        let connection = self.session.connection();
+        let answer = connection.call_written(self.method, &self.params, &mut self.options);
+        let result = match answer.await {
+            Ok(result) => result,
+            Err(error) => Box::pin(self.retry_with_headers(error, listings)).await?,
+        };
         if !self.session.revision().is_modern() {
             return Ok(CallAnswer::Complete(result));
         }
@@ -88,43 +97,16 @@ impl CallRequest {
         })
     }
 
-    /// Makes the request; that of a tool once more, where the server found that its headers do not fit.
-    async fn exchange(&mut self) -> Result<CallResult> {
-        let listings = self.session.state().headers.listings();
-        let answer = self.exchange_once().await;
-        let headers = &self.session.state().headers;
-        match answer {
-            Err(error) if self.method == CallTool::NAME && headers.is_mismatch(&error) => {
-                Box::pin(self.retry_with_headers(error, listings)).await
-            }
-            answer => answer,
-        }
-    }
-
-    async fn exchange_once(&mut self) -> Result<CallResult> {
-        let options = &mut self.options;
-        options.start = Some(Instant::now());
-        let connection = self.session.connection();
-        let answer = connection
-            .call_written(self.method, &self.params, options)
-            .await;
-        if let Err(error) = &answer {
-            let state = self.session.state();
-            // A client that cannot send its user to a URL never hears of the end of such an elicitation.
-            if state.client.features().on_elicit_url.is_some() {
-                state.url_elicitations.insert_required(error);
-            }
-        }
-        answer
-    }
-
-    /// Lists the tools and makes the call once more, after the server has refused it because of its headers: the tool may
-    /// want others now. `listings` is their number before the call was made.
-    async fn retry_with_headers(&mut self, refused: Error, listings: u64) -> Result<CallResult> {
-        let Some(name) = tool_name(&self.params) else {
-            return Err(refused);
+    /// Makes the request once more after an error, if the tools were listed in between and the server wants other headers than
+    /// it got: the tool may want others now. `listings` is the number of listings before the request was made.
+    async fn retry_with_headers(&mut self, error: Error, listings: u64) -> Result<CallResult> {
+        self.note_url_elicitations(&error);
+        let is_mismatch = self.session.state().headers.is_mismatch(&error);
+        let name = (self.method == CallTool::NAME && is_mismatch).then(|| tool_name(&self.params));
+        let Some(name) = name.flatten() else {
+            return Err(error);
         };
-        let options = &self.options;
+        let options = &mut self.options;
         let start = options.start.unwrap_or_else(Instant::now);
         let limit = options.timeout.min(options.max_total);
         let may_help = select! {
@@ -134,12 +116,25 @@ impl CallRequest {
             () = sleep_until(after(start, limit)) => false,
         };
         if !may_help {
-            return Err(refused);
+            return Err(error);
         }
-        let options = &mut self.options;
+        options.start = Some(Instant::now());
         options.max_total = options.max_total.saturating_sub(start.elapsed());
         options.timeout = options.timeout.min(options.max_total);
-        self.exchange_once().await
+        let connection = self.session.connection();
+        let again = connection
+            .call_written(self.method, &self.params, options)
+            .await;
+        again.inspect_err(|error| self.note_url_elicitations(error))
+    }
+
+    /// Notes the elicitations by URL that an error asks for.
+    fn note_url_elicitations(&self, error: &Error) {
+        let state = self.session.state();
+        // A client that cannot send its user to a URL never hears of the end of such an elicitation.
+        if state.client.features().on_elicit_url.is_some() {
+            state.url_elicitations.insert_required(error);
+        }
     }
 
     /// Refuses a result of an unknown type. Types that an extension has added are taken where the client has the extension,
@@ -156,10 +151,37 @@ impl CallRequest {
             return Ok(());
         }
         Err(Error::decode(format!(
-            "{}: the server sent a result of a type that this client does not know",
-            self.method
+            "{}: {}",
+            self.method,
+            unknown_type(result.get())
         )))
     }
+}
+
+/// The longest name of a result type that is shown, in characters.
+const SHOWN_TYPE: usize = 64;
+
+/// What is said of a result whose type is unknown.
+fn unknown_type(result: &str) -> String {
+    #[derive(serde::Deserialize)]
+    struct Typed {
+        #[serde(rename = "resultType")]
+        result_type: serde_json::Value,
+    }
+    let named = serde_json::from_str(result).map(|Typed { result_type }| match result_type {
+        serde_json::Value::String(name) => name,
+        other => other.to_string(),
+    });
+    let name: String = named.unwrap_or_default().chars().take(SHOWN_TYPE).collect();
+    let said =
+        format!("the server sent a result of the type {name:?}, which this client does not know");
+    if name == "task" {
+        return format!(
+            "{said}: it made a task of the call, and may do that only for clients that declare the extension \
+             io.modelcontextprotocol/tasks"
+        );
+    }
+    said
 }
 
 pub(crate) fn cancellation(method: &str) -> Error {
@@ -186,18 +208,22 @@ async fn list_tools_again(session: &ClientSession, name: &str, listings: u64) ->
         return true;
     }
     let before = mirror.knows(name);
-    let all = session.tools().cache(CacheMode::Refresh).all().await;
-    let tools = match all {
-        Ok(tools) => tools,
-        Err(error) => {
-            tracing::debug!(error = %Logged(&error), "the tools could not be listed to find out which headers a call needs");
-            return false;
+    let mut tools = session.tools().cache(CacheMode::Refresh);
+    // Of all tools only the one is kept: a server may have many, and make them long.
+    let mut wanted = None;
+    while let Some(listed) = tools.next().await {
+        match listed {
+            Ok(tool) if tool.name == name => wanted = Some(tool),
+            Ok(_) => {}
+            Err(error) => {
+                tracing::debug!(error = %Logged(&error), "the tools could not be listed to find out which headers a call needs");
+                return false;
+            }
         }
-    };
+    }
     headers.count_listing();
     // Learned once more as the newest, in case that there are more tools than are remembered.
-    let tool = tools.iter().find(|tool| tool.name == name);
-    tool.is_some_and(|tool| mirror.learn(tool).is_ok()) && (before || mirror.knows(name))
+    wanted.is_some_and(|tool| mirror.learn(&tool).is_ok()) && (before || mirror.knows(name))
 }
 
 fn tool_name(params: &[u8]) -> Option<String> {

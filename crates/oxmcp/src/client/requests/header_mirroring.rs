@@ -2,10 +2,7 @@
 //!
 //! See [custom headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#custom-headers-from-tool-parameters).
 
-use std::{
-    any::Any,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use oxmcp_protocol::{ErrorCode, ListToolsResult, Tool};
 use tokio::sync::{Mutex, MutexGuard};
@@ -57,12 +54,8 @@ impl HeaderMirroring {
     }
 
     /// Learns from a list of tools which params they want mirrored, and removes tools whose declarations are wrong.
-    pub(crate) fn screen<T: 'static>(&self, result: &mut T) {
+    pub(crate) fn screen(&self, page: &mut ListToolsResult) {
         let Some(mirror) = &self.mirror else {
-            return;
-        };
-        let result: &mut dyn Any = result;
-        let Some(page) = result.downcast_mut::<ListToolsResult>() else {
             return;
         };
         let mut left_out = 0_usize;

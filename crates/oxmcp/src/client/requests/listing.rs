@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    fmt,
+    fmt, io,
     pin::Pin,
     task::{Context, Poll, ready},
     vec,
@@ -10,10 +10,12 @@ use std::{
 
 use futures_core::Stream;
 use futures_util::StreamExt;
-use oxmcp_protocol::{Cursor, Method, PaginatedParams};
+use oxmcp_protocol::{Cursor, ErrorCode, Meta, Method, PaginatedParams};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
-    client::{cache::options::CacheMode, session::ClientSession},
+    client::{cache::options::CacheMode, offers::FeatureKind, session::ClientSession},
     error::{Error, Result},
     session::task::BoxFuture,
 };
@@ -32,11 +34,12 @@ use crate::{
 /// # }
 /// ```
 ///
-/// Without the capability in what the server has [declared](ClientSession::server_capabilities) the list is empty, and no
-/// request is made. A single page, as of [`ClientSession::list_tools`], is requested all the same, which gives the server's error.
+/// Without the capability in what the server has [declared](ClientSession::offers) the list is empty, and no
+/// request is made for it. A single page, as of [`ClientSession::list_tools`], is requested all the same, which gives the server's error.
 ///
-/// It ends with the first error. A server that gives the same page again, or more pages than
-/// [`Limits::max_pages`](crate::Limits::max_pages), is an error. Pages that the client has kept and that are still fresh
+/// It ends with the first error. A server that gives the same page again, more pages than
+/// [`Limits::max_pages`](crate::Limits::max_pages), or more bytes than
+/// [`Limits::max_listing_bytes`](crate::Limits::max_listing_bytes), is an error. Pages that the client has kept and that are still fresh
 /// are not asked for again, see [`cache`](Self::cache).
 /// See [pagination](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination).
 #[must_use = "a list is read by asking it for entries"]
@@ -44,6 +47,10 @@ pub struct Listing<T> {
     session: ClientSession,
     method: &'static str,
     request: Box<RequestPage<T>>,
+    /// What travels beside each request.
+    meta: Meta,
+    /// Whether a server that does not know the method has an empty list.
+    or_none: bool,
     /// The use of cached pages, where it was chosen.
     mode: Option<CacheMode>,
     /// The entries of the last page that are left.
@@ -53,6 +60,8 @@ pub struct Listing<T> {
     /// Where the next page begins, or why there is none; `None` after the last page.
     next: Option<Result<Option<Cursor>>>,
     seen: SeenCursors,
+    /// The bytes of the pages so far.
+    bytes: usize,
 }
 
 /// Nothing in it is pinned but what has a box of its own.
@@ -64,27 +73,42 @@ type Page<T> = (Vec<T>, Option<Cursor>);
 type RequestPage<T> =
     dyn Fn(&ClientSession, PaginatedParams, CacheMode) -> BoxFuture<Result<Page<T>>> + Send;
 
-impl<T: Send + 'static> Listing<T> {
-    /// Lists by a method. `declared` says whether the server serves it at all, and `page` takes a result apart.
+impl<T: Serialize + Send + 'static> Listing<T> {
+    /// Lists by a method of this kind, where the server has declared it. `page` takes a result apart.
     ///
     /// [Clients use what was declared and nothing else](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#operation).
     pub(crate) fn new<M: Method<Params = PaginatedParams>>(
         session: &ClientSession,
-        declared: bool,
+        kind: Option<FeatureKind>,
         page: fn(M::Result) -> Page<T>,
     ) -> Self {
+        let facts = session.known_facts();
+        let is_declared =
+            facts.is_none_or(|it| kind.is_none_or(|kind| kind.is_in(&it.capabilities)));
         Self {
             session: session.clone(),
             method: M::NAME,
             request: Box::new(move |session, params, mode| {
                 let call = session.request::<M>(params).in_mode(mode);
-                Box::pin(async move { Ok(page(call.await?)) })
+                let undiscovered = kind.filter(|_| session.known_facts().is_none());
+                let session = session.clone();
+                Box::pin(async move {
+                    if let Some(kind) = undiscovered
+                        && !session.offers(kind).await?
+                    {
+                        return Ok((Vec::new(), None));
+                    }
+                    Ok(page(call.await?))
+                })
             }),
+            or_none: false,
+            meta: Meta::default(),
             mode: None,
             entries: Vec::new().into_iter(),
             requested: None,
-            next: declared.then(|| Ok(None)),
+            next: is_declared.then(|| Ok(None)),
             seen: SeenCursors::default(),
+            bytes: 0,
         }
     }
 
@@ -101,6 +125,48 @@ impl<T: Send + 'static> Listing<T> {
     /// ```
     pub fn cache(mut self, mode: CacheMode) -> Self {
         self.mode.get_or_insert(mode);
+        self
+    }
+
+    /// Begins at a cursor, the `next_cursor` of a page before, in place of the first page.
+    ///
+    /// ```
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let first = session.list_tools(Default::default()).await?;
+    /// if let Some(next) = first.next_cursor {
+    ///     let rest = session.tools().starting_at(next).all().await?;
+    /// #   let _ = rest;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn starting_at(mut self, cursor: impl Into<Cursor>) -> Self {
+        if let Some(Ok(next)) = &mut self.next {
+            *next = Some(cursor.into());
+        }
+        self
+    }
+
+    /// Sets a key of the [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta) of each request for a page.
+    /// Such pages are not cached.
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.meta.insert(key, value);
+        self
+    }
+
+    /// Takes a server that declares the capability and does not know the method
+    /// ([`ErrorCode::METHOD_NOT_FOUND`](crate::ErrorCode::METHOD_NOT_FOUND)) for one that has nothing to list: some that have
+    /// resources know no resource templates.
+    ///
+    /// ```
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let templates = session.resource_templates().or_none().all().await?;
+    /// # let _ = templates;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn or_none(mut self) -> Self {
+        self.or_none = true;
         self
     }
 
@@ -152,7 +218,7 @@ impl SeenCursors {
     }
 }
 
-impl<T> Stream for Listing<T> {
+impl<T: Serialize> Stream for Listing<T> {
     type Item = Result<T>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<T>>> {
@@ -165,6 +231,7 @@ impl<T> Stream for Listing<T> {
                 let mut params = PaginatedParams::default();
                 // A wrong cursor is an error after the entries of the page that it came with.
                 params.cursor = cursor?;
+                params.meta = this.meta.clone();
                 let mode = this.mode.unwrap_or_default();
                 this.requested = Some((this.request)(&this.session, params, mode));
             }
@@ -173,12 +240,48 @@ impl<T> Stream for Listing<T> {
             };
             let page = ready!(requested.as_mut().poll(cx));
             this.requested = None;
-            let (entries, next) = page?;
-            let limit = this.session.connection().limits.max_pages;
+            let (entries, next) = match page {
+                Err(error) if this.or_none && error.code() == ErrorCode::METHOD_NOT_FOUND => {
+                    return Poll::Ready(None);
+                }
+                page => page?,
+            };
+            let limits = &this.session.connection().limits;
+            // A page alone has the bound of its message.
+            if next.is_some() || this.bytes > 0 {
+                this.bytes = this.bytes.saturating_add(written_length(&entries));
+            }
+            if this.bytes > limits.max_listing_bytes {
+                return Poll::Ready(Some(Err(Error::limit(format!(
+                    "{}: the pages of the list have more than {} bytes together, which is the limit \
+                     (Limits::max_listing_bytes)",
+                    this.method, limits.max_listing_bytes
+                )))));
+            }
+            let limit = limits.max_pages;
             this.next = next.map(|next| this.seen.check(this.method, next, limit).map(Some));
             this.entries = entries.into_iter();
         }
     }
+}
+
+/// The bytes of a page's entries as JSON.
+fn written_length(entries: &impl Serialize) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.saturating_add(bytes.len());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // What was read from JSON can be written as JSON.
+    let _ = serde_json::to_writer(&mut count, entries);
+    count.0
 }
 
 impl<T> fmt::Debug for Listing<T> {

@@ -1,8 +1,9 @@
 //! The log level that a client asks servers for: once of a legacy server, with each request of a modern one.
 
-use std::future::IntoFuture;
+use std::{future::IntoFuture, time::Duration};
 
 use oxmcp_protocol::{LoggingLevel, Meta, Method, method::SetLevel};
+use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
     client::{client::Client, requests::call::Call, session::ClientSession},
@@ -10,6 +11,10 @@ use crate::{
     logged::Logged,
     session::task::spawn_polled,
 };
+
+/// How long a connection that is being opened waits for the answer to `logging/setLevel`: many times what any server needs to
+/// store a level, and little for one that never answers.
+const LEVEL_ANSWER: Duration = Duration::from_secs(1);
 
 impl Client {
     /// Asks the servers that are connected to from now on for what they log, from this level on;
@@ -52,9 +57,9 @@ impl ClientSession {
         }
     }
 
-    /// Asks for the client's level, before anything else is sent. A legacy server that does not log is not asked, and its
-    /// answer is not waited for.
-    pub(crate) fn request_logs(&self) {
+    /// Asks for the client's level, before anything else is sent. A legacy server that does not log is not asked. Its answer is
+    /// waited for, so that the level is in force, but not for long: it says nothing that the session needs.
+    pub(crate) async fn request_logs(&self) {
         let Some(level) = self.client().features().log_level else {
             return;
         };
@@ -66,11 +71,15 @@ impl ClientSession {
             return;
         }
         let call = self.set_level(level).into_future();
+        let (answered, answer) = oneshot::channel::<()>();
         spawn_polled(async move {
             if let Err(error) = call.await {
                 tracing::warn!(error = %Logged(&error), "the server does not take the level from which it is to log");
             }
+            drop(answered);
         });
+        // Either way it is dropped: nothing is ever sent.
+        let _ = timeout(LEVEL_ANSWER, answer).await;
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `call_request.rs` | the request that a call becomes: made once, made again, classified by its answer |
 //! | `multi_round_trip.rs` | input that servers ask for within a result: given by handlers, or by the caller |
 //! | `results.rs` | results as typed values |
+//! | `output_schemas.rs` | the schemas that results are held against |
 //! | `listing.rs` | all pages of a list |
 //! | `header_mirroring.rs`, `log_level.rs` | what is sent beside a request: headers of HTTP, the log level |
 
@@ -17,4 +18,5 @@ pub(super) mod listing;
 mod log_level;
 pub(super) mod multi_round_trip;
 pub(super) mod operations;
+pub(crate) mod output_schemas;
 pub(super) mod results;

@@ -5,7 +5,7 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, future::try_join_all};
+use futures_util::FutureExt;
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     InputRequiredResult, InputResponse, InputResponses, OrderedMap, RequestId,
@@ -33,8 +33,10 @@ use crate::{
     },
     error::{Error, Result},
     session::{
-        connection::RequestContext, inbound::run::run_question, outbound::calls::CallResult,
-        task::after,
+        connection::RequestContext,
+        inbound::run::run_question,
+        outbound::calls::CallResult,
+        task::{after, try_join_boxed},
     },
 };
 
@@ -72,6 +74,7 @@ impl CallRequest {
                 Error::decode(format!("{method}: the server asks for input, but {wrong}"))
             })?;
             let state = asked.request_state;
+            self.check_state(state)?;
             let answers = match asked.inputs() {
                 Some(inputs) => {
                     let answers = rounds.answer_all(inputs);
@@ -103,6 +106,21 @@ impl CallRequest {
         Err(Error::limit(format!(
             "{method}: the server still asks for input after {limit} rounds, which is the limit \
              (Limits::max_rounds)"
+        )))
+    }
+
+    /// Refuses a state that is too long to be carried to the server and back.
+    fn check_state(&self, state: Option<&RawValue>) -> Result<()> {
+        let limit = self.session.connection().limits.max_request_state;
+        // Its quotes do not count.
+        let length = state.map_or(0, |state| state.get().len().saturating_sub(2));
+        if length <= limit {
+            return Ok(());
+        }
+        Err(Error::limit(format!(
+            "{}: the server asks for input, and for a requestState of {length} bytes to be sent back; the limit is {limit} \
+             (Limits::max_request_state)",
+            self.method
         )))
     }
 }
@@ -147,10 +165,12 @@ impl Rounds {
         for (key, input) in &inputs {
             self.check_input(key, input)?;
         }
-        let answers = inputs.iter().map(|(key, input)| async move {
-            Ok::<_, Error>((key, answer(session, key, input).await?))
-        });
-        Ok(try_join_all(answers).await?.into_iter().collect())
+        let answer = |(key, input)| answer(session, key, input);
+        let answers = try_join_boxed(inputs.iter().map(answer)).await?;
+        let keys = inputs.iter().map(|(key, _)| key);
+        Ok(keys
+            .zip(answers.into_iter().map(InputResponse::from))
+            .collect())
     }
 
     /// Whether the server may ask for this input.
@@ -181,7 +201,7 @@ async fn answer(
     session: &ClientSession,
     key: &str,
     input: &RawInputRequest<'_>,
-) -> Result<InputResponse> {
+) -> Result<Box<RawValue>> {
     let params = text(input.params);
     let id = RequestId::String(key.into());
     let mut context = session.state().context(session.connection(), Some(id));
@@ -199,8 +219,7 @@ async fn answer(
     let body = run_question(context, future).await?;
     let json = body.into_json(revision, None)?;
     let raw = RawValue::from_string(json.into());
-    raw.map(InputResponse::from)
-        .map_err(|error| Error::internal("the answer is no JSON").with_source(error))
+    raw.map_err(|error| Error::internal("the answer is no JSON").with_source(error))
 }
 
 /// The outcome of a call of a single round; see [`Call::manual`].

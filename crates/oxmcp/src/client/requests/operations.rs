@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::{
     client::{
         cache::options::CacheMode,
+        offers::FeatureKind,
         requests::{call::Call, call_request::Params, listing::Listing},
         session::ClientSession,
         subscriptions::subscription::Listen,
@@ -56,7 +57,7 @@ impl ClientSession {
 
     /// All tools: none where the server has not declared the capability `tools`.
     pub fn tools(&self) -> Listing<Tool> {
-        let declared = self.server_capabilities().tools.is_some();
+        let declared = Some(FeatureKind::Tools);
         Listing::new::<method::ListTools>(self, declared, |page| (page.tools, page.next_cursor))
     }
 
@@ -88,7 +89,7 @@ impl ClientSession {
 
     /// All prompts: none where the server has not declared the capability `prompts`.
     pub fn prompts(&self) -> Listing<Prompt> {
-        let declared = self.server_capabilities().prompts.is_some();
+        let declared = Some(FeatureKind::Prompts);
         Listing::new::<method::ListPrompts>(self, declared, |page| (page.prompts, page.next_cursor))
     }
 
@@ -105,7 +106,7 @@ impl ClientSession {
 
     /// All resources: none where the server has not declared the capability `resources`.
     pub fn resources(&self) -> Listing<Resource> {
-        let declared = self.server_capabilities().resources.is_some();
+        let declared = Some(FeatureKind::Resources);
         Listing::new::<method::ListResources>(self, declared, |page| {
             (page.resources, page.next_cursor)
         })
@@ -121,7 +122,7 @@ impl ClientSession {
 
     /// All resource templates: none where the server has not declared the capability `resources`.
     pub fn resource_templates(&self) -> Listing<ResourceTemplate> {
-        let declared = self.server_capabilities().resources.is_some();
+        let declared = Some(FeatureKind::Resources);
         Listing::new::<method::ListResourceTemplates>(self, declared, |page| {
             (page.resource_templates, page.next_cursor)
         })
@@ -222,7 +223,7 @@ impl ClientSession {
     /// All tasks (2025-11-25 only).
     pub fn tasks(&self) -> Listing<Task> {
         // A server may have tasks that it does not list: an empty list would say that it has none.
-        Listing::new::<method::ListTasks>(self, true, |page| (page.tasks, page.next_cursor))
+        Listing::new::<method::ListTasks>(self, None, |page| (page.tasks, page.next_cursor))
     }
 
     /// Asks a modern server what it is (2026-07-28 and later).

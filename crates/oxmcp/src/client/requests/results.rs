@@ -2,8 +2,9 @@
 
 use std::any::Any;
 
-use oxmcp_protocol::{CallToolResult, ContentBlock, Method, Payload};
+use oxmcp_protocol::{CallToolResult, ContentBlock, Meta, Method, Payload};
 use serde::de::{DeserializeOwned, IntoDeserializer};
+use serde_json::Value;
 
 use crate::{
     client::session::ClientSession,
@@ -57,9 +58,8 @@ pub(crate) fn decode<T: Payload + DeserializeOwned>(method: &str, result: &str) 
     })
 }
 
-/// Reads the structured content of a tool's result, or the text that stands for it. `wraps` says whether the revision may
-/// wrap values in objects.
-pub(crate) fn structured<T: DeserializeOwned>(result: &CallToolResult, wraps: bool) -> Result<T> {
+/// Reads the structured content of a tool's result, or the text that stands for it.
+pub(crate) fn structured<T: DeserializeOwned>(result: &CallToolResult) -> Result<T> {
     let texts = || result.content.iter().filter_map(ContentBlock::as_text);
     if result.is_error {
         let said = texts().collect::<Vec<_>>().join("\n");
@@ -70,7 +70,7 @@ pub(crate) fn structured<T: DeserializeOwned>(result: &CallToolResult, wraps: bo
         }));
     }
     let decoded = match (&result.structured_content, texts().next()) {
-        (Some(structured), _) => read_structured(structured.get(), wraps),
+        (Some(structured), _) => read_structured(structured.get(), &result.meta),
         (None, Some(text)) => read_unstructured(text),
         (None, None) => return Err(Error::decode("the tool returned no structured content")),
     };
@@ -89,19 +89,17 @@ fn read_unstructured<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     })
 }
 
-/// Reads structured content. Legacy revisions allow objects only, and there a value of another type stands in `result`: what
-/// has no other member is taken for such a value, where the type allows it.
-fn read_structured<T: DeserializeOwned>(json: &str, wraps: bool) -> serde_json::Result<T> {
+/// Reads structured content. Legacy revisions allow objects only, and there a value of another type stands in `result`. Where
+/// the server says that it put it there, it is taken from there; else only where the whole cannot be read.
+fn read_structured<T: DeserializeOwned>(json: &str, meta: &Meta) -> serde_json::Result<T> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Wrapped<T> {
         result: T,
     }
     let unwrapped = || serde_json::from_str(json).map(|Wrapped { result }| result);
-    let direct = || serde_json::from_str(json);
-    if wraps {
-        unwrapped().or_else(|_| direct())
-    } else {
-        direct().or_else(|error| unwrapped().map_err(|_| error))
+    if meta.get(Meta::WRAPPED) == Some(&Value::Bool(true)) {
+        return unwrapped();
     }
+    serde_json::from_str(json).or_else(|error| unwrapped().map_err(|_| error))
 }

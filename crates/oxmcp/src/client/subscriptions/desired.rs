@@ -1,7 +1,7 @@
 //! The subscriptions that a session should have: those of the handlers of list changes, and of watched resources.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{HashMap, HashSet},
     sync::Arc,
 };
 
@@ -28,7 +28,7 @@ pub(crate) struct DesiredSubscriptions {
 struct State {
     /// The list changes that there are handlers for.
     lists: SubscriptionFilter,
-    watched: BTreeMap<String, Watched>,
+    watched: HashMap<String, Watched>,
     /// Whether the sync task was started.
     syncing: bool,
     /// Whether the session has ended.
@@ -93,11 +93,12 @@ impl DesiredSubscriptions {
         self.changed.notified().await;
     }
 
-    /// The filter of all that is wanted.
+    /// The filter of all that is wanted, the resources in order.
     pub(crate) fn filter(&self) -> SubscriptionFilter {
         let state = self.state.lock();
         let mut filter = state.lists.clone();
         filter.resource_subscriptions = state.watched.keys().cloned().collect();
+        filter.resource_subscriptions.sort_unstable();
         filter
     }
 

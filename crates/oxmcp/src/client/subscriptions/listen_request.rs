@@ -145,14 +145,16 @@ async fn unacknowledged(listener: &Listener, timeout: Duration) {
 
 /// Whether a new request can succeed after this error. It cannot where the server does not serve it, or the session has
 /// ended.
-pub(crate) fn is_retryable(error: &Error) -> bool {
+pub(crate) fn is_retryable(error: &Error, connection: &Connection) -> bool {
     const FINAL: [ErrorCode; 3] = [
         ErrorCode::METHOD_NOT_FOUND,
         ErrorCode::INVALID_PARAMS,
         ErrorCode::INVALID_REQUEST,
     ];
     let refused = error.is_protocol() && FINAL.contains(&error.code());
-    !refused && !error.is_closed() && !error.is_unsupported()
+    // A server that has ended may be started anew, and the session go on.
+    let is_over = error.is_closed() && connection.calls().is_closed();
+    !refused && !is_over && !error.is_unsupported()
 }
 
 /// The first pause, at most.

@@ -28,30 +28,26 @@ use crate::{
 pub(crate) struct Listeners(Mutex<HashMap<i64, Arc<Listener>>>);
 
 impl Listeners {
-    /// Delivers a modern server's notification to its subscription. Returns whether it is for the client's handlers, as one
-    /// without a subscription is. An event for a [`Subscription`](crate::Subscription) is delivered before any middleware
+    /// Delivers a modern server's notification to its subscription. Returns whether it is for the client's handlers, too. An event for a [`Subscription`](crate::Subscription) is delivered before any middleware
     /// runs: it must not come later than the end. `resumed` is called first where the notification ends a gap.
     pub(crate) fn deliver(
         &self,
+        id: &RequestId,
         method: &str,
         params: Option<Text<'_>>,
         resumed: impl FnOnce(&SubscriptionFilter),
     ) -> bool {
-        let Some(id) = subscription_id(params) else {
-            return true;
-        };
-        let Some(listener) = self.get(&id) else {
-            tracing::debug!(id = %Logged(&id), method, "a notification of no open subscription was ignored");
+        let Some(listener) = self.get(id) else {
+            tracing::debug!(id = %Logged(id), method, "a notification of no open subscription was ignored");
             return false;
         };
         listener.deliver(method, params, resumed);
         listener.for_handlers
     }
 
-    /// Whether a modern server's notification is for the client's handlers.
-    pub(crate) fn is_for_handlers(&self, params: Option<Text<'_>>) -> bool {
-        let listener = subscription_id(params).map(|id| self.get(&id));
-        listener.is_none_or(|listener| listener.is_some_and(|it| it.for_handlers))
+    /// Whether a notification to the subscription with this id is for the client's handlers, too.
+    pub(crate) fn is_for_handlers(&self, id: &RequestId) -> bool {
+        self.get(id).is_some_and(|it| it.for_handlers)
     }
 
     /// The server ends a subscription. Returns whether there is one with this id.
@@ -78,7 +74,8 @@ impl Listeners {
     }
 }
 
-fn subscription_id(params: Option<Text<'_>>) -> Option<RequestId> {
+/// The subscription to which a modern server's notification belongs.
+pub(crate) fn subscription_id(params: Option<Text<'_>>) -> Option<RequestId> {
     let params = NotificationParams::from_json(params?.get()).ok()?;
     params.meta.subscription_id()
 }

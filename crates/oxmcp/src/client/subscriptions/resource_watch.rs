@@ -65,7 +65,7 @@ impl ClientSession {
     /// # Cancel safety
     /// Dropping the future ends the watch.
     pub async fn watch_resource(&self, uri: impl Into<String>) -> Result<ResourceWatch> {
-        let resources = self.server_capabilities().resources.as_ref();
+        let resources = self.facts().await?.capabilities.resources.as_ref();
         if !resources.is_some_and(|it| it.subscribe) {
             return Err(Error::unsupported(
                 "the server does not tell of changes of resources (it does not declare \

@@ -215,7 +215,7 @@ async fn renew(request: ListenRequest, filter: SubscriptionFilter, once: bool) {
         let start = Instant::now();
         let outcome = request.run(filter.clone()).await;
         let agreed = listener.interrupt();
-        if once || !is_resumable(listener, &outcome, agreed.as_ref()) {
+        if once || !is_resumable(&request, &outcome, agreed.as_ref()) {
             return finish.with(outcome);
         }
         let pause = backoff.after(start.elapsed());
@@ -234,16 +234,19 @@ async fn renew(request: ListenRequest, filter: SubscriptionFilter, once: bool) {
 
 /// Whether request for a subscription again can bring it back.
 fn is_resumable(
-    listener: &Listener,
+    request: &ListenRequest,
     outcome: &ListenOutcome,
     agreed: Option<&SubscriptionFilter>,
 ) -> bool {
-    if outcome.end == SubscriptionEnd::Local || !listener.was_acknowledged() {
+    if outcome.end == SubscriptionEnd::Local || !request.listener.was_acknowledged() {
         return false;
     }
     // A server that agrees to nothing has nothing to say.
     let silent = agreed.is_some_and(SubscriptionFilter::is_empty);
-    !silent && outcome.error.as_ref().is_none_or(is_retryable)
+    !silent && {
+        let error = outcome.error.as_ref();
+        error.is_none_or(|error| is_retryable(error, &request.connection))
+    }
 }
 
 opaque_debug!(Subscription, |it| { filter: it.filter, end: it.end() });

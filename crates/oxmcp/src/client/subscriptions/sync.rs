@@ -1,12 +1,6 @@
 //! The task of a session that keeps the server subscribed to what is wanted: the desired subscriptions.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    future::pending,
-    mem,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashSet, future::pending, mem, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use oxmcp_protocol::{
@@ -96,8 +90,10 @@ impl SubscriptionSync {
     async fn listen(&self) {
         let mut backoff = Backoff::new();
         let mut current: Option<OpenListen> = None;
-        // Whether changes may have been missed.
+        // Whether changes may have been missed: to begin with those between the opening of the session, after which lists may
+        // have been fetched, and the first acknowledgement with lists in it.
         let mut gap = false;
+        let mut first = true;
         loop {
             let told = current.as_ref().map(|it| &it.asked.resource_subscriptions);
             self.desired().acknowledge_new(told.into_iter().flatten());
@@ -109,12 +105,19 @@ impl SubscriptionSync {
                 match self.open(wanted).await {
                     Ok(stream) => {
                         let agreed = stream.agreed.clone();
+                        // What is watched is told of from its acknowledgement on.
+                        let mut lists = agreed.clone();
+                        lists.resource_subscriptions.clear();
+                        let has_lists = !lists.is_empty();
                         let old = current.replace(stream);
                         // The old one may have ended before the new one was there.
                         gap |= old.as_ref().is_some_and(|it| it.listener.end().is_some());
                         if mem::take(&mut gap) {
                             self.resumed(&agreed);
+                        } else if first {
+                            self.resumed(&lists);
                         }
+                        first &= !has_lists;
                         close_later(old);
                     }
                     Err(error) => {
@@ -192,7 +195,7 @@ impl SubscriptionSync {
     async fn refused(&self, error: &Error, current: Option<&OpenListen>, backoff: &mut Backoff) {
         let desired = self.desired();
         desired.refuse_new(&|| error.copy());
-        if current.is_none() && !is_retryable(error) {
+        if current.is_none() && !is_retryable(error, &self.connection) {
             tracing::warn!(error = %Logged(&error), "the server does not say what changes; handlers of changes are not called");
             desired.set_lists(SubscriptionFilter::default());
             for uri in desired.filter().resource_subscriptions {
@@ -218,25 +221,27 @@ impl SubscriptionSync {
 
     /// Subscribes to each resource that is wanted, and takes it back where it is wanted no more (2025-11-25 and earlier).
     async fn subscribe(&self) {
-        let mut held: BTreeSet<String> = BTreeSet::new();
+        let mut held: HashSet<String> = HashSet::new();
         loop {
             self.desired().acknowledge_new(&held);
             let wanted = self.desired().filter().resource_subscriptions;
-            let wanted: BTreeSet<_> = wanted.into_iter().collect();
-            let more: Vec<_> = wanted.difference(&held).cloned().collect();
-            let less: Vec<_> = held.difference(&wanted).cloned().collect();
+            let is_unwanted = |uri: &&String| wanted.binary_search(uri).is_err();
+            let mut less: Vec<_> = held.iter().filter(is_unwanted).cloned().collect();
+            less.sort_unstable();
+            let more = wanted.iter().filter(|uri| !held.contains(*uri));
+            let more: Vec<_> = more.cloned().collect();
             if more.is_empty() && less.is_empty() {
                 self.desired().changed().await;
                 continue;
             }
-            let dropped = join_all(less.iter().map(|uri| self.ask::<Unsubscribe>(uri)));
+            let dropped = join_all(less.iter().map(|uri| self.ask(Unsubscribe::NAME, uri)));
             for (uri, result) in less.iter().zip(dropped.await) {
                 held.remove(uri);
                 if let Err(error) = result {
                     tracing::debug!(error = %Logged(&error), uri, "the server did not take back a subscription");
                 }
             }
-            let asked = join_all(more.iter().map(|uri| self.ask::<Subscribe>(uri)));
+            let asked = join_all(more.iter().map(|uri| self.ask(Subscribe::NAME, uri)));
             for (uri, result) in more.iter().zip(asked.await) {
                 match result {
                     Ok(_) => {
@@ -249,7 +254,7 @@ impl SubscriptionSync {
         }
     }
 
-    async fn ask<M: Method<Params = SubscribeParams>>(&self, uri: &str) -> Result<Box<str>, Error> {
+    async fn ask(&self, method: &'static str, uri: &str) -> Result<Box<str>, Error> {
         let timeout = self.state.client.features().timeout;
         let options = CallOptions {
             timeout,
@@ -257,7 +262,7 @@ impl SubscriptionSync {
             ..CallOptions::default()
         };
         self.connection
-            .call(M::NAME, &SubscribeParams::new(uri), options)
+            .call(method, &SubscribeParams::new(uri), options)
             .await
     }
 }

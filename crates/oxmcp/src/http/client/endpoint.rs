@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use data_encoding::BASE64;
+use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use url::Url;
 
@@ -20,6 +20,7 @@ use crate::{
         transport::{
             default_client::DefaultClient,
             http_client::{DynHttpClient, HttpClient},
+            with_token::{TokenSource, WithToken},
         },
     },
     limits::Limits,
@@ -61,6 +62,9 @@ pub struct Endpoint {
     client: Option<Arc<dyn DynHttpClient>>,
     /// Whether the client is the user's own.
     own_client: bool,
+    /// What gives the token for each request.
+    token: Option<TokenSource>,
+    no_standalone_stream: bool,
     reconnect: Reconnect,
     only_2024: bool,
     max_message: Option<usize>,
@@ -79,6 +83,8 @@ impl Endpoint {
             headers: HeaderMap::new(),
             client: None,
             own_client: false,
+            token: None,
+            no_standalone_stream: false,
             reconnect: Reconnect::default(),
             only_2024: false,
             max_message: None,
@@ -126,13 +132,41 @@ impl Endpoint {
         self
     }
 
-    /// The token that the server wants: `Authorization: Bearer …`. For one that changes, bring an
-    /// [`http_client`](Self::http_client).
+    /// The token that the server wants: `Authorization: Bearer …`. For one that changes there is
+    /// [`bearer_token_from`](Self::bearer_token_from).
     pub fn bearer_token(self, token: impl AsRef<str>) -> Self {
         self.header(AUTHORIZATION, format!("Bearer {}", token.as_ref()))
     }
 
-    /// Sends all requests through this client.
+    /// A token that may be another one each time: `token` is asked before every request, and should keep what it knows. A request
+    /// whose token cannot be had is not sent, and fails with its error.
+    ///
+    /// ```
+    /// use oxmcp::http::Endpoint;
+    ///
+    /// let endpoint = Endpoint::new("https://example.com/mcp").bearer_token_from(|| async {
+    ///     tokio::fs::read_to_string("/run/secrets/token").await.map_err(oxmcp::Error::from)
+    /// });
+    /// # let _ = endpoint;
+    /// ```
+    pub fn bearer_token_from<F>(mut self, token: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<String>> + Send + 'static,
+    {
+        self.token = Some(Arc::new(move || Box::pin(token())));
+        self
+    }
+
+    /// Whether a session with a legacy server keeps a stream open by GET, for what belongs to no request: notifications, and
+    /// questions of the server out of turn. Default: `true`. Without it such messages do not arrive.
+    /// See [listening](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#listening-for-messages-from-the-server).
+    pub fn standalone_stream(mut self, open: bool) -> Self {
+        self.no_standalone_stream = !open;
+        self
+    }
+
+    /// Sends all requests through this client. To wrap the one that is used without this, there is
+    /// [`DefaultClient`].
     pub fn http_client(mut self, client: impl HttpClient) -> Self {
         self.client = Some(Arc::new(client));
         self.own_client = true;
@@ -159,7 +193,14 @@ impl Endpoint {
 
 /// Reads a URL. The credentials in it come as a header of their own.
 fn read_url(text: &str) -> Result<(Url, Option<HeaderValue>), String> {
-    let mut url = Url::parse(text).map_err(|error| format!("the URL cannot be read: {error}"))?;
+    let mut url = match Url::parse(text) {
+        Ok(url) if url.scheme().contains('.') || !text.contains("://") => {
+            return Err(no_scheme(text));
+        }
+        Ok(url) => url,
+        Err(url::ParseError::RelativeUrlWithoutBase) => return Err(no_scheme(text)),
+        Err(error) => return Err(format!("the URL cannot be read: {error}")),
+    };
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!(
             "the URL must begin with http:// or https://, not with {}:",
@@ -172,7 +213,7 @@ fn read_url(text: &str) -> Result<(Url, Option<HeaderValue>), String> {
         None
     } else {
         let pair = format!("{}:{password}", url.username());
-        let value = format!("Basic {}", BASE64.encode(pair.as_bytes()));
+        let value = format!("Basic {}", BASE64_STANDARD.encode(pair));
         let value = HeaderValue::try_from(value);
         let mut value = value.map_err(|_| "the credentials in the URL cannot be sent")?;
         value.set_sensitive(true);
@@ -182,6 +223,20 @@ fn read_url(text: &str) -> Result<(Url, Option<HeaderValue>), String> {
     let _ = url.set_username("");
     let _ = url.set_password(None);
     Ok((url, credentials))
+}
+
+/// What is said of a URL that does not begin with a scheme.
+fn no_scheme(text: &str) -> String {
+    const WRONG: &str = "the URL must begin with http:// or https://";
+    let host = text.trim_start_matches('/');
+    let is_local = ["localhost", "127.", "[::1]"]
+        .iter()
+        .any(|local| host.starts_with(local));
+    let scheme = if is_local { "http" } else { "https" };
+    match Url::parse(&format!("{scheme}://{host}")) {
+        Ok(url) if url.has_host() => format!("{WRONG}: is it {}?", redacted_url(&url)),
+        _ => WRONG.to_owned(),
+    }
 }
 
 impl Transport for Endpoint {
@@ -204,15 +259,21 @@ impl Transport for Endpoint {
         if !self.own_client {
             DefaultClient::add_headers(&mut headers, &target.uri)?;
         }
+        let client = match &self.token {
+            Some(token) => Arc::new(WithToken::new(client, Arc::clone(token))),
+            None => client,
+        };
         let requests = RequestSender::new(client, target, headers);
         let (executor, spawner) = Executor::new();
-        let exchanges = Arc::new(Exchanges::new(
+        let mut exchanges = Exchanges::new(
             requests,
             spawner,
             self.reconnect.clone(),
             self.max_message.unwrap_or(limits.max_message_bytes),
             self.mirror.clone(),
-        ));
+        );
+        exchanges.opens_standalone_stream = !self.no_standalone_stream;
+        let exchanges = Arc::new(exchanges);
         if self.only_2024 {
             Box::pin(exchanges.open_2024()).await?;
         }
@@ -238,6 +299,10 @@ impl Transport for Endpoint {
     }
 
     fn authorization(&self) -> Option<String> {
+        if self.token.is_some() {
+            // The next token may be another user's.
+            return None;
+        }
         let client = match &self.client {
             Some(client) if self.own_client => client.authorization()?,
             _ => String::new(),

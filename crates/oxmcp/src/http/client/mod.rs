@@ -21,4 +21,7 @@ mod transport;
 pub use endpoint::Endpoint;
 pub use halves::{EndpointReader, EndpointWriter};
 pub use reconnect::retry::Reconnect;
-pub use transport::http_client::{HttpBody, HttpClient};
+pub use transport::{
+    default_client::DefaultClient,
+    http_client::{HttpBody, HttpClient},
+};

@@ -37,6 +37,10 @@ pub(crate) fn redacted_url(url: &Url) -> String {
     url.into()
 }
 
+/// The URL whose server has answered with an error, for people to read.
+#[derive(Clone, Debug)]
+pub(crate) struct Answering(pub(crate) String);
+
 #[cfg(test)]
 mod tests {
     use super::*;

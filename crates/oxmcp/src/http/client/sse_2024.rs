@@ -46,6 +46,10 @@ impl Exchanges {
             return Err(refused);
         }
         if let Err(error) = self.open_2024().await {
+            if error.is_unsupported() {
+                // It is such a server, and names a place where nothing is sent.
+                return Err(error);
+            }
             tracing::debug!(error = %Logged(&error), "it is no server of 2024-11-05 either");
             return Err(no_server(refused));
         }

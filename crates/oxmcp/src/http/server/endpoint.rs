@@ -3,10 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use http::{StatusCode, request::Parts};
-use tokio::{
-    net::{TcpListener, ToSocketAddrs},
-    time::timeout,
-};
+use tokio::{net::ToSocketAddrs, time::timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::{
@@ -14,14 +11,14 @@ use crate::{
     error::{Error, Result},
     http::server::{
         response::{self, Refused},
-        serve::{CLOSE_GRACE, Serving, serve},
-        sessions::{Session, Sessions},
+        serve::{CLOSE_GRACE, Serving, listen, serve},
+        sessions::{Session, Sessions, is_id, new_id},
         sse_2024::{Choose, LegacySse, SseSessions},
         validation::{self, Policy},
     },
     limits::Limits,
     server::Server,
-    session::{panics::catch_panic, task::Latch},
+    session::{driver::budget::Budget, panics::catch_panic, task::Latch},
     store::{AnyEventStore, AnySessionStore, EventStore, MemoryEventStore, SessionStore},
 };
 
@@ -37,8 +34,8 @@ use crate::{
 ///   Streams that break are resumed.
 /// - A GET without a session opens one of the transport of 2024-11-05, as [`LegacySse`] does at an address of its own.
 ///
-/// Who may come near it is decided by `Host` and `Origin`: by default nobody but programs on this machine, since a web page
-/// in somebody's browser reaches whatever listens on it. See [`allowed_hosts`](Self::allowed_hosts) for deployment.
+/// By default it answers only where `Host` is a name of this machine, and to no page from elsewhere, since a web page in
+/// somebody's browser reaches whatever listens on this machine. Programs elsewhere are kept out by the address that it listens on. See [`allowed_hosts`](Self::allowed_hosts) for deployment.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Server, Tool, http::StreamableHttp};
@@ -65,15 +62,26 @@ pub struct StreamableHttp {
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) choose: Choose,
+    /// The server that is always chosen, where it is known.
+    pub(super) server: Option<Server>,
     pub(super) policy: Policy,
     pub(super) limits: Limits,
     pub(super) events: Option<Arc<dyn AnyEventStore>>,
     pub(super) sessions: Option<Arc<dyn AnySessionStore>>,
+    /// Where the ids of sessions come from; `None` where they are random.
+    pub(super) session_ids: Option<SessionIds>,
+    /// Whether each answer is one message, and there are no streams.
+    pub(super) json_only: bool,
+    /// Whether there are no sessions, and legacy requests are served by themselves.
+    pub(super) stateless: bool,
 }
 
+type SessionIds = Arc<dyn Fn(&Parts) -> String + Send + Sync>;
+
 /// The state that all clones share.
-#[derive(Default)]
 pub(super) struct State {
+    /// The bytes that are held for clients.
+    pub(super) budget: Arc<Budget>,
     pub(super) sessions: Sessions,
     /// Those of clients that know no transport but that of 2024-11-05.
     pub(super) sse: Arc<SseSessions>,
@@ -90,18 +98,24 @@ impl StreamableHttp {
     /// It is asked for each modern request, and once for each session. Most return a clone of one server; one may look at the
     /// request to serve another to each customer. Then requests of one client must be given the same server, since what
     /// changes is told by the server that it changes in.
+    ///
+    /// A server that was put together wrongly answers nothing; [`Server::check`] tells before anything is served.
     pub fn new<S: Into<Option<Server>>>(
         choose: impl Fn(&Parts) -> S + Send + Sync + 'static,
     ) -> Self {
         Self {
             settings: Arc::new(Settings {
                 choose: Arc::new(move |parts| choose(parts).into()),
+                server: None,
                 policy: Policy::default(),
                 limits: Limits::default(),
                 events: Some(Arc::new(MemoryEventStore::new())),
                 sessions: None,
+                session_ids: None,
+                json_only: false,
+                stateless: false,
             }),
-            state: Arc::default(),
+            state: State::new(Budget::new(Limits::default().max_http_bytes)),
         }
     }
 
@@ -109,6 +123,7 @@ impl StreamableHttp {
     /// [server's](Server::limits).
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
+        self.state.budget.set_limit(limits.max_http_bytes);
         self.set().limits = limits;
         self
     }
@@ -124,6 +139,11 @@ impl StreamableHttp {
 
     /// The origins of the web pages that may use the endpoint, in place of those on this machine: `https://example.com`, or `*`
     /// for any. Requests with another `Origin` are refused with 403; those without one come from no web page.
+    ///
+    /// Browsers are told so ([CORS](https://fetch.spec.whatwg.org/#http-cors-protocol)): the endpoint answers their preflight, and
+    /// pages of the origins that are listed here, and no others, may read responses, with `Mcp-Session-Id` and `WWW-Authenticate`.
+    /// `*` lists none: whoever wants that sets the headers in front of the endpoint. Authentication there lets `OPTIONS` through,
+    /// since a preflight has no token.
     #[must_use]
     pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.set().policy.allow_origins(origins);
@@ -154,6 +174,48 @@ impl StreamableHttp {
         self
     }
 
+    /// Answers each request with one message, as JSON, and has no streams: for what is in front of the endpoint and passes on no
+    /// streams. GET is answered with 405, and subscriptions are refused.
+    ///
+    /// What handlers send before they return (progress, log messages) is dropped. They cannot ask clients of sessions anything,
+    /// which would need a stream: such clients are served as if they had no capabilities. Modern clients are asked in results.
+    #[must_use]
+    pub fn json_only(mut self) -> Self {
+        self.set().json_only = true;
+        self
+    }
+
+    /// Serves legacy clients without sessions, as modern ones are: each request by itself, in the revision that
+    /// `MCP-Protocol-Version` names, on whatever node it comes to. `initialize` is answered without a session's id, and GET and
+    /// DELETE with 405.
+    ///
+    /// Nothing is known of the client then but its revision: handlers cannot ask it anything, and what lasts beyond a request
+    /// (subscriptions to resources, the level of log messages) has no effect. A client that goes away cancels its request.
+    #[must_use]
+    pub fn stateless(mut self) -> Self {
+        self.set().stateless = true;
+        self
+    }
+
+    /// The ids of new sessions, in place of random ones: `make` is asked with the `initialize` that opens it, so that what is in
+    /// front of the endpoint can tell by an id where to send requests. An id has 1 to 200 visible ASCII characters, no two sessions
+    /// have the same, and nobody can guess one: where it is not bound to a [`Principal`](crate::http::Principal), whoever knows
+    /// the id of a session has the session. An `initialize` for which `make` returns another is answered with 500.
+    ///
+    /// ```
+    /// use oxmcp::{Server, http::StreamableHttp};
+    ///
+    /// # fn random() -> u128 { 7 }
+    /// let node = "eu-1";
+    /// let endpoint = StreamableHttp::from(Server::new("calculator", "1.0.0"))
+    ///     .session_ids(move |_request| format!("{node}.{:032x}", random()));
+    /// ```
+    #[must_use]
+    pub fn session_ids(mut self, make: impl Fn(&Parts) -> String + Send + Sync + 'static) -> Self {
+        self.set().session_ids = Some(Arc::new(make));
+        self
+    }
+
     fn set(&mut self) -> &mut Settings {
         Arc::make_mut(&mut self.settings)
     }
@@ -174,19 +236,22 @@ impl StreamableHttp {
     /// ```
     ///
     /// # Errors
-    /// Where the address cannot be listened on, or a setting is wrong.
+    /// Where the address cannot be listened on, or a setting is wrong. Where the one server that this was made
+    /// [from](Self::from) was put together wrongly.
     ///
     /// # Cancel safety
     /// Cancel safe.
     pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<Serving> {
-        let failed = |error: std::io::Error| {
-            Error::closed(format!("the address cannot be listened on: {error}")).with_source(error)
-        };
         self.settings.policy.check()?;
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        self.settings
+            .server
+            .as_ref()
+            .map_or(Ok(()), Server::check)?;
+        let listener = listen(address).await?;
         let endpoint = self.clone();
         let close = async move { endpoint.close().await };
-        serve(listener, self.clone(), &self.settings.limits, close).map_err(failed)
+        let serving = serve(listener, self.clone(), &self.settings.limits, close);
+        serving.map_err(|error| Error::closed(error.to_string()).with_source(error))
     }
 
     /// Serves nothing more: what runs may finish within [`Limits::drain`], then it is cancelled; sessions and streams end.
@@ -198,8 +263,7 @@ impl StreamableHttp {
     /// # Cancel safety
     /// Closing goes on when the future is dropped.
     pub async fn close(&self) {
-        self.state.closing.set();
-        self.state.sessions.close_all();
+        self.state.begin_close();
         let ended = async {
             self.sse().close().await;
             self.state.sessions.all_gone().await;
@@ -220,7 +284,37 @@ impl StreamableHttp {
             limits,
             ..
         } = &*self.settings;
-        LegacySse::within(choose, policy, limits, &self.state.sse)
+        LegacySse::within(choose, policy, limits, &self.state.sse, &self.state.budget)
+    }
+
+    /// The id of a session that a request opens.
+    ///
+    /// # Errors
+    /// How the request is refused.
+    pub(super) fn new_session_id(&self, parts: &Parts) -> Result<Arc<str>, Refused> {
+        let Some(make) = &self.settings.session_ids else {
+            return new_id().map_err(|error| misconfigured(&error));
+        };
+        let id = catch_panic(|| Ok(make(parts))).map_err(|error| misconfigured(&error))?;
+        if is_visible(&id) {
+            return Ok(id.into());
+        }
+        Err(misconfigured(&Error::misuse(format!(
+            "{id:?} is no id for a session, which has 1 to {MAX_SESSION_ID} visible ASCII characters"
+        ))))
+    }
+
+    /// Whether a text has the form of the id of a session here. No other gets anywhere near a store.
+    pub(super) fn is_session_id(&self, text: &str) -> bool {
+        match &self.settings.session_ids {
+            Some(_) => is_visible(text),
+            None => is_id(text),
+        }
+    }
+
+    /// Whether it has the transport of 2024-11-05, which is made of a session and a stream.
+    pub(super) fn has_sse(&self) -> bool {
+        !self.settings.json_only && !self.settings.stateless
     }
 
     /// The server for a request that is not of a session.
@@ -237,6 +331,34 @@ impl StreamableHttp {
         server.check().map_err(|error| misconfigured(&error))?;
         Ok(server)
     }
+}
+
+impl State {
+    /// Takes nothing more, and closes the sessions in the background.
+    pub(super) fn begin_close(&self) {
+        self.closing.set();
+        self.sessions.close_all();
+    }
+
+    /// Without any sessions, and with bytes that count in this budget.
+    pub(super) fn new(budget: Arc<Budget>) -> Arc<Self> {
+        Arc::new(Self {
+            budget,
+            sessions: Sessions::default(),
+            sse: Arc::default(),
+            streams: TaskTracker::new(),
+            open: TaskTracker::new(),
+            closing: Latch::default(),
+        })
+    }
+}
+
+/// The longest id of a session that is not ours.
+const MAX_SESSION_ID: usize = 200;
+
+/// Whether a text can be the id of a session by the specification.
+fn is_visible(id: &str) -> bool {
+    (1..=MAX_SESSION_ID).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// A request whose head was validated.
@@ -256,6 +378,9 @@ impl EndpointRequest {
     /// # Errors
     /// How it is refused.
     pub(super) fn check_sessions(&self) -> Result<(), Refused> {
+        if self.endpoint.settings.stateless {
+            return Err(validation::Refusal::no_sessions().into());
+        }
         let features = self.server.features();
         Ok(validation::check_session(&features, &self.parts.headers)?)
     }
@@ -271,13 +396,17 @@ pub(super) fn misconfigured(error: &Error) -> Refused {
 impl From<Server> for StreamableHttp {
     /// An endpoint that serves one server.
     fn from(server: Server) -> Self {
-        Self::new(move |_| server.clone())
+        let only = server.clone();
+        let mut endpoint = Self::new(move |_| server.clone());
+        endpoint.set().server = Some(only);
+        endpoint
     }
 }
 
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("State")
+            .field("bytes", &self.budget.used())
             .field("sessions", &self.sessions)
             .field("sse", &self.sse)
             .field("streams", &self.streams.len())

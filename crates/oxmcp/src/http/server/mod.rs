@@ -5,27 +5,38 @@
 //! | `endpoint` | [`StreamableHttp`]: its settings and its state |
 //! | `routing` | from a request to its session, or to its stateless answer |
 //! | `validation/` | the checks that a request must pass |
-//! | `stateless` | the answers to modern requests |
+//! | `stateless` | the answers to modern requests, and to legacy ones without sessions |
 //! | `sessions/` | sessions that `initialize` opens, and their streams |
 //! | `sse_2024/` | the transport of 2024-11-05 |
+//! | `streamable_session` | [`StreamableSession`], for programs that route requests themselves |
 //! | `serve/` | the accept loop and its connections |
+//! | `cors` | the headers that let pages of listed origins in |
+//! | `finish` | what is done with each response |
 //! | `caller` | [`Principal`], and the HTTP request that handlers see |
 //! | `response` | [`ResponseBody`], and the forms of responses |
+//! | `watched_body` | bodies whose clients are given up once they take nothing |
 //! | `event_encoding` | messages as events |
 
 mod caller;
+mod cors;
 mod endpoint;
 mod event_encoding;
+mod finish;
 mod response;
 mod routing;
 mod serve;
 mod sessions;
 mod sse_2024;
 mod stateless;
+mod streamable_session;
+#[cfg(test)]
+mod tests;
 mod validation;
+mod watched_body;
 
 pub use caller::Principal;
 pub use endpoint::StreamableHttp;
 pub use response::ResponseBody;
 pub use serve::Serving;
 pub use sse_2024::{LegacySse, SseInbox, SseReader, SseTransport, SseWriter};
+pub use streamable_session::StreamableSession;

@@ -2,9 +2,11 @@
 
 use std::{
     convert::Infallible,
-    fmt, mem,
+    fmt,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -13,7 +15,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use oxmcp_protocol::{ErrorObject, RequestId, internal::write_error};
 
-use crate::error::Error;
+use crate::{
+    error::Error,
+    http::server::{
+        serve::Activity,
+        watched_body::{EventSource, MAX_FRAME, WatchedBody, next_frame},
+    },
+    session::driver::budget::Budget,
+};
 
 /// A proxy must not hold back the events of a stream until it has many.
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -40,8 +49,22 @@ enum Kind {
     Ended,
     /// At least one byte.
     Full(Bytes),
-    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    Stream(Pin<Box<dyn EventSource>>),
+    Watched(WatchedBody),
 }
+
+/// A stream of which it is not known what waits in it.
+struct Unknown<S>(S);
+
+impl<S: Stream<Item = Bytes> + Send> Stream for Unknown<Pin<Box<S>>> {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.0.as_mut().poll_next(cx)
+    }
+}
+
+impl<S: Stream<Item = Bytes> + Send> EventSource for Unknown<Pin<Box<S>>> {}
 
 impl ResponseBody {
     /// No body at all.
@@ -62,7 +85,42 @@ impl ResponseBody {
 
     /// A body that goes on until the stream ends. Each item is written as soon as it is there.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self(Kind::Stream(Box::pin(stream)))
+        Self::events(Unknown(Box::pin(stream)))
+    }
+
+    /// A body that goes on until its source ends.
+    pub(super) fn events(source: impl EventSource + 'static) -> Self {
+        Self(Kind::Stream(Box::pin(source)))
+    }
+
+    /// The same body, whose bytes count in a budget, and which is given up once the client takes none of them for too long. A
+    /// short one needs no watch where the HTTP server takes it at once.
+    pub(super) fn watched(self, budget: &Arc<Budget>, stall: Duration, is_taken: bool) -> Self {
+        Self(match self.0 {
+            Kind::Ended => Kind::Ended,
+            Kind::Full(bytes) => {
+                let bytes = budget.charge(bytes.len()).with(bytes);
+                if is_taken && bytes.len() <= MAX_FRAME {
+                    Kind::Full(bytes)
+                } else {
+                    Kind::Watched(WatchedBody::full(bytes, stall))
+                }
+            }
+            Kind::Stream(source) if source.is_watched() => Kind::Stream(source),
+            Kind::Stream(source) => {
+                Kind::Watched(WatchedBody::stream(source, Arc::clone(budget), stall))
+            }
+            Kind::Watched(body) => Kind::Watched(body),
+        })
+    }
+
+    /// Ends the connection of this activity where the client is given up.
+    pub(super) fn on_stall(&self, activity: &Activity) {
+        match &self.0 {
+            Kind::Stream(source) => source.on_stall(activity),
+            Kind::Watched(body) => body.on_stall(activity),
+            Kind::Ended | Kind::Full(_) => {}
+        }
     }
 }
 
@@ -74,21 +132,30 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let item = match &mut self.0 {
-            Kind::Ended => None,
-            Kind::Full(bytes) => Some(mem::take(bytes)),
-            Kind::Stream(stream) => match stream.as_mut().poll_next(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Some(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
-                Poll::Ready(None) => None,
-            },
+        let polled = match &mut self.0 {
+            Kind::Ended => Poll::Ready(None),
+            Kind::Full(bytes) => {
+                let frame = next_frame(bytes);
+                if bytes.is_empty() {
+                    self.0 = Kind::Ended;
+                }
+                Poll::Ready(Some(frame))
+            }
+            Kind::Stream(source) => source.as_mut().poll_next(cx),
+            Kind::Watched(body) => body.poll_next(cx),
         };
-        self.0 = Kind::Ended;
-        Poll::Ready(item.map(|bytes| Ok(Frame::data(bytes))))
+        if let Poll::Ready(None) = polled {
+            self.0 = Kind::Ended;
+        }
+        polled.map(|frame| frame.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Kind::Ended)
+        match &self.0 {
+            Kind::Ended => true,
+            Kind::Watched(body) => body.left() == Some(0),
+            Kind::Full(_) | Kind::Stream(_) => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -96,6 +163,10 @@ impl Body for ResponseBody {
             Kind::Ended => SizeHint::with_exact(0),
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::Stream(_) => SizeHint::default(),
+            Kind::Watched(body) => match body.left() {
+                Some(bytes) => SizeHint::with_exact(bytes as u64),
+                None => SizeHint::default(),
+            },
         }
     }
 }
@@ -112,6 +183,10 @@ impl fmt::Debug for ResponseBody {
             Kind::Ended => f.write_str("ResponseBody(empty)"),
             Kind::Full(bytes) => f.debug_tuple("ResponseBody").field(&bytes.len()).finish(),
             Kind::Stream(_) => f.write_str("ResponseBody(stream)"),
+            Kind::Watched(body) => match body.left() {
+                Some(bytes) => f.debug_tuple("ResponseBody").field(&bytes).finish(),
+                None => f.write_str("ResponseBody(stream)"),
+            },
         }
     }
 }
@@ -151,6 +226,15 @@ pub(super) fn refuse(status: StatusCode, id: Option<&RequestId>, why: &Error) ->
     Box::new(error(status, id, &ErrorObject::from(why)))
 }
 
+/// The refusal of an endpoint that holds as many bytes as it may.
+pub(super) fn exhausted(id: Option<&RequestId>) -> Refused {
+    let why = Error::internal("the endpoint has no room for more now; try another time");
+    let mut refused = refuse(StatusCode::SERVICE_UNAVAILABLE, id, &why);
+    let soon = HeaderValue::from_static("1");
+    refused.headers_mut().insert(header::RETRY_AFTER, soon);
+    refused
+}
+
 /// The refusal of an endpoint that is being closed.
 pub(super) fn closing() -> Refused {
     let why = Error::internal("the endpoint is being closed; try another time");
@@ -178,6 +262,8 @@ fn with_status(body: ResponseBody, status: StatusCode) -> Response<ResponseBody>
 
 #[cfg(test)]
 mod tests {
+    use std::mem;
+
     use futures_util::{FutureExt, stream};
     use http_body_util::BodyExt;
 

@@ -3,7 +3,7 @@
 use std::{
     convert::Infallible,
     error::Error as StdError,
-    future::Future,
+    future::{Future, ready},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -11,8 +11,11 @@ use std::{
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt;
-use http::{HeaderValue, Method as HttpMethod, Request, Response, request::Parts};
+use http::{
+    HeaderMap, HeaderValue, Method as HttpMethod, Request, Response, StatusCode, request::Parts,
+};
 use http_body::Body;
+use oxmcp_json::Text;
 use oxmcp_protocol::{
     Method, Revision,
     internal::{Envelope, Era, Params, RequestParams},
@@ -26,12 +29,15 @@ use crate::{
         server::{
             caller::Principal,
             endpoint::{EndpointRequest, StreamableHttp, misconfigured},
+            finish::Finish,
             response::{self, Refused, ResponseBody},
             sessions::{self, Posted, Session, restore},
             sse_2024::names_session,
             stateless, validation,
         },
     },
+    server::Features,
+    session::connection::Connection,
     transport::traits::Frame,
 };
 
@@ -48,13 +54,23 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let whole = |it: Result<_, Refused>| Ok(it.unwrap_or_else(|refused| *refused));
-        if is_2024(&request) {
-            return Box::pin(self.sse().respond(request).map(whole));
-        }
         let (parts, body) = request.into_parts();
+        let settings = &self.settings;
+        let finish = match Finish::of(
+            &parts,
+            &settings.policy,
+            &settings.limits,
+            &self.state.budget,
+        ) {
+            Ok(finish) => finish,
+            Err(preflight) => return Box::pin(ready(Ok(*preflight))),
+        };
+        let finished = |answer| finish.response(answer);
+        if self.has_sse() && is_2024(&parts) {
+            return Box::pin(self.sse().respond(parts, body).map(finished));
+        }
         // In an async block, the arguments would be there twice.
-        Box::pin(respond(self.clone(), Arc::new(parts), body).map(whole))
+        Box::pin(respond(self.clone(), Arc::new(parts), body).map(finished))
     }
 }
 
@@ -68,39 +84,54 @@ async fn respond<B>(
     body: B,
 ) -> Result<Response<ResponseBody>, Refused>
 where
-    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
 {
-    validate_head(&endpoint, &parts)?;
-    let mut session = find(&endpoint, &parts);
-    // What only few requests need is in boxes.
-    if session.is_none() && endpoint.settings.sessions.is_some() {
-        session = Box::pin(restore(&endpoint, &parts)).await?;
-    }
-    let request = EndpointRequest {
-        server: match &session {
-            Some(session) => session.peer().server().clone(),
-            None => endpoint.choose(&parts)?,
-        },
-        endpoint,
-        names_session: session.is_some() || parts.headers.contains_key(SESSION_ID),
-        session,
-        parts,
+    let request = match begin(endpoint, &parts).await {
+        Ok(request) => request,
+        Err(refused) => {
+            validation::discard_body(&parts, body);
+            return Err(refused);
+        }
     };
     match request.parts.method {
         HttpMethod::GET => Box::pin(sessions::get(request)).await,
         HttpMethod::DELETE => Box::pin(sessions::delete(request)).await,
         _ => {
             let limit = request.endpoint.settings.limits.max_http_body_bytes;
-            let body = validation::read_body(body, limit).await?;
+            let budget = &request.endpoint.state.budget;
+            let (body, charge) = validation::read_body(body, limit, budget).await?;
             // It may have taken long, and what is begun now would not be waited for.
             if request.endpoint.state.closing.is_set() {
                 return Err(response::closing());
             }
             let answer = post(request, &body)?;
-            drop(body);
+            drop((body, charge));
             Ok(answer.await)
         }
     }
+}
+
+/// The request with this head, with its session where it has one.
+///
+/// # Errors
+/// How it is refused.
+async fn begin(endpoint: StreamableHttp, parts: &Arc<Parts>) -> Result<EndpointRequest, Refused> {
+    validate_head(&endpoint, parts)?;
+    let mut session = find(&endpoint, parts);
+    // What only few requests need is in boxes.
+    if session.is_none() && endpoint.settings.sessions.is_some() {
+        session = Box::pin(restore(&endpoint, parts)).await?;
+    }
+    Ok(EndpointRequest {
+        server: match &session {
+            Some(session) => session.peer().server().clone(),
+            None => endpoint.choose(parts)?,
+        },
+        endpoint,
+        names_session: session.is_some() || parts.headers.contains_key(SESSION_ID),
+        session,
+        parts: Arc::clone(parts),
+    })
 }
 
 /// Validates the head of a request.
@@ -145,9 +176,19 @@ fn post(
     if let Era::Modern(_) = validated.era {
         return stateless::begin(request, message, validated.mismatch);
     }
+    if request.endpoint.settings.stateless {
+        let opens = id.is_some() && method == Initialize::NAME;
+        let revision = (!opens).then(|| legacy_revision(&features, &request.parts.headers));
+        let take = |connection: &Arc<Connection>| connection.take_envelope(message);
+        return stateless::begin_legacy(request, revision.flatten(), id.is_some(), take);
+    }
     // Without an id, `initialize` would never be answered.
     if !request.names_session && id.is_some() && method == Initialize::NAME {
-        let initialize = params.map_or("", |it| it.raw.get());
+        let initialize = params.map_or(Text::EMPTY, |it| it.raw);
+        features
+            .check_initialize(initialize)
+            .map_err(|why| response::refuse(StatusCode::BAD_REQUEST, id.as_ref(), &why))?;
+        let initialize = initialize.get();
         return sessions::open(request, initialize, |connection| {
             connection.take_envelope(message);
         });
@@ -171,6 +212,12 @@ fn batch(
     body: &[u8],
 ) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
     validation::check_batch(&request.parts.headers, body)?;
+    if request.endpoint.settings.stateless {
+        let features = request.server.features().clone();
+        let revision = legacy_revision(&features, &request.parts.headers);
+        let take = |connection: &Arc<Connection>| connection.take(Frame::Message(body));
+        return stateless::begin_legacy(request, revision, true, take);
+    }
     let posted = Posted {
         id: None,
         is_answered: true,
@@ -181,6 +228,21 @@ fn batch(
     })
 }
 
+/// The revision of a legacy request that has no session: the one that its header names, or the last that had no header, or where
+/// those are not served the newest. `None` where none is.
+///
+/// See [the header](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#protocol-version-header).
+fn legacy_revision(features: &Features, headers: &HeaderMap) -> Option<Revision> {
+    let named = validation::single(headers, &PROTOCOL_VERSION).and_then(|name| name.parse().ok());
+    let served = features.revisions.iter().copied();
+    let mut legacy = served.filter(|it| !it.is_modern());
+    // The last one without the header is the only one with batches.
+    let is_named = |it: &Revision| Some(*it) == named;
+    let unnamed = || legacy.clone().find(|it| it.has_batches());
+    let found = legacy.clone().find(is_named).or_else(unnamed);
+    found.or_else(|| legacy.next())
+}
+
 /// The session that a request names, if it belongs to its principal.
 fn find(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
     let id = validation::single(&parts.headers, &SESSION_ID)?;
@@ -189,9 +251,9 @@ fn find(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
 }
 
 /// Whether a request is of the transport of 2024-11-05: a GET that names no session opens one, and a POST names it in its URI.
-fn is_2024<B>(request: &Request<B>) -> bool {
-    let headers = request.headers();
-    match *request.method() {
+fn is_2024(parts: &Parts) -> bool {
+    let headers = &parts.headers;
+    match parts.method {
         HttpMethod::GET => {
             let version = headers.get(PROTOCOL_VERSION);
             let is_legacy = |version: &HeaderValue| {
@@ -202,7 +264,7 @@ fn is_2024<B>(request: &Request<B>) -> bool {
                 && version.is_none_or(is_legacy)
                 && validation::accepts(headers, "text", "event-stream")
         }
-        HttpMethod::POST => names_session(request.uri().query()),
+        HttpMethod::POST => names_session(parts.uri.query()),
         _ => false,
     }
 }

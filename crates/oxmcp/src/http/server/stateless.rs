@@ -1,13 +1,19 @@
-//! Stateless requests, those of modern revisions: each is answered by a connection of its own, which does not outlive it.
+//! Stateless requests, those of modern revisions and the legacy ones of an endpoint without sessions: each is answered by a
+//! connection of its own, which does not outlive it.
 
-use std::{mem, pin::pin, sync::Arc};
+use std::{
+    mem,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll},
+};
 
 use bytes::Bytes;
-use futures_core::future::BoxFuture;
+use futures_core::{Stream, future::BoxFuture, stream::BoxStream};
 use futures_util::stream;
 use http::{Response, StatusCode};
 use oxmcp_protocol::{
-    ErrorCode, Method,
+    ErrorCode, Method, Revision,
     internal::{Envelope, RequestParams},
     method::Listen,
 };
@@ -22,12 +28,13 @@ use crate::{
     http::server::{
         caller::{caller, lasting_caller},
         endpoint::{EndpointRequest, StreamableHttp},
-        event_encoding::{COMMENT, KEEP_ALIVE, encode},
+        event_encoding::{COMMENT, KEEP_ALIVE, encode, messages},
         response::{self, Refused, ResponseBody},
+        watched_body::EventSource,
     },
     server::ServerRole,
     session::{
-        connection::Connection,
+        connection::{Caller, Connection},
         driver::undriven::{Last, Reply},
         task::{after, lazy, reached},
     },
@@ -54,30 +61,46 @@ pub(super) fn begin(
         server = endpoint.choose(&parts)?;
     }
     let is_request = matches!(message, Envelope::Request(_));
-    let lasts = matches!(&message, Envelope::Request(it) if it.method == Listen::NAME);
-    let caller = if lasts {
+    let listen = match &message {
+        Envelope::Request(it) if it.method == Listen::NAME => Some(&it.id),
+        _ => None,
+    };
+    if listen.is_some() && endpoint.settings.json_only {
+        let why = Error::method_not_found(Listen::NAME);
+        return Err(response::refuse(StatusCode::NOT_FOUND, listen, &why));
+    }
+    let caller = if listen.is_some() {
         lasting_caller(&parts)
     } else {
         caller(parts)
     };
-    let limits = Arc::clone(&server.features().limits);
     let peer = ServerRole::stateless(server, mismatch);
-    let connection = Connection::of(Arc::clone(&peer) as _, limits, caller);
-    connection.take_envelope(message);
-    let answer = StatelessAnswer {
-        connection,
-        peer,
-        buffer: Vec::new(),
-        cut_at: None,
-        last: None,
-        _tracked: endpoint.state.open.token(),
+    let answer = StatelessAnswer::new(endpoint, peer, caller, true);
+    answer.connection.take_envelope(message);
+    Ok(answer.begin(is_request))
+}
+
+/// Begins to serve a legacy message, or a batch, which `take` hands to its connection, in a revision without a session; `None` is for
+/// `initialize`, which agrees on one.
+///
+/// # Errors
+/// How the request is refused.
+pub(super) fn begin_legacy(
+    request: EndpointRequest,
+    revision: Option<Revision>,
+    is_answered: bool,
+    take: impl FnOnce(&Arc<Connection>),
+) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
+    let EndpointRequest {
         endpoint,
-    };
-    Ok(if is_request {
-        Box::pin(answer.answer())
-    } else {
-        Box::pin(async { response::empty(StatusCode::ACCEPTED) })
-    })
+        server,
+        parts,
+        ..
+    } = request;
+    let peer = ServerRole::sessionless(server, revision);
+    let answer = StatelessAnswer::new(endpoint, peer, caller(parts), false);
+    take(&answer.connection);
+    Ok(answer.begin(is_answered))
 }
 
 /// The answer to a request. Dropped before it is whole, as it is when the client is gone, it cancels the request.
@@ -91,27 +114,81 @@ struct StatelessAnswer {
     cut_at: Option<Instant>,
     /// What was taken last, once nothing follows.
     last: Option<Last>,
+    is_modern: bool,
     _tracked: TaskTrackerToken,
 }
 
 impl StatelessAnswer {
+    /// The answer to what its connection, which is new, will take.
+    fn new(
+        endpoint: StreamableHttp,
+        peer: Arc<ServerRole>,
+        caller: Caller,
+        is_modern: bool,
+    ) -> Self {
+        let limits = Arc::clone(&peer.server().features().limits);
+        let connection = Connection::of(Arc::clone(&peer) as _, limits, caller);
+        connection.outbox.count_in(&endpoint.state.budget, true);
+        Self {
+            connection,
+            peer,
+            buffer: Vec::new(),
+            cut_at: None,
+            last: None,
+            is_modern,
+            _tracked: endpoint.state.open.token(),
+            endpoint,
+        }
+    }
+
+    fn begin(self, is_answered: bool) -> BoxFuture<'static, Response<ResponseBody>> {
+        if is_answered {
+            Box::pin(self.answer())
+        } else {
+            Box::pin(async { response::empty(StatusCode::ACCEPTED) })
+        }
+    }
+
     /// The response: one message where there is one, events where there are more, or may be.
     async fn answer(mut self) -> Response<ResponseBody> {
         self.next().await;
+        if self.endpoint.settings.json_only {
+            self.keep_answer().await;
+        }
         match self.last {
             Some(Last::Message) => {
                 return response::message(self.status(), mem::take(&mut self.buffer));
             }
+            Some(Last::Nothing) if self.connection.outbox.is_exhausted() => {
+                return *response::exhausted(None);
+            }
             Some(Last::Nothing) if self.cut_at.is_some() => return *response::closing(),
+            // Notifications of a batch, or a request that was cancelled.
+            Some(Last::Nothing) if !self.is_modern => return response::empty(StatusCode::ACCEPTED),
             _ => {}
         }
-        response::events(ResponseBody::stream(stream::unfold(
-            self,
-            |mut answer| async move {
-                let item = answer.item().await?;
-                Some((item, answer))
-            },
-        )))
+        if !self.connection.outbox.begin_stream() {
+            return *response::exhausted(None);
+        }
+        let connection = Arc::clone(&self.connection);
+        let events = stream::unfold(self, |mut answer| async move {
+            let item = answer.item().await?;
+            Some((item, answer))
+        });
+        let events = Box::pin(events);
+        response::events(ResponseBody::events(StatelessEvents { connection, events }))
+    }
+
+    /// Waits for the answer, and drops all other messages.
+    async fn keep_answer(&mut self) {
+        while self.last.is_none() {
+            self.buffer.clear();
+            self.next().await;
+        }
+        if self.last == Some(Last::Messages) {
+            self.buffer = messages(&self.buffer).last().unwrap_or_default().to_vec();
+            self.last = Some(Last::Message);
+        }
     }
 
     /// Waits for messages to send, but no longer than a stream may be silent: then it returns false.
@@ -157,7 +234,32 @@ impl StatelessAnswer {
     /// The status of an answer that is alone. The errors of handlers do not show in it, but for a missing capability: the
     /// specification wants 400 for that, whatever found it out.
     fn status(&self) -> StatusCode {
+        if !self.is_modern {
+            // 404 would say that a session has ended.
+            return StatusCode::OK;
+        }
         status(self.peer.refused(), self.connection.failed_with())
+    }
+}
+
+/// The events of an answer.
+struct StatelessEvents {
+    connection: Arc<Connection>,
+    events: BoxStream<'static, Bytes>,
+}
+
+impl Stream for StatelessEvents {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.events.as_mut().poll_next(cx)
+    }
+}
+
+impl EventSource for StatelessEvents {
+    fn has_data(&self) -> bool {
+        // What was taken counts until the stream is polled again.
+        self.connection.outbox.unsent() > 0
     }
 }
 

@@ -32,14 +32,20 @@ pub(super) fn batch(cx: &RequestContext) -> Result<()> {
 ///
 /// # Errors
 /// [`ErrorCode::MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY), with what is missing. Nothing has
-/// been sent then.
+/// been sent then. A modern client may declare it and make the request again; a legacy one said what it can once and for all, so
+/// that the model is told.
 pub(super) fn question(
     request: &InputRequest,
     capabilities: &ClientCapabilities,
     revision: Revision,
 ) -> Result<()> {
     if let Some(missing) = request.missing_capability(capabilities, revision) {
-        return Err(missing.into());
+        let error = Error::from(missing);
+        return Err(if revision.is_modern() {
+            error
+        } else {
+            error.for_models()
+        });
     }
     request.check().map_err(Error::misuse)
 }

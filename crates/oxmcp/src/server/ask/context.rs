@@ -6,7 +6,6 @@ use std::{
     task::Poll,
 };
 
-use futures_util::future::try_join_all;
 use oxmcp_protocol::{
     CreateMessageParams, CreateMessageResult, ElicitFormParams, InputRequest, InputResponses, Root,
     internal::Project,
@@ -24,7 +23,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    session::connection::RequestContext,
+    session::{connection::RequestContext, task::try_join_boxed},
 };
 
 impl RequestContext {
@@ -40,6 +39,11 @@ impl RequestContext {
     /// handler runs again, from its beginning, when the answer is there. So ask before you change anything, do in a
     /// [`step`](Self::step) what must not be done twice, and give each question a key of its own, the same each time. A
     /// question whose text or form is not the same as in the round before is asked again.
+    ///
+    /// An answer can come twice. The state that travels with the client is sealed, but nothing on the server says that it was
+    /// used: within [`Server::state_lifetime`](crate::Server::state_lifetime) a client can make the same round again, by mistake or on
+    /// purpose, and what follows the question happens again. Guard what must happen once, a payment say, where it happens: by a key
+    /// that is made in a [`step`](Self::step), which is the same in every round, and that your database takes once.
     ///
     /// See [elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation) and
     /// [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
@@ -68,6 +72,7 @@ impl RequestContext {
     ///
     /// # Cancel safety
     /// When the future is dropped, the question is cancelled on the wire, or not asked at all.
+    #[doc(alias = "elicit")]
     pub async fn ask<T>(&self, key: impl Into<String>, message: impl Into<String>) -> Result<T>
     where
         T: DeserializeOwned + JsonSchema + 'static,
@@ -144,6 +149,7 @@ impl RequestContext {
     ///
     /// # Cancel safety
     /// As for [`ask`](Self::ask).
+    #[doc(alias = "create_message")]
     pub async fn sample(
         &self,
         key: impl Into<String>,
@@ -161,8 +167,37 @@ impl RequestContext {
     ///
     /// # Cancel safety
     /// As for [`ask`](Self::ask).
+    #[doc(alias = "list_roots")]
     pub async fn roots(&self) -> Result<Vec<Root>> {
         self.ask_all(Question::roots()).await
+    }
+
+    /// Puts one question, whatever its kind.
+    ///
+    /// ```
+    /// use oxmcp::{Asked, JsonSchema, Question, RequestContext};
+    ///
+    /// #[derive(serde::Deserialize, JsonSchema)]
+    /// struct Confirm { backup: bool }
+    ///
+    /// async fn delete(cx: RequestContext) -> oxmcp::Result<String> {
+    ///     let question = Question::form::<Confirm>("confirm", "Delete the project?").or_declined();
+    ///     Ok(match cx.put(question).await? {
+    ///         Asked::Accepted(Confirm { backup }) => format!("deleted, backup: {backup}"),
+    ///         not_agreed => format!("the user {not_agreed}"),
+    ///     })
+    /// }
+    /// # let _ = oxmcp::Tool::new("delete", "Delete the project", delete);
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`ask`](Self::ask).
+    ///
+    /// # Cancel safety
+    /// As for [`ask`](Self::ask).
+    #[doc(alias = "elicit")]
+    pub async fn put<T: 'static>(&self, question: Question<T>) -> Result<T> {
+        self.ask_all(question).await
     }
 
     /// Asks several questions in one round: a tuple of up to eight, or a `Vec`. What is asked at once by
@@ -321,43 +356,40 @@ async fn ask(cx: &RequestContext, put: Vec<Put>) -> Result<Vec<Answered>> {
     }
     let server = cx.server_session().ok_or_else(no_server)?.server();
     let settings = server.features().ask.clone();
-    let waits = ready
-        .into_iter()
-        .zip(answers)
-        .map(async |(question, known)| {
-            let value = match known {
-                Some(value) => value,
-                None => {
-                    let value =
-                        live_session::ask(cx, &settings, &question.key, &question.request).await?;
-                    journal.record_answer(&question.key, &question.digest, &value);
-                    value
-                }
-            };
-            Ok(Answered {
-                key: question.key,
-                request: question.request,
-                value,
-                revision,
-            })
-        });
-    try_join_all(waits).await
+    let waits = ready.iter().zip(answers).map(async |(question, known)| {
+        if let Some(value) = known {
+            return Ok(value);
+        }
+        let value = live_session::ask(cx, &settings, &question.key, &question.request).await?;
+        journal.record_answer(&question.key, &question.digest, &value);
+        Ok(value)
+    });
+    let values = try_join_boxed(waits).await?;
+    let answered = ready.into_iter().zip(values);
+    let answered = answered.map(|(question, value)| Answered {
+        key: question.key,
+        request: question.request,
+        value,
+        revision,
+    });
+    Ok(answered.collect())
 }
 
 fn ready(cx: &RequestContext, put: Put) -> Result<Ready> {
     let Put { key, request } = put;
-    let request = request?;
+    let mut request = request?;
+    request.fit_capabilities(cx.client_capabilities(), cx.revision());
     check::question(&request, cx.client_capabilities(), cx.revision())?;
     // What the client does not get to see makes no other question of it.
     let mut shown = request.clone();
     shown.project(cx.revision());
-    let digest = Digest::of(&shown).map_err(|error| {
+    let json = shown.to_json().map_err(|error| {
         Error::misuse(format!("the question {key:?} is no JSON: {error}")).with_source(error)
     })?;
     Ok(Ready {
         key,
         request,
-        digest,
+        digest: Digest::of(&json),
     })
 }
 

@@ -101,6 +101,7 @@ struct Property {
     default: Option<Value>,
     r#enum: Option<Vec<Value>>,
     any_of: Option<Vec<JsonObject>>,
+    pattern: Option<String>,
     format: Option<String>,
     min_length: Option<u64>,
     max_length: Option<u64>,
@@ -141,6 +142,7 @@ fn text(property: Property) -> StringSchema {
     schema.description = property.description;
     schema.min_length = property.min_length;
     schema.max_length = property.max_length;
+    schema.pattern = property.pattern;
     // Forms know four formats; what else there is, is checked when the answer is read.
     schema.format = format.filter(|format| !matches!(format, StringFormat::Unknown(_)));
     schema.default = property.default.as_ref().and_then(string);

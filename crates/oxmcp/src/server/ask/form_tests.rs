@@ -152,3 +152,18 @@ fn the_type_says_more_than_the_form() {
     assert!(form.check(content(1.0).get()).is_ok());
     assert!(form.check(content(3.0).get()).is_err());
 }
+
+#[test]
+fn a_pattern_is_shown_to_the_user() {
+    #[expect(dead_code, reason = "only its schema is of interest")]
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Flight {
+        #[schemars(regex(pattern = "^[A-Z]{2}[0-9]+$"))]
+        number: String,
+    }
+    let form = Form::of::<Flight>().unwrap();
+    let text = serde_json::to_string(&form.schema).unwrap();
+    assert!(text.contains(r#""pattern":"^[A-Z]{2}[0-9]+$""#), "{text}");
+    let read: oxmcp_protocol::ElicitSchema = serde_json::from_str(&text).unwrap();
+    assert_eq!(serde_json::to_string(&read).unwrap(), text);
+}

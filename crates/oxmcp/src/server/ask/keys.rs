@@ -6,6 +6,10 @@ use std::{
     time::Duration,
 };
 
+use base64::{
+    Engine,
+    prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD},
+};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -56,9 +60,10 @@ impl AskSettings {
 /// ```
 /// use oxmcp::StateKey;
 ///
-/// // 32 bytes from where secrets are kept; never from a password.
-/// let key = StateKey::new([7; 32]);
+/// // From where secrets are kept, and never from a password. `openssl rand -base64 32` makes one.
+/// let key = StateKey::from_base64("q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=")?;
 /// assert_eq!(format!("{key:?}"), "StateKey(…)");
+/// # Ok::<(), oxmcp::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct StateKey {
@@ -88,6 +93,38 @@ impl StateKey {
     /// Where the operating system gives no randomness.
     pub fn random() -> Result<Self> {
         random().map(Self::new)
+    }
+
+    /// A key of 32 random bytes in base64, as configuration and stores of secrets keep it. Such a text is made by
+    /// `openssl rand -base64 32`, or by `head -c 32 /dev/urandom | base64`. The alphabet of URLs is read, too, and so is a
+    /// text without the `=` at its end.
+    ///
+    /// ```
+    /// use oxmcp::{Server, StateKey};
+    ///
+    /// # fn main() -> oxmcp::Result<()> {
+    /// # let text = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=";
+    /// // let text = std::env::var("STATE_KEY")?;
+    /// let server = Server::new("shop", "1.0.0").state_keys([StateKey::from_base64(text)?]);
+    /// # let _ = server;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Where it is not the base64 of 32 bytes. The error does not repeat the text.
+    pub fn from_base64(text: impl AsRef<str>) -> Result<Self> {
+        let text = text.as_ref().trim().trim_end_matches('=');
+        let bytes = match text.contains(['-', '_']) {
+            true => BASE64_URL_SAFE_NO_PAD.decode(text),
+            false => BASE64_STANDARD_NO_PAD.decode(text),
+        };
+        let secret = bytes.ok().and_then(|bytes| bytes.try_into().ok());
+        secret.map(Self::new).ok_or_else(|| {
+            Error::misuse(
+                "a key is 32 random bytes in base64, as `openssl rand -base64 32` writes them, and this text is not",
+            )
+        })
     }
 
     pub(super) fn id(&self) -> KeyId {
@@ -152,4 +189,33 @@ pub(super) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
         hash.update(part);
     }
     hash.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_read_from_every_form_of_base64() {
+        let secret = [0xfb; StateKey::LENGTH];
+        let id = StateKey::new(secret).id();
+        let standard = base64::prelude::BASE64_STANDARD.encode(secret);
+        let of_urls = base64::prelude::BASE64_URL_SAFE.encode(secret);
+        assert!(standard.contains('+') && of_urls.contains('-'));
+        let bare = standard.trim_end_matches('=').to_owned();
+        for text in [standard.clone(), of_urls, bare, format!("{standard}\n")] {
+            assert_eq!(StateKey::from_base64(&text).unwrap().id(), id, "{text}");
+        }
+        for text in [
+            "",
+            "c2VjcmV0",
+            "no base64 at all!",
+            "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEg",
+            &standard.repeat(2),
+        ] {
+            let error = StateKey::from_base64(text).unwrap_err().to_string();
+            assert!(error.contains("openssl rand -base64 32"), "{error}");
+            assert!(text.is_empty() || !error.contains(text), "{error}");
+        }
+    }
 }

@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use oxmcp_protocol::{ElicitParams, InputRequest, Method, Payload, Revision};
-use serde_json::value::RawValue;
+use oxmcp_protocol::{ElicitParams, InputRequest, Method, Payload, ProgressParams, Revision};
+use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -22,7 +22,7 @@ use crate::{
     server::session::ServerSession,
     session::{
         connection::{Connection, RequestContext},
-        outbound::options::CallOptions,
+        outbound::{call::wait_until_ready, options::CallOptions},
     },
 };
 
@@ -36,9 +36,15 @@ pub(super) async fn ask(
     let revision = cx.revision();
     let options = settings.call_options();
     let connection = &cx.parts().connection;
+    let question = async {
+        if let Some(session) = cx.server_session() {
+            session.role().legacy_session().may_be_asked().await;
+        }
+        send(connection, request.clone(), revision, options).await
+    };
     let asked = tokio::select! {
         biased;
-        answer = send(connection, request.clone(), revision, options) => answer?,
+        answer = question => answer?,
         () = cx.cancelled() => {
             let method = request.method();
             return Err(Error::cancelled(format!("the request that asked {method} was cancelled")));
@@ -79,7 +85,10 @@ async fn call<M: Method>(
     mut options: CallOptions,
 ) -> Result<Box<str>> {
     params.fit(revision);
-    options.meta = params.metadata().map(mem::take).unwrap_or_default();
+    if let Some(own) = params.metadata() {
+        options.meta.merge(mem::take(own));
+    }
+    connection.check_meta(&options)?;
     connection.call(M::NAME, &*params, options).await
 }
 
@@ -90,7 +99,7 @@ pub(super) fn assign_id(params: &mut ElicitParams, revision: Revision) -> Result
         && url.elicitation_id.is_none()
     {
         let id = random::<16>()?;
-        url.elicitation_id = Some(data_encoding::HEXLOWER.encode(&id));
+        url.elicitation_id = Some(format!("{:032x}", u128::from_be_bytes(id)));
     }
     Ok(())
 }
@@ -144,6 +153,19 @@ impl<M: Method> SessionCall<M> {
         self
     }
 
+    /// Asks for progress, and is told of it, in order and before the answer. It puts off no deadline: people take their time.
+    /// See [progress](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress).
+    pub fn on_progress(mut self, handler: impl FnMut(ProgressParams) + Send + 'static) -> Self {
+        self.options.on_progress = Some(Box::new(handler));
+        self
+    }
+
+    /// Sets a key of the request's [`_meta`](https://modelcontextprotocol.io/specification/2025-11-25/basic#_meta).
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.options.meta.insert(key, value);
+        self
+    }
+
     /// Cancels the request when the token is cancelled.
     pub fn cancel_with(mut self, token: CancellationToken) -> Self {
         self.options.cancel = Some(token);
@@ -155,10 +177,12 @@ impl<M: Method> SessionCall<M> {
             session,
             params,
             question,
-            options,
+            mut options,
         } = self;
         let params = params?;
         let revision = session.takes_requests(M::NAME)?.revision;
+        let ready = session.role().legacy_session().may_be_asked();
+        wait_until_ready(M::NAME, &mut options, ready).await?;
         let answer = call::<M>(session.connection(), params, revision, options).await?;
         let wrong = |error: serde_json::Error| {
             check::wrong_answer(None, M::NAME, &error.to_string(), revision).with_source(error)

@@ -47,5 +47,5 @@ pub(crate) use keys::random;
 pub use live_session::SessionCall;
 pub use question::{Asked, Question, Questions};
 pub use reply::Reply;
-pub(crate) use roots::{OnRootsChanged, RootsCache};
+pub(crate) use roots::RootsCache;
 pub(crate) use rounds::{needs_rounds, serve};

@@ -1,10 +1,11 @@
 //! Questions to a client, and reading their answers.
 
-use std::slice;
+use std::{fmt, slice};
 
 use oxmcp_protocol::{
     CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams, ElicitParams,
-    ElicitResult, ElicitUrlParams, EmptyParams, InputRequest, ListRootsResult, Revision, Root,
+    ElicitResult, ElicitUrlParams, EmptyParams, InputRequest, ListRootsResult, Payload, Revision,
+    Root,
 };
 use oxmcp_schema::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -85,6 +86,34 @@ impl<T> Asked<T> {
             Self::Accepted(answer) => Some(answer),
             Self::Declined | Self::Cancelled => None,
         }
+    }
+
+    /// The decision, without the answer.
+    ///
+    /// ```
+    /// use oxmcp::{Asked, protocol::ElicitAction};
+    ///
+    /// assert_eq!(Asked::Accepted(7).action(), ElicitAction::Accept);
+    /// assert_eq!(Asked::<u8>::Declined.action(), ElicitAction::Decline);
+    /// ```
+    #[must_use]
+    pub fn action(&self) -> ElicitAction {
+        match self {
+            Self::Accepted(_) => ElicitAction::Accept,
+            Self::Declined => ElicitAction::Decline,
+            Self::Cancelled => ElicitAction::Cancel,
+        }
+    }
+}
+
+/// What the user did, in a word: "accepted", "declined" or "cancelled".
+impl<T> fmt::Display for Asked<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Accepted(_) => "accepted",
+            Self::Declined => "declined",
+            Self::Cancelled => "cancelled",
+        })
     }
 }
 
@@ -186,8 +215,8 @@ impl<T> Question<T> {
 }
 
 impl Answered {
-    fn read<T: DeserializeOwned>(&self) -> Result<T> {
-        let read = serde_json::from_str(self.value.get());
+    fn read<T: Payload + DeserializeOwned>(&self) -> Result<T> {
+        let read = T::from_json(self.value.get());
         read.map_err(|error| self.wrong(&error.to_string()))
     }
 

@@ -5,9 +5,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use futures_util::future::try_join_all;
 use oxmcp_json::Text;
-use oxmcp_protocol::{InputRequiredResult, InputResponse, InputResponses, internal::RequestParams};
+use oxmcp_protocol::{
+    CallToolResult, InputRequests, InputRequiredResult, InputResponse, InputResponses, Method,
+    Payload, internal::RequestParams, method::CallTool,
+};
 use tokio::time::sleep;
 
 use super::{
@@ -25,7 +27,7 @@ use crate::{
         connection::RequestContext,
         inbound::{body::Body, run::Work},
         panics,
-        task::BoxFuture,
+        task::{BoxFuture, try_join_boxed},
     },
 };
 
@@ -64,7 +66,7 @@ pub(crate) fn serve(
     let journal = Journal::of(cx.parts());
     if !cx.revision().is_modern() {
         journal.begin(Mode::Reply(None), None, InputResponses::new());
-        return Ok(serve_legacy(cx, request.arguments, begin));
+        return Ok(serve_legacy(cx, request, begin));
     }
     let token = token(call.params)?;
     let responses = responses(call.params)?;
@@ -176,8 +178,8 @@ fn seal(
 async fn finish_reply(cx: RequestContext, future: BoxFuture<Result<Body>>) -> Result<Body> {
     match reply(future.await)? {
         Outcome::Done(body) => Ok(body),
-        Outcome::Asked(asked) => {
-            check_asked(&cx, &asked)?;
+        Outcome::Asked(mut asked) => {
+            check_asked(&cx, &mut asked)?;
             Ok(Body::of(asked))
         }
     }
@@ -198,7 +200,7 @@ fn reply(result: Result<Body>) -> Result<Outcome> {
     };
     let asked = error
         .data()
-        .map(|asked| serde_json::from_str(asked.get()))
+        .map(|asked| InputRequiredResult::from_json(asked.get()))
         .transpose();
     match asked {
         Ok(Some(asked)) => Ok(Outcome::Asked(asked)),
@@ -210,11 +212,15 @@ fn reply(result: Result<Body>) -> Result<Outcome> {
 }
 
 /// Refuses questions that the client cannot be asked.
-fn check_asked(cx: &RequestContext, asked: &InputRequiredResult) -> Result<()> {
-    let requests = asked.input_requests.iter().flatten();
+fn check_asked(cx: &RequestContext, asked: &mut InputRequiredResult) -> Result<()> {
     let mut is_any = false;
-    for (_, request) in requests {
+    for request in asked
+        .input_requests
+        .iter_mut()
+        .flat_map(InputRequests::values_mut)
+    {
         is_any = true;
+        request.fit_capabilities(cx.client_capabilities(), cx.revision());
         check::question(request, cx.client_capabilities(), cx.revision())?;
     }
     if !is_any && asked.request_state.is_none() {
@@ -229,31 +235,39 @@ fn check_asked(cx: &RequestContext, asked: &InputRequiredResult) -> Result<()> {
 /// request of each question, and runs the handler again with the answers.
 fn serve_legacy(
     cx: RequestContext,
-    arguments: Box<str>,
+    request: RoundRequest,
     begin: impl Fn(RequestContext, Text<'_>) -> Work + Send + Sync + 'static,
 ) -> Work {
+    let is_tool = request.method == CallTool::NAME;
+    let arguments = request.arguments;
     let first = begin(cx.clone(), Text::checked(&arguments));
     let again = {
         let cx = cx.clone();
         move || begin(cx.clone(), Text::checked(&arguments)).future
     };
     Work {
-        future: Box::pin(run_rounds(cx, first.future, again)),
+        future: Box::pin(run_rounds(cx, is_tool, first.future, again)),
         ..first
     }
 }
 
 async fn run_rounds(
     cx: RequestContext,
+    is_tool: bool,
     mut running: BoxFuture<Result<Body>>,
     again: impl Fn() -> BoxFuture<Result<Body>> + Send + Sync,
 ) -> Result<Body> {
     for _ in 0..MAX_ROUNDS {
-        let asked = match reply(running.await)? {
+        let mut asked = match reply(running.await)? {
             Outcome::Asked(asked) => asked,
             Outcome::Done(body) => return Ok(body),
         };
-        let responses = answers(&cx, &asked).await?;
+        let responses = match answers(&cx, &mut asked).await {
+            Err(error) if is_tool && error.is_for_models() => {
+                return Ok(Body::of(CallToolResult::error(error.message())));
+            }
+            responses => responses?,
+        };
         let journal = Journal::of(cx.parts());
         journal.begin(Mode::Reply(asked.request_state), None, responses);
         running = again();
@@ -267,7 +281,7 @@ async fn run_rounds(
 }
 
 /// Makes a request of each question, all at once.
-async fn answers(cx: &RequestContext, asked: &InputRequiredResult) -> Result<InputResponses> {
+async fn answers(cx: &RequestContext, asked: &mut InputRequiredResult) -> Result<InputResponses> {
     check_asked(cx, asked)?;
     let Some(requests) = &asked.input_requests else {
         sleep(PAUSE).await;
@@ -275,11 +289,12 @@ async fn answers(cx: &RequestContext, asked: &InputRequiredResult) -> Result<Inp
     };
     check::batch(cx)?;
     let settings = server(cx)?.features().ask.clone();
-    let answers = requests.iter().map(async |(key, request)| {
-        let answer = live_session::ask(cx, &settings, key, request).await?;
-        Ok::<_, Error>((key.to_owned(), InputResponse::from(answer)))
-    });
-    Ok(try_join_all(answers).await?.into_iter().collect())
+    let ask = |(key, request)| live_session::ask(cx, &settings, key, request);
+    let answers = try_join_boxed(requests.iter().map(ask)).await?;
+    let keys = requests.iter().map(|(key, _)| key);
+    Ok(keys
+        .zip(answers.into_iter().map(InputResponse::from))
+        .collect())
 }
 
 fn server(cx: &RequestContext) -> Result<Server> {

@@ -10,13 +10,14 @@
 
 use std::{fmt, time::Duration};
 
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use chacha20poly1305::{
     Key, KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Payload},
 };
-use data_encoding::BASE64URL_NOPAD;
+use oxmcp_json::{Text, write_string};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use super::keys::{KeyId, KeyRing, StateKey, sha256};
 use crate::error::{Error, Result};
@@ -63,11 +64,12 @@ pub(super) struct Answer {
 pub(super) struct Digest(Box<str>);
 
 impl Digest {
-    pub(super) fn of(question: &impl Serialize) -> serde_json::Result<Self> {
-        let digest = sha256(&[b"oxmcp question", &serde_json::to_vec(question)?]);
+    /// The digest of a question, as JSON.
+    pub(super) fn of(question: &[u8]) -> Self {
+        let digest = sha256(&[b"oxmcp question", question]);
         // 128 bits are enough: only the server itself could look for another question with the same digest.
         let half = digest.first_chunk::<16>().copied().unwrap_or_default();
-        Ok(Self(BASE64URL_NOPAD.encode(&half).into()))
+        Self(BASE64_URL_SAFE_NO_PAD.encode(half).into())
     }
 }
 
@@ -108,10 +110,53 @@ impl Binding<'_> {
     }
 }
 
-/// The arguments, whatever the order in which their members stand: a client, or what is between, may write them anew.
+/// The arguments, whatever the order in which their members stand: a client, or what is between, may write them anew. All
+/// else stays: a number keeps its text, which may say more than any type of numbers holds, and each of two members of one
+/// name counts.
 fn canonical(arguments: &str) -> String {
-    let value = serde_json::from_str::<Value>(arguments);
-    value.map_or_else(|_| arguments.to_owned(), |value| value.to_string())
+    let Ok(checked) = serde_json::from_str::<&RawValue>(arguments) else {
+        return arguments.to_owned();
+    };
+    let mut out = Vec::with_capacity(arguments.len());
+    write_canonical(&mut out, Text::from(checked));
+    String::from_utf8(out).unwrap_or_else(|_| arguments.to_owned())
+}
+
+/// Goes as deep as the value, whose depth was bounded when it was taken off the wire.
+fn write_canonical(out: &mut Vec<u8>, value: Text<'_>) {
+    match value.get().as_bytes().first() {
+        Some(b'{') => {
+            let members = value.members();
+            let mut members: Vec<_> = members.map(|(key, it)| (key.as_str(), key, it)).collect();
+            members.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+            out.push(b'{');
+            for (index, (_, key, value)) in members.into_iter().enumerate() {
+                separate(out, index);
+                write_canonical(out, key);
+                out.push(b':');
+                write_canonical(out, value);
+            }
+            out.push(b'}');
+        }
+        Some(b'[') => {
+            out.push(b'[');
+            for (index, item) in value.items().enumerate() {
+                separate(out, index);
+                write_canonical(out, item);
+            }
+            out.push(b']');
+        }
+        _ => match value.as_str() {
+            Some(string) => write_string(out, &string),
+            None => out.extend_from_slice(value.get().as_bytes()),
+        },
+    }
+}
+
+fn separate(out: &mut Vec<u8>, index: usize) {
+    if index > 0 {
+        out.push(b',');
+    }
 }
 
 /// Why a token does not open. For the log: the peer learns nothing of it.
@@ -165,11 +210,11 @@ pub(super) fn seal(
     };
     let sealed = cipher(key).encrypt(&XNonce::from(nonce), payload);
     token.extend_from_slice(&sealed.map_err(|_| broken())?);
-    let length = BASE64URL_NOPAD.encode_len(token.len());
-    if length > limit {
-        return Err(too_long(record, length, limit));
+    let token = BASE64_URL_SAFE_NO_PAD.encode(&token);
+    if token.len() > limit {
+        return Err(too_long(record, token.len(), limit));
     }
-    Ok(BASE64URL_NOPAD.encode(&token))
+    Ok(token)
 }
 
 /// Opens a token, at `now` seconds since 1970.
@@ -186,8 +231,8 @@ pub(super) fn open(
     if token.len() > limit {
         return Err(Refused::TooLong);
     }
-    let token = BASE64URL_NOPAD
-        .decode(token.as_bytes())
+    let token = BASE64_URL_SAFE_NO_PAD
+        .decode(token)
         .map_err(|_| Refused::Malformed)?;
     let (header, sealed) = token
         .split_first_chunk::<HEADER>()

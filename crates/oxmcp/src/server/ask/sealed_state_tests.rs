@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use data_encoding::BASE64URL_NOPAD;
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 use serde_json::value::to_raw_value;
 
@@ -20,11 +20,11 @@ fn record() -> Record {
         expires: 1600,
         answers: vec![Answer {
             key: "confirm".into(),
-            question: Digest::of(&"Sure?").unwrap(),
+            question: Digest::of(br#""Sure?""#),
             value: to_raw_value(&serde_json::json!({"action": "accept"})).unwrap(),
         }],
         steps: vec![("count".into(), to_raw_value(&5).unwrap())],
-        open: vec![("name".into(), Digest::of(&"Who?").unwrap())],
+        open: vec![("name".into(), Digest::of(br#""Who?""#))],
     }
 }
 
@@ -62,7 +62,7 @@ fn a_sealed_state_opens() {
         serde_json::to_string(&record()).unwrap()
     );
     // Nothing of it can be read on the way.
-    let bytes = BASE64URL_NOPAD.decode(sealed().as_bytes()).unwrap();
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(sealed()).unwrap();
     assert!(!String::from_utf8_lossy(&bytes).contains("confirm"));
 }
 
@@ -81,6 +81,53 @@ fn the_format_of_tokens_stays() {
         serde_json::to_string(&opened).unwrap(),
         serde_json::to_string(&record()).unwrap()
     );
+}
+
+#[test]
+fn arguments_are_the_same_only_where_every_reader_reads_the_same() {
+    let seal = |arguments| {
+        let binding = Binding {
+            arguments,
+            ..binding()
+        };
+        seal(&record(), &binding, &key(1), [7; NONCE], LIMIT).unwrap()
+    };
+    let opens = |token: &str, arguments| {
+        let binding = Binding {
+            arguments,
+            ..binding()
+        };
+        open(token, &binding, &ring([1]), 0, LIMIT).is_ok()
+    };
+    for (sealed, came_back, same) in [
+        (
+            r#"{"a":1,"b":{"d":2,"c":3}}"#,
+            r#"{"b": {"c": 3, "d": 2}, "a": 1}"#,
+            true,
+        ),
+        (r#"{"a":"\u0061\n"}"#, r#"{"\u0061":"a\u000a"}"#, true),
+        (r#"{"a":[1,2]}"#, r#"{"a":[2,1]}"#, false),
+        (r#"{"a":2}"#, r#"{"a":1,"a":2}"#, false),
+        (r#"{"a":1,"a":2}"#, r#"{"a":2,"a":1}"#, false),
+        // These are the same for a reader of floating-point numbers.
+        (
+            r#"{"a":9007199254740993.0}"#,
+            r#"{"a":9007199254740992.0}"#,
+            false,
+        ),
+        (
+            r#"{"a":123456789012345678901}"#,
+            r#"{"a":123456789012345678902}"#,
+            false,
+        ),
+        (r#"{"a":"\ud800"}"#, r#"{"a":"\ud801"}"#, false),
+    ] {
+        assert_eq!(
+            opens(&seal(sealed), came_back),
+            same,
+            "{sealed} {came_back}"
+        );
+    }
 }
 
 #[test]
@@ -192,10 +239,10 @@ fn every_key_of_a_ring_opens() {
 
 #[test]
 fn a_malformed_token_is_refused() {
-    let short = BASE64URL_NOPAD.encode(&[FORMAT; HEADER + TAG - 1]);
-    let mut other_format = BASE64URL_NOPAD.decode(sealed().as_bytes()).unwrap();
+    let short = BASE64_URL_SAFE_NO_PAD.encode([FORMAT; HEADER + TAG - 1]);
+    let mut other_format = BASE64_URL_SAFE_NO_PAD.decode(sealed()).unwrap();
     other_format[0] = 2;
-    let other_format = BASE64URL_NOPAD.encode(&other_format);
+    let other_format = BASE64_URL_SAFE_NO_PAD.encode(&other_format);
     for token in ["", "a", "AA==", "état", "e30", &short, &other_format] {
         assert_eq!(
             refused(token, &binding(), &ring([1]), 0),
@@ -246,10 +293,10 @@ proptest! {
 
     #[test]
     fn a_flipped_bit_is_refused(at in any::<prop::sample::Index>(), bit in 0..8_u8) {
-        let mut bytes = BASE64URL_NOPAD.decode(sealed().as_bytes()).unwrap();
+        let mut bytes = BASE64_URL_SAFE_NO_PAD.decode(sealed()).unwrap();
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
-        let token = BASE64URL_NOPAD.encode(&bytes);
+        let token = BASE64_URL_SAFE_NO_PAD.encode(&bytes);
         prop_assert!(open(&token, &binding(), &ring([1]), 0, LIMIT).is_err());
     }
 

@@ -7,9 +7,7 @@ use oxmcp_protocol::{
     Method, Notification, Revision, Root, method,
 };
 
-use super::{
-    SessionCall, StateKey, check, keys::KeyRing, live_session::assign_id, roots::OnRootsChanged,
-};
+use super::{SessionCall, StateKey, check, keys::KeyRing, live_session::assign_id};
 use crate::{
     error::Result,
     server::{server::Server, session::ServerSession},
@@ -72,10 +70,8 @@ impl Server {
         F: Fn(ServerSession) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let handler = OnRootsChanged(Arc::new(move |connection| {
-            ServerSession::run_hook(connection, &handler)
-        }));
-        self.with(|features| features.on_roots_changed = Some(handler))
+        let hook = ServerSession::erased(handler);
+        self.with(|features| features.on_roots_changed = Some(hook))
     }
 }
 
@@ -99,9 +95,15 @@ impl ServerSession {
         &self,
         params: CreateMessageParams,
     ) -> SessionCall<method::CreateMessage> {
-        let params = Box::new(params);
-        let request = InputRequest::CreateMessage(params.clone());
+        let mut request = InputRequest::CreateMessage(Box::new(params));
+        if let Some(client) = self.client() {
+            request.fit_capabilities(&client.capabilities, client.revision);
+        }
         let ready = self.check_question(method::CreateMessage::NAME, &request);
+        let params = match &request {
+            InputRequest::CreateMessage(params) => params.clone(),
+            _ => Box::default(),
+        };
         SessionCall::new(self, ready.map(|_| params)).question(request)
     }
 

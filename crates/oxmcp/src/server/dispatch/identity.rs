@@ -3,21 +3,29 @@
 //!
 //! A second `initialize` is refused here, by [`LegacySession::open`].
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use oxmcp_protocol::{
     Revision,
     internal::{Era, RequestMeta},
 };
+use tokio::time::timeout;
 
 use crate::{
     error::{Error, Result},
     server::{ask::RootsCache, dispatch::RecentCache, features::Negotiated, subscriptions::Topics},
-    session::connection::Peer,
+    session::{connection::Peer, task::Latch},
 };
+
+/// How long a question waits for `notifications/initialized`, which follows the answer to `initialize` at once: many times what
+/// a slow network needs, and no longer than a caller has patience with a client that never sends it.
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// The session of a connection that `initialize` opens. A connection of a modern client has none.
 #[derive(Debug, Default)]
@@ -27,6 +35,8 @@ pub(crate) struct LegacySession(OnceLock<Opened>);
 struct Opened {
     negotiated: Arc<Negotiated>,
     initialized: AtomicBool,
+    /// Set when the client can be asked: it is initialized, or was waited for long enough.
+    may_be_asked: Latch,
     roots: RootsCache,
 }
 
@@ -34,6 +44,14 @@ impl LegacySession {
     /// The client, where it has opened the session.
     pub(crate) fn client(&self) -> Option<&Arc<Peer>> {
         self.0.get().map(|opened| &opened.negotiated.peer)
+    }
+
+    /// How much memory is kept of what the client has said of itself.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn client_bytes(&self) -> usize {
+        self.0
+            .get()
+            .map_or(0, |opened| opened.negotiated.client_bytes)
     }
 
     /// The client, where it has sent `notifications/initialized` as well.
@@ -60,7 +78,27 @@ impl LegacySession {
     /// The client has sent `notifications/initialized`. Returns whether it was the first time.
     pub(super) fn set_initialized(&self) -> bool {
         let opened = self.0.get();
-        opened.is_some_and(|opened| !opened.initialized.swap(true, Ordering::Relaxed))
+        opened.is_some_and(|opened| {
+            let is_first = !opened.initialized.swap(true, Ordering::Relaxed);
+            opened.may_be_asked.set();
+            is_first
+        })
+    }
+
+    /// Waits until the client can be asked: servers should make no requests but pings before `notifications/initialized`. One
+    /// that does not send it is asked nevertheless, after a while. Cancel safe.
+    ///
+    /// See [initialization](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization).
+    pub(in crate::server) async fn may_be_asked(&self) {
+        let Some(opened) = self.0.get() else { return };
+        let latch = &opened.may_be_asked;
+        if latch.is_set() || timeout(MAX_WAIT, latch.wait()).await.is_ok() {
+            return;
+        }
+        tracing::warn!(
+            "the client has not sent notifications/initialized; it is asked all the same"
+        );
+        latch.set();
     }
 
     /// Opens the session.
@@ -71,6 +109,7 @@ impl LegacySession {
         let opened = Opened {
             negotiated,
             initialized: AtomicBool::new(false),
+            may_be_asked: Latch::default(),
             roots: RootsCache::default(),
         };
         self.0.set(opened).map_err(|_| {

@@ -1,9 +1,11 @@
 //! Lists of features, a page at a time. A page that did not change is encoded once.
 //! See [pagination](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination).
 
-use data_encoding::BASE64URL_NOPAD;
+use std::{collections::BTreeMap, sync::Arc};
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use oxmcp_protocol::{
-    CacheScope, Cursor, PaginatedParams, Revision,
+    CacheScope, Cursor, PaginatedParams,
     internal::{encode_result, into_text},
 };
 
@@ -12,10 +14,12 @@ use crate::{
     server::{
         dispatch::{Call, Served},
         features::{Features, Registered},
+        registry::{Feature, PageKey},
+        resource::RegisteredResource,
     },
-    session::{
-        connection::RequestContext,
-        inbound::body::{Body, Line},
+    session::inbound::{
+        body::{Body, Line},
+        run::Work,
     },
 };
 
@@ -30,60 +34,121 @@ pub(in crate::server) fn list<T: Registered>(call: &Call<'_>) -> Result<Served> 
     }
     let params: PaginatedParams = call.read(T::LIST_METHOD)?;
     let last = params.cursor.as_ref().map(decode::<T>).transpose()?;
-    let revision = call.cx.revision();
-    if registry.is_restricted() {
-        let page = encode_page::<T>(call.features, revision, last.as_deref(), Some(&call.cx))?;
-        return Ok(Served::Ready(Body::Json(page)));
-    }
-    let key = (revision, last);
+    let key = PageKey {
+        revision: call.cx.revision(),
+        hidden: hidden::<T>(call, last.as_deref()),
+        last,
+    };
     if let Some(page) = registry.pages.0.lock().get(&key) {
         return Ok(Served::Ready(Body::Shared(page.clone())));
     }
-    let page: Line = encode_page::<T>(call.features, revision, key.1.as_deref(), None)?.into();
+    let page: Line = encode_page::<T>(call.features, &key)?.into();
     // Only pages that the list itself leads to are kept: a client can make up any number of cursors, of any length.
     let is_led_to = |last: &str| registry.contains(last);
     let mut pages = registry.pages.0.lock();
-    if pages.len() < MAX_PAGES && key.1.as_deref().is_none_or(is_led_to) {
+    if pages.len() < MAX_PAGES && key.last.as_deref().is_none_or(is_led_to) {
         pages.insert(key, page.clone());
     }
     Ok(Served::Ready(Body::Shared(page)))
 }
 
-/// Encodes the page after `last`, of what `viewer` sees or of all.
-fn encode_page<T: Registered>(
-    features: &Features,
-    revision: Revision,
-    last: Option<&str>,
-    viewer: Option<&RequestContext>,
-) -> Result<Box<str>> {
+/// Serves the request that lists resources, those among them that templates list.
+pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
+    let templates = call.features.templates.after(None);
+    let listing = templates.filter(|it| it.has_list() && it.is_visible(&call.cx));
+    let listing: Vec<_> = listing.cloned().collect();
+    let Some(first) = listing.first() else {
+        return list::<RegisteredResource>(call);
+    };
+    let inline = Arc::clone(first.inline_execution());
+    let params: PaginatedParams = call.read(RegisteredResource::LIST_METHOD)?;
+    let last = params.cursor.as_ref().map(decode::<RegisteredResource>);
+    let last = last.transpose()?;
+    let resources = call.features.resources.clone();
+    let (cx, page_size) = (call.cx.clone(), call.features.page_size);
+    let future = Box::pin(async move {
+        let mut found = BTreeMap::new();
+        for resource in resources.after(last.as_deref()) {
+            if resource.is_visible(&cx) {
+                found.insert(resource.id().to_owned(), resource.definition().clone());
+            }
+        }
+        for template in listing {
+            let is_next = |uri: &str| last.as_deref().is_none_or(|last| uri > last);
+            for resource in template.list(cx.clone()).await? {
+                // One that was added by itself is what is read, or hidden.
+                if is_next(&resource.uri) && !resources.contains(&resource.uri) {
+                    found.entry(resource.uri.clone()).or_insert(resource);
+                }
+            }
+        }
+        let has_more = found.len() > page_size;
+        let entries: Vec<_> = found.into_values().take(page_size).collect();
+        let end = entries.last().filter(|_| has_more);
+        let next = end.map(|end| encode::<RegisteredResource>(&end.uri));
+        let mut hint = resources.cache;
+        // The author's function knows who asks.
+        hint.scope = CacheScope::Private;
+        Ok(Body::of(RegisteredResource::page(entries, next, hint)))
+    });
+    Ok(Served::Pending(Work {
+        future,
+        inline: Some(inline),
+    }))
+}
+
+/// The features that the caller does not see, of those that the page after `last` would have. Callers for whom they are the
+/// same get the same page, and most servers have few kinds of callers.
+fn hidden<T: Registered>(call: &Call<'_>, last: Option<&str>) -> Box<[usize]> {
+    let registry = T::registry(call.features);
+    if !registry.is_restricted() {
+        return Box::default();
+    }
+    let mut hidden = Vec::new();
+    let mut seen = 0;
+    for (place, feature) in registry.after(last).enumerate() {
+        if !feature.is_visible(&call.cx) {
+            hidden.push(place);
+        } else if seen == call.features.page_size {
+            // It begins the next page, of which this one has to know that there is one.
+            break;
+        } else {
+            seen += 1;
+        }
+    }
+    hidden.into()
+}
+
+fn encode_page<T: Registered>(features: &Features, key: &PageKey) -> Result<Box<str>> {
     let registry = T::registry(features);
-    let rest = registry.after(last);
-    let mut rest = rest.filter(|it| viewer.is_none_or(|cx| it.is_visible(cx)));
+    let mut hidden = key.hidden.iter().peekable();
+    let rest = registry.after(key.last.as_deref()).enumerate();
+    let mut rest = rest.filter(|(place, _)| hidden.next_if_eq(&place).is_none());
     let mut entries = Vec::new();
     let mut end = None;
-    for feature in rest.by_ref().take(features.page_size) {
+    for (_, feature) in rest.by_ref().take(features.page_size) {
         entries.push(feature.definition().clone());
         end = Some(feature.id());
     }
     let next = end.filter(|_| rest.next().is_some()).map(encode::<T>);
     let mut hint = registry.cache;
-    if viewer.is_some() {
+    if registry.is_restricted() {
         hint.scope = CacheScope::Private;
     }
     let mut page = T::page(entries, next, hint);
     let mut out = Vec::new();
-    encode_result(&mut out, &mut page, revision, Some(&features.info_json))?;
+    encode_result(&mut out, &mut page, key.revision, Some(&features.info_json))?;
     Ok(into_text(out)?)
 }
 
 /// The cursor after `last`. It begins with the method: a cursor of one list means nothing in another.
 fn encode<T: Registered>(last: &str) -> Cursor {
     let text = format!("{} {last}", T::LIST_METHOD);
-    Cursor::from(BASE64URL_NOPAD.encode(text.as_bytes()))
+    Cursor::from(BASE64_URL_SAFE_NO_PAD.encode(text))
 }
 
 fn decode<T: Registered>(cursor: &Cursor) -> Result<String> {
-    let text = BASE64URL_NOPAD.decode(cursor.as_str().as_bytes()).ok();
+    let text = BASE64_URL_SAFE_NO_PAD.decode(cursor.as_str()).ok();
     let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
     text.as_deref()
         .and_then(|text| text.strip_prefix(T::LIST_METHOD)?.strip_prefix(' '))
@@ -99,6 +164,38 @@ fn decode<T: Registered>(cursor: &Cursor) -> Result<String> {
 mod tests {
     use super::*;
     use crate::server::tool::RegisteredTool;
+
+    #[cfg(feature = "client")]
+    #[tokio::test]
+    async fn callers_who_see_the_same_share_an_encoded_page() {
+        use crate::{
+            client::Client,
+            server::{Server, Tool},
+            testing,
+        };
+
+        let tool = |name: &str| Tool::new(name, "", || async {});
+        let server = Server::new("s", "1").page_size(2).tools([
+            tool("a"),
+            tool("b").visible_to(|cx| cx.peer_info().is_some_and(|it| it.name == "admin")),
+            tool("c"),
+            tool("d"),
+        ]);
+        let kept = || server.features().tools.pages.0.lock().len();
+        for (name, expected, pages) in [
+            ("ann", ["a", "c", "d"].as_slice(), 2),
+            ("bob", &["a", "c", "d"], 2),
+            ("admin", &["a", "b", "c", "d"], 4),
+            ("admin", &["a", "b", "c", "d"], 4),
+            ("ann", &["a", "c", "d"], 4),
+        ] {
+            let client = Client::new(name, "1");
+            let session = testing::connect(&server).client(&client).await.unwrap();
+            let tools = session.tools().all().await.unwrap();
+            let names: Vec<_> = tools.iter().map(|tool| &*tool.name).collect();
+            assert_eq!((names.as_slice(), kept()), (expected, pages), "{name}");
+        }
+    }
 
     #[test]
     fn r2_a_cursor_goes_on_where_the_page_ended() {

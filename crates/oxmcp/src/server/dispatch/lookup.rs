@@ -38,6 +38,11 @@ pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: &Call<'_>)
     call.role.check_deferred()?;
     let arguments = call.params.arguments.filter(|it| !it.is_null());
     let arguments = arguments.unwrap_or(Text::EMPTY);
+    if let Some(name) = arguments.doubled_name() {
+        // Before anything reads them: two readers could take two values, one to check and another to use.
+        let fault = format!("{} stands there twice; give it once", quote_text(&name));
+        return feature.refuse(&fault).map(Served::Ready);
+    }
     let mode = feature.ask_mode();
     if !ask::needs_rounds(call, mode) {
         return Ok(Served::Pending(feature.call(call.cx.clone(), arguments)));

@@ -5,28 +5,34 @@
 //! | `role.rs` | the server at its end of one connection |
 //! | `requests.rs` | the way of a request, and what a notification changes |
 //! | `identity.rs` | the client behind a message; a second `initialize` is refused here |
+//! | `client_bounds.rs` | the bound on what is kept of what a client says of itself |
 //! | `call.rs` | a request on its way to the method that serves it |
 //! | `lookup.rs` | the tool, prompt, resource or completer that a request names |
 //! | `lists.rs` | lists of features, a page at a time |
 //! | `span.rs` | the `tracing` span of a request |
+//! | `session_hook.rs` | a function of the author that takes a session |
 //! | `recent.rs` | a cache for clients that say the same again and again |
 //!
 //! The table of the methods is `../methods.rs`.
 
 mod call;
+mod client_bounds;
 mod identity;
 mod lists;
 mod lookup;
 mod recent;
 mod requests;
 mod role;
+mod session_hook;
 pub(super) mod span;
 
 pub(super) use call::{Call, Served};
+pub(super) use client_bounds::keep_within;
 pub(crate) use identity::{ClientCache, LegacySession};
-pub(super) use lists::list;
+pub(super) use lists::{list, list_resources};
 pub(super) use lookup::{call_by_name, complete, read_resource};
 pub(crate) use recent::RecentCache;
 #[cfg(test)]
 pub(super) use recent::{MAX_ENTRIES, MAX_KEY_BYTES};
 pub(crate) use role::ServerRole;
+pub(crate) use session_hook::SessionHook;

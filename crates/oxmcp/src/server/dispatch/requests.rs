@@ -51,8 +51,8 @@ impl Role for ServerRole {
         let identified = params.check().map_err(Error::from).and_then(|()| {
             let clients = self.server().clients();
             let session = self.legacy_session();
-            let client =
-                session.client_of_request(clients, &features.revisions, method, &params.meta)?;
+            let revisions = self.revisions(&features);
+            let client = session.client_of_request(clients, revisions, method, &params.meta)?;
             Ok((client, params.meta.log_level()?))
         });
         let (client, log_level) = match identified {
@@ -86,6 +86,9 @@ impl Role for ServerRole {
         let session = self.legacy_session();
         if notification.method == method::Initialized::NAME && session.set_initialized() {
             self.server().keep_connection_alive(connection.trunk());
+            if let Some(hook) = &self.server().features().on_initialized {
+                connection.notifications().push(hook.call(connection), 0);
+            }
         }
         let features = self.server().features();
         let bytes = notification.bytes();
@@ -161,6 +164,10 @@ impl Role for ServerRole {
         self.server().features().outgoing.next().cloned()
     }
 
+    fn has_meta_key(&self, key: &str) -> bool {
+        self.server().features().extensions.has_meta_key(key)
+    }
+
     fn closed(&self, connection: &Arc<Connection>) {
         self.server().remove_connection(connection);
         release(connection, self.watched.close());
@@ -228,7 +235,7 @@ impl ServerRole {
     ) -> RequestContext {
         let clients = self.server().clients();
         let session = self.legacy_session();
-        let client = session.client_of_notification(clients, &features.revisions, meta);
+        let client = session.client_of_notification(clients, self.revisions(features), meta);
         let mut context = ContextParts::new(connection, None, client);
         context.meta = meta.and_then(RequestMeta::raw).map(Into::into);
         RequestContext::new(Arc::new(context))

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use oxmcp_protocol::ErrorCode;
+use oxmcp_protocol::{ErrorCode, Revision};
 
 use crate::{
     debug::opaque_debug,
@@ -12,11 +12,13 @@ use crate::{
     limits::Limits,
     server::{
         dispatch::LegacySession,
+        features::{Features, Negotiated},
         logging::LogFilter,
         server::Server,
         subscriptions::{DueTopics, Listens, Quota, Topics, WatchedResources},
     },
     session::{connection::Connection, notifications::queue::NotificationQueue},
+    transport::Transport,
 };
 
 /// A server at its end of one connection.
@@ -25,8 +27,7 @@ pub(crate) struct ServerRole {
     legacy_session: LegacySession,
     /// The subscriptions of modern requests.
     pub(in crate::server) listens: Arc<Listens>,
-    /// Whether the connection is that of one modern request.
-    is_stateless: bool,
+    scope: Scope,
     /// The code with which a request was refused before its handler was called.
     refused: OnceLock<ErrorCode>,
     /// See [`check_deferred`](Self::check_deferred).
@@ -44,9 +45,90 @@ pub(crate) struct ServerRole {
     pub(super) info_json: Arc<str>,
 }
 
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// Clients of every revision.
+    All,
+    /// The session of a client of a legacy revision, as over a transport that later ones do not have.
+    #[cfg(feature = "http-server")]
+    Legacy,
+    /// The session of a client that is sent answers, and nothing else: no question would reach it.
+    #[cfg(feature = "http-server")]
+    AnswersOnly,
+    /// One request, which has a connection of its own.
+    #[cfg(feature = "http-server")]
+    Request,
+}
+
+impl Scope {
+    fn is_legacy(self) -> bool {
+        match self {
+            Self::All => false,
+            #[cfg(feature = "http-server")]
+            other => other == Self::Legacy,
+        }
+    }
+
+    fn is_request(self) -> bool {
+        match self {
+            Self::All => false,
+            #[cfg(feature = "http-server")]
+            other => other == Self::Request,
+        }
+    }
+}
+
 impl ServerRole {
     pub(crate) fn new(server: Server) -> Arc<Self> {
-        Self::with(server, Arc::default(), false, None)
+        Self::with(server, Arc::default(), Scope::All, None)
+    }
+
+    /// For the peer of a transport.
+    pub(crate) fn over(transport: &impl Transport, server: Server) -> Arc<Self> {
+        #[cfg(feature = "http-server")]
+        if transport.is_legacy() {
+            return Self::legacy(server);
+        }
+        #[cfg(not(feature = "http-server"))]
+        let _ = transport;
+        Self::new(server)
+    }
+
+    /// For a client that speaks no modern revision, whatever it says.
+    #[cfg(feature = "http-server")]
+    fn legacy(server: Server) -> Arc<Self> {
+        Self::with(server, Arc::default(), Scope::Legacy, None)
+    }
+
+    /// For a session whose client is sent answers, and nothing else.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn answers_only(server: Server) -> Arc<Self> {
+        Self::with(server, Arc::default(), Scope::AnswersOnly, None)
+    }
+
+    /// For one request of a legacy client that has no session: nothing is known of it but its revision, if that.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn sessionless(server: Server, revision: Option<Revision>) -> Arc<Self> {
+        let role = Self::with(server, Arc::default(), Scope::Request, None);
+        if let Some(revision) = revision {
+            // It is new, so that nothing else has opened it.
+            let _ = role.legacy_session.open(Negotiated::unknown(revision));
+            role.legacy_session.set_initialized();
+        }
+        role
+    }
+
+    /// Opens the session, as this client can be served.
+    ///
+    /// # Errors
+    /// Where it is open already.
+    pub(in crate::server) fn open_session(&self, negotiated: Arc<Negotiated>) -> Result<()> {
+        #[cfg(feature = "http-server")]
+        if self.scope == Scope::AnswersOnly {
+            return self.legacy_session.open(negotiated.without_capabilities());
+        }
+        self.legacy_session.open(negotiated)
     }
 
     /// For one modern request, which has a connection of its own. Nothing of it stays but its subscription, for as long as
@@ -54,13 +136,13 @@ impl ServerRole {
     #[cfg(feature = "http-server")]
     pub(crate) fn stateless(server: Server, deferred: Option<Error>) -> Arc<Self> {
         let listens = Arc::clone(server.listens());
-        Self::with(server, listens, true, deferred)
+        Self::with(server, listens, Scope::Request, deferred)
     }
 
     fn with(
         server: Server,
         listens: Arc<Listens>,
-        is_stateless: bool,
+        scope: Scope,
         deferred: Option<Error>,
     ) -> Arc<Self> {
         let info_json = Arc::clone(&server.features().info_json);
@@ -68,7 +150,7 @@ impl ServerRole {
             server,
             legacy_session: LegacySession::default(),
             listens,
-            is_stateless,
+            scope,
             refused: OnceLock::new(),
             deferred,
             log_filter: LogFilter::default(),
@@ -88,9 +170,19 @@ impl ServerRole {
         &self.legacy_session
     }
 
+    /// The revisions that are served here, the newest first.
+    pub(super) fn revisions<'f>(&self, features: &'f Features) -> &'f [Revision] {
+        let served = &*features.revisions;
+        if self.scope.is_legacy() {
+            let modern = served.iter().take_while(|it| it.is_modern()).count();
+            return served.get(modern..).unwrap_or_default();
+        }
+        served
+    }
+
     /// The bound on the subscriptions of which this one is.
     pub(in crate::server) fn max_subscriptions(&self, limits: &Limits) -> usize {
-        if self.is_stateless {
+        if self.scope.is_request() {
             limits.max_http_streams
         } else {
             limits.max_subscriptions

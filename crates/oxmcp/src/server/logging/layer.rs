@@ -6,6 +6,13 @@ use oxmcp_protocol::{
     JsonObject, LoggingLevel, LoggingMessageParams, Notification, internal::write_notification,
     method::LoggingMessage,
 };
+use serde::{
+    Deserialize,
+    de::{
+        IntoDeserializer,
+        value::{Error as NoLevel, StrDeserializer},
+    },
+};
 use serde_json::Value;
 use tracing::{
     Event, Level, Subscriber,
@@ -53,8 +60,9 @@ pub struct LogLayer {
 /// being served where it happens. (With the Cargo feature `tracing-subscriber`.)
 ///
 /// An event that happens while no request is served is not sent. `data` is an object with the event's message as `msg`
-/// and its fields; `logger` is the event's target; `trace` becomes
-/// [`LoggingLevel::Debug`], and `warn` becomes `Warning`. As with
+/// and its fields (as `message`, where a field is called `msg`); `logger` is the event's target; `trace` becomes
+/// [`LoggingLevel::Debug`], and `warn` becomes `Warning`. A field `level` with the name of a level of the protocol takes the place of
+/// the event's, and a field `logger` that of its target: `tracing` has no `notice`, `critical`, `alert` and `emergency`. As with
 /// [`RequestContext::log`](crate::RequestContext::log), the server must have declared [`logging`](crate::Server::logging),
 /// the client must want messages of the level, and the rate is limited. Logging never waits: while the client is
 /// slow, events are dropped and counted. Events of this crate itself are not sent. As progress, what is sent does not pass
@@ -73,6 +81,7 @@ pub struct LogLayer {
 /// let mine = Targets::new().with_target("library", tracing::Level::INFO).with_target("oxmcp", tracing::Level::INFO);
 /// let subscriber = tracing_subscriber::registry().with(oxmcp::logging::layer().with_filter(mine));
 /// # let _ = subscriber;
+/// tracing::error!(level = "emergency", logger = "reactor", "it melts");
 /// ```
 #[must_use]
 pub fn layer() -> LogLayer {
@@ -88,19 +97,30 @@ impl LogLayer {
         self
     }
 
-    fn message(&self, event: &Event<'_>) -> Option<LoggingMessageParams> {
-        let level = level_of(event.metadata().level());
-        let message = LoggingMessageParams::new(level, &data_of(event)).ok()?;
-        let logger = self.logger.as_deref();
-        Some(message.with_logger(logger.unwrap_or_else(|| event.metadata().target())))
+    fn message(&self, level: LoggingLevel, event: &Event<'_>) -> Option<LoggingMessageParams> {
+        let mut data = data_of(event);
+        let is_level = |value: &mut Value| value.as_str().and_then(level_named) == Some(level);
+        if data.get_mut("level").is_some_and(is_level) {
+            data.remove("level");
+        }
+        let logger = match data.get("logger") {
+            Some(Value::String(own)) => Some(own.clone()),
+            _ => None,
+        };
+        if logger.is_some() {
+            data.remove("logger");
+        }
+        let logger = logger.or_else(|| self.logger.clone());
+        let message = LoggingMessageParams::new(level, &data).ok()?;
+        Some(message.with_logger(logger.unwrap_or_else(|| event.metadata().target().to_owned())))
     }
 
     fn send(&self, cx: &RequestContext, event: &Event<'_>) {
-        let level = level_of(event.metadata().level());
+        let level = level_in(event);
         let Some(audience) = Audience::of(cx).filter(|audience| audience.hears(level)) else {
             return;
         };
-        let Some(message) = self.message(event) else {
+        let Some(message) = self.message(level, event) else {
             return;
         };
         let Some(Admitted { messages, dropped }) = audience.admit(message) else {
@@ -170,9 +190,51 @@ fn level_of(level: &Level) -> LoggingLevel {
 fn data_of(event: &Event<'_>) -> JsonObject {
     let mut record = Record::default();
     event.record(&mut record);
+    // A field of the event's own keeps its name.
+    let name = if record.fields.contains_key("msg") {
+        "message"
+    } else {
+        "msg"
+    };
     let message = record.message.unwrap_or_default();
-    record.fields.insert("msg".into(), message.into());
+    record.fields.insert(name.into(), message.into());
     record.fields
+}
+
+/// The level of an event: that of its field `level`, where it names one of the protocol's.
+fn level_in(event: &Event<'_>) -> LoggingLevel {
+    let metadata = event.metadata();
+    let level = metadata.fields().field("level").and_then(|level| {
+        let mut name = Named {
+            field: level,
+            value: None,
+        };
+        event.record(&mut name);
+        name.value
+    });
+    level.unwrap_or_else(|| level_of(metadata.level()))
+}
+
+/// The value of the field `level`.
+struct Named {
+    field: Field,
+    value: Option<LoggingLevel>,
+}
+
+impl Visit for Named {
+    fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if *field == self.field {
+            self.value = level_named(value);
+        }
+    }
+}
+
+/// The level of this name. `tracing` has no `notice`, `critical`, `alert` and `emergency`.
+fn level_named(name: &str) -> Option<LoggingLevel> {
+    let name: StrDeserializer<'_, NoLevel> = name.into_deserializer();
+    LoggingLevel::deserialize(name).ok()
 }
 
 #[derive(Default)]

@@ -147,7 +147,7 @@ impl Audience {
         let options = declared(&session)?;
         let asked = session.role().log_filter().level();
         Some(Self {
-            options,
+            options: options.clone(),
             least: asked.unwrap_or(options.default_level),
             session,
         })
@@ -159,13 +159,17 @@ impl Audience {
 
     /// Lets a message pass, or counts it as dropped.
     pub(super) fn admit(&self, message: LoggingMessageParams) -> Option<Admitted> {
-        let dropped = self.filter().admit(self.options)?;
+        let dropped = self.filter().admit(&self.options)?;
+
         let notice = (dropped > 0 && self.hears(LoggingLevel::Warning)).then(|| {
             let data = json!({"msg": "log messages were dropped, because there were too many", "dropped": dropped});
             LoggingMessageParams::new(LoggingLevel::Warning, &data)
                 .expect("a JSON value is always JSON")
         });
-        let messages = notice.into_iter().chain([message]).collect();
+        let mut messages: Vec<_> = notice.into_iter().chain([message]).collect();
+        for message in messages.iter_mut().filter(|it| it.logger.is_none()) {
+            message.logger = self.options.logger.as_deref().map(str::to_owned);
+        }
         Some(Admitted {
             messages,
             #[cfg(feature = "tracing-subscriber")]
@@ -186,5 +190,5 @@ impl Audience {
 
 /// The options of a server that has declared that it logs.
 fn declared(session: &ServerSession) -> Option<LogOptions> {
-    session.role().server().features().logging
+    session.role().server().features().logging.clone()
 }

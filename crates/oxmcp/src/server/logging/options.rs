@@ -1,6 +1,6 @@
 //! Log options of a server, and the filter of a session: its level and a token bucket.
 
-use std::{mem, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use oxmcp_protocol::LoggingLevel;
 use tokio::time::Instant;
@@ -16,10 +16,12 @@ use crate::{session::task::after, sync::Mutex};
 /// let server = Server::new("calculator", "1.0.0").logging_with(options);
 /// # let _ = server;
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct LogOptions {
-    per_second: u32,
+    /// The time between two messages at the steady rate.
+    interval: Duration,
     burst: u32,
+    pub(super) logger: Option<Arc<str>>,
     pub(super) default_level: LoggingLevel,
 }
 
@@ -30,9 +32,30 @@ impl LogOptions {
     ///
     /// The specification wants a limit: every message costs the client, and a loop that logs is soon written.
     #[must_use]
-    pub fn rate(mut self, per_second: u32, at_once: u32) -> Self {
-        self.per_second = per_second;
+    pub fn rate(self, per_second: u32, at_once: u32) -> Self {
+        self.every(Duration::from_secs(1) / per_second.max(1), at_once)
+    }
+
+    /// The same as a time between two messages, which may be longer than a second.
+    ///
+    /// ```
+    /// use oxmcp::logging::LogOptions;
+    /// use std::time::Duration;
+    ///
+    /// let ten_a_minute = LogOptions::default().every(Duration::from_secs(6), 10);
+    /// # let _ = ten_a_minute;
+    /// ```
+    #[must_use]
+    pub fn every(mut self, interval: Duration, at_once: u32) -> Self {
+        self.interval = interval;
         self.burst = at_once;
+        self
+    }
+
+    /// The logger of messages that name none. Default: none.
+    #[must_use]
+    pub fn logger(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.logger = Some(name.into());
         self
     }
 
@@ -43,18 +66,14 @@ impl LogOptions {
         self.default_level = level;
         self
     }
-
-    /// The time between two messages at the steady rate.
-    fn interval(&self) -> Duration {
-        Duration::from_secs(1) / self.per_second.max(1)
-    }
 }
 
 impl Default for LogOptions {
     fn default() -> Self {
         Self {
-            per_second: 100,
+            interval: Duration::from_millis(10),
             burst: 1000,
+            logger: None,
             default_level: LoggingLevel::Info,
         }
     }
@@ -84,7 +103,7 @@ impl LogFilter {
     }
 
     /// Lets one message pass, or counts it as dropped. Returns how many were dropped since the last that has passed.
-    pub(super) fn admit(&self, options: LogOptions) -> Option<u64> {
+    pub(super) fn admit(&self, options: &LogOptions) -> Option<u64> {
         let mut state = self.0.lock();
         if options.burst == 0 {
             return Some(mem::take(&mut state.dropped));
@@ -92,11 +111,11 @@ impl LogFilter {
         let now = Instant::now();
         let paid_until = state.paid_until.map_or(now, |until| until.max(now));
         let ahead = paid_until.duration_since(now);
-        if ahead > options.interval() * (options.burst - 1) {
+        if ahead > options.interval.saturating_mul(options.burst - 1) {
             state.dropped += 1;
             return None;
         }
-        state.paid_until = Some(after(paid_until, options.interval()));
+        state.paid_until = Some(after(paid_until, options.interval));
         Some(mem::take(&mut state.dropped))
     }
 

@@ -75,7 +75,8 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// A prompt whose arguments are the fields of what the handler takes.
+    /// A prompt whose arguments are the fields of what the handler takes. The attribute [`#[oxmcp::prompt]`](macro@crate::prompt)
+    /// writes it, and the struct, for a free function.
     pub fn new<Arguments, H>(
         name: impl Into<String>,
         description: impl Into<String>,

@@ -7,8 +7,10 @@
 //! | `handler.rs` | the functions that can be a handler, and their arguments |
 //! | `output.rs` | what a handler may return |
 //! | `registered.rs` | a prompt in a server's registry, which requests get |
+//! | `attribute.rs` | `#[prompt]`, which makes one of a function |
 //! | `server.rs` | adding prompts to a server and removing them |
 
+pub(super) mod attribute;
 mod definition;
 mod handler;
 mod output;

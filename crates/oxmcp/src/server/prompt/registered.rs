@@ -14,6 +14,7 @@ use crate::{
     error::{Error, Result},
     server::{
         completion::{Completers, Completes},
+        options::check_icons,
         registry::{AskMode, Callable, Visibility, impl_feature},
     },
     session::{
@@ -52,6 +53,7 @@ impl RegisteredPrompt {
         if let Some(mistake) = mistake {
             return Err(mistake);
         }
+        check_icons::<Self>(&definition.name, &definition.icons)?;
         Ok(Arc::new(Self {
             definition,
             completers,
@@ -65,15 +67,17 @@ impl RegisteredPrompt {
     async fn get(&self, context: RequestContext, arguments: &str) -> Result<Body> {
         let definition = &self.definition;
         let begun = self.begin(context, Text::checked(arguments));
-        let running = begun.map_err(|faults| {
-            let name = &definition.name;
-            Error::invalid_params(format!("The arguments of {name} are not valid.\n{faults}"))
-        })?;
+        let running = begun.map_err(|faults| self.invalid(&faults))?;
         let mut result = running.await?;
         if result.description.is_none() {
             result.description.clone_from(&definition.description);
         }
         Ok(Body::of(result))
+    }
+
+    fn invalid(&self, faults: &str) -> Error {
+        let name = &self.definition.name;
+        Error::invalid_params(format!("The arguments of {name} are not valid.\n{faults}"))
     }
 
     fn begin(&self, context: RequestContext, arguments: Text<'_>) -> Begun {
@@ -116,6 +120,10 @@ impl Callable for RegisteredPrompt {
 
     fn ask_mode(&self) -> AskMode {
         self.ask_mode
+    }
+
+    fn refuse(&self, fault: &str) -> Result<Body> {
+        Err(self.invalid(fault))
     }
 
     fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {

@@ -1,14 +1,16 @@
 //! Prompts of a server: adding and removing them.
 
+use std::sync::Arc;
+
 use oxmcp_protocol::CacheHint;
 
 use super::{Prompt, RegisteredPrompt};
 use crate::{error::Result, server::server::Server};
 
 impl Server {
-    /// Adds a prompt, in place of one with the same name.
+    /// Adds a prompt. A server has one of each name.
     ///
-    /// What is wrong with it is reported by [`run`](Self::run) and [`connect`](Self::connect).
+    /// What is wrong with it is reported by [`check`](Self::check), and when the server begins to serve.
     ///
     /// ```
     /// use oxmcp::{Prompt, Server};
@@ -22,12 +24,11 @@ impl Server {
         self.prompts([prompt])
     }
 
-    /// Adds prompts, as [`prompt`](Self::prompt) does. With none, `prompts([])` tells clients that there may be prompts
+    /// Adds prompts, as [`prompt`](Self::prompt) does. Clients get them sorted by name. With none, `prompts([])` tells clients that there may be prompts
     /// later.
     #[must_use]
     pub fn prompts(self, prompts: impl IntoIterator<Item = Prompt>) -> Self {
-        self.note(self.add_prompts(prompts));
-        self
+        self.extended(registered(prompts))
     }
 
     /// Adds prompts to a server that may be serving already, each in place of one with the same name. Connected clients
@@ -52,12 +53,7 @@ impl Server {
     /// # Ok::<(), oxmcp::Error>(())
     /// ```
     pub fn add_prompts(&self, prompts: impl IntoIterator<Item = Prompt>) -> Result<()> {
-        let prompts = prompts
-            .into_iter()
-            .map(RegisteredPrompt::new)
-            .collect::<Result<Vec<_>>>()?;
-        self.add(prompts);
-        Ok(())
+        self.add(registered(prompts)?)
     }
 
     /// Removes prompts by name; names that are unknown are ignored. Connected clients are notified if the list has changed.
@@ -72,4 +68,8 @@ impl Server {
     pub fn cache_prompts(self, hint: CacheHint) -> Self {
         self.with(|features| features.prompts.cache = hint)
     }
+}
+
+fn registered(prompts: impl IntoIterator<Item = Prompt>) -> Result<Vec<Arc<RegisteredPrompt>>> {
+    prompts.into_iter().map(RegisteredPrompt::new).collect()
 }

@@ -51,7 +51,8 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// A resource that is read by a function. `name` is for programs; [`title`](Self::title) is for people.
+    /// A resource that is read by a function. `name` is for programs; [`title`](Self::title) is for people. The attribute
+    /// [`#[oxmcp::resource("app://log")]`](macro@crate::resource) writes it for a free function.
     pub fn new<Arguments, H>(uri: impl Into<String>, name: impl Into<String>, handler: H) -> Self
     where
         H: Handler<Arguments>,

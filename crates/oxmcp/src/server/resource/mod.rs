@@ -9,9 +9,11 @@
 //! | `variables.rs` | the variables of a template in a URI |
 //! | `output.rs` | what a handler may return |
 //! | `registered.rs` | resources and templates in a server's registry, and the order in which templates are matched |
+//! | `attribute.rs` | `#[resource]`, which makes one of a function |
 //! | `server.rs` | adding resources to a server and removing them |
 //! | `files/` | directories that are served as resources |
 
+pub(super) mod attribute;
 mod definition;
 mod files;
 mod handler;

@@ -12,11 +12,14 @@ use oxmcp_protocol::{
 use super::{
     Resource, ResourceTemplate,
     handler::{ErasedHandler, Held, Target},
+    template::Lister,
 };
 use crate::{
     error::Result,
+    logged::Logged,
     server::{
         completion::{Completers, Completes},
+        options::check_icons,
         registry::{AskMode, Feature, Registry, Visibility, impl_feature},
     },
     session::{
@@ -43,6 +46,7 @@ pub(crate) struct RegisteredTemplate {
     completers: Completers,
     reader: Arc<Reader>,
     visibility: Option<Visibility>,
+    lister: Option<Lister>,
 }
 
 impl_feature! {
@@ -70,6 +74,7 @@ impl RegisteredResource {
         if let Some(mistake) = mistake {
             return Err(mistake);
         }
+        check_icons::<Self>(&definition.uri, &definition.icons)?;
         let reader = Reader {
             handler,
             mime_type: definition.mime_type.clone(),
@@ -102,7 +107,9 @@ impl RegisteredTemplate {
             cache,
             visibility,
             ask_mode,
+            lister,
         } = template;
+        check_icons::<Self>(&definition.uri_template, &definition.icons)?;
         let reader = Reader {
             handler,
             mime_type: definition.mime_type.clone(),
@@ -117,7 +124,36 @@ impl RegisteredTemplate {
             completers,
             reader: Arc::new(reader),
             visibility,
+            lister,
         }))
+    }
+
+    /// How fast the author's functions have been.
+    pub(crate) fn inline_execution(&self) -> &Arc<InlineExecution> {
+        &self.reader.inline
+    }
+
+    pub(crate) fn has_list(&self) -> bool {
+        self.lister.is_some()
+    }
+
+    /// The resources that it has for a caller, by its own word.
+    ///
+    /// # Errors
+    /// Those of the author's function.
+    pub(crate) async fn list(&self, cx: RequestContext) -> Result<Vec<ResourceDefinition>> {
+        let Some(lister) = &self.lister else {
+            return Ok(Vec::new());
+        };
+        let mut listed = lister(cx).await?;
+        listed.retain(|resource| {
+            let fits = self.matcher.captures(&resource.uri).is_some();
+            if !fits {
+                tracing::warn!(template = self.definition.uri_template, uri = %Logged(&resource.uri), "a template lists a resource that it could not read; it is left out");
+            }
+            fits
+        });
+        Ok(listed)
     }
 
     pub(crate) fn reader(&self) -> &Arc<Reader> {

@@ -1,14 +1,19 @@
 //! Resources and templates of a server: adding and removing them.
 
+use std::sync::Arc;
+
 use oxmcp_protocol::CacheHint;
 
 use super::{FileResources, RegisteredResource, RegisteredTemplate, Resource, ResourceTemplate};
-use crate::{error::Result, server::server::Server};
+use crate::{
+    error::Result,
+    server::{registry::Feature, server::Server},
+};
 
 impl Server {
-    /// Adds a resource, in place of one with the same URI.
+    /// Adds a resource. A server has one of each URI.
     ///
-    /// What is wrong with it is reported by [`run`](Self::run) and [`connect`](Self::connect).
+    /// What is wrong with it is reported by [`check`](Self::check), and when the server begins to serve.
     ///
     /// ```
     /// use oxmcp::{Resource, Server};
@@ -22,12 +27,11 @@ impl Server {
         self.resources([resource])
     }
 
-    /// Adds resources, as [`resource`](Self::resource) does. With none, `resources([])` tells clients that there may be
+    /// Adds resources, as [`resource`](Self::resource) does. Clients get them sorted by URI. With none, `resources([])` tells clients that there may be
     /// resources later.
     #[must_use]
     pub fn resources(self, resources: impl IntoIterator<Item = Resource>) -> Self {
-        self.note(self.add_resources(resources));
-        self
+        self.extended(registered(resources))
     }
 
     /// Adds resources to a server that may be serving already, each in place of one with the same URI. Connected clients
@@ -49,17 +53,18 @@ impl Server {
     /// # Ok::<(), oxmcp::Error>(())
     /// ```
     pub fn add_resources(&self, resources: impl IntoIterator<Item = Resource>) -> Result<()> {
-        let resources = resources
-            .into_iter()
-            .map(RegisteredResource::new)
-            .collect::<Result<Vec<_>>>()?;
-        self.add(resources);
-        Ok(())
+        self.add(registered(resources)?)
     }
 
     /// Removes resources by URI; those that are unknown are ignored. Connected clients are notified if the list has changed.
     pub fn remove_resources<U: AsRef<str>>(&self, uris: impl IntoIterator<Item = U>) {
         self.remove::<RegisteredResource>(uris);
+    }
+
+    /// Notifies connected clients that the list of resources has changed: for what [templates list](ResourceTemplate::list).
+    /// What [`add_resources`](Self::add_resources) and the like change is told by them.
+    pub fn resources_changed(&self) {
+        self.changed(RegisteredResource::list_changed());
     }
 
     /// Sets the cache hint of the list of resources: how long it stays fresh, and whether it may be shared. Where some of them are
@@ -70,9 +75,9 @@ impl Server {
         self.with(|features| features.resources.cache = hint)
     }
 
-    /// Adds a resource template, in place of one with the same pattern.
+    /// Adds a resource template. A server has one of each pattern.
     ///
-    /// What is wrong with it is reported by [`run`](Self::run) and [`connect`](Self::connect).
+    /// What is wrong with it is reported by [`check`](Self::check), and when the server begins to serve.
     #[must_use]
     pub fn resource_template(self, template: ResourceTemplate) -> Self {
         self.resource_templates([template])
@@ -81,8 +86,7 @@ impl Server {
     /// Adds resource templates, as [`resource_template`](Self::resource_template) does.
     #[must_use]
     pub fn resource_templates(self, templates: impl IntoIterator<Item = ResourceTemplate>) -> Self {
-        self.note(self.add_resource_templates(templates));
-        self
+        self.extended(registered_templates(templates))
     }
 
     /// Adds resource templates to a server that may be serving already, each in place of one with the same pattern.
@@ -114,12 +118,7 @@ impl Server {
         &self,
         templates: impl IntoIterator<Item = ResourceTemplate>,
     ) -> Result<()> {
-        let templates = templates
-            .into_iter()
-            .map(RegisteredTemplate::new)
-            .collect::<Result<Vec<_>>>()?;
-        self.add(templates);
-        Ok(())
+        self.add(registered_templates(templates)?)
     }
 
     /// Removes resource templates by their patterns; those that are unknown are ignored. Connected clients are notified if
@@ -139,13 +138,25 @@ impl Server {
 
     /// Serves the files of a directory. See [`file_resources`](crate::server::file_resources).
     ///
-    /// What is wrong with it is reported by [`run`](Self::run) and [`connect`](Self::connect).
+    /// What is wrong with it is reported by [`check`](Self::check), and when the server begins to serve.
     #[must_use]
     pub fn files(self, files: FileResources) -> Self {
-        if files.listed > 0 {
-            let listed = files.list(files.listed);
-            self.note(listed.and_then(|listed| self.add_resources(listed)));
-        }
-        self.resource_template(files.into())
+        let listed = match files.listed {
+            0 => Ok(Vec::new()),
+            listed => files.list(listed).and_then(registered),
+        };
+        self.extended(listed).resource_template(files.into())
     }
+}
+
+fn registered(
+    resources: impl IntoIterator<Item = Resource>,
+) -> Result<Vec<Arc<RegisteredResource>>> {
+    resources.into_iter().map(RegisteredResource::new).collect()
+}
+
+fn registered_templates(
+    templates: impl IntoIterator<Item = ResourceTemplate>,
+) -> Result<Vec<Arc<RegisteredTemplate>>> {
+    templates.into_iter().map(RegisteredTemplate::new).collect()
 }

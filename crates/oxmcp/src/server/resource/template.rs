@@ -3,7 +3,7 @@
 use std::{future::Future, sync::Arc};
 
 use oxmcp_protocol::{
-    CacheHint, ResourceTemplate as Definition,
+    CacheHint, Resource as ResourceDefinition, ResourceTemplate as Definition,
     uri_template::{Matcher, UriTemplate},
 };
 use oxmcp_schema::internal::{StringFields, list, nearest, quote_text};
@@ -21,7 +21,8 @@ use crate::{
     },
     session::{
         connection::RequestContext,
-        handler::traits::{Handler, HandlerFuture},
+        handler::traits::{Handler, HandlerFuture, IntoError},
+        task::BoxFuture,
     },
 };
 
@@ -87,11 +88,17 @@ pub struct ResourceTemplate {
     pub(super) cache: Option<CacheHint>,
     pub(super) visibility: Option<Visibility>,
     pub(super) ask_mode: AskMode,
+    pub(super) lister: Option<Lister>,
 }
+
+/// Lists the resources that a template has for a caller.
+pub(super) type Lister =
+    Arc<dyn Fn(RequestContext) -> BoxFuture<Result<Vec<ResourceDefinition>>> + Send + Sync>;
 
 impl ResourceTemplate {
     /// A template whose variables are the fields of what the handler takes. Values of enums and booleans are completed
-    /// while they are typed.
+    /// while they are typed. The attribute [`#[oxmcp::resource("db://{table}")]`](macro@crate::resource) writes it, and the struct, for
+    /// a free function.
     pub fn new<Arguments, H>(
         uri_template: impl Into<String>,
         name: impl Into<String>,
@@ -183,6 +190,7 @@ impl ResourceTemplate {
             cache: None,
             visibility: None,
             ask_mode: AskMode::Context,
+            lister: None,
         }
     }
 
@@ -210,6 +218,36 @@ impl ResourceTemplate {
         if let (Ok(_), Err(mistake)) = (&self.matcher, set) {
             self.matcher = Err(of_template(&self.definition.uri_template, &mistake));
         }
+        self
+    }
+
+    /// Lists what it has: the resources that this returns are in the list of resources, beside those that were added one by one,
+    /// as they are when the list is asked for. Their URIs must fit the pattern; what does not is left out, with a warning in
+    /// the log. It is called for each page of the list, so it must be quick. Tell clients of changes by
+    /// [`Server::resources_changed`](crate::Server::resources_changed).
+    ///
+    /// ```
+    /// use oxmcp::{ResourceTemplate, protocol::Resource};
+    ///
+    /// let notes = ResourceTemplate::dynamic("notes://{name}", "note", |_cx, variables| async move {
+    ///     variables.get("name").map(|name| format!("the note {name}"))
+    /// })
+    /// .list(|_cx| async {
+    ///     Ok::<_, oxmcp::Error>(vec![Resource::new("notes://today", "today"), Resource::new("notes://later", "later")])
+    /// });
+    /// # let _ = notes;
+    /// ```
+    #[must_use]
+    pub fn list<F, Fut, E>(mut self, handler: F) -> Self
+    where
+        F: Fn(RequestContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Vec<ResourceDefinition>, E>> + Send + 'static,
+        E: IntoError,
+    {
+        self.lister = Some(Arc::new(move |cx| {
+            let listing = handler(cx);
+            Box::pin(async move { listing.await.map_err(IntoError::into_error) })
+        }));
         self
     }
 

@@ -65,10 +65,12 @@ impl Server {
         U: Fn(ServerSession, String) -> UF + Send + Sync + 'static,
         UF: Future<Output = ()> + Send + 'static,
     {
+        let unsubscribe = Arc::new(unsubscribe);
         let hooks = Hooks {
             subscribe: Box::new(move |context, uri| Box::pin(subscribe(context, uri))),
             unsubscribe: Box::new(move |connection, uri| {
-                ServerSession::run_hook(connection, |session| unsubscribe(session, uri))
+                let unsubscribe = Arc::clone(&unsubscribe);
+                ServerSession::run_hook(connection, move |session| unsubscribe(session, uri))
             }),
         };
         let hooks = Some(Arc::new(hooks));

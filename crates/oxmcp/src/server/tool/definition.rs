@@ -3,8 +3,8 @@
 use std::future::Future;
 
 use oxmcp_protocol::{RawJson, Tool as Definition, ToolAnnotations};
-use oxmcp_schema::{Schema, SchemaError, SchemaOptions};
-use serde_json::{Value, value::RawValue};
+use oxmcp_schema::{IntoSchema, Schema, SchemaError, SchemaOptions};
+use serde_json::value::RawValue;
 
 use super::{
     IntoToolResult, ToolArguments, ToolError,
@@ -27,7 +27,10 @@ const MAX_NAME: usize = 128;
 
 /// A tool: what the model is told of it, and the function that does the work.
 ///
-/// [`new`](Self::new) infers the schemas from the types of the function; [`dynamic`](Self::dynamic) takes them as JSON.
+/// [`new`](Self::new) infers the schemas from the types of the function; [`dynamic`](Self::dynamic) takes them as JSON. The attribute
+/// [`#[oxmcp::tool]`](macro@crate::tool) writes `new`, and the struct of the arguments, from a function and its parameters.
+/// A tool whose function takes no input says that it takes no arguments, and ignores what comes nevertheless, unless
+/// [`deny_unknown`](Self::deny_unknown) says otherwise.
 /// What is wrong with a tool (a name or a schema that the protocol does not allow) is reported when it is added to a
 /// server with [`Server::add_tools`](crate::Server::add_tools), or when the server begins to serve.
 /// See [tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool).
@@ -58,6 +61,8 @@ const MAX_NAME: usize = 128;
 pub struct Tool {
     pub(super) definition: Definition,
     pub(super) input: Schema,
+    /// Whether the schema of the input is that of the handler's type.
+    pub(super) is_inferred: bool,
     pub(super) output: Option<Schema>,
     pub(super) handler: ErasedHandler,
     pub(super) validated: bool,
@@ -71,6 +76,25 @@ pub struct Tool {
 
 impl Tool {
     /// A tool whose schemas are those of the handler's types. `description` is what the model decides by.
+    ///
+    /// [`#[oxmcp::tool]`](macro@crate::tool) on a free function is the shorter form. This one is for closures, for methods, and for
+    /// arguments that are a type of their own:
+    ///
+    /// ```
+    /// use oxmcp::{JsonSchema, Tool};
+    ///
+    /// #[derive(serde::Deserialize, JsonSchema)]
+    /// struct Pair { a: f64, b: f64 }
+    ///
+    /// let by_hand = Tool::new("add", "Add two numbers.", |Pair { a, b }: Pair| async move { a + b });
+    ///
+    /// /// Add two numbers.
+    /// #[oxmcp::tool]
+    /// async fn add(a: f64, b: f64) -> f64 {
+    ///     a + b
+    /// }
+    /// assert_eq!(add::tool().name(), by_hand.name());
+    /// ```
     pub fn new<Arguments, H>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -112,7 +136,7 @@ impl Tool {
     pub fn dynamic<F, Fut, R>(
         name: impl Into<String>,
         description: impl Into<String>,
-        input_schema: impl Into<Value>,
+        input_schema: impl IntoSchema,
         handler: F,
     ) -> Self
     where
@@ -123,12 +147,14 @@ impl Tool {
         Self::assemble(
             name.into(),
             description.into(),
-            Schema::from_json(input_schema)
+            input_schema
+                .into_schema()
                 .map(|input| (input, None))
                 .map_err(Error::from),
             erase_dynamic(handler),
             AskMode::of(true, R::IS_REPLY),
         )
+        .holding_as_written()
     }
 
     fn assemble(
@@ -148,6 +174,7 @@ impl Tool {
         Self {
             definition,
             input,
+            is_inferred: true,
             output,
             handler,
             validated: true,
@@ -209,10 +236,34 @@ impl Tool {
         self.set_input(schema)
     }
 
-    /// Replaces the schema of the input.
+    /// Replaces the schema of the input, by one that holds as it is written.
+    ///
+    /// ```
+    /// # use oxmcp::{JsonSchema, Schema, Tool};
+    /// # #[derive(serde::Deserialize, JsonSchema)] struct Order { count: u32 }
+    /// # let tool = Tool::new("order", "Order something", |Order { count }: Order| async move { count });
+    /// // As JSON text, whose members stay in this order; or as a `Value`, or as a `Schema`.
+    /// let tool = tool.input_schema(r#"{"type": "object", "required": ["count"], "properties": {"count": {"type": "integer"}}}"#);
+    /// # let _ = tool;
+    /// ```
     #[must_use]
-    pub fn input_schema(self, schema: impl Into<Value>) -> Self {
-        self.set_input(Schema::from_json(schema))
+    pub fn input_schema(self, schema: impl IntoSchema) -> Self {
+        self.set_input(schema.into_schema()).holding_as_written()
+    }
+
+    /// Refuses arguments that are no properties of the input, and says so in its schema.
+    ///
+    /// Without it a tool takes them, since clients add some of their own, and ignores them; only what is surely misspelt is
+    /// refused: `txt` where there is a `text` that is not given. A schema that was [written by hand](Self::input_schema)
+    /// holds as it is written.
+    #[must_use]
+    pub fn deny_unknown(self) -> Self {
+        self.input(SchemaOptions::deny_unknown).holding_as_written()
+    }
+
+    fn holding_as_written(mut self) -> Self {
+        self.is_inferred = false;
+        self
     }
 
     /// Adds to the schema of the output.
@@ -223,9 +274,17 @@ impl Tool {
     }
 
     /// Replaces the schema of the output. Structured content is validated against it before it leaves.
+    ///
+    /// ```
+    /// # use oxmcp::{JsonSchema, Schema, Tool, protocol::CallToolResult};
+    /// # #[derive(serde::Serialize, JsonSchema)] struct Weather { celsius: f64 }
+    /// let tool = Tool::new("weather", "Tell the weather", || async { CallToolResult::text("fine") })
+    ///     .output_schema(Schema::of_output::<Weather>());
+    /// # let _ = tool;
+    /// ```
     #[must_use]
-    pub fn output_schema(self, schema: impl Into<Value>) -> Self {
-        self.set_output(Schema::from_json(schema))
+    pub fn output_schema(self, schema: impl IntoSchema) -> Self {
+        self.set_output(schema.into_schema())
     }
 
     /// Leaves out the validation of arguments and results: for proxies, whose peer validates.

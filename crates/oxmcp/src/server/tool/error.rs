@@ -11,8 +11,8 @@ use crate::{error::Error, session::handler::traits::with_causes};
 /// Its text goes to the model, as a result with `isError: true`, so that the model can do better next time: say what
 /// was wrong and what would be right. Every [`std::error::Error`] becomes one through `?`, with its causes in the text;
 /// an [`oxmcp::Error`](crate::Error) stays what it is and fails the request as a protocol error, which models do not see,
-/// unless it says what the user said ([`Error::is_declined`]). What is no `std::error::Error` is made one of by hand: an
-/// `anyhow::Error`, say, by `.map_err(|error| ToolError::new(format!("{error:#}")))`.
+/// unless it says what the user said ([`Error::is_declined`]), or that a legacy client cannot be asked at all. What is no
+/// `std::error::Error` but can be boxed as one becomes one by [`or_tool_error`](OrToolError::or_tool_error): a `Box<dyn Error>`, an `anyhow::Error`.
 /// See [error handling](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#error-handling).
 ///
 /// ```
@@ -53,6 +53,32 @@ impl ToolError {
         Self(Box::new(Kind::Result(result)))
     }
 
+    /// A failure of any type, which the model is told of with its causes. An [`oxmcp::Error`](crate::Error) among them
+    /// stays a protocol error, as with `?`.
+    #[must_use]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "an error that is told is used up, as by `?`"
+    )]
+    pub fn from_boxed(error: Box<dyn StdError + Send + Sync>) -> Self {
+        let mut inner: Option<&(dyn StdError + 'static)> = Some(&*error);
+        while let Some(cause) = inner {
+            if let Some(ours) = cause.downcast_ref::<Error>() {
+                return Self::of_ours(ours.copy());
+            }
+            inner = cause.source();
+        }
+        Self::new(with_causes(&*error))
+    }
+
+    /// An error of the SDK. The model is to know what the user said, or that there is no asking.
+    fn of_ours(error: Error) -> Self {
+        if error.is_for_models() {
+            return Self::new(error.message());
+        }
+        Self(Box::new(Kind::Protocol(error)))
+    }
+
     pub(super) fn into_result(self) -> Result<CallToolResult, Error> {
         match *self.0 {
             Kind::Result(result) => Ok(result),
@@ -66,11 +92,41 @@ impl<E: StdError + Send + Sync + 'static> From<E> for ToolError {
     fn from(error: E) -> Self {
         let error: Box<dyn StdError + Send + Sync> = Box::new(error);
         match error.downcast::<Error>() {
-            // The model is to know what the user said.
-            Ok(error) if error.is_declined() => Self::new(error.message()),
-            Ok(error) => Self(Box::new(Kind::Protocol(*error))),
+            Ok(error) => Self::of_ours(*error),
             Err(error) => Self::new(with_causes(&*error)),
         }
+    }
+}
+
+/// Makes a [`ToolError`] of errors that are no [`std::error::Error`] themselves, but can be boxed as one: of a
+/// `Box<dyn Error + Send + Sync>`, of an `anyhow::Error`.
+///
+/// The model reads the error and all of its causes, so this is a word to be said, and not a conversion that happens. Where
+/// they hold what the model is not to see, make a [`ToolError::new`] of what it may.
+///
+/// ```
+/// use oxmcp::{OrToolError, ToolError};
+///
+/// fn shared_helper() -> Result<u32, Box<dyn std::error::Error + Send + Sync>> {
+///     Ok("seven".parse()?)
+/// }
+///
+/// async fn handler() -> Result<u32, ToolError> {
+///     Ok(shared_helper().or_tool_error()?)
+/// }
+/// # let _ = oxmcp::Tool::new("t", "", handler);
+/// ```
+pub trait OrToolError<T> {
+    /// The same, with an error that the model is told of.
+    ///
+    /// # Errors
+    /// The same failure.
+    fn or_tool_error(self) -> Result<T, ToolError>;
+}
+
+impl<T, E: Into<Box<dyn StdError + Send + Sync>>> OrToolError<T> for Result<T, E> {
+    fn or_tool_error(self) -> Result<T, ToolError> {
+        self.map_err(|error| ToolError::from_boxed(error.into()))
     }
 }
 
@@ -136,5 +192,21 @@ mod tests {
     fn k3_a_protocol_error_stays_one() {
         let error = ToolError::from(Error::invalid_params("no"));
         assert!(error.into_result().unwrap_err().is_protocol());
+        let boxed: Result<(), Box<dyn StdError + Send + Sync>> =
+            Err(Box::new(Error::invalid_params("no")));
+        let error = boxed.or_tool_error().unwrap_err().into_result();
+        assert_eq!(error.unwrap_err().code(), crate::ErrorCode::INVALID_PARAMS);
+    }
+
+    #[test]
+    fn what_can_be_boxed_is_told_with_its_causes() {
+        let cause = io::Error::other("the disk is on fire");
+        let error: Box<dyn StdError + Send + Sync> =
+            Box::new(io::Error::new(io::ErrorKind::NotFound, cause));
+        let told = Err::<(), _>(error).or_tool_error().unwrap_err();
+        assert_eq!(told.to_string(), "the disk is on fire");
+        assert!(told.into_result().unwrap().is_error);
+        let told = Err::<(), _>("a text").or_tool_error().unwrap_err();
+        assert_eq!(told.to_string(), "a text");
     }
 }

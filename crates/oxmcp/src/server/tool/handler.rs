@@ -4,7 +4,10 @@ use std::{fmt, future::Future, sync::Arc};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::CallToolResult;
-use oxmcp_schema::{JsonSchema, Schema, internal::refused_property};
+use oxmcp_schema::{
+    JsonSchema, Schema,
+    internal::{Read, misspelt_property, refused_property},
+};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
@@ -111,6 +114,9 @@ pub struct ToolSchemas {
     pub(super) tool: String,
     /// `None` where the tool is [unvalidated](super::Tool::unvalidated).
     pub(super) input: Option<Schema>,
+    /// Whether the input schema was inferred, so that a member that it does not know may be a property that is misspelt. One
+    /// that was written by hand means what it says.
+    pub(super) is_inferred: bool,
     pub(super) output: Option<Schema>,
 }
 
@@ -126,22 +132,50 @@ impl ToolSchemas {
     fn read<T: DeserializeOwned>(&self, arguments: &str) -> Result<T, ToolError> {
         let text = Text::checked(arguments);
         // Mostly one walk does both.
-        if let Some(input) = self.input.as_ref().and_then(|schema| schema.read(text)) {
-            return Ok(input);
+        let read = self.input.as_ref().and_then(|schema| schema.read(text));
+        let (value, has_others) = match read {
+            Some(Read { value, has_others }) => (value, has_others),
+            None => (self.read_slowly(text)?, self.has_others(text)),
+        };
+        if has_others && self.is_inferred {
+            self.check_spelling::<T>(text)?;
         }
-        self.check(arguments)?;
-        serde_json::from_str(arguments).map_err(|error| {
+        Ok(value)
+    }
+
+    /// Validates the arguments of a call, and has serde_json read them.
+    #[cold]
+    fn read_slowly<T: DeserializeOwned>(&self, arguments: Text<'_>) -> Result<T, ToolError> {
+        self.check(arguments.get())?;
+        arguments.parse().map_err(|error| {
             // The position is one in our own copy of the arguments: it would only confuse.
             let error = error.to_string();
             let error = error.rsplit_once(" at line ").map_or(&*error, |it| it.0);
             // They are valid: it is the type that takes less than its schema says.
-            let place = refused_property::<T>(text);
+            let place = refused_property::<T>(arguments);
             let place = place.map_or(String::new(), |place| format!("{place}: "));
             self.invalid(&format_args!("{place}{error}"))
         })
     }
 
-    fn invalid(&self, violations: &dyn fmt::Display) -> ToolError {
+    fn has_others(&self, arguments: Text<'_>) -> bool {
+        let input = self.input.as_ref();
+        input.is_some_and(|input| input.has_others(arguments))
+    }
+
+    /// Refuses a property whose name is misspelt. What else there is, clients add: it is let through.
+    fn check_spelling<T: DeserializeOwned>(&self, arguments: Text<'_>) -> Result<(), ToolError> {
+        let Some(input) = &self.input else {
+            return Ok(());
+        };
+        if let Some(misspelt) = misspelt_property::<T>(input, arguments) {
+            return Err(self.invalid(&misspelt));
+        }
+        tracing::debug!(tool = %Logged(&self.tool), "a call has arguments that the tool does not have, which it ignores");
+        Ok(())
+    }
+
+    pub(super) fn invalid(&self, violations: &dyn fmt::Display) -> ToolError {
         let tool = &self.tool;
         ToolError::new(format!(
             "The arguments of {tool} are not valid.\n{violations}"

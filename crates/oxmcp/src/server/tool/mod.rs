@@ -8,8 +8,10 @@
 //! | `output.rs` | what a handler may return |
 //! | `error.rs` | what it may fail with |
 //! | `registered.rs` | a tool in a server's registry, which requests call |
+//! | `attribute.rs` | `#[tool]`, which makes one of a function |
 //! | `server.rs` | adding tools to a server and removing them |
 
+pub(super) mod attribute;
 mod definition;
 mod error;
 mod handler;
@@ -18,9 +20,9 @@ mod registered;
 mod server;
 
 pub use definition::Tool;
-pub use error::{IntoToolError, ToolError};
+pub use error::{IntoToolError, OrToolError, ToolError};
 pub use handler::{ToolArguments, ToolInput};
-pub use output::{IntoToolResult, Structured};
+pub use output::{IntoToolResult, Structured, StructuredContent};
 #[cfg(feature = "http-server")]
 pub(crate) use registered::ExpectedHeaders;
 pub(crate) use registered::RegisteredTool;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use oxmcp_protocol::{CallToolResult, ContentBlock};
 use oxmcp_schema::{JsonSchema, Schema};
 use serde::Serialize;
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::{IntoToolError, ToolError};
 use crate::error::Error;
@@ -14,7 +14,8 @@ use crate::error::Error;
 ///
 /// - Strings are text. So is nothing at all, `()`: an empty result.
 /// - Numbers and booleans are text and structured content, with an output schema.
-/// - [`Structured<T>`] is any serializable type as structured content, with its schema, and its JSON as text.
+/// - [`Structured<T>`] is any serializable type as structured content, with its schema, and its JSON as text, or
+///   [a text of its own](Structured::with_text).
 /// - [`ContentBlock`]s are what they are: one, a `Vec`, or an array of them.
 /// - A [`CallToolResult`] is the whole result.
 /// - A [`Reply`](crate::Reply) of any of these, for a tool that asks by itself.
@@ -68,24 +69,79 @@ pub trait IntoToolResult {
 )]
 pub struct Structured<T>(pub T);
 
+impl<T> Structured<T> {
+    /// The same with another text than its JSON: for a model that reads the text, and a program that reads the content.
+    ///
+    /// ```
+    /// use oxmcp::{JsonSchema, Structured, Tool};
+    ///
+    /// #[derive(serde::Serialize, JsonSchema)]
+    /// struct Weather { celsius: f64 }
+    ///
+    /// let tool = Tool::new("weather", "Tell the weather", || async {
+    ///     Structured(Weather { celsius: 22.5 }).with_text("It is warm: 22.5 °C.")
+    /// });
+    /// # let _ = tool;
+    /// ```
+    pub fn with_text(self, text: impl Into<String>) -> StructuredContent<T> {
+        self.with_content([ContentBlock::text(text)])
+    }
+
+    /// The same with content of any kind in place of its JSON.
+    pub fn with_content(
+        self,
+        content: impl IntoIterator<Item = ContentBlock>,
+    ) -> StructuredContent<T> {
+        StructuredContent {
+            value: self.0,
+            content: content.into_iter().collect(),
+        }
+    }
+}
+
+/// A [`Structured`] value, and content of its author's own.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "it is what a tool returns"]
+pub struct StructuredContent<T> {
+    value: T,
+    content: Vec<ContentBlock>,
+}
+
+impl<T: Serialize + JsonSchema> IntoToolResult for StructuredContent<T> {
+    fn output_schema() -> Option<Schema> {
+        Some(Schema::of_output::<T>())
+    }
+
+    fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
+        let mut result = CallToolResult::new(self.content);
+        result.structured_content = Some(checked(to_raw_value(&self.value))?);
+        Ok(result)
+    }
+}
+
 impl<T: Serialize + JsonSchema> IntoToolResult for Structured<T> {
     fn output_schema() -> Option<Schema> {
         Some(Schema::of_output::<T>())
     }
 
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
-        structured(&self.0)
+        structured(to_raw_value(&self.0))
     }
 }
 
-fn structured(value: &impl Serialize) -> Result<CallToolResult, ToolError> {
-    let json = to_raw_value(value).map_err(|error| {
-        Error::internal("the tool's result cannot be serialized").with_source(error)
-    })?;
+fn structured(json: serde_json::Result<Box<RawValue>>) -> Result<CallToolResult, ToolError> {
+    let json = checked(json)?;
     let mut result = CallToolResult::default();
     result.content.push(ContentBlock::text(json.get()));
     result.structured_content = Some(json);
     Ok(result)
+}
+
+fn checked(json: serde_json::Result<Box<RawValue>>) -> Result<Box<RawValue>, ToolError> {
+    json.map_err(|error| {
+        let error = Error::internal("the tool's result cannot be serialized").with_source(error);
+        error.into()
+    })
 }
 
 /// Types that are text and structured content at once.
@@ -97,7 +153,7 @@ macro_rules! scalars {
             }
 
             fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
-                structured(&self)
+                structured(to_raw_value(&self))
             }
         }
     )*};

@@ -6,6 +6,7 @@ use oxmcp_json::Text;
 #[cfg(feature = "http-server")]
 use oxmcp_protocol::http_headers::ParamHeaders;
 use oxmcp_protocol::{Method, Tool as Definition, method};
+use oxmcp_schema::Schema;
 
 use super::{
     Tool,
@@ -16,10 +17,13 @@ use super::{
 use crate::{error::Error, limits::Limits};
 use crate::{
     error::Result,
-    server::registry::{AskMode, Callable, Visibility, impl_feature},
+    server::{
+        options::check_icons,
+        registry::{AskMode, Callable, Visibility, impl_feature},
+    },
     session::{
         connection::RequestContext,
-        inbound::{inline_execution::InlineExecution, run::Work},
+        inbound::{body::Body, inline_execution::InlineExecution, run::Work},
     },
 };
 
@@ -48,6 +52,7 @@ impl RegisteredTool {
         let Tool {
             mut definition,
             input,
+            is_inferred,
             output,
             handler,
             validated,
@@ -59,6 +64,7 @@ impl RegisteredTool {
         if let Some(mistake) = mistake {
             return Err(mistake);
         }
+        check_icons::<Self>(&definition.name, &definition.icons)?;
         input
             .ensure_object()
             .map_err(|error| of_tool(&definition.name, &error.into()))?;
@@ -71,9 +77,18 @@ impl RegisteredTool {
         .map_err(|reason| of_tool(&definition.name, &Error::misuse(reason)))?;
         definition.input_schema = input.as_raw().into();
         definition.output_schema = output.as_ref().map(|output| output.as_raw().into());
+        // A tool without input says that it takes nothing, and has nothing that could be misspelt: what clients add is let
+        // through.
+        let takes_nothing = is_inferred && input == Schema::empty_object();
+        let input = if takes_nothing {
+            Schema::any_object()
+        } else {
+            input
+        };
         let schemas = ToolSchemas {
             tool: definition.name.clone(),
             input: validated.then_some(input),
+            is_inferred,
             output: output.filter(|_| validated),
         };
         Ok(Arc::new(Self {
@@ -98,6 +113,11 @@ impl Callable for RegisteredTool {
 
     fn ask_mode(&self) -> AskMode {
         self.ask_mode
+    }
+
+    /// The model can learn from it.
+    fn refuse(&self, fault: &str) -> Result<Body> {
+        self.schemas.finish(Err(self.schemas.invalid(&fault)))
     }
 
     fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work {

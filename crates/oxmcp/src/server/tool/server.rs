@@ -1,31 +1,32 @@
 //! Tools of a server: adding and removing them.
 
+use std::sync::Arc;
+
 use oxmcp_protocol::CacheHint;
 
 use super::{RegisteredTool, Tool};
 use crate::{error::Result, server::server::Server};
 
 impl Server {
-    /// Adds a tool, in place of one with the same name.
+    /// Adds a tool. A server has one of each name.
     ///
-    /// What is wrong with it is reported by [`run`](Self::run) and [`connect`](Self::connect).
+    /// What is wrong with it is reported by [`check`](Self::check), and when the server begins to serve.
     #[must_use]
     pub fn tool(self, tool: Tool) -> Self {
         self.tools([tool])
     }
 
-    /// Adds tools, as [`tool`](Self::tool) does. With none, `tools([])` tells clients that there may be tools later.
+    /// Adds tools, as [`tool`](Self::tool) does. Clients get them sorted by name. With none, `tools([])` tells clients that there may be tools later.
     #[must_use]
     pub fn tools(self, tools: impl IntoIterator<Item = Tool>) -> Self {
-        self.note(self.add_tools(tools));
-        self
+        self.extended(registered(tools))
     }
 
     /// Adds tools to a server that may be serving already, each in place of one with the same name. Connected clients
     /// are notified that the list has changed.
     ///
     /// # Errors
-    /// Where a tool's name or schema is not allowed. Then none of them is added.
+    /// Where a tool's name or schema is not allowed, or its `_meta` on a server that may serve. Then none of them is added.
     ///
     /// ```
     /// use oxmcp::{Server, Tool};
@@ -40,12 +41,7 @@ impl Server {
     /// # Ok::<(), oxmcp::Error>(())
     /// ```
     pub fn add_tools(&self, tools: impl IntoIterator<Item = Tool>) -> Result<()> {
-        let tools = tools
-            .into_iter()
-            .map(RegisteredTool::new)
-            .collect::<Result<Vec<_>>>()?;
-        self.add(tools);
-        Ok(())
+        self.add(registered(tools)?)
     }
 
     /// Removes tools by name; names that are unknown are ignored. Connected clients are notified if the list has changed.
@@ -60,6 +56,10 @@ impl Server {
     pub fn cache_tools(self, hint: CacheHint) -> Self {
         self.with(|features| features.tools.cache = hint)
     }
+}
+
+fn registered(tools: impl IntoIterator<Item = Tool>) -> Result<Vec<Arc<RegisteredTool>>> {
+    tools.into_iter().map(RegisteredTool::new).collect()
 }
 
 #[cfg(feature = "http-server")]

@@ -3,8 +3,16 @@
 //! It prefers what arrives, while it is already here and little waits to be written; then what is to be written. So many small
 //! messages become one write, which goes out as soon as there is nothing more to read.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
+use memchr::memchr_iter;
 use oxmcp_protocol::RequestId;
 use tokio::{
     pin, select,
@@ -12,11 +20,16 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
+#[cfg(feature = "client")]
+use crate::session::driver::restart::Restarts;
 use crate::{
     error::{Error, Result},
     session::{
         connection::{Connection, Outcome, Side},
-        driver::outbox::{BufferRetention, Due},
+        driver::{
+            flush::Flush,
+            outbox::{BufferRetention, Due},
+        },
         inbound::backlog::Backlog,
         task::{after, requeue},
     },
@@ -41,19 +54,54 @@ pub(crate) async fn drive(
 ) {
     let end = End(connection);
     let connection = &end.0;
-    let outcome = match event_loop(connection, &mut read, &mut write).await {
+    let mut driver = Driver::new(connection, &write);
+    let outcome = match run(&mut driver, &mut read, &mut write).await {
         Ok(()) => Outcome::Closed,
         Err(error) => Outcome::Failed(error.message().to_owned()),
     };
     if matches!(outcome, Outcome::Closed) || connection.is_closing() {
         // What has arrived is handled while the session is still one.
-        let drain = connection.limits.drain;
-        connection.notifications().flush(drain).await;
+        let limit = driver.end_of_drain().duration_since(Instant::now());
+        connection.notifications().flush(limit).await;
     }
     connection.cut(outcome);
     if let Err(error) = close(&mut read, &mut write).await {
         tracing::debug!(%error, "the transport did not close cleanly");
     }
+}
+
+/// Runs the event loop; again, where the session outlives its peer and that can be connected to anew.
+async fn run(
+    driver: &mut Driver<'_>,
+    read: &mut impl ReadHalf,
+    write: &mut impl WriteHalf,
+) -> Result<()> {
+    #[cfg(feature = "client")]
+    {
+        let connection = driver.connection;
+        let mut restarts = Restarts::default();
+        loop {
+            let ended = event_loop(driver, read, write).await;
+            let goes_on = write.can_reconnect() && may_restart(connection);
+            let Err(error) = ended else {
+                return Ok(());
+            };
+            if !goes_on {
+                return Err(error);
+            }
+            if !restarts.restart(connection, write, error).await? {
+                return Ok(());
+            }
+            *driver = Driver::new(connection, write);
+        }
+    }
+    #[cfg(not(feature = "client"))]
+    event_loop(driver, read, write).await
+}
+
+/// Whether the session outlives its peer, and is not about to end.
+fn may_restart(connection: &Connection) -> bool {
+    connection.role().outlives_peer() && !connection.is_closing() && !connection.is_cut()
 }
 
 /// Closes the transport. What the peer still says is read and dropped meanwhile: one that is not done with writing would
@@ -88,16 +136,16 @@ impl Drop for End {
 }
 
 async fn event_loop(
-    connection: &Arc<Connection>,
+    driver: &mut Driver<'_>,
     read: &mut impl ReadHalf,
     write: &mut impl WriteHalf,
 ) -> Result<()> {
-    let mut driver = Driver::new(connection);
+    let connection = driver.connection;
     let mut output = Vec::new();
     let mut retention = BufferRetention::default();
     loop {
         if driver.must_yield() && driver.yield_turn().await {
-            return Ok(());
+            return driver.give_up(&[]);
         }
         let unsent = connection.outbox.unsent();
         if driver.take_from_backlog(unsent) {
@@ -127,7 +175,12 @@ async fn event_loop(
                     continue;
                 }
                 due = connection.outbox.take(&mut output, driver.coalesces()) => due,
-                () = driver.deadline() => return Ok(()),
+                () = driver.deadline() => {
+                    if driver.time_is_up() {
+                        return driver.give_up(&[]);
+                    }
+                    continue;
+                }
             },
         };
         match due {
@@ -149,6 +202,8 @@ enum Phase {
     Open,
     /// Nothing new is begun; what runs may finish until the deadline.
     Draining(Instant),
+    /// Nothing runs any more; what was answered is written while the peer takes it.
+    Flushing(Flush),
 }
 
 /// The state of the event loop.
@@ -157,22 +212,34 @@ struct Driver<'a> {
     phase: Phase,
     /// Whether the peer may still send something.
     reading: bool,
+    /// Whether the peer can be connected to anew.
+    can_reconnect: bool,
     backlog: Backlog,
     in_a_row: u32,
     since_write: u32,
+    /// When the handlers' time is over, once it is known.
+    end_of_drain: Option<Instant>,
+    /// How many bytes the peer has taken, as the transport knows it.
+    bytes_written: Option<Arc<AtomicU64>>,
+    /// How many bytes were written by the writes that are done.
+    bytes_done: u64,
 }
 
 impl<'a> Driver<'a> {
-    fn new(connection: &'a Arc<Connection>) -> Self {
+    fn new(connection: &'a Arc<Connection>, write: &impl WriteHalf) -> Self {
         let limits = &connection.limits;
         Self {
             connection,
             phase: Phase::Open,
             reading: true,
+            can_reconnect: write.can_reconnect(),
             // What a peer has sent before it heard that this side is full: as much as may be unsent on its side, twice.
             backlog: Backlog::new(limits.max_unsent_bytes.saturating_mul(2), limits.max_batch),
             in_a_row: 0,
             since_write: 0,
+            end_of_drain: None,
+            bytes_written: write.bytes_written(),
+            bytes_done: 0,
         }
     }
 
@@ -186,7 +253,41 @@ impl<'a> Driver<'a> {
         self.in_a_row = 0;
         yield_now().await;
         self.check_closing();
-        matches!(self.phase, Phase::Draining(deadline) if Instant::now() >= deadline)
+        self.time_is_up()
+    }
+
+    /// Ends the drain, or the connection, where it is time. Returns the latter.
+    fn time_is_up(&mut self) -> bool {
+        let now = Instant::now();
+        let taken = self.bytes_taken();
+        match &mut self.phase {
+            Phase::Draining(deadline) if now >= *deadline => {
+                let connection = self.connection;
+                connection.end_drain();
+                let flush = Flush::new(now, connection.limits.flush, taken);
+                self.phase = Phase::Flushing(flush);
+                false
+            }
+            Phase::Flushing(flush) if now >= flush.deadline() => flush.is_over(now, taken),
+            _ => false,
+        }
+    }
+
+    /// How many bytes the peer has taken.
+    fn bytes_taken(&self) -> u64 {
+        let counted = self.bytes_written.as_ref();
+        counted.map_or(self.bytes_done, |count| count.load(Ordering::Relaxed))
+    }
+
+    /// The end of a connection whose time is up, with so much that was not written of what was taken out of the outbox.
+    fn give_up(&self, rest: &[u8]) -> Result<()> {
+        let left = self.connection.outbox.unsent_messages() + memchr_iter(b'\n', rest).count();
+        let left = left + self.backlog.len();
+        if left == 0 {
+            return Ok(());
+        }
+        let why = format!("the peer stopped reading: {left} messages were not written");
+        Err(Error::closed(why))
     }
 
     fn may_read(&self, unsent: usize) -> bool {
@@ -215,6 +316,9 @@ impl<'a> Driver<'a> {
             self.take(frame, unsent);
         } else {
             self.reading = false;
+            if self.can_reconnect && may_restart(self.connection) {
+                return Err(Error::closed("the peer closed the connection"));
+            }
             self.connection.no_more_answers();
             self.drain();
         }
@@ -275,17 +379,23 @@ impl<'a> Driver<'a> {
     ) -> Result<()> {
         let connection = self.connection;
         let outbox = &connection.outbox;
+        let taken_before = self.bytes_taken();
         let writing = write.write(Messages::new(output));
         pin!(writing);
+        let mut deadline_has_passed = false;
         while !connection.is_cut() {
-            if self.must_yield() && self.yield_turn().await {
-                return Err(Error::closed("the peer stopped reading"));
+            let is_over = self.must_yield() && self.yield_turn().await;
+            if is_over || mem::take(&mut deadline_has_passed) && self.time_is_up() {
+                let taken = self.bytes_taken().saturating_sub(taken_before);
+                let taken = usize::try_from(taken).unwrap_or(usize::MAX);
+                return self.give_up(output.get(taken..).unwrap_or_default());
             }
             let may_read = self.reading && !self.backlog.is_full();
             select! {
                 biased;
                 result = &mut writing => {
                     self.since_write = 0;
+                    self.bytes_done += output.len() as u64;
                     return result;
                 }
                 frame = read.read(), if may_read => {
@@ -293,7 +403,7 @@ impl<'a> Driver<'a> {
                     self.take_ready(read);
                 }
                 () = outbox.attention() => self.check_closing(),
-                () = self.deadline() => return Err(Error::closed("the peer stopped reading")),
+                () = self.deadline() => deadline_has_passed = true,
             }
         }
         Ok(())
@@ -337,8 +447,16 @@ impl<'a> Driver<'a> {
                 // The server that asked is gone, and with it the reader of the answers.
                 connection.in_flight().cancel_all();
             }
-            self.phase = Phase::Draining(after(Instant::now(), connection.limits.drain));
+            self.phase = Phase::Draining(self.end_of_drain());
         }
+    }
+
+    /// When the time of what runs is over, if it ends from now on.
+    fn end_of_drain(&mut self) -> Instant {
+        let limit = self.connection.limits.drain;
+        *self
+            .end_of_drain
+            .get_or_insert_with(|| after(Instant::now(), limit))
     }
 
     fn is_done(&self, unsent: usize) -> bool {
@@ -358,6 +476,7 @@ impl<'a> Driver<'a> {
         match self.phase {
             Phase::Open => std::future::pending().await,
             Phase::Draining(deadline) => sleep_until(deadline).await,
+            Phase::Flushing(flush) => sleep_until(flush.deadline()).await,
         }
     }
 }

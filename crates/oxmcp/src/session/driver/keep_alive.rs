@@ -10,12 +10,13 @@ use crate::{
     session::{connection::Connection, outbound::options::CallOptions},
 };
 
-/// Pings the peer every `interval` for as long as the connection lives, and closes it when a ping is not answered, or two in
-/// a row do not get through. A peer that answers that it has no `ping` is alive, and is left alone from then on; so is one, for as
+/// Pings the peer every `interval` for as long as the connection lives, and closes it when `threshold` pings in a row are not
+/// answered, or two do not get through. A peer that answers that it has no `ping` is alive, and is left alone from then on; so is one, for as
 /// long as that is so, that no stream leads to, as over HTTP.
 /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
-pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) {
+pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration, threshold: u32) {
     let mut lost = false;
+    let mut unanswered = 0;
     loop {
         tokio::select! {
             () = sleep(interval) => {}
@@ -39,6 +40,7 @@ pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) 
             Err(error) if error.is_closed() => return,
             // The stream that the ping was sent on has ended, perhaps before the ping was read.
             Err(error) if error.is_timeout() && connection.outbox.attachment() != attached => {}
+            Err(error) if error.is_timeout() && unanswered + 1 < threshold => unanswered += 1,
             Err(error) if error.is_timeout() || error.is_network() && lost => {
                 tracing::warn!(error = %Logged(&error), "the peer does not answer pings; closing the session");
                 return connection.break_off("the peer stopped answering pings");
@@ -47,8 +49,9 @@ pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration) 
                 tracing::debug!(error = %Logged(&error), "a ping failed");
                 // Networks have hiccups. Any other answer, be it an error, is a sign of life.
                 lost = error.is_network();
+                unanswered = 0;
             }
-            Ok(_) => lost = false,
+            Ok(_) => (lost, unanswered) = (false, 0),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! The output buffer of a connection, which handlers and callers append to and the driver empties.
 
-#[cfg(feature = "http-server")]
-use std::time::Duration;
 use std::{
     future::poll_fn,
     mem,
@@ -11,9 +9,17 @@ use std::{
     },
     task::{Context, Poll, Waker},
 };
+#[cfg(feature = "http-server")]
+use std::{
+    sync::{Arc, OnceLock, atomic::AtomicBool},
+    time::Duration,
+};
 
+use memchr::memchr_iter;
 use tokio::sync::Notify;
 
+#[cfg(feature = "http-server")]
+use crate::session::driver::budget::Budget;
 use crate::{session::task::store_waker, sync::Mutex};
 
 /// The capacity that a buffer begins with: enough for most messages.
@@ -22,7 +28,8 @@ pub(in crate::session) const INITIAL_CAPACITY: usize = 512;
 /// The one output buffer of a connection.
 ///
 /// Messages are serialized straight into it, in the order in which they will be on the wire. Many small ones become
-/// one write. Nothing is ever dropped: a caller that can wait does so in [`ready`](Self::ready) while too much is unsent.
+/// one write. A caller that can wait does so in [`ready`](Self::ready) while too much is unsent. Nothing is dropped, but for answers over
+/// HTTP that the endpoint's budget has no room for: the client gets an error in their place (`undriven.rs`).
 #[derive(Debug)]
 pub(crate) struct Outbox {
     pub(in crate::session) state: Mutex<State>,
@@ -32,6 +39,12 @@ pub(crate) struct Outbox {
     pub(in crate::session) being_written: AtomicUsize,
     pub(in crate::session) drained: Notify,
     max_unsent: usize,
+    /// The budget that what is in the buffer counts in, where there is one.
+    #[cfg(feature = "http-server")]
+    pub(in crate::session) budget: OnceLock<Arc<Budget>>,
+    /// Whether an answer is dropped for which there is no room in it.
+    #[cfg(feature = "http-server")]
+    pub(in crate::session) drops_answers: AtomicBool,
     /// How often a stream that takes what is appended was attached or detached: odd while there is none, as it may be over
     /// HTTP.
     pub(in crate::session) attachments: AtomicU32,
@@ -55,6 +68,12 @@ pub(in crate::session) struct State {
     #[cfg(feature = "http-server")]
     pub(in crate::session) parted: Option<Duration>,
     pub(in crate::session) closed: bool,
+    /// Whether the stream has begun that takes what is appended.
+    #[cfg(feature = "http-server")]
+    pub(in crate::session) streamed: bool,
+    /// It was closed because there was no room for the answer in the budget.
+    #[cfg(feature = "http-server")]
+    pub(in crate::session) exhausted: bool,
 }
 
 /// The reason for which the driver is woken.
@@ -74,6 +93,10 @@ impl Outbox {
             being_written: AtomicUsize::new(0),
             drained: Notify::new(),
             max_unsent,
+            #[cfg(feature = "http-server")]
+            budget: OnceLock::new(),
+            #[cfg(feature = "http-server")]
+            drops_answers: AtomicBool::new(false),
             attachments: AtomicU32::new(0),
         }
     }
@@ -93,8 +116,10 @@ impl Outbox {
         if state.closed {
             return None;
         }
+        let start = state.buffer.len();
         let written = self.append_whole(&mut state, write);
         state.answered |= is_answer;
+        self.check_budget(&mut state, start);
         wake(state);
         Some(written)
     }
@@ -122,12 +147,46 @@ impl Outbox {
             return None;
         }
         state.answered = true;
-        Some(self.append_whole(&mut state, write))
+        let start = state.buffer.len();
+        let written = self.append_whole(&mut state, write);
+        self.check_budget(&mut state, start);
+        Some(written)
     }
 
     /// Whether so much is unsent that requests should wait.
     pub(crate) fn is_full(&self) -> bool {
-        self.unsent() > self.max_unsent
+        let unsent = self.unsent();
+        // While nothing is unsent here, nothing would wake those who wait.
+        unsent > self.max_unsent || unsent > 0 && self.exceeds_budget()
+    }
+
+    /// Whether the budget that this counts in is exceeded.
+    fn exceeds_budget(&self) -> bool {
+        #[cfg(feature = "http-server")]
+        return self.budget.get().is_some_and(|it| it.is_exceeded());
+        #[cfg(not(feature = "http-server"))]
+        false
+    }
+
+    /// Drops an answer, what was appended from `start` on, for which there is no room in the budget, where such answers are
+    /// dropped.
+    fn check_budget(&self, state: &mut State, start: usize) {
+        #[cfg(feature = "http-server")]
+        if state.answered && self.exceeds_budget() {
+            self.drop_answer(state, start);
+        }
+        #[cfg(not(feature = "http-server"))]
+        let _ = (state, start);
+    }
+
+    /// So many bytes are in the buffer.
+    pub(in crate::session) fn note_buffered(&self, length: usize) {
+        #[cfg(feature = "http-server")]
+        if let Some(budget) = self.budget.get() {
+            budget.change(self.buffered.swap(length, Ordering::Relaxed), length);
+            return;
+        }
+        self.buffered.store(length, Ordering::Relaxed);
     }
 
     /// Whether there is room, or the connection has closed, so that there is nothing to wait for.
@@ -138,6 +197,11 @@ impl Outbox {
     /// How many bytes are not written yet.
     pub(crate) fn unsent(&self) -> usize {
         self.being_written.load(Ordering::Relaxed) + self.buffered.load(Ordering::Relaxed)
+    }
+
+    /// How many messages wait that the driver has not taken.
+    pub(in crate::session) fn unsent_messages(&self) -> usize {
+        memchr_iter(b'\n', &self.state.lock().buffer).count()
     }
 
     /// Waits until there is room, or the connection has closed.
@@ -199,7 +263,7 @@ impl Outbox {
     /// Takes what is in the buffer, in exchange for an empty one.
     pub(in crate::session) fn exchange(&self, state: &mut State, empty: &mut Vec<u8>) {
         mem::swap(&mut state.buffer, empty);
-        self.buffered.store(state.buffer.len(), Ordering::Relaxed);
+        self.note_buffered(state.buffer.len());
     }
 
     /// For the driver while it writes: waits until the connection's state has changed. Cancel safe.
@@ -220,6 +284,35 @@ impl Outbox {
         let mut state = self.state.lock();
         state.attention = true;
         wake(state);
+    }
+
+    /// For the driver of a peer that has ended: drops what was meant for it.
+    #[cfg(feature = "client")]
+    pub(crate) fn discard(&self) {
+        let mut state = self.state.lock();
+        state.buffer.clear();
+        self.buffered.store(0, Ordering::Relaxed);
+        self.being_written.store(0, Ordering::Relaxed);
+        drop(state);
+        self.drained.notify_waiters();
+    }
+
+    /// For the driver: waits until there is something to write, which stays here, or the connection's state has changed.
+    /// Cancel safe.
+    #[cfg(feature = "client")]
+    pub(crate) async fn wanted(&self) -> Due {
+        poll_fn(|cx| {
+            let mut state = self.state.lock();
+            if mem::take(&mut state.attention) {
+                return Poll::Ready(Due::Attention);
+            }
+            if !state.buffer.is_empty() {
+                return Poll::Ready(Due::Write);
+            }
+            store_waker(&mut state.driver, cx.waker());
+            Poll::Pending
+        })
+        .await
     }
 
     /// For the driver: what it took has been written.
@@ -254,7 +347,7 @@ impl Outbox {
         let mut rollback = Rollback { buffer, length };
         let written = write(rollback.buffer);
         rollback.length = rollback.buffer.len();
-        self.buffered.store(rollback.length, Ordering::Relaxed);
+        self.note_buffered(rollback.length);
         drop(rollback);
         #[cfg(feature = "http-server")]
         if length == 0 {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! open ── begin_close, or the peer's end ──▶ draining: nothing new is begun, what runs may finish
+//!      ── end_drain ──▶ flushing: what runs is answered with errors, and written while the peer takes it
 //!      ── cut ──▶ nothing can be sent or received, calls fail, handlers are cancelled
 //!      ── finished ──▶ the transport is closed, too
 //! ```
@@ -10,7 +11,10 @@ use std::sync::Arc;
 
 #[cfg(feature = "http-server")]
 use crate::session::connection::OnClosing;
-use crate::session::connection::{Connection, Outcome};
+use crate::session::{
+    connection::{Connection, Outcome},
+    inbound::run::cut_short,
+};
 
 /// How much of a line that is no message is kept for the diagnosis, in bytes.
 const NOISE_BYTES: usize = 200;
@@ -62,6 +66,19 @@ impl Connection {
         self.calls().close(&self.reason(&Outcome::Closed));
     }
 
+    /// For the driver: the time of what is still served is over. It is answered with errors, and what is called fails.
+    pub(crate) fn end_drain(&self) {
+        self.in_flight().drain();
+        let requests = cut_short(self);
+        if requests > 0 {
+            tracing::warn!(
+                requests,
+                "the session ends before all requests are done; they are answered with errors"
+            );
+        }
+        self.no_more_answers();
+    }
+
     /// For the driver: nothing can be sent or received any more. Fails what waits, and stops what runs.
     pub(crate) fn cut(self: &Arc<Self>, outcome: Outcome) {
         let reason = self.reason(&outcome);
@@ -70,6 +87,7 @@ impl Connection {
         self.in_flight().drain();
         self.in_flight().cancel_all();
         self.calls().close(&reason);
+        self.calls().release_all();
         self.outbox.close();
     }
 

@@ -8,11 +8,20 @@ use std::{
     time::Duration,
 };
 
+use oxmcp_protocol::{ErrorCode, ErrorObject, RequestId, internal::write_error};
+use serde::Deserialize;
+
 use crate::session::{
     connection::Connection,
-    driver::outbox::{INITIAL_CAPACITY, Outbox, State, wake},
+    driver::{
+        budget::Budget,
+        outbox::{INITIAL_CAPACITY, Outbox, State, wake},
+    },
     task::store_waker,
 };
+
+/// What the client is told in the place of an answer for which there is no room.
+const NO_ROOM: &str = "there is no room for the answer: the server holds too much for its clients";
 
 /// The next step of a stream that sends what a request is answered with.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,6 +61,59 @@ impl Drop for Attached {
 }
 
 impl Outbox {
+    /// Counts what is in it in a budget, and what will be. An answer for which there is no room is dropped, if
+    /// `drops_answers`: that is for an outbox of one request.
+    pub(crate) fn count_in(&self, budget: &Arc<Budget>, drops_answers: bool) {
+        self.drops_answers.store(drops_answers, Ordering::Relaxed);
+        let state = self.state.lock();
+        // It is set once.
+        if self.budget.set(Arc::clone(budget)).is_ok() {
+            budget.change(0, state.buffer.len());
+        }
+    }
+
+    /// The budget that it counts in.
+    pub(crate) fn budget(&self) -> Option<&Arc<Budget>> {
+        self.budget.get()
+    }
+
+    /// Takes an answer back that was appended from `start` on, where answers are dropped. In its place stands an error, whether
+    /// there is room for that or not; where nothing was sent yet the outbox is closed, and the request refused as a whole.
+    pub(in crate::session) fn drop_answer(&self, state: &mut State, start: usize) {
+        if !self.drops_answers.load(Ordering::Relaxed) {
+            return;
+        }
+        tracing::debug!("there is no room for an answer, which is dropped");
+        if state.streamed {
+            let refusal = refusal(state.buffer.get(start..).unwrap_or_default());
+            state.buffer.truncate(start);
+            state.buffer.extend_from_slice(&refusal);
+            state.buffer.shrink_to(INITIAL_CAPACITY);
+            if start == 0 {
+                state.first_end = state.buffer.len();
+            }
+            self.note_buffered(state.buffer.len());
+            return;
+        }
+        state.closed = true;
+        state.exhausted = true;
+        self.exchange(state, &mut Vec::new());
+        self.drained.notify_waiters();
+    }
+
+    /// The stream begins that takes what is appended: from here on it cannot be refused as a whole. Returns false where there was
+    /// no room for the answer, so that it can be still.
+    pub(crate) fn begin_stream(&self) -> bool {
+        let mut state = self.state.lock();
+        state.streamed = true;
+        !state.exhausted
+    }
+
+    /// Whether there was no room for the answer, and nothing was sent.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.state.lock().exhausted
+    }
+
     /// No stream takes what is appended, until one is [`Attached`].
     pub(crate) fn is_for_later(&self) {
         self.attach_or_detach();
@@ -100,6 +162,12 @@ impl Outbox {
     }
 }
 
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        self.note_buffered(0);
+    }
+}
+
 impl State {
     /// What was in the buffer, where nothing will follow.
     fn last(&self, taken: &[u8]) -> Option<Last> {
@@ -111,9 +179,92 @@ impl State {
     }
 }
 
+/// The errors that stand in the place of an answer, or of a batch of them.
+fn refusal(answer: &[u8]) -> Vec<u8> {
+    #[derive(Deserialize)]
+    struct Answer {
+        id: Option<RequestId>,
+    }
+
+    let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, NO_ROOM);
+    let mut out = Vec::new();
+    if answer.first() != Some(&b'[') {
+        if let Ok(answer) = serde_json::from_slice::<Answer>(answer) {
+            write_error(&mut out, answer.id.as_ref(), &error);
+        }
+        return out;
+    }
+    let answers: Vec<Answer> = serde_json::from_slice(answer).unwrap_or_default();
+    for Answer { id } in answers {
+        out.push(if out.is_empty() { b'[' } else { b',' });
+        write_error(&mut out, id.as_ref(), &error);
+        out.pop();
+    }
+    if !out.is_empty() {
+        out.extend_from_slice(b"]\n");
+    }
+    out
+}
+
 /// Frees a buffer that has only its initial capacity, which is soon had again. That of one through which much has gone is kept.
 fn give_back(buffer: &mut Vec<u8>) {
     if buffer.capacity() <= INITIAL_CAPACITY {
         *buffer = Vec::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    /// What a client gets of an answer for which there is no room, once its stream has begun.
+    fn refused(answer: &[u8]) -> (Poll<Reply>, String) {
+        let (outbox, budget) = (Outbox::new(1 << 20), Budget::new(100));
+        outbox.count_in(&budget, true);
+        assert!(outbox.begin_stream());
+        let progress = b"{\"method\":\"p\"}\n";
+        outbox.append(|out| out.extend_from_slice(progress));
+        outbox.append_answer(|out| out.extend_from_slice(answer));
+        let mut taken = Vec::new();
+        assert!(budget.used() < progress.len() + answer.len());
+        let reply = outbox.poll_reply(&Context::from_waker(Waker::noop()), &mut taken);
+        assert_eq!(budget.used(), 0);
+        let rest = taken.strip_prefix(progress).unwrap();
+        (reply, String::from_utf8(rest.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn an_answer_without_room_is_an_error_once_its_stream_has_begun() {
+        let long = "x".repeat(1000);
+        let error = format!(r#""error":{{"code":-32603,"message":"{NO_ROOM}"}}}}"#);
+        let answer = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"{long}"}}"#);
+        let (reply, got) = refused(format!("{}\n", answer("7")).as_bytes());
+        assert_eq!(reply, Poll::Ready(Reply::Last(Last::Messages)));
+        assert_eq!(got, format!("{{\"jsonrpc\":\"2.0\",\"id\":7,{error}\n"));
+        let batch = format!("[{},{}]\n", answer("1"), answer("\"b\""));
+        let (_, got) = refused(batch.as_bytes());
+        let head = r#"{"jsonrpc":"2.0","id":"#;
+        assert_eq!(got, format!("[{head}1,{error},{head}\"b\",{error}]\n"));
+    }
+
+    #[test]
+    fn an_answer_without_room_closes_an_outbox_of_which_nothing_was_sent() {
+        let (outbox, budget) = (Outbox::new(1 << 20), Budget::new(10));
+        outbox.count_in(&budget, true);
+        outbox.append_answer(|out| out.extend_from_slice(&[b' '; 11]));
+        assert!(outbox.is_exhausted() && !outbox.begin_stream());
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn what_was_buffered_before_counts_too() {
+        let (outbox, budget) = (Outbox::new(1 << 20), Budget::new(10));
+        outbox.append(|out| out.extend_from_slice(b"12345"));
+        outbox.count_in(&budget, false);
+        assert_eq!(budget.used(), 5);
+        outbox.close();
+        assert_eq!(budget.used(), 0);
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     debug::opaque_debug,
     session::{
         connection::{Connection, ContextParts, Peer, RequestContext},
+        notifications::progress_rate::ProgressRate,
         task::Latch,
     },
 };
@@ -28,6 +29,7 @@ impl ContextParts {
             batch: None,
             peer,
             progress_token: None,
+            progress_rate: ProgressRate::default(),
             log_level: None,
             meta: None,
             cancel: Latch::default(),
@@ -48,6 +50,11 @@ impl ContextParts {
             Some(_) => &self.connection,
             None => self.connection.trunk(),
         }
+    }
+
+    /// Marks the request as answered, by the one who asks first: nobody else may answer it then.
+    pub(in crate::session) fn claim_answer(&self) -> bool {
+        !self.answered.swap(true, Ordering::AcqRel)
     }
 
     /// Whether the request was answered or cancelled, so that nothing more is sent for it.

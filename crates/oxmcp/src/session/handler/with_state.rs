@@ -108,7 +108,8 @@ impl<S: 'static, A: 'static, B: 'static> StateArguments for (S, A, B) {
     message = "a handler that takes `{State}` first cannot be given a clone of `{Self}`",
     label = "cloning it gives no `{State}`",
     note = "a handler with state is `async fn(State, Input) -> Output` or `async fn(State, RequestContext, Input) -> Output`, in this order",
-    note = "the state is cloned for each call, on any thread: what cannot be cloned goes into an `Arc`, which the handler takes then"
+    note = "the state is cloned for each call, on any thread: what cannot be cloned goes into an `Arc`, which the handler takes then",
+    note = "a method takes `self: Arc<Self>`, or `self` where that is cloned: what `&self` borrows would not live as long as the call"
 )]
 pub trait SharedAs<State>: Send + Sync + 'static {
     /// What a call is given.

@@ -84,6 +84,11 @@ impl Backlog {
         self.entries.is_empty()
     }
 
+    /// How many messages wait.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Whether nothing more should be read.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes > self.limit

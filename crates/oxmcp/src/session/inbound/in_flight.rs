@@ -113,6 +113,12 @@ impl<C: AsRef<Latch>> InFlight<C> {
         }
     }
 
+    /// Takes all out that is being served, each with its context: what becomes of it is up to the caller.
+    pub(crate) fn take_all(&self) -> Vec<Arc<C>> {
+        let mut state = self.state.lock();
+        state.served.drain().map(|(_, context)| context).collect()
+    }
+
     /// One of the requests only waits from now on, until the returned guard is dropped: it does not count.
     pub(crate) fn wait_idly(&self) -> IdleWait<'_, C> {
         self.state.lock().idle += 1;
@@ -163,5 +169,33 @@ pub(crate) struct IdleWait<'a, C: AsRef<Latch>>(&'a InFlight<C>);
 impl<C: AsRef<Latch>> Drop for IdleWait<'_, C> {
     fn drop(&mut self) {
         self.0.state.lock().idle -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Context(Latch);
+
+    impl AsRef<Latch> for Context {
+        fn as_ref(&self) -> &Latch {
+            &self.0
+        }
+    }
+
+    #[test]
+    fn of_two_requests_with_one_id_the_first_goes_on() {
+        let in_flight = InFlight::new(4);
+        let id = RequestId::from(1);
+        let [first, second] = [(); 2].map(|()| Arc::new(Context::default()));
+        // Over HTTP both may be admitted before one has entered.
+        in_flight.admit(&id, "x").unwrap();
+        in_flight.enter(&id, &first).unwrap();
+        let error = in_flight.enter(&id, &second).unwrap_err();
+        assert!(error.message().contains("in use"), "{error}");
+        assert!(in_flight.cancel(&id));
+        assert!(first.0.is_set() && !second.0.is_set());
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     session::{
         connection::{Arrival, Connection, Side},
         inbound::batch::{Batch, parse_batch},
-        outbound::calls::CallResult,
+        outbound::calls::{Answer, CallResult},
     },
     transport::traits::Frame,
 };
@@ -183,7 +183,23 @@ impl Connection {
         }
     }
 
-    fn take_response(&self, response: RawResponse<'_, RequestParams<'_>>) {
+    /// Gives an answer to its call: after the handlers of notifications have begun that came before it, so that a caller finds
+    /// what they note.
+    fn answer_in_order(self: &Arc<Self>, id: i64, answer: Answer) -> Result<(), Answer> {
+        let Some(queue) = self.awaited_notifications() else {
+            return self.calls().answer(id, answer);
+        };
+        self.calls().answer_held(id, answer)?;
+        let connection = Arc::downgrade(self);
+        queue.when_begun(Box::new(move || {
+            if let Some(connection) = connection.upgrade() {
+                connection.calls().release(id);
+            }
+        }));
+        Ok(())
+    }
+
+    fn take_response(self: &Arc<Self>, response: RawResponse<'_, RequestParams<'_>>) {
         let RawResponse { id, outcome, found } = response;
         let answer = outcome
             .map(|result| CallResult {
@@ -192,7 +208,7 @@ impl Connection {
             })
             .map_err(Error::from);
         let ignored = match id.as_ref().and_then(RequestId::as_number) {
-            Some(own) => self.calls().answer(own, answer).err(),
+            Some(own) => self.answer_in_order(own, answer).err(),
             None => Some(answer),
         };
         if let Some(answer) = ignored {

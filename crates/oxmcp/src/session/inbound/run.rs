@@ -13,13 +13,17 @@ use oxmcp_protocol::{
     internal::{project_error, write_error, write_response},
 };
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::{
+    task::coop,
+    time::{Instant, sleep},
+};
 
 use crate::{
     error::{Error, Result},
     session::{
-        connection::ContextParts,
+        connection::{Connection, ContextParts},
         inbound::{batch::Batch, body::Body, inline_execution::InlineExecution},
+        notifications::progress_out::flush_progress,
         panics,
         task::BoxFuture,
     },
@@ -109,6 +113,8 @@ async fn unless_cancelled<T>(context: &ContextParts, work: impl Future<Output = 
         // On the heap, because it is rarely needed.
         Box::pin(sleep(context.connection.limits.cancel_grace)).await;
     };
+    // Work that has used up its turn leaves none of it for the timer, which would never ring.
+    let cancelled = coop::unconstrained(cancelled);
     tokio::select! {
         biased;
         result = work => Some(result),
@@ -147,7 +153,9 @@ fn finish(context: &ContextParts, id: &RequestId, result: Option<Result<Body>>) 
     match result {
         Some(result) if !context.cancel.is_set() => answer(context, id, result),
         _ => {
-            finish_cancelled(context);
+            if context.claim_answer() {
+                finish_cancelled(context, connection.is_cut());
+            }
             connection.in_flight().leave(id);
         }
     }
@@ -161,32 +169,51 @@ fn finish(context: &ContextParts, id: &RequestId, result: Option<Result<Body>>) 
 /// It leaves the table together with its answer, under the outbox's lock: a peer that reads the answer can use its id again,
 /// and a driver that sees an empty table while draining knows that all answers are there to be written.
 fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
+    flush_progress(context);
     let outbox = &context.connection.outbox;
     let in_flight = context.connection.in_flight();
     let sent = match &context.batch {
         None => outbox.append_answer(|out| {
             in_flight.leave(id);
-            if !context.cancel.is_set() {
+            if !context.cancel.is_set() && context.claim_answer() {
                 write_answer(out, context, result);
             }
         }),
-        Some(batch) => in_batch(batch, context, result).and_then(|whole| {
-            outbox.append_answer(|out| {
-                in_flight.leave(id);
-                out.extend_from_slice(&whole);
+        Some(batch) if context.claim_answer() => {
+            in_batch(batch, context, result).and_then(|whole| {
+                outbox.append_answer(|out| {
+                    in_flight.leave(id);
+                    out.extend_from_slice(&whole);
+                })
             })
-        }),
+        }
+        Some(_) => None,
     };
     if sent.is_none() {
         in_flight.leave(id);
     }
 }
 
+/// Cancels all that is being served, since the session ends, and answers it with an error. Its handlers have their grace, as
+/// far as the runtime goes on, and what they return is dropped. Returns how many got that error.
+pub(in crate::session) fn cut_short(connection: &Connection) -> usize {
+    let mut count = 0;
+    for context in connection.in_flight().take_all() {
+        let is_wanted = !context.cancel.is_set();
+        context.cancel.set();
+        if context.claim_answer() {
+            finish_cancelled(&context, is_wanted);
+            count += usize::from(is_wanted);
+        }
+    }
+    count
+}
+
 /// Ends a cancelled request. Nothing is sent for one that the peer has cancelled, but a batch must know that nothing will come.
-/// Where the session was cut the peer gets an error: over HTTP a request has an outbox of its own.
-fn finish_cancelled(context: &ContextParts) {
+/// Where the session `is_cut` the peer gets an error: over HTTP a request has an outbox of its own.
+fn finish_cancelled(context: &ContextParts, is_cut: bool) {
     let mut answer = Vec::new();
-    if context.connection.is_cut() {
+    if is_cut {
         let why = Error::internal("the session was closed before the request was done");
         let why = why.with_data(json!({"reason": "closing"}));
         write_answer(&mut answer, context, Err(why));
@@ -203,6 +230,7 @@ fn finish_cancelled(context: &ContextParts) {
 
 /// Answers a request on the connection's own task.
 pub(crate) fn respond_inline(context: &ContextParts, result: Result<Body>) {
+    flush_progress(context);
     let outbox = &context.connection.outbox;
     let Some(batch) = &context.batch else {
         outbox.append_inline(|out| write_answer(out, context, result));

@@ -27,7 +27,8 @@ use crate::{
     message = "`{Self}` is no middleware",
     label = "not a layer of requests",
     note = "wrap an `async fn(Request, Next) -> oxmcp::Result<Response>` in `oxmcp::middleware::from_fn`",
-    note = "or give a `tower::Layer<Next>` whose service is `Service<Request, Response = Response> + Clone + Send`"
+    note = "or give a `tower::Layer<Next>` whose service is `Service<Request, Response = Response> + Clone + Send`",
+    note = "each request is served by a clone of the service: one that is not `Clone`, as that of tower's `RateLimitLayer`, must be shared behind one that is"
 )]
 pub trait MiddlewareLayer: Send + Sync + 'static {
     /// Puts the layer around what comes next.

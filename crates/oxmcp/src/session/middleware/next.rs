@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    future::Future,
     sync::Arc,
     task::{Context, Poll},
 };
@@ -39,15 +40,28 @@ impl Next {
         }))
     }
 
-    /// Hands the request on.
+    /// Hands the request on. The future owns what it needs, so that a closure can return it.
+    ///
+    /// ```
+    /// use oxmcp::{Server, middleware};
+    ///
+    /// let server = Server::new("quiet", "1.0.0").layer(middleware::from_fn(|request, next| {
+    ///     eprintln!("{}", request.method());
+    ///     next.run(request)
+    /// }));
+    /// # let _ = server;
+    /// ```
     ///
     /// # Errors
     /// Those of whatever comes next.
     ///
     /// # Cancel safety
     /// Dropping the future drops what comes next; a call on its way out is cancelled on the wire.
-    pub async fn run(&self, request: Request) -> Result<Response> {
-        (self.0)(request).await
+    pub fn run(
+        &self,
+        request: Request,
+    ) -> impl Future<Output = Result<Response>> + Send + 'static + use<> {
+        (self.0)(request)
     }
 
     /// Hands on a notification, which has no answer.

@@ -5,11 +5,13 @@
 //! | `queue.rs` | in: the users' handlers, one at a time, in order |
 //! | `progress_in.rs` | in: the progress of a call of ours |
 //! | `progress_out.rs` | out: the progress of a request that is served |
+//! | `progress_rate.rs` | out: how much of it is sent |
 //! | `progress_tokens.rs` | out: the requests whose senders want progress |
 //! | `of_request.rs` | out: other notifications that belong to a request |
 
 pub(crate) mod of_request;
 pub(crate) mod progress_in;
 pub(crate) mod progress_out;
+pub(crate) mod progress_rate;
 pub(crate) mod progress_tokens;
 pub(crate) mod queue;

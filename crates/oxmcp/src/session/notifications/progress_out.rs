@@ -4,7 +4,8 @@ use std::{
     future::{Future, IntoFuture},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use oxmcp_protocol::{
@@ -12,13 +13,16 @@ use oxmcp_protocol::{
     internal::{Project, write_progress},
     method,
 };
+use tokio::{task::coop, time::sleep};
 
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
+    limits::Limits,
     session::{
         connection::{Connection, ContextParts, RequestContext},
-        task::BoxFuture,
+        notifications::progress_rate::{Admission, Due, Report},
+        task::{BoxFuture, spawn_on},
     },
 };
 
@@ -26,7 +30,9 @@ impl RequestContext {
     /// Reports progress: how much is done. Say more of it, then await it.
     ///
     /// It is sent only if the caller asked for progress, and costs next to nothing if not. It waits while the caller
-    /// reads slower than this writes.
+    /// reads slower than this writes. It must increase: what is not more than was reported before is not sent. Beyond
+    /// [`Limits::progress_burst`](crate::Limits::progress_burst) reports, those that follow each other closely become one; the last
+    /// is always sent.
     /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
     ///
     /// ```no_run
@@ -63,6 +69,21 @@ impl Connection {
             return Ok(());
         };
         params.project(request.peer.revision);
+        let report = Report {
+            done: params.progress,
+            total: params.total,
+            message: params.message.clone(),
+        };
+        match request.progress_rate.admit(report, limits(&request)) {
+            Admission::Send(_) => {}
+            Admission::Keep { needs_timer } => {
+                if needs_timer {
+                    start_timer(&request);
+                }
+                return Ok(());
+            }
+            Admission::Drop => return Ok(()),
+        }
         let context = RequestContext::new(request);
         context
             .send_notification(method::Progress::NAME, &params)
@@ -107,14 +128,6 @@ macro_rules! large_amounts {
 amounts!(u8 u16 u32 i8 i16 i32 f32 f64);
 large_amounts!(u64 usize i64 isize);
 
-/// How far it is, of how much, and what is being done.
-#[derive(Debug)]
-struct Report {
-    done: f64,
-    total: Option<f64>,
-    message: Option<String>,
-}
-
 impl<'a> Progress<'a> {
     fn new(context: &'a RequestContext, done: f64) -> Self {
         let report = Report {
@@ -149,6 +162,7 @@ impl<'a> IntoFuture for Progress<'a> {
             context: self.context,
             report: Some(self.report),
             room: None,
+            needs_timer: false,
         }
     }
 }
@@ -163,22 +177,73 @@ pub struct ReportProgress<'a> {
     report: Option<Report>,
     /// Waits for room, where there is none.
     room: Option<BoxFuture<()>>,
+    /// Whether the report was kept for a time when there are not so many.
+    needs_timer: bool,
 }
 
 impl ReportProgress<'_> {
-    /// Appends the report. A peer that is gone, or that has its answer, wants no progress.
-    fn write(&self, out: &mut Vec<u8>) {
+    /// Appends the report, unless there are too many. A peer that is gone, or that has its answer, wants no progress.
+    fn write(&mut self, out: &mut Vec<u8>) {
         let parts = self.context.parts();
-        let (Some(token), Some(report)) = (&parts.progress_token, &self.report) else {
+        let Some(report) = self.report.take().filter(|_| !parts.is_over()) else {
             return;
         };
-        // What is no number cannot be said in JSON.
-        if parts.is_over() || !report.done.is_finite() {
-            return;
+        match parts.progress_rate.admit(report, limits(parts)) {
+            Admission::Send(report) => write_report(out, parts, &report),
+            Admission::Keep { needs_timer } => self.needs_timer = needs_timer,
+            Admission::Drop => {}
         }
-        let has_messages = parts.peer.revision.has_progress_messages();
-        let message = report.message.as_deref().filter(|_| has_messages);
-        write_progress(out, token, report.done, report.total, message);
+    }
+
+    fn done(&self) -> Poll<()> {
+        if self.needs_timer {
+            start_timer(self.context.parts());
+        }
+        Poll::Ready(())
+    }
+}
+
+fn limits(parts: &ContextParts) -> &Limits {
+    &parts.connection.limits
+}
+
+fn write_report(out: &mut Vec<u8>, parts: &ContextParts, report: &Report) {
+    let Some(token) = parts.progress_token.as_ref().filter(|_| !parts.is_over()) else {
+        return;
+    };
+    let has_messages = parts.peer.revision.has_progress_messages();
+    let message = report.message.as_deref().filter(|_| has_messages);
+    write_progress(out, token, report.done, report.total, message);
+}
+
+/// Sends the report that is kept, or the one that is in its place by then, as soon as the rate allows it.
+fn start_timer(parts: &Arc<ContextParts>) {
+    let parts = Arc::clone(parts);
+    let wait = Duration::from_secs(1) / limits(&parts).progress_per_second.max(1);
+    let runtime = parts.connection.runtime.clone();
+    spawn_on(&runtime, async move {
+        let outbox = &parts.connection.outbox;
+        let mut is_later = true;
+        while is_later && !parts.is_over() {
+            sleep(wait).await;
+            outbox.ready().await;
+            is_later = false;
+            outbox.append(|out| match parts.progress_rate.take_due(limits(&parts)) {
+                Due::Send(report) => write_report(out, &parts, &report),
+                Due::Later => is_later = true,
+                Due::Nothing => {}
+            });
+        }
+    });
+}
+
+/// Sends the report that is kept, since the answer is about to follow.
+pub(in crate::session) fn flush_progress(parts: &ContextParts) {
+    if parts.progress_token.is_some()
+        && let Some(report) = parts.progress_rate.take_last()
+    {
+        let outbox = &parts.connection.outbox;
+        outbox.append(|out| write_report(out, parts, &report));
     }
 }
 
@@ -187,14 +252,19 @@ impl Future for ReportProgress<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
+        // A handler that does nothing but report must yield all the same: a cancellation could not reach it otherwise.
+        let budget = ready!(coop::poll_proceed(cx));
         if !this.context.wants_progress() || this.report.is_none() {
+            budget.made_progress();
             return Poll::Ready(());
         }
-        let connection = &this.context.parts().connection;
+        // The context lives longer than this borrow of its report.
+        let context = this.context;
+        let connection = &context.parts().connection;
         if this.room.is_none() {
             if connection.outbox.append_if_room(|out| this.write(out)) {
-                this.report = None;
-                return Poll::Ready(());
+                budget.made_progress();
+                return this.done();
             }
             let connection = connection.clone();
             this.room = Some(Box::pin(async move { connection.outbox.ready().await }));
@@ -204,9 +274,9 @@ impl Future for ReportProgress<'_> {
         {
             return Poll::Pending;
         }
+        budget.made_progress();
         connection.outbox.append(|out| this.write(out));
-        this.report = None;
-        Poll::Ready(())
+        this.done()
     }
 }
 

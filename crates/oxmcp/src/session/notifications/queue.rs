@@ -1,6 +1,15 @@
 //! Bounded queues of notifications, and the one whose handlers run one at a time in the order of arrival.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Poll,
+    time::Duration,
+};
 
 use tokio::{
     runtime::Handle,
@@ -85,6 +94,8 @@ opaque_debug!([T] BoundedQueue<T>, |it| { queued: it.len() });
 #[derive(Debug)]
 pub(crate) struct NotificationQueue {
     state: Mutex<State>,
+    /// Whether an answer may have to wait, readable without the lock.
+    is_awaited: AtomicBool,
     /// The runtime of its connection: a notification may be pushed on a thread that has none.
     runtime: Handle,
 }
@@ -92,12 +103,63 @@ pub(crate) struct NotificationQueue {
 struct State {
     queue: BoundedQueue<BoxFuture<()>>,
     running: bool,
+    /// What became of the handler that was taken out of the queue last.
+    head: Head,
+    /// How many were queued so far.
+    queued: u64,
+    /// The number of the last of them that answers wait for.
+    last_awaited: u64,
+    /// The answers that wait, each with the number of the handler that is to begin before.
+    answers: VecDeque<(u64, Release)>,
     /// The task that runs the handlers.
     runner: Option<task::Id>,
     closed_from_within: bool,
 }
 
 opaque_debug!(State, |it| { queued: it.queue.len() });
+
+/// The handler that was taken out of the queue last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Head {
+    /// It was not polled yet.
+    Taken,
+    /// It was polled, and waits for something.
+    Pending,
+    /// It is done, if there was one.
+    Done,
+}
+
+/// Gives an answer to its call.
+type Release = Box<dyn FnOnce() + Send>;
+
+impl State {
+    /// How many handlers have begun, or given way.
+    fn begun(&self) -> u64 {
+        self.queued - self.queue.len() as u64 - u64::from(self.head == Head::Taken)
+    }
+
+    /// Whether an answer that comes now must wait. A handler that is pending may itself wait for that answer.
+    fn must_wait(&self) -> bool {
+        self.head != Head::Pending && self.begun() < self.last_awaited
+    }
+
+    /// Takes out the answers that need not wait any more.
+    fn take_answers(&mut self) -> Vec<Release> {
+        let begun = self.begun();
+        let is_free = |number: u64| self.head == Head::Pending || number <= begun;
+        let count = self.answers.iter().take_while(|it| is_free(it.0)).count();
+        self.answers
+            .drain(..count)
+            .map(|(_, release)| release)
+            .collect()
+    }
+}
+
+fn release(answers: Vec<Release>) {
+    for release in answers {
+        release();
+    }
+}
 
 impl NotificationQueue {
     /// A queue whose handlers run on `runtime`.
@@ -106,22 +168,63 @@ impl NotificationQueue {
             state: Mutex::new(State {
                 queue: BoundedQueue::new(limits),
                 running: false,
+                head: Head::Done,
+                queued: 0,
+                last_awaited: 0,
+                answers: VecDeque::new(),
                 runner: None,
                 closed_from_within: false,
             }),
+            is_awaited: AtomicBool::new(false),
             runtime: runtime.clone(),
         })
     }
 
     /// Queues a handler, which keeps so many bytes of a peer. Where the queue is full the oldest gives way.
     pub(crate) fn push(self: &Arc<Self>, job: BoxFuture<()>, bytes: usize) {
+        self.add(job, bytes, false);
+    }
+
+    /// The same for one that begins before any answer is given that comes later.
+    pub(crate) fn push_before_answers(self: &Arc<Self>, job: BoxFuture<()>, bytes: usize) {
+        self.add(job, bytes, true);
+    }
+
+    fn add(self: &Arc<Self>, job: BoxFuture<()>, bytes: usize, is_awaited: bool) {
         let lost = "notifications come faster than they are taken; the oldest is dropped";
         let mut state = self.state.lock();
         state.queue.push(job, bytes, lost);
+        state.queued += 1;
+        if is_awaited {
+            state.last_awaited = state.queued;
+            self.is_awaited.store(true, Ordering::Relaxed);
+        }
         if !state.running {
             state.running = true;
             let runner = spawn_on(&self.runtime, Arc::clone(self).run());
             state.runner = Some(runner.id());
+        }
+        // Some of those that they waited for may have given way.
+        let answers = state.take_answers();
+        drop(state);
+        release(answers);
+    }
+
+    /// Whether an answer that has come now may have to wait for handlers to begin.
+    pub(in crate::session) fn is_awaited(&self) -> bool {
+        self.is_awaited.load(Ordering::Relaxed)
+    }
+
+    /// Calls `release` once the handlers have begun that an answer waits for, which may be now; or once one of them is
+    /// pending, since it may wait for that answer.
+    pub(in crate::session) fn when_begun(&self, release: Release) {
+        let mut state = self.state.lock();
+        if state.must_wait() {
+            let number = state.last_awaited;
+            state.answers.push_back((number, release));
+        } else {
+            drop(state);
+            release();
         }
     }
 
@@ -152,8 +255,14 @@ impl NotificationQueue {
     }
 
     async fn run(self: Arc<Self>) {
-        while let Some(job) = self.next() {
-            if let Err(panic) = panics::catch(job).await {
+        while let Some(mut job) = self.next() {
+            let first = poll_fn(|cx| Poll::Ready(panics::poll(job.as_mut(), cx))).await;
+            self.began(first.is_pending());
+            let done = match first {
+                Poll::Ready(done) => done,
+                Poll::Pending => panics::catch(job).await,
+            };
+            if let Err(panic) = done {
                 tracing::error!(panic = %Logged(panic.text()), "a notification handler panicked");
             }
             yield_now().await;
@@ -164,7 +273,28 @@ impl NotificationQueue {
         let mut state = self.state.lock();
         let job = state.queue.pop();
         state.running = job.is_some();
+        state.head = if job.is_some() {
+            Head::Taken
+        } else {
+            Head::Done
+        };
         job
+    }
+
+    /// The handler that was taken out has been polled once.
+    fn began(&self, is_pending: bool) {
+        let mut state = self.state.lock();
+        state.head = if is_pending {
+            Head::Pending
+        } else {
+            Head::Done
+        };
+        let answers = state.take_answers();
+        if state.begun() >= state.last_awaited {
+            self.is_awaited.store(false, Ordering::Relaxed);
+        }
+        drop(state);
+        release(answers);
     }
 }
 

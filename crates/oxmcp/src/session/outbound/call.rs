@@ -7,7 +7,7 @@ use oxmcp_protocol::{
     internal::{ExtraMeta, write_notification, write_request},
 };
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::{
     select,
     time::{Instant, sleep_until},
@@ -69,8 +69,17 @@ impl Connection {
         method: &'static str,
         params: P,
     ) -> Result<()> {
+        let params = to_raw_value(&params).map_err(not_json)?;
+        self.notify_written(method, &params).await
+    }
+
+    async fn notify_written(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: &RawValue,
+    ) -> Result<()> {
         match self.role().outgoing() {
-            None => self.send_message(notification(method, &params)?).await,
+            None => self.send_message(notification(method, params)?).await,
             Some(next) => {
                 let request = Request::outgoing(self, method, &params, None)?;
                 next.run(request).await.map(drop)
@@ -78,12 +87,18 @@ impl Connection {
         }
     }
 
+    /// Refuses metadata of a call that is not for callers to set.
+    pub(crate) fn check_meta(&self, options: &CallOptions) -> Result<()> {
+        let role = self.role();
+        options.check_meta(role.envelope().is_some(), |key| role.has_meta_key(key))
+    }
+
     /// The innermost of the outgoing middleware.
     pub(crate) async fn send(self: Arc<Self>, request: Request) -> Result<Response> {
         let (method, params, options) = request.into_outgoing()?;
         match options {
             Some(mut options) => {
-                options.check_meta(self.role().envelope().is_some())?;
+                self.check_meta(&options)?;
                 let params = params.get().as_bytes();
                 let answer = self.send_request(&method, params, &mut options).await;
                 answer.map(|result| Response::from_text(result.json))
@@ -132,7 +147,14 @@ impl Connection {
         let start = *options.start.get_or_insert_with(Instant::now);
         let mut deadline = Deadline::new(start, options);
         if self.outbox.is_full() {
-            Box::pin(self.wait_for_room(method, &deadline, options.cancel.as_ref())).await?;
+            let room = self.outbox.ready();
+            Box::pin(wait_to_send(
+                method,
+                &deadline,
+                options.cancel.as_ref(),
+                room,
+            ))
+            .await?;
         }
         let (progress, mut updates) = match &options.on_progress {
             Some(_) => {
@@ -144,21 +166,6 @@ impl Connection {
         let mut call = CallInFlight::send(self, method, params, options, (progress, deadline.at))?;
         // By reference: what an async function takes is kept twice in its future, which all calls pay for.
         call.answer(&mut updates, &mut deadline, options).await
-    }
-
-    /// Waits until a call may be sent, no longer than for its answer.
-    async fn wait_for_room(
-        &self,
-        method: &str,
-        deadline: &Deadline,
-        cancel: Option<&CancellationToken>,
-    ) -> Result<()> {
-        select! {
-            biased;
-            () = self.outbox.ready() => Ok(()),
-            () = cancelled(cancel) => Err(cancelled_call(method)),
-            () = sleep_until(deadline.at) => Err(deadline.exceeded(method, Instant::now())),
-        }
     }
 
     /// Starts the timer of all calls. It ends when no call is left.
@@ -177,6 +184,35 @@ impl Connection {
     }
 }
 
+/// Waits until `ready` says that a call may be sent, which belongs to the time that the call has.
+///
+/// # Errors
+/// Where that time is over before, or the call is cancelled.
+#[cfg(feature = "server")]
+pub(crate) async fn wait_until_ready(
+    method: &str,
+    options: &mut CallOptions,
+    ready: impl Future<Output = ()>,
+) -> Result<()> {
+    let start = *options.start.get_or_insert_with(Instant::now);
+    let deadline = Deadline::new(start, options);
+    wait_to_send(method, &deadline, options.cancel.as_ref(), ready).await
+}
+
+async fn wait_to_send(
+    method: &str,
+    deadline: &Deadline,
+    cancel: Option<&CancellationToken>,
+    ready: impl Future<Output = ()>,
+) -> Result<()> {
+    select! {
+        biased;
+        () = ready => Ok(()),
+        () = cancelled(cancel) => Err(cancelled_call(method)),
+        () = sleep_until(deadline.at) => Err(deadline.exceeded(method, Instant::now())),
+    }
+}
+
 /// A call that was sent and waits. Dropped before it was answered, it is cancelled on the wire.
 struct CallInFlight<'a> {
     connection: &'a Arc<Connection>,
@@ -184,7 +220,16 @@ struct CallInFlight<'a> {
     id: i64,
     is_sent: bool,
     is_answered: bool,
+    /// Why it is cancelled, if it is.
+    reason: &'static str,
 }
+
+/// Why a call is cancelled whose future was dropped.
+const DROPPED: &str = "the caller no longer waits for the answer";
+/// Why one is cancelled that took too long.
+const TIMED_OUT: &str = "the answer did not come in time";
+/// Why one is cancelled that was to be.
+const CANCELLED: &str = "the caller has cancelled the request";
 
 impl<'a> CallInFlight<'a> {
     fn send(
@@ -202,6 +247,7 @@ impl<'a> CallInFlight<'a> {
             id,
             is_sent: false,
             is_answered: false,
+            reason: DROPPED,
         };
         if needs_timer {
             connection.start_timer();
@@ -241,10 +287,12 @@ impl<'a> CallInFlight<'a> {
                     report(on_progress, update);
                     // Progress that never pauses must not keep the other branches from their turn.
                     if cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+                        self.reason = CANCELLED;
                         return Err(cancelled_call(self.method));
                     }
                     let now = Instant::now();
                     if !deadline.put_off(now) {
+                        self.reason = TIMED_OUT;
                         return Err(deadline.exceeded(self.method, now));
                     }
                 }
@@ -259,10 +307,14 @@ impl<'a> CallInFlight<'a> {
                     }
                     let now = Instant::now();
                     if !deadline.put_off_for(connection.paused_deadlines(), now) {
+                        self.reason = TIMED_OUT;
                         return Err(deadline.exceeded(self.method, now));
                     }
                 }
-                () = &mut cancelled => return Err(cancelled_call(self.method)),
+                () = &mut cancelled => {
+                    self.reason = CANCELLED;
+                    return Err(cancelled_call(self.method));
+                }
             }
             if calls.set_alarm(self.id, deadline.at) {
                 connection.start_timer();
@@ -280,7 +332,8 @@ impl Drop for CallInFlight<'_> {
         let is_waiting = connection.calls().leave(self.id);
         // `initialize` must not be cancelled, says the specification of every revision that has it.
         if is_waiting && self.is_sent && self.method != "initialize" {
-            let params = CancelledParams::new(RequestId::Number(self.id));
+            let mut params = CancelledParams::new(RequestId::Number(self.id));
+            params.reason = Some(self.reason.to_owned());
             // A peer that is gone needs no cancellation.
             let _ = connection
                 .notify_raw(|out| write_notification(out, "notifications/cancelled", &params));
@@ -319,7 +372,7 @@ fn cancelled_call(method: &str) -> Error {
 }
 
 /// A notification as a message. It is written before it is sent: a user's code must not run under the outbox's lock.
-fn notification(method: &str, params: &(impl Serialize + ?Sized)) -> Result<Vec<u8>> {
+fn notification(method: &str, params: &RawValue) -> Result<Vec<u8>> {
     let mut message = Vec::new();
     write_notification(&mut message, method, params).map_err(not_json)?;
     Ok(message)

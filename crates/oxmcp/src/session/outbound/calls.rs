@@ -61,6 +61,8 @@ impl From<Box<str>> for CallResult {
 #[derive(Debug)]
 struct PendingCall {
     answer: Option<Answer>,
+    /// Whether the answer waits for handlers of notifications to begin that came before it.
+    is_held: bool,
     /// The task that waits.
     waker: Option<Waker>,
     /// When it is to be woken, answered or not.
@@ -139,6 +141,7 @@ impl PendingCalls {
         let id = state.last_id;
         let call = PendingCall {
             answer: None,
+            is_held: false,
             waker: None,
             alarm: Some(alarm),
             progress,
@@ -177,13 +180,51 @@ impl PendingCalls {
 
     /// Answers a call. The answer comes back where it is not waited for.
     pub(crate) fn answer(&self, id: i64, answer: Answer) -> Result<(), Answer> {
+        self.store_answer(id, answer, false)
+    }
+
+    /// The same for an answer that the caller gets only after [`release`](Self::release).
+    pub(crate) fn answer_held(&self, id: i64, answer: Answer) -> Result<(), Answer> {
+        self.store_answer(id, answer, true)
+    }
+
+    /// Gives a held answer to its caller, if that still waits.
+    pub(crate) fn release(&self, id: i64) {
+        let mut state = self.state.lock();
+        let Some(call) = state.calls.get_mut(&id) else {
+            return;
+        };
+        call.is_held = false;
+        let waker = call.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Gives all held answers to their callers: their handlers will not begin any more.
+    pub(crate) fn release_all(&self) {
+        let mut state = self.state.lock();
+        let held = state.calls.values_mut().filter(|call| call.is_held);
+        let wakers: Vec<_> = held
+            .filter_map(|call| {
+                call.is_held = false;
+                call.waker.take()
+            })
+            .collect();
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    fn store_answer(&self, id: i64, answer: Answer, is_held: bool) -> Result<(), Answer> {
         let mut state = self.state.lock();
         let call = state.calls.get_mut(&id);
         let Some(call) = call.filter(|call| call.answer.is_none()) else {
             return Err(answer);
         };
         call.answer = Some(answer);
-        let waker = call.waker.take();
+        call.is_held = is_held;
+        let waker = if is_held { None } else { call.waker.take() };
         state.unanswered -= 1;
         drop(state);
         if let Some(waker) = waker {
@@ -199,7 +240,9 @@ impl PendingCalls {
             return Poll::Pending;
         };
         let call = entry.get_mut();
-        if let Some(answer) = call.answer.take() {
+        if !call.is_held
+            && let Some(answer) = call.answer.take()
+        {
             entry.remove();
             state.free_unused();
             return Poll::Ready(Some(answer));
@@ -267,17 +310,25 @@ impl PendingCalls {
             .closed
             .get_or_insert_with(|| reason.to_owned())
             .clone();
-        let mut wakers = Vec::new();
-        for call in state.calls.values_mut() {
-            if call.answer.is_none() {
-                call.answer = Some(Err(Error::closed(reason.clone())));
-                wakers.extend(call.waker.take());
-            }
-        }
-        state.unanswered = 0;
+        let wakers = state.fail_unanswered(&reason);
         drop(state);
         self.no_more_answers.set();
         wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Fails all calls that wait, with `reason`. Those that come are made.
+    #[cfg(feature = "client")]
+    pub(crate) fn fail_all(&self, reason: &str) {
+        let mut state = self.state.lock();
+        let wakers = state.fail_unanswered(reason);
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Whether there will be no more answers.
+    #[cfg(feature = "client")]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.no_more_answers.is_set()
     }
 
     /// Waits until there will be no more answers. Cancel safe.
@@ -306,6 +357,19 @@ impl PendingCalls {
 }
 
 impl State {
+    /// Answers all that wait with an error. Returns whom to wake.
+    fn fail_unanswered(&mut self, reason: &str) -> Vec<Waker> {
+        let mut wakers = Vec::new();
+        for call in self.calls.values_mut() {
+            if call.answer.is_none() {
+                call.answer = Some(Err(Error::closed(reason.to_owned())));
+                wakers.extend(call.waker.take());
+            }
+        }
+        self.unanswered = 0;
+        wakers
+    }
+
     /// Frees the room that a burst of calls has taken, once all of them are gone.
     fn free_unused(&mut self) {
         if self.calls.is_empty() && self.calls.capacity() > MAX_KEPT {
@@ -368,6 +432,30 @@ mod tests {
         assert!(matches!(answer, Poll::Ready(Some(Ok(result))) if &*result.json == "1"));
         assert!(!calls.leave(id));
         assert!(enter(&calls, Instant::now()).is_err());
+    }
+
+    #[test]
+    fn a_held_answer_is_given_once_it_is_released() {
+        let calls = PendingCalls::default();
+        let now = Instant::now();
+        let ids = [(); 3].map(|()| enter(&calls, now).unwrap().0);
+        for id in ids {
+            assert!(calls.answer_held(id, one("1")).is_ok());
+            assert!(poll(&calls, id).is_pending());
+            assert!(calls.answer(id, one("2")).is_err());
+        }
+        assert!(calls.is_empty());
+        calls.close("the end");
+        let [released, late, given_up] = ids;
+        calls.release(released);
+        assert!(matches!(poll(&calls, released), Poll::Ready(Some(Ok(_)))));
+        calls.release(released);
+        // A handler that blocks its thread does not keep a call from its deadline.
+        calls.ring(now);
+        assert!(matches!(poll(&calls, given_up), Poll::Ready(None)));
+        assert!(!calls.leave(given_up), "there is nothing to cancel");
+        calls.release_all();
+        assert!(matches!(poll(&calls, late), Poll::Ready(Some(Ok(_)))));
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl Deadline {
     }
 }
 
-/// The questions of the peer that are being answered, during which no call of this side times out.
+/// The questions of the peer to the user and to a model (elicitation, sampling) that are being answered, during which no call of this side times out.
 ///
 /// The peer most often asks because of a call that it has not answered yet. It does not say which one, so the deadlines of all
 /// calls are paused.

@@ -67,8 +67,13 @@ impl CallOptions {
         cancel.is_some_and(CancellationToken::is_cancelled)
     }
 
-    /// What the session itself puts into the metadata must not stand there twice.
-    pub(crate) fn check_meta(&self, is_modern: bool) -> Result<()> {
+    /// Refuses metadata that is not for callers to set: what the session itself puts there must not stand there twice, and the other
+    /// keys follow the rules, but for those that are `known` by an extension.
+    pub(super) fn check_meta(
+        &self,
+        is_modern: bool,
+        is_known: impl Fn(&str) -> bool,
+    ) -> Result<()> {
         const ENVELOPE: [&str; 3] = [
             Meta::PROTOCOL_VERSION,
             Meta::CLIENT_INFO,
@@ -84,7 +89,7 @@ impl CallOptions {
             Some(key) => Err(Error::misuse(format!(
                 "the session sets {key:?} in the _meta of its requests by itself"
             ))),
-            None => Ok(()),
+            None => self.meta.check_keys(is_known).map_err(Error::misuse),
         }
     }
 

@@ -1,27 +1,28 @@
 //! The transport that starts a process: its builder.
 
-use std::{ffi::OsStr, fmt, path::Path, process::Stdio, sync::Arc, time::Duration};
+use std::{ffi::OsStr, fmt, path::Path, sync::Arc, time::Duration};
 
 use tokio::process;
 
 use crate::{
     error::Result,
     limits::Limits,
+    sync::Mutex,
     transport::{
         command::{
             diagnostics::Diagnostics,
             halves::{self, CommandReader, CommandWriter},
-            spawn_error::{display, spawn_error},
+            launcher::Launcher,
+            spawn_error::display,
             stderr::Stderr,
             supervisor::ExitTimeouts,
         },
-        traits::Transport,
+        traits::{Startup, Transport},
     },
 };
 
-/// A server of an application without a console must not open one.
-#[cfg(windows)]
-const CREATE_NO_WINDOW: u32 = 0x0800_0000;
+/// How long a server may be silent when it is started.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server that the client starts as a process and speaks with over its standard input and output: the
 /// [stdio transport](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio).
@@ -60,14 +61,20 @@ const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 /// error, and the first line of standard output that was no message. Such lines are skipped: a log line on standard
 /// output does not end the session.
 ///
+/// In a session of 2026-07-28 or later nothing is lost with the process but the calls in flight, which fail with
+/// [`Error::is_closed`](crate::Error::is_closed): with the next call, or at once where something is watched, it is started anew, at
+/// most five times in five minutes. Sessions of earlier revisions end with their process.
+///
 /// # Windows
 /// A name without an ending finds `.exe` files only. `npx` and its kind are scripts there: write
 /// `Command::new("npx.cmd")`. The standard library then runs them by `cmd.exe`, with arguments escaped, and refuses
 /// arguments that cannot be escaped safely.
 pub struct Command {
-    command: process::Command,
+    /// Shared with the connections, which start the server anew where it has ended.
+    command: Arc<Mutex<process::Command>>,
     stderr: Stderr,
     timeouts: ExitTimeouts,
+    start_timeout: Duration,
     /// Of the process that was started last.
     diagnostics: Option<Arc<Diagnostics>>,
 }
@@ -81,54 +88,54 @@ impl Command {
 
     /// Adds an argument.
     #[must_use]
-    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        self.command.arg(arg);
+    pub fn arg(self, arg: impl AsRef<OsStr>) -> Self {
+        self.command.lock().arg(arg);
         self
     }
 
     /// Adds arguments.
     #[must_use]
-    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        self.command.args(args);
+    pub fn args(self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.command.lock().args(args);
         self
     }
 
     /// Sets an environment variable.
     #[must_use]
-    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.command.env(name, value);
+    pub fn env(self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.command.lock().env(name, value);
         self
     }
 
     /// Sets environment variables.
     #[must_use]
     pub fn envs(
-        mut self,
+        self,
         variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>,
     ) -> Self {
-        self.command.envs(variables);
+        self.command.lock().envs(variables);
         self
     }
 
     /// Keeps an environment variable of this process from the server.
     #[must_use]
-    pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
-        self.command.env_remove(name);
+    pub fn env_remove(self, name: impl AsRef<OsStr>) -> Self {
+        self.command.lock().env_remove(name);
         self
     }
 
     /// Starts the server with an empty environment, and what is set from here on. Most programs need `PATH` and
     /// `HOME`.
     #[must_use]
-    pub fn env_clear(mut self) -> Self {
-        self.command.env_clear();
+    pub fn env_clear(self) -> Self {
+        self.command.lock().env_clear();
         self
     }
 
     /// The working directory of the server.
     #[must_use]
-    pub fn current_dir(mut self, directory: impl AsRef<Path>) -> Self {
-        self.command.current_dir(directory);
+    pub fn current_dir(self, directory: impl AsRef<Path>) -> Self {
+        self.command.lock().current_dir(directory);
         self
     }
 
@@ -136,6 +143,15 @@ impl Command {
     #[must_use]
     pub fn stderr(mut self, stderr: Stderr) -> Self {
         self.stderr = stderr;
+        self
+    }
+
+    /// How long the server may be silent when it is started: until it answers for the first time, or writes a line to standard
+    /// error, from which on it is counted anew, for 5 minutes at most. Default: 60 s, since some are downloaded first, as those
+    /// that `npx` and `docker run` start.
+    #[must_use]
+    pub fn start_timeout(mut self, timeout: Duration) -> Self {
+        self.start_timeout = timeout;
         self
     }
 
@@ -159,44 +175,42 @@ impl Transport for Command {
     type Write = CommandWriter;
 
     async fn connect(&mut self, limits: &Limits) -> Result<(CommandReader, CommandWriter)> {
-        let name = self.name();
-        self.command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(self.stderr.stdio())
-            .kill_on_drop(true);
-        #[cfg(unix)]
-        self.command.process_group(0);
-        #[cfg(windows)]
-        self.command.creation_flags(CREATE_NO_WINDOW);
-        let child = self
-            .command
-            .spawn()
-            .map_err(|error| spawn_error(self.command.as_std(), &error))?;
-        let halves = halves::connect(
-            child,
-            name,
-            self.timeouts,
-            self.stderr.clone(),
-            limits.max_message_bytes,
-        );
+        let launcher = Launcher {
+            command: Arc::clone(&self.command),
+            stderr: self.stderr.clone(),
+            timeouts: self.timeouts,
+            max_message_bytes: limits.max_message_bytes,
+        };
+        let halves = halves::connect(launcher)?;
         self.diagnostics = Some(halves.0.diagnostics());
         Ok(halves)
     }
 
     fn name(&self) -> String {
-        display(self.command.as_std())
+        display(self.command.lock().as_std())
     }
 
     /// Program, arguments and working directory.
     fn identity(&self) -> Option<String> {
-        let command = self.command.as_std();
+        let command = self.command.lock();
+        let command = command.as_std();
         Some(format!(
             "{:?} {:?} in {:?}",
             command.get_program(),
             command.get_args(),
             command.get_current_dir()
         ))
+    }
+
+    fn startup(&self) -> Option<Startup> {
+        let diagnostics = Arc::clone(self.diagnostics.as_ref()?);
+        let last_sign = move || diagnostics.last_sign();
+        Some(Startup::new(self.start_timeout, last_sign))
+    }
+
+    fn ended_unread(&self) -> bool {
+        let diagnostics = self.diagnostics.as_ref();
+        diagnostics.is_some_and(|diagnostics| diagnostics.left_unread())
     }
 
     fn diagnosis(&self) -> Option<String> {
@@ -209,9 +223,10 @@ impl Transport for Command {
 impl From<process::Command> for Command {
     fn from(command: process::Command) -> Self {
         Self {
-            command,
+            command: Arc::new(Mutex::new(command)),
             stderr: Stderr::log(),
             timeouts: ExitTimeouts::default(),
+            start_timeout: START_TIMEOUT,
             diagnostics: None,
         }
     }
@@ -227,7 +242,8 @@ impl From<std::process::Command> for Command {
 /// Shows which environment variables are set, and not to what: that may be a secret.
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let command = self.command.as_std();
+        let command = self.command.lock();
+        let command = command.as_std();
         let names: Vec<_> = command.get_envs().map(|(name, _)| name).collect();
         f.debug_struct("Command")
             .field("program", &command.get_program())

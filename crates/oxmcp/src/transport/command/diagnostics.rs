@@ -25,11 +25,14 @@ pub(super) struct Diagnostics {
     name: String,
     started: Instant,
     spoke: AtomicBool,
+    left_unread: AtomicBool,
     seen: Mutex<Seen>,
 }
 
 #[derive(Debug, Default)]
 struct Seen {
+    /// When the first message or the last line of standard error came.
+    last_sign: Option<Instant>,
     tail: VecDeque<String>,
     tail_bytes: usize,
     /// The first line of standard output that was no message.
@@ -42,6 +45,7 @@ impl Diagnostics {
             name,
             started: Instant::now(),
             spoke: AtomicBool::new(false),
+            left_unread: AtomicBool::new(false),
             seen: Mutex::default(),
         }
     }
@@ -50,11 +54,21 @@ impl Diagnostics {
     pub(super) fn saw_message(&self) {
         if !self.has_spoken() {
             self.spoke.store(true, Ordering::Relaxed);
+            self.seen.lock().last_sign = Some(Instant::now());
         }
     }
 
     pub(super) fn has_spoken(&self) -> bool {
         self.spoke.load(Ordering::Relaxed)
+    }
+
+    /// The server ended, and some of its input is still in the pipe.
+    pub(super) fn note_unread(&self) {
+        self.left_unread.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn left_unread(&self) -> bool {
+        self.left_unread.load(Ordering::Relaxed)
     }
 
     /// The server wrote something else to standard output.
@@ -71,10 +85,16 @@ impl Diagnostics {
         self.seen.lock().stray_line = Some(stray_line);
     }
 
+    /// When the server was started, sent its first message, or last wrote a line to standard error.
+    pub(super) fn last_sign(&self) -> Instant {
+        self.seen.lock().last_sign.unwrap_or(self.started)
+    }
+
     /// The server wrote a line to standard error.
     pub(super) fn saw_stderr(&self, line: &str) {
         let line = cut(line, LINE_BYTES);
         let mut seen = self.seen.lock();
+        seen.last_sign = Some(Instant::now());
         seen.tail_bytes += line.len();
         seen.tail.push_back(line);
         while seen.tail.len() > TAIL_LINES || seen.tail_bytes > TAIL_BYTES {
@@ -174,6 +194,10 @@ fn signal_name(_: ExitStatus) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time::advance;
+
     use super::*;
 
     #[tokio::test]
@@ -194,6 +218,21 @@ mod tests {
         }
         let report = diagnostics.report("was killed by SIGKILL");
         assert!(report.len() < TAIL_BYTES + 500, "{}", report.len());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_message_and_each_line_of_standard_error_are_signs_of_life() {
+        let diagnostics = Diagnostics::new("server".into());
+        let start = Instant::now();
+        let second = Duration::from_secs(1);
+        for (says, last) in [("message", 1), ("message", 1), ("line", 3)] {
+            advance(second).await;
+            match says {
+                "message" => diagnostics.saw_message(),
+                line => diagnostics.saw_stderr(line),
+            }
+            assert_eq!(diagnostics.last_sign(), start + second * last);
+        }
     }
 
     #[tokio::test]

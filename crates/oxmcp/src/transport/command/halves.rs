@@ -1,50 +1,58 @@
 //! The two halves of a connection to a process.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicU64};
 
 use oxmcp_protocol::framing::lines::NextLine;
-use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::process::{ChildStdin, ChildStdout};
 
 use crate::{
     error::Result,
+    sync::Mutex,
     transport::{
         command::{
-            diagnostics::Diagnostics, process::Process, stderr::Stderr, supervisor::ExitTimeouts,
+            diagnostics::Diagnostics,
+            launcher::{Launched, Launcher},
+            process::Process,
         },
         io::{LineReader, LineWriter},
         traits::{Frame, Messages, ReadHalf, WriteHalf},
     },
 };
 
-/// The two halves of the connection to a process that has just been started.
-pub(super) fn connect(
-    mut child: Child,
-    name: String,
-    timeouts: ExitTimeouts,
-    policy: Stderr,
-    max_message_bytes: usize,
-) -> (CommandReader, CommandWriter) {
-    let stdin = child.stdin.take().expect("stdin was piped");
-    let stdout = child.stdout.take().expect("stdout was piped");
-    let stderr = child.stderr.take();
-    let process = Process::supervise(child, stderr, name, timeouts, policy);
-    (
-        CommandReader {
-            lines: LineReader::new(stdout, max_message_bytes),
-            process: Arc::clone(&process),
-        },
-        CommandWriter {
-            lines: LineWriter::new(stdin),
-            process,
-        },
-    )
+/// Starts a process. Returns the two halves of the connection to it.
+pub(super) fn connect(launcher: Launcher) -> Result<(CommandReader, CommandWriter)> {
+    let Launched {
+        output,
+        input,
+        process,
+    } = launcher.launch()?;
+    let next = NextOutput::default();
+    let reader = CommandReader {
+        lines: output,
+        process: Arc::clone(&process),
+        ended: false,
+        next: Arc::clone(&next),
+    };
+    let writer = CommandWriter {
+        lines: input,
+        process,
+        launcher,
+        next,
+    };
+    Ok((reader, writer))
 }
+
+/// The output of a process that was started anew, on its way from the half that started it to the one that reads it.
+type NextOutput = Arc<Mutex<Option<(LineReader<ChildStdout>, Arc<Process>)>>>;
 
 /// Reads messages from a process that a [`Command`](super::Command) started.
 #[derive(Debug)]
 pub struct CommandReader {
     lines: LineReader<ChildStdout>,
     process: Arc<Process>,
+    /// Whether the process is at its end, and another may be there.
+    ended: bool,
+    next: NextOutput,
 }
 
 /// Writes messages to a process that a [`Command`](super::Command) started; closing it ends the process.
@@ -52,6 +60,8 @@ pub struct CommandReader {
 pub struct CommandWriter {
     lines: LineWriter<ChildStdin>,
     process: Arc<Process>,
+    launcher: Launcher,
+    next: NextOutput,
 }
 
 impl CommandReader {
@@ -76,11 +86,29 @@ impl CommandReader {
     }
 }
 
+impl CommandWriter {
+    /// Whether there is something in the pipe that the process has not read.
+    fn has_unread(&self) -> bool {
+        #[cfg(unix)]
+        let unread = self.lines.stream().map(rustix::io::ioctl_fionread);
+        #[cfg(not(unix))]
+        let unread: Option<std::io::Result<u64>> = None;
+        matches!(unread, Some(Ok(1..)))
+    }
+}
+
 impl ReadHalf for CommandReader {
     async fn read(&mut self) -> Result<Option<Frame<'_>>> {
+        // The end of the old output may not have been read: the process may have closed its input only.
+        if (self.ended || self.process.is_closing())
+            && let Some((lines, process)) = self.next.lock().take()
+        {
+            (self.lines, self.process, self.ended) = (lines, process, false);
+        }
         loop {
             // A read error says less than how the process ended.
             let Some(found) = self.lines.find().await.unwrap_or(None) else {
+                self.ended = true;
                 return self.process.end_of_output().await.map(|()| None);
             };
             if self.is_frame(&found) {
@@ -124,12 +152,35 @@ impl WriteHalf for CommandWriter {
         if !error.is_closed() || self.process.is_closing() {
             return Err(error);
         }
+        self.process.diagnostics.note_unread();
         Err(self.process.end_of_input().await.unwrap_or(error))
     }
 
+    fn bytes_written(&self) -> Option<Arc<AtomicU64>> {
+        self.lines.bytes_written()
+    }
+
     async fn close(&mut self) -> Result<()> {
+        if self.has_unread() {
+            self.process.diagnostics.note_unread();
+        }
         let closed = self.lines.close().await;
         self.process.close().await.and(closed)
+    }
+
+    fn can_reconnect(&self) -> bool {
+        true
+    }
+
+    async fn reconnect(&mut self) -> Result<()> {
+        let Launched {
+            output,
+            input,
+            process,
+        } = self.launcher.launch()?;
+        *self.next.lock() = Some((output, Arc::clone(&process)));
+        (self.lines, self.process) = (input, process);
+        Ok(())
     }
 }
 

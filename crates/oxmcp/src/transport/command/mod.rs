@@ -3,6 +3,7 @@
 //! | file | |
 //! |---|---|
 //! | `builder.rs` | [`Command`]: the program, its arguments, how long its end may take |
+//! | `launcher.rs` | starting it, and starting it anew |
 //! | `halves.rs` | reading and writing messages |
 //! | `process.rs` | the process, as both halves share it |
 //! | `supervisor.rs`, `process_group.rs` | its end |
@@ -12,6 +13,7 @@
 mod builder;
 mod diagnostics;
 mod halves;
+mod launcher;
 mod process;
 mod process_group;
 mod spawn_error;

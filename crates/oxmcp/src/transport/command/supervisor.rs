@@ -1,6 +1,6 @@
 //! The supervisor of a process: one task that waits for its end, or brings it about, and reaps it.
 
-use std::{process::ExitStatus, time::Duration};
+use std::{process::ExitStatus, thread, time::Duration};
 
 use tokio::{
     process::Child,
@@ -45,7 +45,8 @@ pub(super) struct ProcessState {
 }
 
 pub(super) struct Supervisor {
-    child: Child,
+    /// There until this is dropped.
+    child: Option<Child>,
     group: ProcessGroup,
     /// A value means that the connection was closed; no sender any more, that it was dropped.
     closed: oneshot::Receiver<()>,
@@ -62,7 +63,7 @@ impl Supervisor {
     ) -> Self {
         let group = ProcessGroup::led_by(&child);
         Self {
-            child,
+            child: Some(child),
             group,
             closed,
             state,
@@ -103,7 +104,7 @@ impl Supervisor {
         self.state.send_modify(|state| state.forced = true);
         self.group.kill();
         // It fails where the process has just ended.
-        let _ = self.child.start_kill();
+        let _ = self.child.as_mut().map(Child::start_kill);
         self.ends_within(KILLED_WITHIN).await;
     }
 
@@ -139,8 +140,40 @@ impl Supervisor {
     }
 }
 
+/// A runtime that shuts down drops the task, and would reap nothing any more: the process is killed and reaped without it.
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        self.group.kill();
+        let Some(mut child) = self.child.take() else {
+            return;
+        };
+        if child.id().is_none() {
+            return;
+        }
+        // It fails where the process has just ended.
+        let _ = child.start_kill();
+        if matches!(child.try_wait(), Ok(None)) {
+            // Where there is no thread to be had, whoever outlives this process reaps it.
+            let reaper = thread::Builder::new().name("oxmcp-reaper".to_owned());
+            let _ = reaper.spawn(move || reap(child));
+        }
+    }
+}
+
+/// Waits for a process that was killed, and reaps it.
+fn reap(mut child: Child) {
+    let mut waited = Duration::ZERO;
+    while waited < KILLED_WITHIN && matches!(child.try_wait(), Ok(None)) {
+        thread::sleep(GROUP_POLL);
+        waited += GROUP_POLL;
+    }
+}
+
 /// Waits until the process has ended, reaps it, and tells how it ended. Cancel safe.
-async fn ended(child: &mut Child, state: &watch::Sender<ProcessState>) {
-    let status = child.wait().await.ok();
+async fn ended(child: &mut Option<Child>, state: &watch::Sender<ProcessState>) {
+    let status = match child {
+        Some(child) => child.wait().await.ok(),
+        None => None,
+    };
     state.send_modify(|state| state.status = status);
 }

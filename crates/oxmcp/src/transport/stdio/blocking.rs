@@ -3,7 +3,10 @@
 use std::{
     io::{self, Read, Write},
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll, ready},
     thread,
 };
@@ -21,8 +24,11 @@ use crate::{
     transport::{io::stream_error, traits::Messages},
 };
 
-/// How much the thread reads at once.
+/// How much a thread reads at once.
 const CHUNK: usize = 64 << 10;
+/// How much it writes at once: so little that a slow reader, of a few KiB each second, is seen to take something when the
+/// connection ends.
+const WRITE_CHUNK: usize = 4 << 10;
 
 /// Reads in a thread of its own.
 ///
@@ -85,24 +91,35 @@ impl AsyncRead for Reader {
 }
 
 /// Writes on the runtime's threads for blocking work, which are waited for: nothing that was written is lost.
-pub(super) struct Writer(Option<Arc<Mutex<dyn Write + Send>>>);
+pub(super) struct Writer {
+    output: Option<Arc<Mutex<dyn Write + Send>>>,
+    written: Arc<AtomicU64>,
+}
 
 impl Writer {
     pub(super) fn new(output: impl Write + Send + 'static) -> Self {
-        Self(Some(Arc::new(Mutex::new(output))))
+        Self {
+            output: Some(Arc::new(Mutex::new(output))),
+            written: Arc::default(),
+        }
+    }
+
+    pub(super) fn bytes_written(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.written)
     }
 
     pub(super) async fn write(&self, messages: Messages<'_>) -> Result<()> {
-        let Some(output) = self.0.clone() else {
+        let Some(output) = self.output.clone() else {
             return Err(Error::closed("the connection was closed on this side"));
         };
         let lines = messages.as_lines().to_vec();
-        let written = task::spawn_blocking(move || {
+        let count = self.bytes_written();
+        let writing = task::spawn_blocking(move || {
             let mut output = output.lock();
-            output.write_all(&lines)?;
+            write_counted(&mut *output, &lines, &count)?;
             output.flush()
         });
-        match written.await {
+        match writing.await {
             Ok(result) => result.map_err(stream_error),
             Err(_) => Err(Error::closed("the runtime is shutting down")),
         }
@@ -110,7 +127,65 @@ impl Writer {
 
     /// Drops the stream; every write has flushed it.
     pub(super) fn close(&mut self) -> Result<()> {
-        self.0 = None;
+        self.output = None;
         Ok(())
+    }
+}
+
+/// Writes all of it, and counts what is taken with each write.
+fn write_counted(output: &mut dyn Write, mut bytes: &[u8], count: &AtomicU64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let part = bytes.get(..WRITE_CHUNK).unwrap_or(bytes);
+        match output.write(part) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                count.fetch_add(written as u64, Ordering::Relaxed);
+                bytes.advance(written);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+
+    use super::*;
+
+    /// Takes no more than 3 KiB at once, and looks at what was counted before.
+    struct Output {
+        counted: Arc<OnceLock<Arc<AtomicU64>>>,
+        taken: u64,
+    }
+
+    impl Write for Output {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let counted = self.counted.get().map(|it| it.load(Ordering::Relaxed));
+            assert_eq!(counted, Some(self.taken));
+            assert!(bytes.len() <= 4 << 10);
+            let count = bytes.len().min(3 << 10);
+            self.taken += count as u64;
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn each_little_that_is_taken_is_counted_at_once() {
+        let counted = Arc::new(OnceLock::new());
+        let writer = Writer::new(Output {
+            counted: Arc::clone(&counted),
+            taken: 0,
+        });
+        counted.set(writer.bytes_written()).unwrap();
+        let line = [&[b' '; 99_999][..], b"\n"].concat();
+        writer.write(Messages::new(&line)).await.unwrap();
+        assert_eq!(writer.bytes_written().load(Ordering::Relaxed), 100_000);
     }
 }

@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 #[cfg(unix)]
@@ -164,6 +167,16 @@ impl WriteHalf for StdioWriter {
             #[cfg(unix)]
             Output::Socket(socket) => socket.write(messages).await,
             Output::Thread(thread) => thread.write(messages).await,
+        }
+    }
+
+    fn bytes_written(&self) -> Option<Arc<AtomicU64>> {
+        match &self.0 {
+            #[cfg(unix)]
+            Output::Pipe(pipe) => pipe.bytes_written(),
+            #[cfg(unix)]
+            Output::Socket(socket) => socket.bytes_written(),
+            Output::Thread(thread) => Some(thread.bytes_written()),
         }
     }
 

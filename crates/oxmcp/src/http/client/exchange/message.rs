@@ -1,18 +1,18 @@
 //! A JSON-RPC message that is posted, with the parts of it that HTTP repeats or depends on.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     RequestId,
+    http_headers::names::{MCP_METHOD, MCP_NAME},
     internal::{Envelope, Era, Params, RequestParams, answered_ids},
     revision::Revision,
 };
 
 use crate::{
-    error::{Error, Result},
+    error::Error,
+    http::names::{METHOD, NAME},
     transport::mirror::Mirror,
 };
 
@@ -50,18 +50,20 @@ impl OutgoingMessage {
             Envelope::Response(_) => (None, None, None),
         };
         let modern = params.and_then(modern_revision);
-        let mirrored = match &method {
-            Some(method) if modern.is_some() => mirrored(method, params, mirror),
-            _ => Ok(Vec::new()),
-        };
-        let mirrored = match mirrored {
-            Ok(mirrored) => mirrored,
-            Err(error) => return Err((id, error)),
-        };
+        let mut mirrored = Vec::new();
+        if let (Some(method), Some(params), Some(_)) = (&method, params, modern) {
+            let added = mirror.each_header(method, Some(params), |name, value| {
+                mirrored.extend(header(name, value));
+            });
+            if let Err(error) = added {
+                return Err((id, error));
+            }
+        }
+        let method = method.map(|it| it.as_ref().into());
         Ok(Self {
             body: Bytes::copy_from_slice(message),
             id,
-            method: method.map(|it| it.as_ref().into()),
+            method,
             modern,
             mirrored,
         })
@@ -99,13 +101,8 @@ impl OutgoingMessage {
             Envelope::Response(_) => return None,
         };
         let mut members = params.members();
-        while let Some(key) = members.key() {
-            let value = members.value()?;
-            if key.is_str(name) {
-                return Some(value);
-            }
-        }
-        None
+        let (_, value) = members.find(|(key, _)| key.is_str(name))?;
+        Some(value)
     }
 }
 
@@ -116,25 +113,15 @@ fn modern_revision(params: &RequestParams<'_>) -> Option<Revision> {
     }
 }
 
-/// The headers that mirror a modern message.
-///
-/// # Errors
-/// Where an argument that must be mirrored cannot be.
-fn mirrored(
-    method: &str,
-    params: Option<&RequestParams<'_>>,
-    mirror: &Mirror,
-) -> Result<Vec<(HeaderName, HeaderValue)>> {
-    let headers = mirror.headers_of(method, params)?.into_iter();
-    // All of them are fit to be sent: the names that extensions give were checked before.
-    let headers = headers.filter_map(|(name, value)| {
-        let name = match name {
-            Cow::Borrowed(name) => HeaderName::from_static(name),
-            Cow::Owned(name) => HeaderName::try_from(name).ok()?,
-        };
-        Some((name, HeaderValue::try_from(value).ok()?))
-    });
-    Ok(headers.collect())
+/// A header that mirrors a part of a message. All of them are fit to be sent: the names that extensions give were checked
+/// before.
+fn header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
+    let name = match name {
+        MCP_METHOD => METHOD,
+        MCP_NAME => NAME,
+        other => HeaderName::try_from(other).ok()?,
+    };
+    Some((name, HeaderValue::try_from(value).ok()?))
 }
 
 #[cfg(test)]

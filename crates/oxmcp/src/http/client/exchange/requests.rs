@@ -1,6 +1,6 @@
 //! The HTTP requests to an endpoint, with their headers and redirects.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, error::Error as _, io, sync::Arc};
 
 use bytes::Bytes;
 use http::{
@@ -13,7 +13,7 @@ use crate::{
     error::{Error, Result},
     http::client::{
         reconnect::redirect::{MAX_REDIRECTS, redirect_target},
-        redaction::redacted_url,
+        redaction::{Answering, redacted_url},
         transport::http_client::{DynHttpClient, HttpBody},
     },
 };
@@ -122,7 +122,12 @@ impl RequestSender {
             *request.uri_mut() = target.uri.clone();
             *request.headers_mut() = headers();
             let response = self.client.send_boxed(request).await;
-            let response = response.map_err(|error| with_request(&error, &method, &target.url))?;
+            let mut response =
+                response.map_err(|error| with_request(error, &method, &target.url))?;
+            if !response.status().is_success() {
+                let url = redacted_url(&target.url);
+                response.extensions_mut().insert(Answering(url));
+            }
             match redirect_target(&target.url, &method, &response)? {
                 Some(url) => target = Cow::Owned(Target::new(url)?),
                 None => return Ok(response),
@@ -135,12 +140,15 @@ impl RequestSender {
 }
 
 /// An error of the client, with the request that failed.
-fn with_request(error: &Error, method: &Method, url: &Url) -> Error {
+fn with_request(error: Error, method: &Method, url: &Url) -> Error {
     let url = redacted_url(url);
     let text = format!("{method} {url} failed: {}", error.message());
     if error.is_unreachable() {
         Error::unreachable(text)
-    } else {
+    } else if error.is_network() || error.source().is_some_and(|it| it.is::<io::Error>()) {
         Error::network(text)
+    } else {
+        // It is none of the network: a client of the user's, or what gives the token.
+        error.saying(text)
     }
 }

@@ -16,6 +16,7 @@ use crate::{
     error::{Error, Result},
     http::client::{
         exchange::requests::{EVENTS, JSON},
+        redaction::Answering,
         transport::http_client::HttpBody,
     },
 };
@@ -90,10 +91,11 @@ pub(crate) struct Refusal {
 
 /// Reads a response that is no success.
 pub(crate) async fn refusal(response: Response<HttpBody>) -> Refusal {
-    let (head, body) = response.into_parts();
+    let (mut head, body) = response.into_parts();
+    let answering = head.extensions.remove::<Answering>();
     let mut said = BytesMut::new();
     read_rest(body, |chunk| said.extend_from_slice(chunk)).await;
-    refused(head.status, &said)
+    refused(head.status, answering.as_ref(), &said)
 }
 
 /// Reads a body as far as it comes in time, and is not too long.
@@ -113,7 +115,7 @@ async fn read_rest(mut body: HttpBody, mut take: impl FnMut(&[u8])) {
 
 /// The same of a body that has been read. A JSON-RPC error in it is the answer, whatever id it names: each request has
 /// one message.
-fn refused(status: StatusCode, body: &[u8]) -> Refusal {
+fn refused(status: StatusCode, answering: Option<&Answering>, body: &[u8]) -> Refusal {
     let mut params = Text::UNREAD;
     if let Ok(Envelope::Response(response)) = Envelope::parse(body, &mut params)
         && let Err(error) = response.outcome
@@ -130,7 +132,9 @@ fn refused(status: StatusCode, body: &[u8]) -> Refusal {
         StatusCode::FORBIDDEN => "; these credentials, or none, do not give access",
         _ => "",
     };
-    let text = format!("the server answered {status}{colon}{said}{hint}");
+    let url = answering.map(|Answering(url)| format!(" ({url})"));
+    let url = url.unwrap_or_default();
+    let text = format!("the server answered {status}{url}{colon}{said}{hint}");
     Refusal {
         error: Error::http(status.as_u16(), text),
         names: None,
@@ -179,7 +183,7 @@ mod tests {
     #[test]
     fn attack_7_what_a_server_says_with_an_error_is_short_and_clean() {
         let body = format!("<p>\u{1b}[31mno\r\n\t{}\u{0}", "x".repeat(1 << 20));
-        let error = refused(StatusCode::BAD_GATEWAY, body.as_bytes()).error;
+        let error = refused(StatusCode::BAD_GATEWAY, None, body.as_bytes()).error;
         assert_eq!(error.http_status(), Some(502));
         assert!(error.message().len() < 300, "{error}");
         assert!(!error.message().contains(char::is_control), "{error}");
@@ -193,17 +197,21 @@ mod tests {
     #[test]
     fn an_error_in_the_body_is_the_answer() {
         let body = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}"#;
-        let error = refused(StatusCode::NOT_FOUND, body).error;
+        let error = refused(StatusCode::NOT_FOUND, None, body).error;
         assert_eq!(
             (error.code().value(), error.http_status()),
             (-32601_i64, Some(404))
         );
         assert!(error.is_protocol());
         assert!(
-            refused(StatusCode::UNAUTHORIZED, b"")
+            refused(StatusCode::UNAUTHORIZED, None, b"")
                 .error
                 .is_unauthorized()
         );
-        assert!(!refused(StatusCode::FORBIDDEN, b"").error.is_unauthorized());
+        assert!(
+            !refused(StatusCode::FORBIDDEN, None, b"")
+                .error
+                .is_unauthorized()
+        );
     }
 }

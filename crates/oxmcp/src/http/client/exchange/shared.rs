@@ -38,6 +38,8 @@ pub(crate) struct Exchanges {
     /// The longest message and the longest event that is read.
     pub(crate) max_message: usize,
     pub(crate) mirror: Mirror,
+    /// Whether sessions keep a stream open for what belongs to no request.
+    pub(crate) opens_standalone_stream: bool,
     /// Holds messages back until a session is open.
     pub(crate) barrier: Barrier,
     /// A permit for each notification and answer that is not accepted yet.
@@ -85,6 +87,7 @@ impl Exchanges {
             reconnect,
             max_message,
             mirror,
+            opens_standalone_stream: true,
             barrier: Barrier::new(),
             unaccepted: Arc::new(Semaphore::new(MAX_UNACCEPTED as usize)),
             recovering: tokio::sync::Mutex::default(),

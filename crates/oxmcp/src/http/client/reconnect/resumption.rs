@@ -87,6 +87,9 @@ impl Exchanges {
         generation: u64,
         responded: oneshot::Sender<()>,
     ) {
+        if !self.opens_standalone_stream {
+            return;
+        }
         let exchanges = Arc::clone(self);
         let mut state = self.state.lock();
         let abort = self.spawner.spawn(async move {

@@ -18,8 +18,9 @@ use tokio::{sync::watch, time::timeout};
 use crate::{
     error::{Error, Result},
     http::client::transport::{
-        connector::{BoxIo, ForwardProxy, Socket},
+        connector::{ForwardProxy, Socket},
         destination::Destination,
+        early_answers::EarlyAnswers,
         stream_limits::{Reset, StreamLimits, StreamPermit},
     },
     logged::Logged,
@@ -228,7 +229,7 @@ impl Connection {
 impl Http1 {
     async fn open(mut socket: Socket, closed: watch::Sender<Option<Closed>>) -> Result<Self> {
         let proxy = socket.forward_proxy.take();
-        let opened = http1::handshake(socket.io).await;
+        let opened = http1::handshake(EarlyAnswers::new(socket.io)).await;
         let (sender, connection) = opened.map_err(|error| unreachable(&error))?;
         tokio::spawn(drive_http1(connection, closed));
         Ok(Self {
@@ -305,7 +306,7 @@ impl Http2 {
 }
 
 async fn drive_http1(
-    mut connection: http1::Connection<BoxIo, Full<Bytes>>,
+    mut connection: http1::Connection<EarlyAnswers, Full<Bytes>>,
     closed: watch::Sender<Option<Closed>>,
 ) {
     if let Err(error) = (&mut connection).await {

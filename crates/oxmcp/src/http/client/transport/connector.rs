@@ -16,13 +16,13 @@ use tower_service::Service;
 use crate::{
     error::{Error, Result},
     http::client::transport::{
-        socks::{self, Connected, is_socks},
+        socks::{self, Connected, Unresolved, is_socks},
         tls_roots::{TlsRoots, explain},
     },
 };
 
-/// How long connecting may take, proxies and TLS included.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long connecting may take, proxies and TLS included: long enough for a lost packet or two, and for a server that wakes up.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// When a silent connection is probed, and how often before it is closed: a stream of events may be silent for hours, and a
 /// dead one should be resumed.
 const KEEPALIVE: Duration = Duration::from_secs(15);
@@ -83,8 +83,16 @@ impl Connector {
         };
         let connected = self.proxied(&proxy, uri).await;
         connected.map_err(|error| {
-            let named = proxy.uri().host().unwrap_or_default();
-            format!("by way of the proxy {named}: {}", explain(&*error)).into()
+            let text = explain(&*error);
+            if error.is::<Unresolved>() {
+                // The proxy has nothing to do with it.
+                return text.into();
+            }
+            let proxy = proxy.uri();
+            let port = proxy.port_u16();
+            let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+            let host = proxy.host().unwrap_or_default();
+            format!("by way of the proxy {host}{port}: {text}").into()
         })
     }
 

@@ -37,8 +37,29 @@ const USER_AGENT_NAME: &str = concat!("oxmcp/", env!("CARGO_PKG_VERSION"));
 /// How often a request that was not served is sent again: as often as the pool can hold connections that are closed already.
 const MAX_RETRIES: usize = MAX_IDLE_CONNECTIONS;
 
-/// An [`HttpClient`] on hyper, with a pool of connections.
-pub(crate) struct DefaultClient {
+/// The [`HttpClient`] of an [`Endpoint`](crate::http::Endpoint) that is given no other: with the certificates and the proxies of the
+/// system, a pool of connections, and HTTP/2 where the server speaks it. It is public to be wrapped.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http::{Request, Response};
+/// use oxmcp::{Result, http::{DefaultClient, Endpoint, HttpBody, HttpClient}};
+///
+/// /// Counts what is sent.
+/// struct Counting { client: DefaultClient, sent: std::sync::atomic::AtomicU64 }
+///
+/// impl HttpClient for Counting {
+///     async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
+///         self.sent.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+///         self.client.send(request).await
+///     }
+/// }
+///
+/// let counting = Counting { client: DefaultClient::new(), sent: 0.into() };
+/// let endpoint = Endpoint::new("https://example.com/mcp").http_client(counting);
+/// # let _ = endpoint;
+/// ```
+pub struct DefaultClient {
     pool: Arc<Pool>,
     connector: Connector,
     /// Whether the server speaks HTTP/2, over which requests share connections.
@@ -55,7 +76,8 @@ struct FailedAttempt {
 
 impl DefaultClient {
     /// A client with the certificates and the proxies of the system.
-    pub(crate) fn new() -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         Self::with_connector(Connector::new(TlsRoots::System, Matcher::from_system()))
     }
 
@@ -193,6 +215,12 @@ impl HttpClient for DefaultClient {
     }
 }
 
+impl Default for DefaultClient {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl fmt::Debug for DefaultClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("DefaultClient")
@@ -279,6 +307,30 @@ mod tests {
         assert_eq!(pool.len(), 1);
         tokio::time::sleep(Duration::from_secs(40)).await;
         assert_eq!(pool.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_read_that_comes_before_the_request_is_written() {
+        use tokio::io::AsyncReadExt;
+
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let client = direct(TlsRoots::none());
+        for _ in 0..5 {
+            let server = async {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                let mut beginning = [0; 1024];
+                socket.read_exact(&mut beginning).await.unwrap();
+                let answer = b"HTTP/1.1 413 Content Too Large\r\ncontent-length: 4\r\nconnection: close\r\n\r\nmuch";
+                socket.write_all(answer).await.unwrap();
+                // The rest of the body is not read: the connection is reset.
+                drop(socket);
+            };
+            let body = Bytes::from(vec![b'x'; 10 << 20]);
+            let request = Request::post(&url).body(body).unwrap();
+            let (response, ()) = tokio::join!(client.send(request), server);
+            assert_eq!(response.unwrap().status(), 413);
+        }
     }
 
     fn direct(roots: TlsRoots) -> DefaultClient {

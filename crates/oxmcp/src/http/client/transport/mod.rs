@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `http_client` | the trait that an endpoint sends by, and its bodies |
 //! | `default_client` | the client on hyper: checks connections out, and retries unserved requests |
+//! | `with_token` | a client that adds a token to each request |
 //! | `pool` | idle connections |
 //! | `connection`, `stream_limits` | a connection of HTTP/1.1 or HTTP/2; how many requests one of HTTP/2 takes |
+//! | `early_answers` | a socket that lets an answer be read that comes while a request is written |
 //! | `response_body` | a body, and the way of its connection back to the pool |
 //! | `connector`, `socks`, `tls_roots` | TCP, proxies, and trusted certificates |
 //! | `destination` | the server that a connection leads to |
@@ -17,6 +19,7 @@ mod connection;
 mod connector;
 pub(super) mod default_client;
 mod destination;
+mod early_answers;
 pub(super) mod http_client;
 mod pool;
 #[cfg(test)]
@@ -25,3 +28,4 @@ mod response_body;
 mod socks;
 mod stream_limits;
 mod tls_roots;
+pub(super) mod with_token;

@@ -145,7 +145,7 @@ async fn errors_of_a_socks_proxy_are_explained() {
     let (response, ..) = by_socks("socks5h", "http://example.test/mcp", REFUSED).await;
     let error = response.unwrap_err();
     assert!(error.is_unreachable(), "{error}");
-    assert!(error.message().contains("the proxy 127.0.0.1"), "{error}");
+    assert!(error.message().contains("the proxy 127.0.0.1:"), "{error}");
     assert!(error.message().contains("connection refused"), "{error}");
     assert!(!error.message().contains("secret"), "{error}");
     let proxies = Matcher::builder().all("socks4://127.0.0.1:1");
@@ -194,4 +194,16 @@ async fn servers_with_and_without_tls_are_told_apart() {
     assert!(error.contains("if it speaks TLS there"), "{error}");
     let error = answered("http", b"220 mail.example ESMTP\r\n").await;
     assert!(!error.contains("TLS"), "{error}");
+}
+
+#[tokio::test]
+async fn a_proxy_is_not_blamed_for_a_name_that_it_was_not_asked_for() {
+    let proxies = Matcher::builder().all("socks5://127.0.0.1:1");
+    let client = DefaultClient::with_connector(Connector::new(TlsRoots::none(), proxies.build()));
+    let request = Request::get("http://no-such-host.invalid/").body(Bytes::new());
+    let error = client.send(request.unwrap()).await.unwrap_err();
+    assert!(!error.message().contains("by way of"), "{error}");
+    for words in ["no-such-host.invalid", "socks5h://"] {
+        assert!(error.message().contains(words), "{error}");
+    }
 }

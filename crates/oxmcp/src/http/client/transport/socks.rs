@@ -3,6 +3,7 @@
 
 use std::{
     error::Error as StdError,
+    fmt,
     future::{Ready, ready},
     io,
     task::{Context, Poll},
@@ -78,10 +79,34 @@ async fn address(uri: &Uri, resolves_names: bool) -> Result<String, BoxError> {
     if resolves_names || host.starts_with('[') {
         return Ok(format!("{host}:{port}"));
     }
-    let first = lookup_host((host, port)).await?.next();
-    let address = first.ok_or_else(|| format!("{host} has no address"))?;
-    Ok(address.to_string())
+    let found = lookup_host((host, port)).await;
+    let why = match found.map(|mut addresses| addresses.next()) {
+        Ok(Some(address)) => return Ok(address.to_string()),
+        Ok(None) => "it has no address".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let host = host.to_owned();
+    Err(Box::new(Unresolved { host, why }))
 }
+
+/// The error of a name that this system does not know. The proxy was not asked.
+#[derive(Debug)]
+pub(crate) struct Unresolved {
+    host: String,
+    why: String,
+}
+
+impl fmt::Display for Unresolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, why } = self;
+        write!(
+            f,
+            "this system cannot resolve the name {host} ({why}); with socks5h:// for socks5:// the proxy would do it"
+        )
+    }
+}
+
+impl StdError for Unresolved {}
 
 /// A connector that returns a connection that there is already.
 pub(crate) struct Connected<T>(pub(crate) Option<T>);

@@ -4,7 +4,7 @@ use std::{error::Error as StdError, io, sync::Arc};
 
 use rustls::{
     CertificateError, ClientConfig, ConfigBuilder, WantsVerifier, client::WantsClientCert,
-    crypto::ring,
+    crypto::CryptoProvider,
 };
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::{sync::OnceCell, task::spawn_blocking};
@@ -17,6 +17,14 @@ use crate::{
 /// The advice where a certificate has an authority that the system does not trust.
 const OWN_AUTHORITY: &str = "nobody whom this system trusts has issued the certificate: let the system trust the \
     authority that did; where the system keeps certificates in files, as Linux does, the variable SSL_CERT_FILE can name another one";
+
+/// The advice where no cryptography is there.
+const NO_PROVIDER: &str = "there is no cryptography for TLS: enable the feature `ring` or `aws-lc-rs` of oxmcp, or install a \
+    provider of rustls by `CryptoProvider::install_default`";
+
+/// The advice where a server shows the certificate of an authority, as many that were made by hand are.
+const AUTHORITY_AS_SERVER: &str = "the server shows a certificate that is an authority's (basicConstraints CA:TRUE), and so cannot be \
+    a server's: give it one with CA:FALSE, as `openssl req -x509 -addext basicConstraints=critical,CA:FALSE` makes one";
 
 /// The advice where the server does not speak TLS.
 const NO_TLS: &str =
@@ -106,8 +114,19 @@ fn unreadable(error: &rustls::Error) -> Error {
 }
 
 fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, rustls::Error> {
-    let provider = Arc::new(ring::default_provider());
+    let provider = CryptoProvider::get_default().cloned().or_else(built_in);
+    let provider = provider.ok_or_else(|| rustls::Error::General(NO_PROVIDER.to_owned()))?;
     ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()
+}
+
+/// The provider of the features, where the program has installed none.
+fn built_in() -> Option<Arc<CryptoProvider>> {
+    #[cfg(feature = "aws-lc-rs")]
+    return Some(Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
+    #[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]
+    return Some(Arc::new(rustls::crypto::ring::default_provider()));
+    #[cfg(not(any(feature = "ring", feature = "aws-lc-rs")))]
+    None
 }
 
 /// The reason for which a connection failed, in words, with advice.
@@ -117,6 +136,7 @@ pub(crate) fn explain(error: &(dyn StdError + 'static)) -> String {
     match tls_error(error) {
         Some(error) if *error == unknown => format!("{text}: {OWN_AUTHORITY}"),
         Some(rustls::Error::InvalidMessage(_)) => format!("{text}: {NO_TLS}"),
+        Some(_) if text.contains("CaUsedAsEndEntity") => format!("{text}: {AUTHORITY_AS_SERVER}"),
         _ => text,
     }
 }
@@ -154,6 +174,22 @@ mod tests {
                 config.with_root_certificates(RootCertStore::empty()),
             ))
         }
+    }
+
+    #[test]
+    fn the_certificate_of_an_authority_comes_with_advice() {
+        #[derive(Debug)]
+        struct CaUsedAsEndEntity;
+        impl std::fmt::Display for CaUsedAsEndEntity {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("CaUsedAsEndEntity")
+            }
+        }
+        impl StdError for CaUsedAsEndEntity {}
+        let other = rustls::OtherError(Arc::new(CaUsedAsEndEntity));
+        let error = rustls::Error::InvalidCertificate(CertificateError::Other(other));
+        let text = explain(&io::Error::other(error));
+        assert!(text.contains("CA:FALSE"), "{text}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpStream, ToSocketAddrs, lookup_host},
     select,
     task::JoinSet,
     time::{Instant, timeout_at},
@@ -23,6 +23,7 @@ use super::{
     serving::{CloseSignal, Serving},
 };
 use crate::{
+    error::{Error, Result},
     limits::Limits,
     session::task::{after, reached},
 };
@@ -50,6 +51,29 @@ impl Listener for TcpListener {
         stream.set_nodelay(true)?;
         Ok(stream)
     }
+}
+
+/// Listens on the first address of these that can be listened on.
+///
+/// # Errors
+/// Where there is none. The error names them: two programs of one machine often want the same port.
+pub(crate) async fn listen(addresses: impl ToSocketAddrs) -> Result<TcpListener> {
+    let unresolved = |error: io::Error| {
+        let why = format!("the name of the address to listen on cannot be resolved: {error}");
+        Error::closed(why).with_source(error)
+    };
+    let addresses: Vec<_> = lookup_host(addresses).await.map_err(unresolved)?.collect();
+    TcpListener::bind(&*addresses).await.map_err(|error| {
+        let shown: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+        let shown = shown.join(", ");
+        let why = match error.kind() {
+            ErrorKind::AddrInUse => format!(
+                "{shown} is in use by another program: end that, or listen on another port, or on port 0 for any that is free"
+            ),
+            _ => format!("{shown} cannot be listened on: {error}"),
+        };
+        Error::closed(why).with_source(error)
+    })
 }
 
 /// Serves the connections that `listener` accepts. Once the [`Serving`] is closed, `on_close` runs: it ends what the service does,

@@ -58,7 +58,7 @@ impl fmt::Display for Exceeded {
 
 /// The activity of one connection.
 #[derive(Clone, Debug)]
-pub(super) struct Activity(Arc<Mutex<State>>);
+pub(in crate::http::server) struct Activity(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -71,15 +71,23 @@ struct State {
     head_since: Option<Instant>,
     /// When the client stopped taking what is written.
     blocked_since: Option<Instant>,
+    /// Whether the client was given up, since it takes nothing of an answer.
+    has_stalled: bool,
 }
 
 /// A request that is being answered, until this is dropped.
 #[derive(Debug)]
 pub(super) struct RequestGuard(Activity);
 
+impl RequestGuard {
+    pub(super) fn activity(&self) -> &Activity {
+        &self.0
+    }
+}
+
 impl Activity {
     /// The activity of a connection that is accepted now. Its first head begins with it.
-    pub(super) fn new() -> Self {
+    pub(in crate::http::server) fn new() -> Self {
         let now = Instant::now();
         Self(Arc::new(Mutex::new(State {
             is_http2: false,
@@ -87,6 +95,7 @@ impl Activity {
             idle_since: now,
             head_since: Some(now),
             blocked_since: None,
+            has_stalled: false,
         })))
     }
 
@@ -120,6 +129,17 @@ impl Activity {
         if state.in_flight == 0 && !state.is_http2 {
             state.idle_since = Instant::now();
         }
+    }
+
+    /// The client takes nothing of an answer, and is given up: bytes of others may still be written. The connection sees it when
+    /// its timer fires, within a quarter of its idle time.
+    pub(in crate::http::server) fn note_stall(&self) {
+        self.0.lock().has_stalled = true;
+    }
+
+    #[cfg(test)]
+    pub(in crate::http::server) fn has_stalled(&self) -> bool {
+        self.0.lock().has_stalled
     }
 
     /// The head of a request has come.
@@ -163,6 +183,9 @@ impl Activity {
 impl State {
     /// The deadline of what is waited for. `None` while a request is being answered, which may take as long as it likes.
     fn due(&self, timeouts: &Timeouts) -> Option<(Instant, Exceeded)> {
+        if self.has_stalled {
+            return Some((self.idle_since, Exceeded::Stall));
+        }
         if let Some(since) = self.blocked_since {
             return Some((after(since, timeouts.stall), Exceeded::Stall));
         }

@@ -199,6 +199,9 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Ok(response) = ready!(Pin::new(&mut self.future).poll(cx));
         let _guard = self.guard.take();
+        if let Some(guard) = &_guard {
+            response.body().on_stall(guard.activity());
+        }
         Poll::Ready(Ok(response.map(|body| TrackedBody { body, _guard })))
     }
 }

@@ -16,6 +16,7 @@ mod serving;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use accept::serve;
+pub(crate) use accept::{listen, serve};
+pub(super) use activity::Activity;
 pub(super) use serving::CLOSE_GRACE;
 pub use serving::Serving;

@@ -7,9 +7,20 @@ use std::{
     future::poll_fn,
     sync::{Arc, MutexGuard},
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
-use crate::{session::task::store_waker, sync::Mutex};
+use bytes::Bytes;
+use tokio::time::sleep;
+
+use crate::{
+    http::server::{
+        serve::Activity,
+        watched_body::{MAX_FRAME, next_frame},
+    },
+    session::task::store_waker,
+    sync::Mutex,
+};
 
 /// A channel with room for `capacity` items.
 pub(super) fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
@@ -17,10 +28,12 @@ pub(super) fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         capacity,
         state: Mutex::new(State {
             items: VecDeque::new(),
+            taken: 0,
             sender: None,
             receiver: None,
             is_closed: false,
             is_abandoned: false,
+            activity: None,
         }),
     });
     (Sender(Arc::clone(&shared)), Receiver(shared))
@@ -39,6 +52,8 @@ struct Shared<T> {
 
 struct State<T> {
     items: VecDeque<T>,
+    /// How often something was taken: an item, or a part of one.
+    taken: u64,
     /// The task that waits to add one, or for the end of the reader: there is no more than one.
     sender: Option<Waker>,
     /// The task that waits for one.
@@ -47,6 +62,8 @@ struct State<T> {
     is_closed: bool,
     /// Whether the receiver was dropped.
     is_abandoned: bool,
+    /// The activity of the connection that carries what is taken.
+    activity: Option<Activity>,
 }
 
 impl<T> Sender<T> {
@@ -80,6 +97,62 @@ impl<T> Sender<T> {
         state.items.push_back(item);
         wake(state, |state| &mut state.receiver);
         true
+    }
+
+    /// The sum of what was not taken.
+    pub(super) fn waiting(&self, size: fn(&T) -> usize) -> usize {
+        self.0.state.lock().items.iter().map(size).sum()
+    }
+
+    /// How often something was taken: an item, or a part of one.
+    pub(super) fn taken(&self) -> u64 {
+        self.0.state.lock().taken
+    }
+
+    /// Waits until nothing was taken for so long. It looks no more often than that: it may take twice the time. Cancel safe.
+    pub(super) async fn stalled(&self, stall: Duration) {
+        loop {
+            let before = self.taken();
+            sleep(stall).await;
+            if self.taken() == before {
+                return;
+            }
+        }
+    }
+
+    /// Lets the receiver end once it has taken what is there. Nothing is sent after.
+    pub(super) fn close(&self) {
+        let mut state = self.0.state.lock();
+        state.is_closed = true;
+        wake(state, |state| &mut state.receiver);
+    }
+
+    /// Waits until nothing is left, or the receiver was dropped. Cancel safe. One task at a time may wait.
+    pub(super) async fn drained(&self) {
+        poll_fn(|cx| {
+            let mut state = self.0.state.lock();
+            if state.items.is_empty() || state.is_abandoned {
+                return Poll::Ready(());
+            }
+            store_waker(&mut state.sender, cx.waker());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Drops what was not taken.
+    pub(super) fn discard(self) {
+        let items = std::mem::take(&mut self.0.state.lock().items);
+        drop(items);
+    }
+
+    /// Drops what was not taken, and ends the connection that it was for.
+    pub(super) fn give_up(self) {
+        let activity = self.0.state.lock().activity.take();
+        self.discard();
+        if let Some(activity) = activity {
+            activity.note_stall();
+        }
     }
 
     /// Waits until the receiver was dropped. Cancel safe. One task at a time may wait.
@@ -126,9 +199,31 @@ impl<T> Receiver<T> {
     }
 }
 
+impl Receiver<Bytes> {
+    /// Takes the next bytes, so many as a frame may have; `None` once there will be no more.
+    pub(super) fn poll_frame(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
+        let mut state = self.0.state.lock();
+        if let Some(first) = state.items.front_mut()
+            && first.len() > MAX_FRAME
+        {
+            let frame = next_frame(first);
+            state.taken += 1;
+            return Poll::Ready(Some(frame));
+        }
+        drop(state);
+        self.poll(cx)
+    }
+
+    /// The activity of the connection that carries what is taken.
+    pub(super) fn carried_by(&self, activity: &Activity) {
+        self.0.state.lock().activity = Some(activity.clone());
+    }
+}
+
 impl<T> State<T> {
     fn pop(&mut self) -> Option<T> {
         let item = self.items.pop_front();
+        self.taken += u64::from(item.is_some());
         if self.items.is_empty() {
             self.items = VecDeque::new();
         }

@@ -1,6 +1,6 @@
 //! Stream of events of a session: what is sent on it is stored, so that it can be resumed after its connection broke.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::Response;
@@ -16,12 +16,14 @@ use super::{
 };
 use crate::{
     http::server::{
+        endpoint::Settings,
         event_encoding::{COMMENT, EventWriter, KEEP_ALIVE, encode, messages, parts},
         response::ResponseBody,
     },
     session::{
         connection::Connection,
         driver::undriven::{Attached, Reply},
+        task::{lazy, spawn},
     },
     store::{AnyEventStore, EventBatch, Replay},
 };
@@ -30,6 +32,9 @@ use crate::{
 pub(super) const REPLAYED: usize = 64;
 /// How long a reader may take for each part once the session has ended: one that reads nothing must not keep it.
 const FLUSH: Duration = Duration::from_secs(1);
+
+/// So little may be unread for as long as the stream lasts: an event that is nothing but an id, or a comment.
+const LITTLE: usize = 1 << 10;
 
 /// The beginning of a stream.
 pub(super) struct StreamStart {
@@ -50,7 +55,7 @@ pub(super) struct StreamStart {
 pub(super) fn begin(
     session: &Arc<Session>,
     connection: Arc<Connection>,
-    store: Option<Arc<dyn AnyEventStore>>,
+    settings: Arc<Settings>,
     start: StreamStart,
 ) -> Option<Response<ResponseBody>> {
     let resumed = start.resumed.as_ref();
@@ -65,13 +70,15 @@ pub(super) fn begin(
         name,
         purpose: start.purpose,
         connection,
-        store,
+        settings,
         readers,
         is_registered: true,
         reader: Some(reader),
         replay_after: start.resumed.map(|(_, seen)| seen),
         buffer: start.taken,
         saves: start.saves,
+        unread_silences: 0,
+        taken: 0,
     };
     tokio::spawn(stream.run(start.reply.map(Box::new)));
     Some(body)
@@ -84,7 +91,7 @@ struct EventStream {
     name: Arc<str>,
     purpose: Purpose,
     connection: Arc<Connection>,
-    store: Option<Arc<dyn AnyEventStore>>,
+    settings: Arc<Settings>,
     readers: Readers,
     /// Whether new readers still come here.
     is_registered: bool,
@@ -96,6 +103,10 @@ struct EventStream {
     _hearing: Option<Attached>,
     /// Whether the session is saved once all is sent.
     saves: bool,
+    /// In how many silences in a row the reader took nothing of what there was.
+    unread_silences: u32,
+    /// How often it had taken something at the last silence.
+    taken: u64,
     session: SessionGuard,
 }
 
@@ -166,7 +177,7 @@ impl EventStream {
                 }
             }
             Input::NewReader(reader) => self.switch_to(reader),
-            Input::Silence => self.send_to_reader(COMMENT.into()).await,
+            Input::Silence => self.keep_alive().await,
             Input::ReaderGone if self.purpose == Purpose::Standing => {
                 if self.leave() {
                     return Progress::Abandoned;
@@ -176,6 +187,26 @@ impl EventStream {
         }
         self.replay().await;
         Progress::Sending
+    }
+
+    /// Sends a comment where nothing is unread, and gives up a reader that has not taken anything in many silences.
+    async fn keep_alive(&mut self) {
+        let reader = self.reader.as_ref();
+        let unread = reader.map_or(0, unread);
+        let taken = reader.map_or(0, Sender::taken);
+        let has_taken = std::mem::replace(&mut self.taken, taken) != taken;
+        self.unread_silences = match unread {
+            0 => {
+                self.send_to_reader(COMMENT.into()).await;
+                0
+            }
+            1..=LITTLE => 0,
+            _ if has_taken => 0,
+            _ => self.unread_silences.saturating_add(1),
+        };
+        if KEEP_ALIVE.saturating_mul(self.unread_silences) > self.settings.limits.http_stall {
+            self.give_up();
+        }
     }
 
     /// All was sent.
@@ -191,9 +222,13 @@ impl EventStream {
             }
         }
         if self.purpose == Purpose::Request
-            && let Some(store) = &self.store
+            && let Some(store) = &self.settings.events
         {
             log(store.end(self.session.id(), &self.name).await);
+        }
+        if let Some(reader) = self.reader.take() {
+            let stall = self.settings.limits.http_stall;
+            finish(reader, stall, overdue(&self.session)).await;
         }
     }
 
@@ -210,7 +245,7 @@ impl EventStream {
     /// Sends what was taken from the outbox.
     async fn send_taken(&mut self) {
         let taken = std::mem::take(&mut self.buffer);
-        let out = match &self.store {
+        let out = match &self.settings.events {
             Some(store) => self.store_messages(&**store, &taken).await,
             None => {
                 let mut out = Vec::new();
@@ -256,7 +291,7 @@ impl EventStream {
 
     /// Stores an event that is nothing but an index to come back with.
     async fn store_empty(&self) -> Option<u64> {
-        let store = self.store.as_ref()?;
+        let store = self.settings.events.as_ref()?;
         self.store_one(&**store, b"").await
     }
 
@@ -281,14 +316,16 @@ impl EventStream {
             self.send_to_reader(out.finish()).await;
             // A reader that has just come again comes for the rest.
             if self.replay_after.is_none() {
-                self.reader = None;
+                self.end_reader();
             }
         }
     }
 
     /// Gives it another reader, which has not seen all of it.
     fn switch_to(&mut self, reader: Reader) {
+        self.end_reader();
         self.reader = Some(reader.sink);
+        self.unread_silences = 0;
         self.replay_after = Some(reader.seen);
     }
 
@@ -304,13 +341,24 @@ impl EventStream {
 
     /// Gives up its reader.
     fn drop_reader(&mut self) {
-        self.reader = None;
+        if let Some(reader) = self.reader.take() {
+            reader.discard();
+        }
         self.replay_after = None;
+    }
+
+    /// Ends its reader, which may take what it was sent.
+    fn end_reader(&mut self) {
+        self.replay_after = None;
+        if let Some(reader) = self.reader.take().filter(|reader| unread(reader) > 0) {
+            let stall = self.settings.limits.http_stall;
+            spawn(finish(reader, stall, pending()));
+        }
     }
 
     /// Gives a new reader what it has not seen, and one that comes meanwhile what that has not.
     async fn replay(&mut self) {
-        let Some(store) = self.store.clone() else {
+        let Some(store) = self.settings.events.clone() else {
             return;
         };
         while let Some(mut seen) = self.replay_after {
@@ -319,10 +367,10 @@ impl EventStream {
                 .await;
             let events = match found {
                 Ok(Replay::Events { events, .. }) => events,
-                Ok(Replay::Lost) => return self.drop_reader(),
+                Ok(Replay::Lost) => return self.end_reader(),
                 Err(error) => {
                     log(Err(error));
-                    return self.drop_reader();
+                    return self.end_reader();
                 }
             };
             if events.is_empty() {
@@ -341,16 +389,30 @@ impl EventStream {
         let Some(reader) = self.reader.as_ref().filter(|_| !out.is_empty()) else {
             return;
         };
+        let out = match self.connection.outbox.budget() {
+            Some(budget) => budget.charge(out.len()).with(out),
+            None => out.into(),
+        };
         select! {
             biased;
-            is_read = reader.send(out.into()) => {
+            is_read = reader.send(out) => {
                 if !is_read {
                     self.drop_reader();
                 }
             }
             Some(new) = self.readers.next() => self.switch_to(new),
             () = overdue(&self.session) => self.drop_reader(),
+            () = lazy(|| reader.stalled(self.settings.limits.http_stall)) => self.give_up(),
         }
+    }
+
+    /// Gives up a reader that takes nothing.
+    fn give_up(&mut self) {
+        tracing::debug!("a client takes nothing of a stream, and is given up");
+        if let Some(reader) = self.reader.take() {
+            reader.give_up();
+        }
+        self.replay_after = None;
     }
 }
 
@@ -363,6 +425,23 @@ impl Drop for EventStream {
         if !Arc::ptr_eq(&self.connection, self.session.connection()) {
             self.connection.outbox.close();
         }
+    }
+}
+
+/// How many bytes a reader has not taken.
+fn unread(reader: &Sender<Bytes>) -> usize {
+    reader.waiting(Bytes::len)
+}
+
+/// Ends a stream for its reader, and gives it up where it takes nothing of what is left. Where that is `overdue` it is dropped: other
+/// streams of the connection that carries it may be those of others.
+async fn finish(reader: Sender<Bytes>, stall: Duration, overdue: impl Future<Output = ()>) {
+    reader.close();
+    select! {
+        biased;
+        () = reader.drained() => {}
+        () = overdue => reader.discard(),
+        () = reader.stalled(stall) => reader.give_up(),
     }
 }
 
@@ -382,7 +461,7 @@ fn disconnected(purpose: Purpose, sink: Option<&Sender<Bytes>>) -> impl Future<O
         match (sink, purpose) {
             (Some(sink), _) => sink.abandoned().await,
             (None, Purpose::Standing) => {}
-            (None, Purpose::Request) => std::future::pending().await,
+            (None, Purpose::Request) => pending().await,
         }
     }
 }
@@ -396,4 +475,62 @@ pub(super) fn encode_replayed(stream: &str, seen: &mut u64, events: &[Bytes]) ->
         out.event(Some(*seen), data);
     }
     out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::{join, time::timeout};
+
+    use super::{
+        super::channel::{Receiver, channel},
+        *,
+    };
+    use crate::http::server::{serve::Activity, watched_body::MAX_FRAME};
+
+    const STALL: Duration = Duration::from_secs(30);
+
+    /// Takes a frame in less than every stall, and returns how many bytes there were.
+    async fn read_slowly(receiver: Receiver<Bytes>) -> usize {
+        let mut read = 0;
+        while let Some(frame) = poll_fn(|cx| receiver.poll_frame(cx)).await {
+            read += frame.len();
+            sleep(STALL * 3 / 4).await;
+        }
+        read
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_but_steady_reader_gets_the_rest_of_a_stream() {
+        let (sender, receiver) = channel(2);
+        let rest = vec![0; MAX_FRAME * 10];
+        assert!(sender.send(rest.into()).await);
+        let (read, ()) = join!(read_slowly(receiver), finish(sender, STALL, pending()));
+        assert_eq!(read, MAX_FRAME * 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_takes_nothing_of_the_rest_is_given_up() {
+        let (sender, receiver) = channel(2);
+        assert!(sender.send(vec![0; MAX_FRAME * 2].into()).await);
+        let finished = timeout(STALL * 3, finish(sender, STALL, pending())).await;
+        assert!(finished.is_ok());
+        assert!(receiver.take().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_reader_that_takes_nothing_ends_its_connection() {
+        let finished = async |overdue: Duration| {
+            let (sender, receiver) = channel(2);
+            let activity = Activity::new();
+            receiver.carried_by(&activity);
+            assert!(sender.send(Bytes::from_static(b"data")).await);
+            finish(sender, STALL, sleep(overdue)).await;
+            assert!(receiver.take().is_none());
+            activity.has_stalled()
+        };
+        assert!(!finished(FLUSH).await, "the session has ended, and no more");
+        assert!(finished(STALL * 2).await);
+    }
 }

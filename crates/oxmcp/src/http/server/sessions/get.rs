@@ -33,7 +33,7 @@ pub(in crate::http::server) async fn get(
     request: EndpointRequest,
 ) -> Result<Response<ResponseBody>, Refused> {
     request.check_sessions()?;
-    if !request.names_session {
+    if !request.names_session || request.endpoint.settings.json_only {
         return Err(Refusal::no_stream().into());
     }
     let EndpointRequest {
@@ -45,7 +45,7 @@ pub(in crate::http::server) async fn get(
     let session = session.ok_or_else(|| no_session(None))?;
     let counted = count_stream(&endpoint)?;
     let connection = Arc::clone(session.connection());
-    let store = endpoint.settings.events.clone();
+    let store = &endpoint.settings.events;
     let mut start = StreamStart {
         purpose: Purpose::Standing,
         resumed: None,
@@ -56,7 +56,7 @@ pub(in crate::http::server) async fn get(
     };
     if parts.headers.contains_key(LAST_EVENT_ID) {
         let seen = single(&parts.headers, &LAST_EVENT_ID).and_then(EventId::parse);
-        let (Some(seen), Some(store)) = (seen, &store) else {
+        let (Some(seen), Some(store)) = (seen, store) else {
             return Err(lost());
         };
         let rest = Rest {
@@ -78,7 +78,8 @@ pub(in crate::http::server) async fn get(
         }
         start.resumed = Some((rest.stream, rest.seen));
     }
-    event_stream::begin(&session, connection, store, start).ok_or_else(|| {
+    let settings = Arc::clone(&endpoint.settings);
+    event_stream::begin(&session, connection, settings, start).ok_or_else(|| {
         let why = Error::invalid_request(
             "the session has this stream already, and it is being read; there is one for each session",
         );

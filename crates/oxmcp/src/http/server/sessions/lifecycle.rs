@@ -24,7 +24,7 @@ use crate::{
         endpoint::{Settings, State, StreamableHttp},
         response::{self, Refused},
     },
-    server::{Server, ServerSession},
+    server::{Server, ServerRole, ServerSession},
     session::{
         connection::Caller,
         task::{after, spawn, spawn_on},
@@ -61,8 +61,16 @@ impl UnopenedSession {
             let (status, why) = exceeded.why(limits);
             response::refuse(status, None, &Error::internal(why))
         })?;
+        let peer = if endpoint.settings.json_only {
+            ServerRole::answers_only(server)
+        } else {
+            ServerRole::new(server)
+        };
+        let session = Session::new(id, peer, caller, permit, sessions.track());
+        let outbox = &session.connection().outbox;
+        outbox.count_in(&endpoint.state.budget, false);
         Ok(Self {
-            session: Session::new(id, server, caller, permit, sessions.track()),
+            session,
             is_open: false,
         })
     }
@@ -174,13 +182,18 @@ fn expire(endpoint: &StreamableHttp, session: Arc<Session>) {
 /// Ends a session: running handlers may finish within a bound.
 async fn end(endpoint: StreamableHttp, session: Arc<Session>) {
     let connection = session.connection();
+    let sessions = &endpoint.state.sessions;
     // Another node may go on with what is only idle here, or was when this one was closed.
     let is_over = connection.is_closing() && !endpoint.state.closing.is_set()
         || session.persistence().is_some_and(Persistence::is_over);
-    if is_over && let Some(persistence) = session.persistence() {
+    // What is stored may be that of another session, to which this one has given way.
+    if is_over
+        && !sessions.holds_other(&session)
+        && let Some(persistence) = session.persistence()
+    {
         persistence.remove(session.id()).await;
     }
-    endpoint.state.sessions.remove(&session);
+    sessions.remove(&session);
     let limit = connection.limits.drain;
     connection.in_flight().drain();
     // What has not finished by then is cancelled with the rest.
@@ -189,6 +202,7 @@ async fn end(endpoint: StreamableHttp, session: Arc<Session>) {
     connection.end();
     if let Some(store) = &endpoint.settings.events
         && (is_over || endpoint.settings.sessions.is_none())
+        && !sessions.holds_other(&session)
     {
         log(store.forget(session.id()).await);
     }

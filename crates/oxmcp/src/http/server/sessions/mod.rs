@@ -31,4 +31,4 @@ pub(super) use post::{Posted, open, post};
 pub(super) use quota::{QuotaExceeded, QuotaPermit, SessionQuota};
 pub(super) use registry::Sessions;
 pub(super) use restore::{changes, restore};
-pub(super) use session::{Session, new_id};
+pub(super) use session::{Session, is_id, new_id};

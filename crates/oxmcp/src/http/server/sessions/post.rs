@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use http::{HeaderValue, Response, StatusCode};
-use oxmcp_protocol::RequestId;
+use oxmcp_protocol::{InitializeParams, RequestId};
+use serde_json::value::RawValue;
 
 use super::{
     event_stream::{self, StreamStart},
     lifecycle::UnopenedSession,
     persistence::Persistence,
-    session::{Session, SessionGuard, new_id},
+    session::{Session, SessionGuard},
     streams::Purpose,
 };
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
         names::SESSION_ID,
         server::{
             caller::{caller, lasting_caller},
-            endpoint::{EndpointRequest, StreamableHttp},
+            endpoint::{EndpointRequest, StreamableHttp, misconfigured},
             event_encoding::{KEEP_ALIVE, messages},
             response::{self, Refused, ResponseBody},
         },
@@ -56,24 +57,32 @@ pub(in crate::http::server) fn open(
         parts,
         ..
     } = request;
+    let id = endpoint.new_session_id(&parts)?;
     let caller = caller(parts);
-    let failed = StatusCode::INTERNAL_SERVER_ERROR;
-    let id = new_id().map_err(|why| response::refuse(failed, None, &why))?;
     let session = UnopenedSession::new(&endpoint, server, id, &caller)?;
-    if let Some(store) = &endpoint.settings.sessions
-        && let Ok(params) = serde_json::from_str(initialize)
-    {
-        session.persist(Persistence::new(Arc::clone(store), params, None));
-    }
+    // A record keeps no more of it than the session does.
+    let is_kept = initialize.len() <= session.connection().limits.max_client_bytes;
+    let initialize = (endpoint.settings.sessions.is_some() && is_kept)
+        .then(|| serde_json::from_str(initialize).ok())
+        .flatten();
     let branch = session.branch(caller);
     take(&branch);
-    Ok(Box::pin(opened(endpoint, session, branch)))
+    Ok(Box::pin(opened(endpoint, session, initialize, branch)))
+}
+
+/// The params of an `initialize` that would agree on the same, in few bytes.
+fn shortened(session: &Session) -> Option<Box<RawValue>> {
+    let peer = session.peer().legacy_session().client()?;
+    let info = peer.implementation.clone().unwrap_or_default();
+    let params = InitializeParams::new(peer.revision, peer.capabilities.clone(), info);
+    serde_json::value::to_raw_value(&params).ok()
 }
 
 /// The answer to `initialize`. If it succeeds, the session is open from here on.
 async fn opened(
     endpoint: StreamableHttp,
     session: UnopenedSession,
+    initialize: Option<Box<RawValue>>,
     branch: Arc<Connection>,
 ) -> Response<ResponseBody> {
     let mut line = Vec::new();
@@ -82,6 +91,9 @@ async fn opened(
         answered.append(&mut line);
     }
     answered.append(&mut line);
+    if branch.outbox.is_exhausted() || !session.charge_client() {
+        return *response::exhausted(None);
+    }
     // The client is asked and told nothing before it knows its session: the last message is the answer.
     let last = messages(&answered).last().unwrap_or_default().to_vec();
     let mut response = response::message(StatusCode::OK, last);
@@ -89,7 +101,17 @@ async fn opened(
     if session.revision().is_none() || branch.failed_with().is_some() {
         return response;
     }
+    if let Some(store) = &endpoint.settings.sessions
+        && let Some(params) = initialize.or_else(|| shortened(&session))
+    {
+        session.persist(Persistence::new(Arc::clone(store), params, None));
+    }
+    let opened = Arc::clone(&*session);
     let session = session.open(&endpoint);
+    if !Arc::ptr_eq(&session, &opened) {
+        let why = Error::misuse("two sessions have the same id: each needs one of its own");
+        return *misconfigured(&why);
+    }
     endpoint.state.sessions.set_unused(&session);
     if let Some(saving) = session.save() {
         // It fails where the store panics.
@@ -174,12 +196,21 @@ impl PostAnswer {
             return response::empty(StatusCode::ACCEPTED);
         };
         let mut taken = Vec::new();
+        if self.endpoint.settings.json_only {
+            return only_answer(&branch.connection).await;
+        }
         let reply = within(KEEP_ALIVE, branch.connection.outbox.reply(&mut taken)).await;
         match reply {
+            Some(Reply::Last(Last::Nothing)) if branch.connection.outbox.is_exhausted() => {
+                return *response::exhausted(None);
+            }
             // Nothing is asked in a batch of notifications, and a request that was cancelled has no answer.
             Some(Reply::Last(Last::Nothing)) => return response::empty(StatusCode::ACCEPTED),
             Some(Reply::Last(Last::Message)) => return response::message(StatusCode::OK, taken),
             _ => {}
+        }
+        if !branch.connection.outbox.begin_stream() {
+            return *response::exhausted(None);
         }
         branch.is_streamed = true;
         let start = StreamStart {
@@ -190,9 +221,14 @@ impl PostAnswer {
             counted: None,
             saves: self.saves,
         };
-        let store = self.endpoint.settings.events.clone();
-        event_stream::begin(&self.session, Arc::clone(&branch.connection), store, start)
-            .unwrap_or_else(|| response::empty(StatusCode::CONFLICT))
+        let settings = Arc::clone(&self.endpoint.settings);
+        event_stream::begin(
+            &self.session,
+            Arc::clone(&branch.connection),
+            settings,
+            start,
+        )
+        .unwrap_or_else(|| response::empty(StatusCode::CONFLICT))
     }
 
     /// The same, once the session is saved.
@@ -203,6 +239,21 @@ impl PostAnswer {
             let _ = saving.await;
         }
         response
+    }
+}
+
+/// The answer of a request whose other messages are dropped.
+async fn only_answer(branch: &Connection) -> Response<ResponseBody> {
+    let mut taken = Vec::new();
+    while !matches!(branch.outbox.reply(&mut taken).await, Reply::Last(_)) {
+        taken.clear();
+    }
+    if branch.outbox.is_exhausted() {
+        return *response::exhausted(None);
+    }
+    match messages(&taken).last() {
+        Some(answer) => response::message(StatusCode::OK, answer.to_vec()),
+        None => response::empty(StatusCode::ACCEPTED),
     }
 }
 

@@ -71,13 +71,14 @@ impl Sessions {
         session.set_evictable(self.eviction_queue.add(principal, evicted));
     }
 
-    /// Registers a session.
+    /// Registers a session. One of its id that is closing gives way: it has been evicted, and ends in its own time.
     ///
     /// # Errors
     /// The one of its id that is there already.
     pub(super) fn insert(&self, session: &Arc<Session>) -> Result<(), Arc<Session>> {
         let mut by_id = self.by_id.write();
-        if let Some(there) = by_id.get(session.id()) {
+        let there = by_id.get(session.id());
+        if let Some(there) = there.filter(|it| !it.connection().is_closing()) {
             return Err(Arc::clone(there));
         }
         by_id.insert(Arc::clone(session.id()), Arc::clone(session));
@@ -102,6 +103,13 @@ impl Sessions {
         if there.is_some_and(|there| Arc::ptr_eq(there, session)) {
             by_id.remove(session.id());
         }
+    }
+
+    /// Whether another session of the same id is there.
+    pub(super) fn holds_other(&self, session: &Arc<Session>) -> bool {
+        let by_id = self.by_id.read();
+        let there = by_id.get(session.id());
+        there.is_some_and(|there| !Arc::ptr_eq(there, session))
     }
 
     pub(super) fn for_each(&self, visit: impl FnMut(&Arc<Session>)) {
@@ -155,17 +163,22 @@ impl fmt::Debug for Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{server::Server, session::connection::Caller};
+    use crate::{
+        server::{Server, ServerRole},
+        session::connection::Caller,
+    };
+
+    fn session(sessions: &Sessions) -> Arc<Session> {
+        let permit = sessions.acquire(None, &Limits::default()).unwrap();
+        let (server, caller) = (Server::new("s", "1"), Caller::default());
+        let peer = ServerRole::new(server);
+        Session::new("id".into(), peer, &caller, permit, sessions.track())
+    }
 
     #[tokio::test]
     async fn a_session_that_ends_takes_no_other_of_the_same_id_along() {
         let sessions = Sessions::default();
-        let made = || {
-            let permit = sessions.acquire(None, &Limits::default()).unwrap();
-            let (server, caller) = (Server::new("s", "1"), Caller::default());
-            Session::new("id".into(), server, &caller, permit, sessions.track())
-        };
-        let (first, second) = (made(), made());
+        let (first, second) = (session(&sessions), session(&sessions));
         assert!(sessions.insert(&first).is_ok());
         sessions.remove(&first);
         assert!(sessions.insert(&second).is_ok());
@@ -173,6 +186,18 @@ mod tests {
         assert!(sessions.find("id", None).is_some());
         sessions.remove(&second);
         assert!(sessions.find("id", None).is_none());
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_closing_gives_way_to_another_of_its_id() {
+        let sessions = Sessions::default();
+        let (first, second) = (session(&sessions), session(&sessions));
+        assert!(sessions.insert(&first).is_ok());
+        assert!(sessions.insert(&second).is_err());
+        first.begin_close();
+        assert!(sessions.insert(&second).is_ok());
+        sessions.remove(&first);
+        assert!(sessions.find("id", None).is_some());
     }
 
     #[test]

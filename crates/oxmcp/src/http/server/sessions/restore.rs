@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{
     lifecycle::UnopenedSession,
     persistence::{Persistence, log},
-    session::{Session, is_id},
+    session::Session,
 };
 use crate::{
     error::Error,
@@ -51,7 +51,7 @@ pub(in crate::http::server) async fn restore(
     parts: &Arc<Parts>,
 ) -> Result<Option<Arc<Session>>, Refused> {
     let refuse = |status, why: &Error| response::refuse(status, None, why);
-    let id = single(&parts.headers, &SESSION_ID).filter(|id| is_id(id));
+    let id = single(&parts.headers, &SESSION_ID).filter(|id| endpoint.is_session_id(id));
     let (Some(store), Some(id)) = (&endpoint.settings.sessions, id) else {
         return Ok(None);
     };
@@ -81,6 +81,9 @@ pub(in crate::http::server) async fn restore(
     if !is_taken || session.revision() != Some(record.revision) {
         tracing::warn!("a session is not restored: it was of another revision, or is refused now");
         return Ok(None);
+    }
+    if !session.charge_client() {
+        return Err(response::exhausted(None));
     }
     if record.initialized {
         replay.take(None, "notifications/initialized", &json!({}));

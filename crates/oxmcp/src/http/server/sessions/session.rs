@@ -18,9 +18,10 @@ use super::{
 use crate::{
     debug::opaque_debug,
     error::Result,
-    server::{Server, ServerRole, random},
+    server::{ServerRole, random},
     session::{
         connection::{Caller, Connection},
+        driver::budget::Charge,
         task::{after, spawn},
     },
     store::SessionRecord,
@@ -53,20 +54,21 @@ struct Activity {
     evictable: Option<Evictable>,
     /// `None` once it was given to another session.
     permit: Option<QuotaPermit>,
+    /// What is kept of what the client has said of itself.
+    charge: Option<Charge>,
 }
 
 impl Session {
     /// A session that `initialize` may open, for the caller of that request.
     pub(super) fn new(
         id: Arc<str>,
-        server: Server,
+        peer: Arc<ServerRole>,
         caller: &Caller,
         permit: QuotaPermit,
         tracked: TaskTrackerToken,
     ) -> Arc<Self> {
-        let limits = Arc::clone(&server.features().limits);
+        let limits = Arc::clone(&peer.server().features().limits);
         let max_unsent = limits.max_unsent_bytes.min(MAX_UNSENT);
-        let peer = ServerRole::new(server);
         let connection = Connection::trunk_of(Arc::clone(&peer) as _, limits, max_unsent);
         // Until the client gets a stream.
         connection.outbox.is_for_later();
@@ -82,6 +84,7 @@ impl Session {
                 idle_since: Instant::now(),
                 evictable: None,
                 permit: Some(permit),
+                charge: None,
             }),
             _tracked: tracked,
         })
@@ -92,7 +95,7 @@ impl Session {
     pub(super) fn set_apart(&self) -> Result<()> {
         let (name, number) = (random::<4>()?, random::<4>()?);
         self.streams
-            .set_prefix(&data_encoding::HEXLOWER.encode(&name));
+            .set_prefix(&format!("{:08x}", u32::from_be_bytes(name)));
         // Far from each other, and below 2^53: not every client can read what is beyond.
         let first = (i64::from(u32::from_le_bytes(number)) + 1) << 20;
         self.connection.calls().count_from(first);
@@ -177,6 +180,17 @@ impl Session {
         SessionGuard(Arc::clone(self))
     }
 
+    /// Counts what is kept of its client, once that is known. Returns false where there is no room.
+    pub(super) fn charge_client(&self) -> bool {
+        let Some(budget) = self.connection.outbox.budget() else {
+            return true;
+        };
+        let mut charge = budget.charge(0);
+        let has_room = charge.grow(self.peer.legacy_session().client_bytes());
+        self.activity.lock().charge = Some(charge);
+        has_room
+    }
+
     /// Lets it be evicted until it is used for the first time.
     pub(super) fn set_evictable(&self, evictable: Evictable) {
         self.activity.lock().evictable = Some(evictable);
@@ -210,11 +224,11 @@ impl Evict for Session {
 /// The id of a new session: 128 random bits.
 pub(in crate::http::server) fn new_id() -> Result<Arc<str>> {
     let random = random::<16>()?;
-    Ok(data_encoding::HEXLOWER.encode(&random).into())
+    Ok(format!("{:032x}", u128::from_be_bytes(random)).into())
 }
 
 /// Whether a text has the form of a session id. No other gets anywhere near a store.
-pub(super) fn is_id(text: &str) -> bool {
+pub(in crate::http::server) fn is_id(text: &str) -> bool {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     text.len() == 32 && text.bytes().all(is_hex)
 }

@@ -14,7 +14,11 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::channel::{Receiver, Sender, channel};
 use crate::{
-    http::server::response::{self, ResponseBody},
+    http::server::{
+        response::{self, ResponseBody},
+        serve::Activity,
+        watched_body::EventSource,
+    },
     sync::Mutex,
 };
 
@@ -155,7 +159,7 @@ pub(super) fn stream_response(
         source,
         _counted: counted,
     };
-    (sink, response::events(ResponseBody::stream(sent)))
+    (sink, response::events(ResponseBody::events(sent)))
 }
 
 /// The part of a stream that goes to one of its readers.
@@ -168,7 +172,18 @@ impl Stream for Sent {
     type Item = Bytes;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        self.source.poll(cx)
+        self.source.poll_frame(cx)
+    }
+}
+
+/// The task of the stream gives up a client that takes nothing: most streams are silent, and a timer for each would take memory.
+impl EventSource for Sent {
+    fn is_watched(&self) -> bool {
+        true
+    }
+
+    fn on_stall(&self, activity: &Activity) {
+        self.source.carried_by(activity);
     }
 }
 

@@ -5,7 +5,7 @@
 use std::{
     convert::Infallible,
     error::Error as StdError,
-    future::Future,
+    future::{Future, ready},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -14,29 +14,27 @@ use std::{
 use futures_util::future::join_all;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body::Body;
-use tokio::{
-    net::{TcpListener, ToSocketAddrs},
-    time::timeout,
-};
+use tokio::{net::ToSocketAddrs, time::timeout};
 use tower_service::Service;
 
 use super::{
     sessions::{OpenSession, Sessions},
-    transport::SseTransport,
+    transport::{SseInbox, SseTransport},
 };
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
     http::server::{
         caller::{Principal, caller},
+        finish::Finish,
         response::{self, Refused, ResponseBody},
-        serve::{CLOSE_GRACE, Serving, serve},
+        serve::{CLOSE_GRACE, Serving, listen, serve},
         sessions::new_id,
         validation::{self, Policy},
     },
     limits::Limits,
     server::{Server, ServerSession},
-    session::{connection::Caller, panics::catch_panic},
+    session::{connection::Caller, driver::budget::Budget, panics::catch_panic},
 };
 
 /// The parameter of the query that names the session.
@@ -46,14 +44,15 @@ const SESSION_ID: &str = "sessionId";
 ///
 /// A GET opens a session: it is answered by a stream of events that lasts as long as the session does, and that begins with
 /// the URI to post messages to. A POST to that URI is answered with 202, and what answers the message goes into the stream.
-/// Clients of later revisions that fall back to this transport are served their revision.
+/// Clients of later revisions that fall back to this transport are served their revision, up to 2025-11-25: later ones are not spoken
+/// over it.
 ///
 /// It is a [`tower_service::Service`], which mounts in axum, hyper and all that speaks tower; or it serves an address by
 /// itself. It is a cheap handle: clones are the same service. It does not look at paths: by default clients post to where they
 /// got the stream.
 ///
-/// Who may come near it is decided by `Host` and `Origin`: nobody but programs on this machine, since a web page in
-/// somebody's browser reaches whatever listens on it. Sessions belong to the [`Principal`] that opened them.
+/// It answers only where `Host` is a name of this machine, and to no page from elsewhere, since a web page in
+/// somebody's browser reaches whatever listens on this machine. Programs elsewhere are kept out by the address that it listens on. Sessions belong to the [`Principal`] that opened them.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Server, Tool, http::LegacySse};
@@ -75,6 +74,7 @@ const SESSION_ID: &str = "sessionId";
 pub struct LegacySse {
     settings: Arc<Settings>,
     sessions: Arc<Sessions>,
+    budget: Arc<Budget>,
 }
 
 pub(in crate::http::server) type Choose = Arc<dyn Fn(&Parts) -> Option<Server> + Send + Sync>;
@@ -83,6 +83,8 @@ pub(in crate::http::server) type Choose = Arc<dyn Fn(&Parts) -> Option<Server> +
 #[derive(Clone)]
 struct Settings {
     choose: Choose,
+    /// The server that is always chosen, where it is known.
+    server: Option<Server>,
     policy: Policy,
     limits: Limits,
     messages: String,
@@ -98,11 +100,13 @@ impl LegacySse {
         Self {
             settings: Arc::new(Settings {
                 choose: Arc::new(move |parts| choose(parts).into()),
+                server: None,
                 policy: Policy::default(),
                 limits: Limits::default(),
                 messages: String::new(),
             }),
             sessions: Arc::default(),
+            budget: Budget::new(Limits::default().max_http_bytes),
         }
     }
 
@@ -112,15 +116,18 @@ impl LegacySse {
         policy: &Policy,
         limits: &Limits,
         sessions: &Arc<Sessions>,
+        budget: &Arc<Budget>,
     ) -> Self {
         Self {
             settings: Arc::new(Settings {
                 choose: Arc::clone(choose),
+                server: None,
                 policy: policy.clone(),
                 limits: limits.clone(),
                 messages: String::new(),
             }),
             sessions: Arc::clone(sessions),
+            budget: Arc::clone(budget),
         }
     }
 
@@ -151,6 +158,7 @@ impl LegacySse {
     /// [server's](Server::limits).
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
+        self.budget.set_limit(limits.max_http_bytes);
         self.set().limits = limits;
         self
     }
@@ -173,13 +181,18 @@ impl LegacySse {
     /// ```
     ///
     /// # Errors
-    /// Where it is not possible to listen on the address, or a setting is wrong.
+    /// Where it is not possible to listen on the address, or a setting is wrong. Where the one server that this was made
+    /// [from](Self::from) was put together wrongly.
     ///
     /// # Cancel safety
     /// When the future is dropped, nothing stays behind.
     pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<Serving> {
         self.settings.policy.check()?;
-        let listener = TcpListener::bind(address).await?;
+        self.settings
+            .server
+            .as_ref()
+            .map_or(Ok(()), Server::check)?;
+        let listener = listen(address).await?;
         let service = self.clone();
         let on_close = async move { service.close().await };
         Ok(serve(
@@ -206,15 +219,18 @@ impl LegacySse {
 
     pub(in crate::http::server) async fn respond<B>(
         self,
-        request: Request<B>,
+        parts: Parts,
+        body: B,
     ) -> Result<Response<ResponseBody>, Refused>
     where
-        B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
+        B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
     {
-        let (parts, body) = request.into_parts();
         let policy = &self.settings.policy;
         policy.check().map_err(|error| failed(&error))?;
-        validation::check_access(policy, &parts)?;
+        if let Err(refusal) = validation::check_access(policy, &parts) {
+            validation::discard_body(&parts, body);
+            return Err(refusal.into());
+        }
         match parts.method {
             Method::GET => self.open(parts).await,
             Method::POST => self.post(&parts, body).await,
@@ -225,29 +241,42 @@ impl LegacySse {
     /// Hands a message to its session.
     async fn post<B>(&self, parts: &Parts, body: B) -> Result<Response<ResponseBody>, Refused>
     where
-        B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send,
+        B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
     {
-        let id = session_id(parts.uri.query())?;
-        let principal = parts.extensions.get::<Principal>();
-        let inbox = self.sessions.find(id, principal);
-        let inbox = inbox.ok_or_else(unknown)?;
-        if !validation::is_json(&parts.headers) {
-            return Err(refuse(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "the Content-Type must be application/json",
-            ));
-        }
-        let message = validation::read_body(body, self.settings.limits.max_http_body_bytes).await?;
+        let inbox = match self.inbox(parts) {
+            Ok(inbox) => inbox,
+            Err(refused) => {
+                validation::discard_body(parts, body);
+                return Err(refused);
+            }
+        };
+        let limit = self.settings.limits.max_http_body_bytes;
+        let (message, charge) = validation::read_body(body, limit, &self.budget).await?;
         if message.trim_ascii().is_empty() {
             return Err(refuse(
                 StatusCode::BAD_REQUEST,
                 "there is no message in the body",
             ));
         }
-        match inbox.post(message).await {
+        match inbox.post(charge.with(message)).await {
             Ok(()) => Ok(response::empty(StatusCode::ACCEPTED)),
             Err(_) => Err(unknown()),
         }
+    }
+
+    /// The session of a message, by the head of its request.
+    fn inbox(&self, parts: &Parts) -> Result<SseInbox, Refused> {
+        let id = session_id(parts.uri.query())?;
+        let principal = parts.extensions.get::<Principal>();
+        let inbox = self.sessions.find(id, principal);
+        let inbox = inbox.ok_or_else(unknown)?;
+        if validation::is_json(&parts.headers) {
+            return Ok(inbox);
+        }
+        Err(refuse(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "the Content-Type must be application/json",
+        ))
     }
 
     /// Opens a session.
@@ -276,7 +305,7 @@ impl LegacySse {
         }
         let id = new_id().map_err(|error| failed(&error))?;
         let endpoint = endpoint(&self.settings.messages, &id);
-        let (transport, inbox, response) = SseTransport::open(&endpoint);
+        let (transport, inbox, response) = SseTransport::open_in(&endpoint, Some(&self.budget));
         // Handlers know by which request the session was opened; theirs come by others, all to the one connection.
         let caller = Caller {
             is_alone: false,
@@ -284,6 +313,7 @@ impl LegacySse {
         };
         let session = server.connect_to(transport, caller).await;
         let session = session.map_err(|error| failed(&error))?;
+        session.connection().outbox.count_in(&self.budget, false);
         let session = OpenSession {
             inbox,
             session,
@@ -311,15 +341,24 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (parts, body) = request.into_parts();
+        let settings = &self.settings;
+        let finish = match Finish::of(&parts, &settings.policy, &settings.limits, &self.budget) {
+            Ok(finish) => finish,
+            Err(preflight) => return Box::pin(ready(Ok(*preflight))),
+        };
         let service = self.clone();
-        Box::pin(async move { Ok(service.respond(request).await.unwrap_or_else(|it| *it)) })
+        Box::pin(async move { finish.response(service.respond(parts, body).await) })
     }
 }
 
 impl From<Server> for LegacySse {
     /// A service for one server.
     fn from(server: Server) -> Self {
-        Self::new(move |_| server.clone())
+        let only = server.clone();
+        let mut service = Self::new(move |_| server.clone());
+        service.set().server = Some(only);
+        service
     }
 }
 

@@ -1,12 +1,22 @@
 //! Transport of one session: messages that are posted in, and a stream of events out.
 
-use std::fmt;
+use std::{
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
 
 use bytes::Bytes;
+use futures_core::{Stream, stream::BoxStream};
 use futures_util::stream;
 use http::Response;
 use oxmcp_protocol::framing::sse::{OutgoingEvent, write_comment};
-use tokio::{select, sync::mpsc, time::timeout};
+use tokio::{
+    select,
+    sync::mpsc::{self, WeakSender},
+    time::timeout,
+};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
@@ -15,8 +25,10 @@ use crate::{
     http::server::{
         event_encoding::KEEP_ALIVE,
         response::{self, ResponseBody},
+        watched_body::EventSource,
     },
     limits::Limits,
+    session::driver::budget::Budget,
     transport::traits::{Frame, Messages, ReadHalf, Transport, WriteHalf},
 };
 
@@ -53,9 +65,18 @@ impl SseTransport {
     /// Returns what to connect to a server, where to hand what the client posts, and the response to its GET.
     #[must_use]
     pub fn open(endpoint: &str) -> (Self, SseInbox, Response<ResponseBody>) {
+        Self::open_in(endpoint, None)
+    }
+
+    /// The same, where what its client has not taken counts in a budget.
+    pub(super) fn open_in(
+        endpoint: &str,
+        budget: Option<&Arc<Budget>>,
+    ) -> (Self, SseInbox, Response<ResponseBody>) {
         let (inbox, posts) = mpsc::channel(CAPACITY);
         let (writer, events) = mpsc::channel(CAPACITY);
         let disconnected = CancellationToken::new();
+        let sender = writer.downgrade();
         let stream = Events {
             first: Some(event("endpoint", endpoint.as_bytes())),
             events,
@@ -67,9 +88,18 @@ impl SseTransport {
             current: Bytes::new(),
             max_message_bytes: 0,
         };
-        let body = ResponseBody::stream(stream::unfold(stream, Events::next));
+        let writer = SseWriter {
+            events: Some(writer),
+            budget: budget.map(Arc::clone),
+        };
+        let events = Box::pin(stream::unfold(stream, Events::next));
+        let body = ResponseBody::events(SentEvents {
+            sender,
+            is_begun: false,
+            events,
+        });
         (
-            Self(Some((reader, SseWriter(Some(writer))))),
+            Self(Some((reader, writer))),
             SseInbox(inbox),
             response::events(body),
         )
@@ -90,6 +120,11 @@ impl Transport for SseTransport {
 
     fn name(&self) -> String {
         "the client".into()
+    }
+
+    /// Modern revisions do not have it.
+    fn is_legacy(&self) -> bool {
+        true
     }
 }
 
@@ -165,24 +200,36 @@ impl ReadHalf for SseReader {
 opaque_debug!(SseReader, |it| { disconnected: it.disconnected.is_cancelled() });
 
 /// Writes to the stream of an [`SseTransport`].
-pub struct SseWriter(Option<mpsc::Sender<Bytes>>);
+pub struct SseWriter {
+    /// None once it was closed.
+    events: Option<mpsc::Sender<Bytes>>,
+    /// The budget that what the client has not taken counts in, where there is one.
+    budget: Option<Arc<Budget>>,
+}
 
 impl WriteHalf for SseWriter {
     async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
         let closed = || Error::closed("the client has closed its stream of events");
-        let Some(writer) = &self.0 else {
+        let Some(writer) = &self.events else {
             return Err(closed());
         };
+        // The driver keeps them for as long as this waits.
+        let length = messages.as_lines().len();
+        let _waiting = self.budget.as_ref().map(|it| it.charge(length));
         let mut events = Vec::new();
         for message in messages {
             write_event(&mut events, "message", message);
         }
+        let events = match &self.budget {
+            Some(budget) => budget.charge(events.len()).with(events),
+            None => events.into(),
+        };
         // While the client does not read, this waits, and the session takes nothing more from it.
-        writer.send(events.into()).await.map_err(|_| closed())
+        writer.send(events).await.map_err(|_| closed())
     }
 
     async fn close(&mut self) -> Result<()> {
-        self.0 = None;
+        self.events = None;
         Ok(())
     }
 }
@@ -190,7 +237,7 @@ impl WriteHalf for SseWriter {
 impl fmt::Debug for SseWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SseWriter")
-            .field("open", &self.0.is_some())
+            .field("open", &self.events.is_some())
             .finish()
     }
 }
@@ -208,6 +255,35 @@ fn write_event(out: &mut Vec<u8>, name: &str, data: &[u8]) {
         ..OutgoingEvent::default()
     };
     event.write(out);
+}
+
+/// The events of a stream, and where they come from.
+struct SentEvents {
+    sender: WeakSender<Bytes>,
+    /// Whether the client has taken any.
+    is_begun: bool,
+    events: BoxStream<'static, Bytes>,
+}
+
+impl Stream for SentEvents {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.is_begun = true;
+        self.events.as_mut().poll_next(cx)
+    }
+}
+
+impl EventSource for SentEvents {
+    fn is_counted(&self) -> bool {
+        true
+    }
+
+    fn has_data(&self) -> bool {
+        // A session that has ended leaves its end to be taken.
+        let sender = self.sender.upgrade();
+        !self.is_begun || sender.is_none_or(|sender| sender.capacity() < CAPACITY)
+    }
 }
 
 /// What is in the stream.
@@ -233,5 +309,29 @@ impl Events {
             }
         };
         Some((next, self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_its_client_has_not_taken_counts_in_the_budget() {
+        let budget = Budget::new(1 << 20);
+        let (mut transport, _inbox, response) = SseTransport::open_in("/messages", Some(&budget));
+        let (_reader, mut writer) = transport.connect(&Limits::default()).await.unwrap();
+        let line = [&[b'1'; 1000][..], b"\n"].concat();
+        writer.write(Messages::new(&line)).await.unwrap();
+        let in_channel = budget.used();
+        assert!((1000..1100).contains(&in_channel), "{in_channel}");
+        let mut waiting = Box::pin(writer.write(Messages::new(&line)));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        assert_eq!(budget.used(), in_channel * 2 + line.len());
+        drop(response);
+        assert!(waiting.await.is_err());
+        assert_eq!(budget.used(), 0);
     }
 }

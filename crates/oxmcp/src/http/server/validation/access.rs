@@ -4,6 +4,10 @@
 use std::{
     borrow::Cow,
     net::{IpAddr, Ipv6Addr},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use http::{header, request::Parts};
@@ -23,6 +27,8 @@ pub(in crate::http::server) struct Policy {
     origins: Allowed<PageOrigin>,
     /// The first entry that cannot be read.
     problem: Option<String>,
+    /// Whether a refused host was warned of: once is enough to see what is missing, and anybody can send more.
+    has_warned: Arc<AtomicBool>,
 }
 
 impl Policy {
@@ -51,6 +57,13 @@ impl Policy {
             origins,
             "an origin, like \"https://example.com\" or \"http://localhost:3000\", or \"*\" for any",
         );
+    }
+
+    /// Whether this origin was listed by name: pages of it may read responses. One that is let in without, be it by `*`, since it is
+    /// of this machine or of the host itself, was not.
+    pub(in crate::http::server) fn lists_origin(&self, origin: &str) -> bool {
+        matches!(&self.origins, Allowed::Listed(listed)
+            if PageOrigin::parse(origin).is_some_and(|origin| listed.contains(&origin)))
     }
 
     /// Checks the entries of both lists.
@@ -96,10 +109,14 @@ pub(super) fn host(policy: &Policy, parts: &Parts) -> Checked {
     if policy.hosts.has(&parsed(host)?) {
         return Ok(());
     }
-    Err(
-        "the endpoint is not reached by the name in `Host`; whoever runs it can allow that name"
-            .into(),
+    let host = host.escape_debug();
+    if !policy.has_warned.swap(true, Ordering::Relaxed) {
+        tracing::warn!(%host, "a request with this `Host` is refused: the name is allowed by `allowed_hosts`");
+    }
+    Err(format!(
+        "the endpoint is not reached by the name {host}, which `Host` has; whoever runs it can allow it with `allowed_hosts`"
     )
+    .into())
 }
 
 /// [`Check::Origin`](super::check::Check::Origin). Only browsers send one.

@@ -1,9 +1,9 @@
 //! Message of a request, its era, and its checks.
 //!
-//! The body decides. A proxy can lose or add a header, and the header then gives that away: it is only held against the body.
+//! The body decides where it names a revision, and the header is held against it. Else a modern header makes the message modern:
+//! a request is then refused, since it must say so itself; a notification is taken.
 
 use http::{HeaderMap, HeaderName};
-use oxmcp_json::Text;
 use oxmcp_protocol::{
     Method, Revision,
     internal::{Envelope, Era, Params, RequestMeta, RequestParams, unsupported_version},
@@ -272,8 +272,7 @@ pub(super) fn revision(message: &Message<'_>) -> Checked {
 
 /// The revision that `initialize` asks for.
 fn asked(params: &RequestParams<'_>) -> Option<String> {
-    let mut members = params.raw.members();
-    let (_, version) = members.find(|(key, _)| key.is_str("protocolVersion"))?;
+    let version = params.first_member("protocolVersion")?;
     version.as_str().map(std::borrow::Cow::into_owned)
 }
 
@@ -301,15 +300,4 @@ pub(super) fn method(message: &Message<'_>) -> Checked {
         return Ok(());
     }
     Err(Error::method_not_found(name).into())
-}
-
-/// The member of the params that is this text, where there is one of that name and no more.
-pub(super) fn member<'a>(params: &RequestParams<'a>, name: &str) -> Option<Text<'a>> {
-    // It was found while the message was read, and there is one: two would fail `Check::AmbiguousParams`.
-    if name == "name" {
-        return params.name;
-    }
-    let mut members = params.raw.members().filter(|(key, _)| key.is_str(name));
-    let (_, value) = members.next()?;
-    members.next().is_none().then_some(value)
 }

@@ -11,7 +11,7 @@ use oxmcp_protocol::{
 use super::{
     check::{Checked, Failure},
     head::{given, text},
-    message::{Message, member},
+    message::Message,
 };
 use crate::http::names::{METHOD, NAME};
 
@@ -38,7 +38,7 @@ pub(super) fn name(message: &Message<'_>) -> Checked {
         return Ok(());
     }
     let row = method::find(REQUESTS_TO_SERVER, message.method);
-    let said = |name: &str| member(message.params, name).and_then(Text::as_str);
+    let said = |name: &str| message.params.only_member(name).and_then(Text::as_str);
     if let Some(name) = row.and_then(|row| row.named) {
         let given = given(message.headers, NAME);
         repeats(NAME.as_str(), given, said(name).as_deref())?;

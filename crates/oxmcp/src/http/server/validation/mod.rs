@@ -25,7 +25,7 @@ mod run;
 mod tests;
 
 pub(super) use access::Policy;
-pub(super) use body::read_body;
+pub(super) use body::{discard_body, read_body};
 #[cfg(test)]
 pub(super) use check::Check;
 pub(super) use head::{accepts, is_json, single};

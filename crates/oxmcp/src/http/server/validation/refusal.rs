@@ -35,7 +35,9 @@ impl Refusal {
 
     /// GET without a session: modern servers have none, either.
     pub(in crate::http::server) fn no_stream() -> Self {
-        let failure = Failure::from("GET is for the streams of sessions, and no session is named");
+        let failure = Failure::from(
+            "GET is for the streams of sessions: none is named, or the endpoint has no streams",
+        );
         Self::new(Check::HttpMethod, failure.with_allow("POST"))
     }
 

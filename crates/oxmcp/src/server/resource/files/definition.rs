@@ -11,6 +11,7 @@ use super::{
     directory::{Directory, Found},
     path::{encoded, file_uri},
     read::{Files, mime_type, permits},
+    roots::Roots,
 };
 use crate::{
     debug::opaque_debug,
@@ -34,7 +35,8 @@ const MAX_BYTES: u64 = 16 << 20;
 /// the other: `..` is no name, symbolic links are not followed, wherever they lead, and only plain files are opened. What is
 /// hidden (its name begins with a dot) is not served, for it is where secrets are kept; see
 /// [`hidden`](FileResources::hidden). A client that has [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots)
-/// can read only what is within them; see [`beyond_roots`](FileResources::beyond_roots).
+/// can read only what is within them, and one that has none can read everything; see
+/// [`only_within_roots`](FileResources::only_within_roots) and [`beyond_roots`](FileResources::beyond_roots).
 ///
 /// What is wrong with the directory is reported when the server begins to serve.
 ///
@@ -53,7 +55,7 @@ pub fn file_resources(directory: impl AsRef<Path>) -> FileResources {
         max_bytes: MAX_BYTES,
         listed: 0,
         hidden: false,
-        beyond_roots: false,
+        roots: Roots::WhereKnown,
         cache: None,
     }
 }
@@ -70,7 +72,7 @@ pub struct FileResources {
     max_bytes: u64,
     pub(in crate::server::resource) listed: usize,
     hidden: bool,
-    beyond_roots: bool,
+    roots: Roots,
     cache: Option<CacheHint>,
 }
 
@@ -109,7 +111,17 @@ impl FileResources {
 
     /// Serves all clients the same, whatever their roots. For a directory that is the server's own: documentation, say.
     pub fn beyond_roots(mut self) -> Self {
-        self.beyond_roots = true;
+        self.roots = Roots::Ignored;
+        self
+    }
+
+    /// Serves nothing to a client that has no roots. By default such a client can read the whole directory, since most do not
+    /// have any.
+    ///
+    /// Neither are files [listed](Self::listed) to it. One that can have roots sees the names of all that are listed, whatever
+    /// its roots are, for it is not asked for them when it lists; what is not within them it cannot read.
+    pub fn only_within_roots(mut self) -> Self {
+        self.roots = Roots::Required;
         self
     }
 
@@ -149,7 +161,12 @@ impl FileResources {
                 Resource::assemble(uri, name, handler, AskMode::Context).size(found.size);
             resource.definition.mime_type = mime_type(&found.names).map(Into::into);
             resource.cache = self.cache;
-            resource
+            match self.roots {
+                Roots::Required => {
+                    resource.visible_to(|cx| cx.client_capabilities().roots.is_some())
+                }
+                Roots::WhereKnown | Roots::Ignored => resource,
+            }
         };
         Ok(found.into_iter().map(resource).collect())
     }
@@ -175,7 +192,7 @@ impl FileResources {
             given,
             max_bytes: self.max_bytes,
             hidden: self.hidden,
-            beyond_roots: self.beyond_roots,
+            roots: self.roots,
             permits: permits(),
         };
         Ok((files, prefix))

@@ -16,7 +16,7 @@ use super::{
     directory::Directory,
     entry::Refused,
     path::{is_hidden, names},
-    roots,
+    roots::{self, Roots},
 };
 use crate::{
     error::{Error, Result},
@@ -36,7 +36,7 @@ pub(super) struct Files {
     pub(super) given: PathBuf,
     pub(super) max_bytes: u64,
     pub(super) hidden: bool,
-    pub(super) beyond_roots: bool,
+    pub(super) roots: Roots,
     pub(super) permits: Arc<Semaphore>,
 }
 
@@ -73,6 +73,22 @@ impl Files {
         })
     }
 
+    /// Refuses a file that is not within the client's roots.
+    async fn check_roots(&self, cx: &RequestContext, uri: &str, names: &[OsString]) -> Result<()> {
+        if self.roots == Roots::Ignored {
+            return Ok(());
+        }
+        match roots::of(cx).await? {
+            Some(roots) if roots::hold(&roots, &self.paths(names)) => Ok(()),
+            Some(_) => Err(no_such(uri, "it is not within the client's roots")),
+            None if self.roots == Roots::WhereKnown => Ok(()),
+            None => Err(no_such(
+                uri,
+                "the client has no roots, and nothing else is served here",
+            )),
+        }
+    }
+
     async fn read(
         self: Arc<Self>,
         cx: RequestContext,
@@ -83,12 +99,7 @@ impl Files {
         if !self.hidden && is_hidden(&names) {
             return Err(Error::resource_not_found(uri));
         }
-        if !self.beyond_roots
-            && let Some(roots) = roots::of(&cx).await?
-            && !roots::hold(&roots, &self.paths(&names))
-        {
-            return Err(no_such(uri, "it is not within the client's roots"));
-        }
+        self.check_roots(&cx, uri, &names).await?;
         let mime_type = mime_type(&names);
         let max_bytes = self.max_bytes;
         let permit = self.permit(&cx).await?;

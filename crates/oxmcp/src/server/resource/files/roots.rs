@@ -7,6 +7,16 @@ use oxmcp_protocol::Root;
 use super::path::{file_uri, names};
 use crate::{error::Result, session::connection::RequestContext};
 
+/// What the roots of clients mean for a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Roots {
+    /// A client that has roots is held to them.
+    WhereKnown,
+    /// So is a client that has none: nothing is within them.
+    Required,
+    Ignored,
+}
+
 /// The client's roots. `None` where it has none to tell of.
 pub(super) async fn of(cx: &RequestContext) -> Result<Option<Vec<Root>>> {
     if cx.client_capabilities().roots.is_none() {

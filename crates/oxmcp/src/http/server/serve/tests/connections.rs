@@ -14,7 +14,10 @@ use tokio::{
 };
 
 use super::script::*;
-use crate::{http::server::serve::accept::serve, limits::Limits};
+use crate::{
+    http::server::serve::accept::{listen, serve},
+    limits::Limits,
+};
 
 #[tokio::test(start_paused = true)]
 async fn requests_of_one_connection_are_answered_in_order() {
@@ -271,6 +274,16 @@ async fn attack_7_a_head_that_never_ends_is_refused() {
         .send(&format!("GET / HTTP/1.1\r\nlong: {long}"))
         .await;
     assert!(client.rest().await.starts_with("HTTP/1.1 431 "));
+}
+
+#[tokio::test]
+async fn a_port_that_is_in_use_is_named() {
+    let first = listen("127.0.0.1:0").await.unwrap();
+    let address = first.local_addr().unwrap();
+    let error = listen(address).await.unwrap_err().to_string();
+    assert!(error.contains(&format!("{address} is in use")), "{error}");
+    let error = listen("no.such.host.invalid:80").await.unwrap_err();
+    assert!(error.to_string().contains("resolved"), "{error}");
 }
 
 #[tokio::test]

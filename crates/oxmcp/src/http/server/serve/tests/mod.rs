@@ -2,4 +2,7 @@
 
 mod closing;
 mod connections;
+mod refused_bodies;
 mod script;
+#[cfg(feature = "http-client")]
+mod stalls;

@@ -44,6 +44,15 @@ pub(super) struct Script {
     pub(super) asked: Arc<AtomicUsize>,
 }
 
+impl Script {
+    pub(super) fn new(accepted: mpsc::Receiver<Accepted>) -> Self {
+        Self {
+            accepted,
+            asked: Arc::default(),
+        }
+    }
+}
+
 impl Listener for Script {
     type Io = Recorded;
 
@@ -58,6 +67,12 @@ impl Listener for Script {
 
 /// A pipe that knows what was written at once.
 pub(super) struct Recorded(DuplexStream, Arc<Mutex<Vec<String>>>);
+
+impl Recorded {
+    pub(super) fn new(pipe: DuplexStream) -> Self {
+        Self(pipe, Arc::default())
+    }
+}
 
 impl AsyncRead for Recorded {
     fn poll_read(
@@ -173,8 +188,8 @@ pub(super) fn tested_until(
     let (sender, accepted) = mpsc::channel(16);
     let asked = Arc::<AtomicUsize>::default();
     let script = Script {
-        accepted,
         asked: Arc::clone(&asked),
+        ..Script::new(accepted)
     };
     let (serving, signal) = Serving::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
     let paths = Paths::default();

@@ -215,3 +215,31 @@ fn media_types_are_ranges_and_have_parameters() {
     let long = Sent::post("").with("content-length", "4194305");
     assert_eq!(check(long), Some(Check::BodyLength));
 }
+
+#[test]
+fn a_refused_host_is_named_with_what_allows_it() {
+    let parts = Sent::post("").with("host", "mcp.example.com").parts();
+    let refusal = check_access(&Policy::default(), &parts).unwrap_err();
+    let message = &refusal.error.message;
+    assert!(message.contains("mcp.example.com"), "{message}");
+    assert!(message.contains("allowed_hosts"), "{message}");
+}
+
+#[test]
+fn only_an_origin_that_is_listed_is_told_to_browsers() {
+    let listed = policy(&[], &["https://app.example.com", "http://localhost:3000"]);
+    for (origin, is_listed) in [
+        ("https://app.example.com", true),
+        ("https://app.example.com:443", true),
+        ("http://localhost:3000", true),
+        ("http://localhost:3001", false),
+        ("https://app.example.com.evil.example", false),
+        ("null", false),
+        ("*", false),
+    ] {
+        assert_eq!(listed.lists_origin(origin), is_listed, "{origin}");
+    }
+    for policy in [Policy::default(), policy(&["*"], &["*"])] {
+        assert!(!policy.lists_origin("http://localhost:3000"));
+    }
+}

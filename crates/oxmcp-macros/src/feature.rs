@@ -1,0 +1,362 @@
+//! `#[tool]`, `#[prompt]` and `#[resource]`: the function as it was, and beside it an empty enum of the same name whose
+//! function makes the tool of it.
+//!
+//! ```text
+//! async fn divide(a: f64, b: f64) -> f64 { .. }
+//!
+//! enum divide {}
+//! impl divide {
+//!     fn tool() -> ::oxmcp::Tool {
+//!         #[derive(Deserialize, JsonSchema)]
+//!         struct __Input { /** the dividend */ a: f64, /** the divisor */ b: f64 }
+//!         ::oxmcp::Tool::new("divide", "Divide a by b.", |__Input { a, b }: __Input| divide(a, b))
+//!     }
+//! }
+//! ```
+//!
+//! A function lives in the namespace of values and an enum in that of types, so one `use` brings both. What is written is
+//! what a user would write by hand: nothing is decided here that the builders do not decide.
+
+use proc_macro::{Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
+
+use crate::{
+    function::{Function, Parameter, Purpose},
+    literal,
+    options::Options,
+    tokens::{Mistake, fill, flatten},
+    uri,
+};
+
+/// What is made of a function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tool,
+    Prompt,
+    Resource,
+}
+
+/// The names of what is made.
+struct Target {
+    /// The builder.
+    builder: &'static str,
+    /// The function that makes it.
+    function: &'static str,
+}
+
+impl Kind {
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Tool => "a tool",
+            Self::Prompt => "a prompt",
+            Self::Resource => "a resource",
+        }
+    }
+
+    fn target(self, is_template: bool) -> Target {
+        let (builder, function) = match self {
+            Self::Tool => ("Tool", "tool"),
+            Self::Prompt => ("Prompt", "prompt"),
+            Self::Resource if is_template => ("ResourceTemplate", "template"),
+            Self::Resource => ("Resource", "resource"),
+        };
+        Target { builder, function }
+    }
+}
+
+/// Writes the function and its companion, and the errors where there are any.
+pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let mut mistakes = Vec::new();
+    let options = Options::read(arguments, kind == Kind::Resource, &mut mistakes);
+    let function = match Function::read(item.clone(), kind.noun(), &mut mistakes) {
+        Ok(function) => function,
+        Err(mistake) => {
+            let mut output = mistake.into_tokens();
+            output.extend(item);
+            return output;
+        }
+    };
+    let is_template = check_uri(&options, &function, &mut mistakes);
+    let target = kind.target(is_template);
+    let description = description(kind, &options, &function, &mut mistakes);
+    let mut output = function.item.clone();
+    let body = if mistakes.is_empty() {
+        body(&options, &function, &target, description)
+    } else {
+        // The one error is told; that there is no such function would be a second one.
+        fill("::core::unreachable!()", Span::mixed_site(), &[])
+    };
+    if function.is_free {
+        output.extend(companion(&options, &function, &target, body));
+    }
+    output.extend(mistakes.into_iter().map(Mistake::into_tokens));
+    output
+}
+
+/// What the model decides by. A tool and a prompt must have it.
+fn description(
+    kind: Kind,
+    options: &Options,
+    function: &Function,
+    mistakes: &mut Vec<Mistake>,
+) -> Option<TokenStream> {
+    if options.description.is_some() {
+        return options.description.clone();
+    }
+    let text = literal::description(&function.docs);
+    if !text.is_empty() {
+        return Some(TokenTree::Literal(Literal::string(&text)).into());
+    }
+    if kind != Kind::Resource {
+        let message = format!(
+            "{} needs a doc comment, which is what the model decides by: `/// What it does.`",
+            kind.noun()
+        );
+        mistakes.push(Mistake::new(function.name.span(), message));
+    }
+    None
+}
+
+/// Holds the variables of a template against the parameters. Returns whether it is a template.
+fn check_uri(options: &Options, function: &Function, mistakes: &mut Vec<Mistake>) -> bool {
+    let Some((uri, at)) = &options.uri else {
+        return false;
+    };
+    let variables = match uri::variables(uri) {
+        Ok(variables) => variables,
+        Err(mistake) => {
+            mistakes.push(Mistake::new(at.span(), mistake));
+            return true;
+        }
+    };
+    let arguments = || function.parameters_of(Purpose::Argument);
+    let names: Vec<_> = variables
+        .iter()
+        .map(|it| format!("`{}`", it.name))
+        .collect();
+    let renames = |it: &Parameter| {
+        let serde = it.serde();
+        ["rename", "alias", "flatten"]
+            .iter()
+            .any(|word| serde.contains(word))
+    };
+    if arguments().any(renames) {
+        // The names are those of the schema then, which only the builder knows.
+        return !variables.is_empty();
+    }
+    for argument in arguments() {
+        let name = plain(&argument.name);
+        let Some(variable) = variables.iter().find(|it| it.name == name) else {
+            let known = match names.as_slice() {
+                [] => "it has none".to_owned(),
+                names => format!("there are {}", names.join(", ")),
+            };
+            let message = format!("`{name}` is no variable of the URI ({known})");
+            mistakes.push(Mistake::new(argument.name.span(), message));
+            continue;
+        };
+        let outer = outer_type(&argument.ty);
+        let may_be_missing = outer == "Option" || argument.serde().contains("default");
+        if variable.is_optional && !variable.is_list && !may_be_missing {
+            let message = format!(
+                "a URI may be without `{name}`: take an `Option`, or write `#[serde(default)]` before it"
+            );
+            mistakes.push(Mistake::new(argument.name.span(), message));
+        }
+    }
+    for variable in &variables {
+        if !arguments().any(|it| plain(&it.name) == variable.name) {
+            let message = format!("no parameter takes the variable `{}`", variable.name);
+            mistakes.push(Mistake::new(at.span(), message));
+        }
+    }
+    !variables.is_empty()
+}
+
+/// The last name of a type's path, before its generics.
+fn outer_type(ty: &TokenStream) -> String {
+    let tokens = flatten(ty.clone());
+    let words = tokens.iter().map_while(|token| match token {
+        TokenTree::Ident(ident) => Some(ident.to_string()),
+        TokenTree::Punct(punct) if punct.as_char() == ':' => Some(String::new()),
+        _ => None,
+    });
+    words
+        .filter(|word| !word.is_empty())
+        .last()
+        .unwrap_or_default()
+}
+
+/// The enum beside the function, with `fn tool(<state>) -> Tool { body }`.
+fn companion(
+    options: &Options,
+    function: &Function,
+    target: &Target,
+    body: TokenStream,
+) -> TokenStream {
+    let code = format!(
+        "#[doc(hidden)]
+         #[allow(missing_debug_implementations, missing_docs, non_camel_case_types, unnameable_types, unreachable_pub, clippy::all)]
+         CONDITIONS VISIBILITY enum NAME {{}}
+
+         #[allow(deprecated, missing_docs, non_camel_case_types, unreachable_pub, clippy::all)]
+         CONDITIONS impl NAME {{
+             #[doc = \"Makes it of the function of this name.\"]
+             #[must_use]
+             VISIBILITY fn {}(STATE) -> {}::{} {{ BODY }}
+         }}",
+        target.function, options.facade, target.builder
+    );
+    let mut state = TokenStream::new();
+    for parameter in function.parameters_of(Purpose::State) {
+        let holes = [
+            ("NAME", local(&parameter.name)),
+            ("TYPE", parameter.ty.clone()),
+        ];
+        state.extend(fill("NAME: TYPE,", Span::mixed_site(), &holes));
+    }
+    let holes = [
+        ("CONDITIONS", function.conditions.clone()),
+        ("VISIBILITY", function.visibility.clone()),
+        ("NAME", ident(&function.name)),
+        ("STATE", state),
+        ("BODY", body),
+    ];
+    fill(&code, Span::mixed_site(), &holes)
+}
+
+/// The struct of the arguments, and the builder.
+fn body(
+    options: &Options,
+    function: &Function,
+    target: &Target,
+    description: Option<TokenStream>,
+) -> TokenStream {
+    let facade = &options.facade;
+    let mut output = input(facade, function);
+    let first = match &options.uri {
+        Some((_, uri)) => TokenTree::Literal(uri.clone()).into(),
+        None => name(options, function),
+    };
+    let (second, described) = match (&options.uri, description) {
+        (None, Some(description)) => (description, TokenStream::new()),
+        (None, None) => (TokenStream::new(), TokenStream::new()),
+        (Some(_), None) => (name(options, function), TokenStream::new()),
+        (Some(_), Some(text)) => {
+            let described = fill(".description(TEXT)", Span::mixed_site(), &[("TEXT", text)]);
+            (name(options, function), described)
+        }
+    };
+    // What may not be returned is told of under the return type.
+    let returned = Span::mixed_site().located_at(function.returned);
+    let holes = [
+        ("FIRST", first),
+        ("SECOND", second),
+        ("HANDLER", handler(facade, function)),
+    ];
+    let builder = target.builder;
+    output.extend(fill(
+        &format!("{facade}::{builder}::new(FIRST, SECOND, HANDLER)"),
+        returned,
+        &holes,
+    ));
+    output.extend(described);
+    output.extend(options.methods.clone());
+    output
+}
+
+/// What the builder calls it.
+fn name(options: &Options, function: &Function) -> TokenStream {
+    let plain = || TokenTree::Literal(Literal::string(&plain(&function.name))).into();
+    options.name.clone().unwrap_or_else(plain)
+}
+
+/// The struct that the arguments are read as, where there are any.
+fn input(facade: &str, function: &Function) -> TokenStream {
+    let mut fields = TokenStream::new();
+    for parameter in function.parameters_of(Purpose::Argument) {
+        for attribute in &parameter.attributes {
+            let hash = TokenTree::Punct(Punct::new('#', Spacing::Alone));
+            fields.extend([hash, TokenTree::Group(attribute.clone())]);
+        }
+        let holes = [
+            ("NAME", ident(&parameter.name)),
+            ("TYPE", parameter.ty.clone()),
+        ];
+        fields.extend(fill("NAME: TYPE,", Span::call_site(), &holes));
+    }
+    if fields.is_empty() {
+        return fields;
+    }
+    let code = format!(
+        "#[derive({facade}::__private::serde::Deserialize, {facade}::JsonSchema)]
+         #[serde(crate = \"{facade}::__private::serde\")]
+         #[oxmcp(crate = \"{facade}\")]
+         struct __Input {{ FIELDS }}"
+    );
+    fill(&code, Span::mixed_site(), &[("FIELDS", fields)])
+}
+
+/// The closure that takes the arguments apart and calls the function, in the order of its parameters.
+fn handler(facade: &str, function: &Function) -> TokenStream {
+    let (mut fields, mut call) = (TokenStream::new(), TokenStream::new());
+    for parameter in &function.parameters {
+        let name = local(&parameter.name);
+        // A type that cannot be what it is to be is told of under it.
+        let first = flatten(parameter.ty.clone()).first().map(TokenTree::span);
+        let at = Span::mixed_site().located_at(first.unwrap_or_else(|| parameter.name.span()));
+        let holes = [
+            ("NAME", name),
+            ("TYPE", parameter.ty.clone()),
+            ("FIELD", ident(&parameter.name)),
+        ];
+        match parameter.purpose {
+            Purpose::Argument => {
+                fields.extend(fill("FIELD: NAME,", Span::mixed_site(), &holes));
+                call.extend(fill("NAME,", Span::mixed_site(), &holes));
+            }
+            Purpose::State => {
+                let share = format!("{facade}::SharedAs::<TYPE>::share(&NAME),");
+                call.extend(fill(&share, at, &holes));
+            }
+            Purpose::Context => {
+                let of = format!("<TYPE as {facade}::HandlerContext>::of(__context),");
+                call.extend(fill(&of, at, &holes));
+            }
+        }
+    }
+    let mut parameters = String::new();
+    if function.parameters_of(Purpose::Context).next().is_some() {
+        parameters.push_str(&format!("__context: {facade}::RequestContext,"));
+    }
+    if !fields.is_empty() {
+        parameters.push_str("__Input { FIELDS }: __Input");
+    }
+    let returned = Span::mixed_site().located_at(function.returned);
+    let holes = [
+        ("FIELDS", fields),
+        ("FUNCTION", ident(&function.name)),
+        ("CALL", call),
+    ];
+    fill(
+        &format!("move |{parameters}| FUNCTION(CALL)"),
+        returned,
+        &holes,
+    )
+}
+
+/// The name, without `r#`.
+fn plain(name: &Ident) -> String {
+    let name = name.to_string();
+    name.strip_prefix("r#").map(str::to_owned).unwrap_or(name)
+}
+
+fn ident(name: &Ident) -> TokenStream {
+    TokenTree::Ident(name.clone()).into()
+}
+
+/// A variable that bears the name of a parameter, and is never the function or a variable of the user.
+fn local(name: &Ident) -> TokenStream {
+    let mut name = name.clone();
+    name.set_span(Span::mixed_site().located_at(name.span()));
+    TokenTree::Ident(name).into()
+}

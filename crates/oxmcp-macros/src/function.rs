@@ -1,0 +1,352 @@
+//! A reader of free async functions: attributes, visibility, name, parameters and return type.
+
+use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+
+use crate::{
+    literal,
+    tokens::{Mistake, flatten, punct, regroup, split_at_commas, without_comma, word},
+};
+
+/// A function, as far as it could be read.
+pub(crate) struct Function {
+    /// All of it, without the attributes of its parameters that are not for the compiler.
+    pub(crate) item: TokenStream,
+    /// Its `#[cfg(..)]` attributes.
+    pub(crate) conditions: TokenStream,
+    /// Its doc comment, line by line.
+    pub(crate) docs: Vec<String>,
+    pub(crate) visibility: TokenStream,
+    pub(crate) name: Ident,
+    pub(crate) parameters: Vec<Parameter>,
+    /// The place of the return type, or else of the name.
+    pub(crate) returned: Span,
+    /// Whether something of the same name can stand beside it: it is no method and has no generics.
+    pub(crate) is_free: bool,
+}
+
+/// What a parameter is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Argument,
+    State,
+    Context,
+}
+
+pub(crate) struct Parameter {
+    pub(crate) purpose: Purpose,
+    pub(crate) name: Ident,
+    pub(crate) ty: TokenStream,
+    /// The attributes of the field that it becomes: its doc comment, and what the derives take.
+    pub(crate) attributes: Vec<Group>,
+}
+
+impl Function {
+    /// Reads the function. `kind` is what it is to be, as "a tool". Without a function there is only the mistake.
+    pub(crate) fn read(
+        item: TokenStream,
+        kind: &str,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Result<Self, Mistake> {
+        let tokens: Vec<TokenTree> = item.into_iter().collect();
+        let no_function = || {
+            Mistake::new(
+                Span::call_site(),
+                format!("{kind} is made of a free function: `async fn name(..) {{ .. }}`"),
+            )
+        };
+        let keyword = tokens
+            .iter()
+            .position(|token| word(Some(token)).is_some_and(|word| word == "fn"))
+            .ok_or_else(no_function)?;
+        let Some(TokenTree::Ident(name)) = tokens.get(keyword + 1) else {
+            return Err(no_function());
+        };
+        let is_parentheses = |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis);
+        let list = (keyword + 2..tokens.len())
+            .find(|index| tokens.get(*index).is_some_and(is_parentheses))
+            .ok_or_else(no_function)?;
+        let (head, rest) = tokens.split_at(keyword);
+        let outer = rest.get(2..list - keyword).unwrap_or_default();
+        let mut function = Self {
+            item: TokenStream::new(),
+            conditions: TokenStream::new(),
+            docs: Vec::new(),
+            visibility: TokenStream::new(),
+            name: name.clone(),
+            parameters: Vec::new(),
+            returned: name.span(),
+            is_free: outer.is_empty(),
+        };
+        let span = rest.first().map_or_else(Span::call_site, TokenTree::span);
+        function.read_head(head, span, kind, mistakes);
+        if let Some(generic) = outer.first() {
+            mistakes.push(Mistake::new(
+                generic.span(),
+                format!("{kind} has one schema, so its function has no generics: write the types themselves"),
+            ));
+        }
+        let mut output: Vec<TokenTree> = tokens.get(..list).unwrap_or_default().to_vec();
+        if let Some(TokenTree::Group(group)) = tokens.get(list) {
+            let parameters = function.read_parameters(group.stream(), kind, mistakes);
+            output.push(TokenTree::Group(regroup(group, parameters)));
+        }
+        let tail = tokens.get(list + 1..).unwrap_or_default();
+        function.read_tail(tail, mistakes);
+        output.extend_from_slice(tail);
+        function.item = output.into_iter().collect();
+        Ok(function)
+    }
+
+    /// What stands before `fn`.
+    fn read_head(
+        &mut self,
+        head: &[TokenTree],
+        keyword: Span,
+        kind: &str,
+        mistakes: &mut Vec<Mistake>,
+    ) {
+        let mut is_async = false;
+        let mut tokens = head.iter().peekable();
+        while let Some(token) = tokens.next() {
+            match (token, tokens.peek()) {
+                (TokenTree::Punct(_), Some(TokenTree::Group(group))) => {
+                    self.docs.extend(literal::doc(group.stream()));
+                    if word(flatten(group.stream()).first()).is_some_and(|name| name == "cfg") {
+                        let attribute = [token.clone(), TokenTree::Group(group.clone())];
+                        self.conditions.extend(attribute);
+                    }
+                    tokens.next();
+                }
+                (TokenTree::Ident(ident), _) => match ident.to_string().as_str() {
+                    "async" => is_async = true,
+                    "unsafe" | "extern" | "const" => mistakes.push(Mistake::new(
+                        ident.span(),
+                        format!("{kind} is made of a plain `async fn`"),
+                    )),
+                    _ => self.visibility.extend([token.clone()]),
+                },
+                (TokenTree::Literal(_), _) => {}
+                _ => self.visibility.extend([token.clone()]),
+            }
+        }
+        if !is_async {
+            mistakes.push(Mistake::new(
+                keyword,
+                format!("{kind} is made of an async function: write `async fn`"),
+            ));
+        }
+    }
+
+    /// Returns the parameters as the function keeps them.
+    fn read_parameters(
+        &mut self,
+        parameters: TokenStream,
+        kind: &str,
+        mistakes: &mut Vec<Mistake>,
+    ) -> TokenStream {
+        let mut kept = TokenStream::new();
+        for part in split_at_commas(parameters) {
+            let (attributes, rest) = attributes_of(&part);
+            for attribute in &attributes {
+                if is_for_the_compiler(attribute) {
+                    let hash =
+                        TokenTree::Punct(proc_macro::Punct::new('#', proc_macro::Spacing::Alone));
+                    kept.extend([hash, TokenTree::Group(attribute.clone())]);
+                }
+            }
+            kept.extend(rest.iter().cloned());
+            if let Some(receiver) = receiver(rest) {
+                self.is_free = false;
+                mistakes.push(Mistake::new(
+                    receiver,
+                    format!(
+                        "no attribute makes {kind} of a method: take what is shared as a parameter, `#[state] it: Arc<..>`; or \
+                         give `with_state(it, Type::{})` to the builder's `new`, where a method takes `self: Arc<Self>` or `self`",
+                        self.name
+                    ),
+                ));
+                continue;
+            }
+            match Parameter::read(&attributes, rest) {
+                Ok(parameter) => self.parameters.push(parameter),
+                Err(mistake) => mistakes.push(mistake),
+            }
+        }
+        let mut contexts = self
+            .parameters
+            .iter()
+            .filter(|it| it.purpose == Purpose::Context);
+        if let Some(second) = contexts.nth(1) {
+            let message = "a request has one context, and this is the second";
+            mistakes.push(Mistake::new(second.name.span(), message));
+        }
+        kept
+    }
+
+    /// What stands behind the parameters.
+    fn read_tail(&mut self, tail: &[TokenTree], mistakes: &mut Vec<Mistake>) {
+        for (index, token) in tail.iter().enumerate() {
+            if punct(Some(token)) == Some('>')
+                && index == 1
+                && let Some(first) = tail.get(index + 1)
+            {
+                self.returned = first.span();
+            }
+            if word(Some(token)).is_some_and(|word| word == "where") {
+                let message = "this function has no generics, so it needs no `where`";
+                mistakes.push(Mistake::new(token.span(), message));
+            }
+        }
+    }
+
+    /// The parameters of one purpose.
+    pub(crate) fn parameters_of(&self, purpose: Purpose) -> impl Iterator<Item = &Parameter> {
+        self.parameters
+            .iter()
+            .filter(move |it| it.purpose == purpose)
+    }
+}
+
+impl Parameter {
+    fn read(attributes: &[Group], tokens: &[TokenTree]) -> Result<Self, Mistake> {
+        let mut tokens = tokens;
+        if word(tokens.first()).is_some_and(|word| word == "mut") {
+            tokens = tokens.get(1..).unwrap_or_default();
+        }
+        let flat = match tokens.first() {
+            Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::None => {
+                flatten(group.stream())
+            }
+            Some(first) => vec![first.clone()],
+            None => Vec::new(),
+        };
+        let span = tokens.first().map_or_else(Span::call_site, TokenTree::span);
+        let [TokenTree::Ident(name)] = flat.as_slice() else {
+            return Err(not_a_name(span));
+        };
+        if punct(tokens.get(1)) != Some(':') || ["ref", "_"].contains(&name.to_string().as_str()) {
+            return Err(not_a_name(span));
+        }
+        let ty = without_comma(tokens.get(2..).unwrap_or_default());
+        let ty: TokenStream = ty.iter().cloned().collect();
+        let marked = |mark: &str| attributes.iter().any(|attribute| is_mark(attribute, mark));
+        let purpose = if marked("state") {
+            Purpose::State
+        } else if marked("context") || is_context(ty.clone()) {
+            Purpose::Context
+        } else {
+            Purpose::Argument
+        };
+        check_type(purpose, &ty)?;
+        for attribute in attributes {
+            let name = word(flatten(attribute.stream()).first()).unwrap_or_default();
+            if name.starts_with("cfg") {
+                let message = "a parameter cannot depend on a `cfg`: write two functions";
+                return Err(Mistake::new(attribute.span(), message));
+            }
+        }
+        let mut attributes = attributes.to_vec();
+        attributes.retain(|it| {
+            !is_mark(it, "state") && !is_mark(it, "context") && !is_for_the_compiler(it)
+        });
+        Ok(Self {
+            purpose,
+            name: name.clone(),
+            ty,
+            attributes,
+        })
+    }
+
+    /// The text of its attributes of serde.
+    pub(crate) fn serde(&self) -> String {
+        let of_serde = self.attributes.iter().map(|it| it.stream().to_string());
+        of_serde.filter(|it| it.starts_with("serde")).collect()
+    }
+}
+
+fn not_a_name(span: Span) -> Mistake {
+    let message =
+        "a parameter needs a plain name here, as `city: String`: an argument is called by it";
+    Mistake::new(span, message)
+}
+
+/// Refuses types that no argument can have.
+fn check_type(purpose: Purpose, ty: &TokenStream) -> Result<(), Mistake> {
+    let flat = flatten(ty.clone());
+    if word(flat.first()).is_some_and(|word| word == "impl" || word == "dyn") {
+        let span = flat.first().map_or_else(Span::call_site, TokenTree::span);
+        return Err(Mistake::new(
+            span,
+            "a parameter needs a type of its own here",
+        ));
+    }
+    let mut tokens = flat.iter().enumerate();
+    let reference = tokens.find(|(_, token)| punct(Some(token)) == Some('&'));
+    let Some((index, reference)) = reference else {
+        return Ok(());
+    };
+    match purpose {
+        Purpose::Argument => Err(Mistake::new(
+            reference.span(),
+            "an argument is owned, since it outlives the message that it came in: take a `String` in place of a `&str`",
+        )),
+        Purpose::State if word(flat.get(index + 2)).is_some_and(|word| word == "static") => Ok(()),
+        Purpose::State => Err(Mistake::new(
+            reference.span(),
+            "each call has the state for itself: take something that can be cloned, as an `Arc`",
+        )),
+        Purpose::Context => Err(Mistake::new(
+            reference.span(),
+            "the context is taken by value: `cx: RequestContext`",
+        )),
+    }
+}
+
+/// The attributes before a parameter, and what follows them.
+fn attributes_of(tokens: &[TokenTree]) -> (Vec<Group>, &[TokenTree]) {
+    let mut attributes = Vec::new();
+    let mut rest = tokens;
+    while let [TokenTree::Punct(hash), TokenTree::Group(group), after @ ..] = rest {
+        if hash.as_char() != '#' || group.delimiter() != Delimiter::Bracket {
+            break;
+        }
+        attributes.push(group.clone());
+        rest = after;
+    }
+    (attributes, rest)
+}
+
+/// Whether an attribute is `#[state]` or its like.
+fn is_mark(attribute: &Group, mark: &str) -> bool {
+    let tokens = flatten(attribute.stream());
+    tokens.len() == 1 && word(tokens.first()).is_some_and(|word| word == mark)
+}
+
+/// Whether an attribute sets a lint: it stays where it is.
+fn is_for_the_compiler(attribute: &Group) -> bool {
+    let name = word(flatten(attribute.stream()).first()).unwrap_or_default();
+    ["allow", "expect", "warn", "deny", "forbid"].contains(&name.as_str())
+}
+
+/// Whether the last name of a type is that of the context.
+fn is_context(ty: TokenStream) -> bool {
+    let flat = flatten(ty);
+    let last = flat.iter().rfind(|token| punct(Some(token)) != Some('>'));
+    word(last).is_some_and(|word| word == "RequestContext")
+}
+
+/// The place of `self`, in whatever form.
+fn receiver(tokens: &[TokenTree]) -> Option<Span> {
+    for token in tokens {
+        match token {
+            TokenTree::Punct(punct) if ['&', '\''].contains(&punct.as_char()) => {}
+            TokenTree::Ident(ident) if ident.to_string() == "self" => {
+                return tokens.first().map(TokenTree::span);
+            }
+            // `mut`, or the name of a lifetime.
+            TokenTree::Ident(_) => {}
+            _ => return None,
+        }
+    }
+    None
+}

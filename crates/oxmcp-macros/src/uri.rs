@@ -1,0 +1,83 @@
+//! The variables of a URI template. The whole rules are those of `oxmcp-protocol`, and are checked when the server is
+//! built; here is what the compiler can say at once.
+
+/// A variable, and what may stand for it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    /// Whether a URI may be without it.
+    pub(crate) is_optional: bool,
+    /// Whether it takes several values.
+    pub(crate) is_list: bool,
+}
+
+/// The variables, or what is wrong with the template.
+pub(crate) fn variables(template: &str) -> Result<Vec<Variable>, String> {
+    let mut variables: Vec<Variable> = Vec::new();
+    let mut rest = template;
+    while let Some(at) = rest.find(['{', '}']) {
+        let (_, found) = rest.split_at(at);
+        let expression = found
+            .strip_prefix('{')
+            .ok_or("there is a `}` without a `{`")?;
+        let (expression, after) = expression
+            .split_once('}')
+            .ok_or("there is a `{` without a `}`")?;
+        rest = after;
+        let operator = expression.chars().next().filter(|c| "+#./;?&".contains(*c));
+        let names = operator.map_or(expression, |_| expression.get(1..).unwrap_or_default());
+        for (index, name) in names.split(',').enumerate() {
+            let is_list = name.ends_with('*');
+            let name = name.trim_end_matches('*');
+            let name = name.split(':').next().unwrap_or(name);
+            let allowed = |c: char| c.is_ascii_alphanumeric() || "_.%".contains(c);
+            if name.is_empty() || !name.chars().all(allowed) {
+                return Err(format!("`{{{expression}}}` holds no name of a variable"));
+            }
+            if variables.iter().any(|it| it.name == name) {
+                return Err(format!("the variable `{name}` is there twice"));
+            }
+            variables.push(Variable {
+                name: name.to_owned(),
+                is_optional: index > 0 || operator.is_some_and(|operator| operator != '+'),
+                is_list,
+            });
+        }
+    }
+    Ok(variables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_found() {
+        let found = |template: &str| {
+            let variables = variables(template).unwrap();
+            let all = variables.iter().map(|it| {
+                let optional = if it.is_optional { "?" } else { "" };
+                format!("{}{optional}{}", it.name, if it.is_list { "*" } else { "" })
+            });
+            all.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(found("weather://now"), "");
+        assert_eq!(found("weather://{city}/{day}"), "city day");
+        assert_eq!(found("a://{x,y}{?q,r*}{+path:3}"), "x y? q? r?* path");
+        assert_eq!(found("a://{/segments*}{#end}"), "segments?* end?");
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        for (template, mistake) in [
+            ("a://{b", "`{` without"),
+            ("a://b}", "`}` without"),
+            ("a://{}", "no name"),
+            ("a://{b c}", "no name"),
+            ("a://{b}/{b}", "twice"),
+        ] {
+            let told = variables(template).unwrap_err();
+            assert!(told.contains(mistake), "{template}: {told}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! [`IntoSchema`]: the forms in which a schema is given.
+
+use serde_json::{Map, Value, value::RawValue};
+
+use crate::{
+    error::{Result, SchemaError},
+    schema::Schema,
+};
+
+/// What a schema is made of, wherever one is taken: a [`Schema`], a [`serde_json::Value`], or JSON text.
+///
+/// A `Schema` and text (a string or a [`RawValue`]) keep the order of their members. A `Value` has sorted them by name
+/// before anybody could look: `json!({"properties": {"b": {}, "a": {}}})` lists `a` first, and models read from the top.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no JSON Schema",
+    label = "not a schema",
+    note = "give a `Schema`, as `Schema::of::<T>()` and `Schema::of_output::<T>()` are, a `serde_json::Value`, or JSON text"
+)]
+pub trait IntoSchema {
+    /// The schema.
+    ///
+    /// # Errors
+    /// Where it is none, as [`Schema::from_json`] says.
+    fn into_schema(self) -> Result<Schema, SchemaError>;
+}
+
+impl IntoSchema for Schema {
+    fn into_schema(self) -> Result<Schema> {
+        Ok(self)
+    }
+}
+
+impl IntoSchema for &Schema {
+    fn into_schema(self) -> Result<Schema> {
+        Ok(self.clone())
+    }
+}
+
+impl IntoSchema for Value {
+    fn into_schema(self) -> Result<Schema> {
+        Schema::from_json(self)
+    }
+}
+
+impl IntoSchema for Map<String, Value> {
+    fn into_schema(self) -> Result<Schema> {
+        Schema::from_json(self)
+    }
+}
+
+impl IntoSchema for &RawValue {
+    fn into_schema(self) -> Result<Schema> {
+        Schema::from_raw(self)
+    }
+}
+
+impl IntoSchema for Box<RawValue> {
+    fn into_schema(self) -> Result<Schema> {
+        Schema::from_raw(&self)
+    }
+}
+
+impl IntoSchema for &str {
+    fn into_schema(self) -> Result<Schema> {
+        let text: &RawValue = serde_json::from_str(self)
+            .map_err(|error| SchemaError::invalid(format!("the schema cannot be read: {error}")))?;
+        Schema::from_raw(text)
+    }
+}
+
+impl IntoSchema for String {
+    fn into_schema(self) -> Result<Schema> {
+        self.as_str().into_schema()
+    }
+}

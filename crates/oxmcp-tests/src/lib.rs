@@ -1,0 +1,11 @@
+//! The documents of the repository: their code is tested as documentation. The tests of the SDK are in `tests/`.
+
+/// The code in README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
+
+/// The code in MIGRATING.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../MIGRATING.md")]
+mod migrating {}

@@ -1,0 +1,38 @@
+//! Processes that tests start: this test binary once more, running one test.
+
+use std::{
+    env,
+    process::{self, Command},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+/// How long such a process may take. Its end is the end of its output, so whoever reads that ends, too.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// The command that runs the test of this path and nothing else, with this role.
+pub(crate) fn command(test: &str, variable: &str, role: &str) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    // On a single thread the harness writes the name of a test, without a newline, before the test begins.
+    let args = [
+        "--exact",
+        test,
+        "--include-ignored",
+        "--nocapture",
+        "--test-threads=2",
+    ];
+    command.args(args).env(variable, role);
+    command
+}
+
+/// The role of this process, where it is one that a test has started; it is then ended after the limit.
+pub(crate) fn role(variable: &str) -> Option<String> {
+    let role = env::var(variable).ok()?;
+    thread::spawn(|| {
+        let (_open, never) = mpsc::channel::<()>();
+        let _ = never.recv_timeout(LIMIT);
+        process::abort();
+    });
+    Some(role)
+}

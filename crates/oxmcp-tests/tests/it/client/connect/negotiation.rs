@@ -1,0 +1,429 @@
+//! Negotiation of the revision with servers of every kind.
+
+use oxmcp::{ClientSession, FeatureKind, Revision, Server, in_memory, testing::ScriptedPeer};
+use serde_json::{Value, json};
+
+use crate::client::{answer, client, connecting, discovered, expect, initialized, refuse};
+use crate::support::{LEGACY, calculator};
+
+pub(crate) fn unsupported(versions: &[&str]) -> Value {
+    json!({"code": -32022, "message": "unsupported", "data": {"supported": versions, "requested": "2026-07-28"}})
+}
+
+/// Answers `initialize`, and takes `initialized`.
+async fn open(peer: &mut ScriptedPeer, version: &str) {
+    let request = expect(peer, "initialize").await;
+    answer(peer, &request, initialized(version)).await;
+    expect(peer, "notifications/initialized").await;
+}
+
+pub(crate) fn legacy(session: &ClientSession) -> &'static str {
+    assert!(!session.revision().is_modern());
+    session.revision().as_str()
+}
+
+#[tokio::test]
+async fn h7_a_modern_server_is_asked_once_and_then_every_request_says_all() {
+    let (mut peer, connecting) = connecting(client().title("Tester")).await;
+    let probe = expect(&mut peer, "server/discover").await;
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "tester", "title": "Tester", "version": "1.0.0"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    assert_eq!(probe["params"]["_meta"], meta);
+    let mut result = discovered(&["2099-01-01", "2026-07-28", "2025-11-25"]);
+    result["instructions"] = "be kind".into();
+    result["_meta"] = json!({"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "9"}});
+    answer(&mut peer, &probe, result).await;
+    let session = connecting.await.unwrap().unwrap();
+    assert_eq!(session.revision(), Revision::LATEST);
+    assert_eq!(session.server_info().unwrap().name, "s");
+    assert_eq!(session.instructions(), Some("be kind"));
+    assert!(session.server_capabilities().tools.is_some());
+
+    let call = tokio::spawn(session.call_tool("t", ()).into_future());
+    let request = expect(&mut peer, "tools/call").await;
+    assert_eq!(request["params"]["_meta"], meta);
+    answer(
+        &mut peer,
+        &request,
+        json!({"resultType": "complete", "content": []}),
+    )
+    .await;
+    call.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn w14_a_legacy_server_is_known_by_any_other_error() {
+    for code in [-32601, -32602, -32600, -32000, -32603, 0, 404] {
+        let (mut peer, connecting) = connecting(client()).await;
+        let probe = expect(&mut peer, "server/discover").await;
+        refuse(&mut peer, &probe, json!({"code": code, "message": "what?"})).await;
+        open(&mut peer, "2025-11-25").await;
+        let session = connecting.await.unwrap().unwrap();
+        assert_eq!(legacy(&session), "2025-11-25", "{code}");
+    }
+}
+
+#[tokio::test]
+async fn w14_an_answer_that_makes_no_sense_is_one_of_a_legacy_server() {
+    for result in [
+        json!({}),
+        json!(null),
+        json!("pong"),
+        json!({"supportedVersions": "2026-07-28"}),
+        json!([1]),
+    ] {
+        let (mut peer, connecting) = connecting(client()).await;
+        let probe = expect(&mut peer, "server/discover").await;
+        answer(&mut peer, &probe, result.clone()).await;
+        open(&mut peer, "2025-06-18").await;
+        assert_eq!(
+            legacy(&connecting.await.unwrap().unwrap()),
+            "2025-06-18",
+            "{result}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn w14_errors_of_modern_servers_are_shown_to_the_user() {
+    for code in [-32020, -32021] {
+        let (mut peer, connecting) = connecting(client()).await;
+        let probe = expect(&mut peer, "server/discover").await;
+        refuse(
+            &mut peer,
+            &probe,
+            json!({"code": code, "message": "capability", "data": {"x": 1}}),
+        )
+        .await;
+        let error = connecting.await.unwrap().unwrap_err();
+        assert_eq!(error.code().value(), code);
+        assert_eq!(error.message(), "capability");
+        assert_eq!(error.data().unwrap().get(), r#"{"x":1}"#);
+        // Nothing else was tried, and the connection is closed.
+        let next = peer.receive().await;
+        assert!(next.is_err(), "{next:?}");
+    }
+}
+
+#[tokio::test]
+async fn unsupported_with_a_common_legacy_version_means_initialize() {
+    let (mut peer, connecting) = connecting(client()).await;
+    let probe = expect(&mut peer, "server/discover").await;
+    refuse(
+        &mut peer,
+        &probe,
+        unsupported(&["2024-11-05", "2025-06-18"]),
+    )
+    .await;
+    open(&mut peer, "2025-06-18").await;
+    assert_eq!(legacy(&connecting.await.unwrap().unwrap()), "2025-06-18");
+}
+
+#[tokio::test]
+async fn unsupported_without_a_common_version_ends_it() {
+    for data in [
+        json!({"supported": ["2099-01-01"], "requested": "2026-07-28"}),
+        json!({"supported": []}),
+        json!(null),
+    ] {
+        let (mut peer, connecting) = connecting(client()).await;
+        let probe = expect(&mut peer, "server/discover").await;
+        refuse(
+            &mut peer,
+            &probe,
+            json!({"code": -32022, "message": "no", "data": data}),
+        )
+        .await;
+        let error = connecting.await.unwrap().unwrap_err();
+        assert_eq!(error.code().value(), -32022, "{error}");
+        assert!(peer.receive().await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn a_modern_server_without_a_common_version_is_named_with_its_versions() {
+    let (mut peer, connecting) = connecting(client()).await;
+    let probe = expect(&mut peer, "server/discover").await;
+    answer(&mut peer, &probe, discovered(&["2099-01-01", "2100-01-01"])).await;
+    let error = connecting.await.unwrap().unwrap_err();
+    assert!(error.is_unsupported());
+    for word in ["2099-01-01", "2100-01-01", "2026-07-28", "2024-11-05"] {
+        assert!(error.message().contains(word), "{word} is not in {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_discovery_that_names_legacy_versions_only_means_initialize() {
+    let (mut peer, connecting) = connecting(client()).await;
+    let probe = expect(&mut peer, "server/discover").await;
+    answer(&mut peer, &probe, discovered(&["2025-06-18"])).await;
+    open(&mut peer, "2025-06-18").await;
+    assert_eq!(legacy(&connecting.await.unwrap().unwrap()), "2025-06-18");
+}
+
+#[tokio::test]
+async fn initialize_may_be_answered_with_any_version_that_is_ours() {
+    for version in LEGACY {
+        let (mut peer, connecting) = connecting(client().revisions(LEGACY)).await;
+        let request = expect(&mut peer, "initialize").await;
+        assert_eq!(request["params"]["protocolVersion"], "2025-11-25");
+        answer(&mut peer, &request, initialized(version.as_str())).await;
+        expect(&mut peer, "notifications/initialized").await;
+        assert_eq!(connecting.await.unwrap().unwrap().revision(), version);
+    }
+}
+
+#[tokio::test]
+async fn initialize_answered_with_a_version_that_is_not_ours_ends_it() {
+    for version in ["2099-01-01", "2026-07-28", "", "2025-03-26"] {
+        let ours = [Revision::V2025_11_25, Revision::V2024_11_05];
+        let (mut peer, connecting) = connecting(client().revisions(ours)).await;
+        let request = expect(&mut peer, "initialize").await;
+        answer(&mut peer, &request, initialized(version)).await;
+        let error = connecting.await.unwrap().unwrap_err();
+        assert!(error.is_unsupported());
+        assert!(
+            error.message().contains(version) && error.message().contains("2025-11-25"),
+            "{error}"
+        );
+        assert!(peer.receive().await.is_err(), "nothing more is sent");
+    }
+}
+
+#[tokio::test]
+async fn initialize_refused_with_other_versions_is_tried_once_more() {
+    let (mut peer, connecting) = connecting(client().revisions(LEGACY)).await;
+    let request = expect(&mut peer, "initialize").await;
+    let error = json!({"code": -32602, "message": "Unsupported protocol version", "data": {"supported": ["2024-11-05"], "requested": "2025-11-25"}});
+    refuse(&mut peer, &request, error.clone()).await;
+    let request = expect(&mut peer, "initialize").await;
+    assert_eq!(request["params"]["protocolVersion"], "2024-11-05");
+    answer(&mut peer, &request, initialized("2024-11-05")).await;
+    assert_eq!(legacy(&connecting.await.unwrap().unwrap()), "2024-11-05");
+
+    let (mut peer, connecting) = crate::client::connecting(client().revisions(LEGACY)).await;
+    for _ in 0..2 {
+        let request = expect(&mut peer, "initialize").await;
+        refuse(&mut peer, &request, error.clone()).await;
+    }
+    assert!(connecting.await.unwrap().unwrap_err().is_protocol());
+}
+
+#[tokio::test]
+async fn a_refused_or_garbled_initialize_is_reported() {
+    let (mut peer, connecting) = connecting(client().revisions(LEGACY)).await;
+    let request = expect(&mut peer, "initialize").await;
+    refuse(
+        &mut peer,
+        &request,
+        json!({"code": -32000, "message": "license expired"}),
+    )
+    .await;
+    assert_eq!(
+        connecting.await.unwrap().unwrap_err().message(),
+        "license expired"
+    );
+
+    let (mut peer, connecting) = crate::client::connecting(client().revisions(LEGACY)).await;
+    let request = expect(&mut peer, "initialize").await;
+    answer(
+        &mut peer,
+        &request,
+        json!({"protocolVersion": "2025-11-25"}),
+    )
+    .await;
+    let error = connecting.await.unwrap().unwrap_err();
+    assert!(error.message().contains("initialize"), "{error}");
+}
+
+#[tokio::test]
+async fn a_pinned_revision_is_the_only_one_that_is_spoken() {
+    for revision in Revision::ALL {
+        let (mut peer, connecting) = connecting(client().revisions([revision])).await;
+        if revision.is_modern() {
+            // There is nothing to find out.
+            let session = connecting.await.unwrap().unwrap();
+            assert_eq!(session.revision(), revision);
+            let call = crate::client::calling(&session);
+            let request = expect(&mut peer, "tools/call").await;
+            answer(&mut peer, &request, crate::client::done()).await;
+            call.await.unwrap().unwrap();
+            assert!(session.discovered().is_none());
+        } else {
+            let request = expect(&mut peer, "initialize").await;
+            assert_eq!(request["params"]["protocolVersion"], revision.as_str());
+            answer(&mut peer, &request, initialized(revision.as_str())).await;
+            expect(&mut peer, "notifications/initialized").await;
+            assert_eq!(connecting.await.unwrap().unwrap().revision(), revision);
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_revision_at_all_is_a_mistake_that_is_named() {
+    let (_peer, connecting) = connecting(client().revisions([])).await;
+    let error = connecting.await.unwrap().unwrap_err();
+    assert!(error.message().contains("at least one revision"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_closes_at_once_is_reported() {
+    for revisions in [
+        Revision::ALL.to_vec(),
+        LEGACY.to_vec(),
+        crate::client::asking(Revision::LATEST),
+    ] {
+        let (peer, connecting) = connecting(client().revisions(revisions)).await;
+        drop(peer);
+        let error = connecting.await.unwrap().unwrap_err();
+        assert!(error.is_closed(), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn lines_that_are_no_messages_are_named_when_the_server_goes() {
+    let (mut peer, connecting) = connecting(client()).await;
+    expect(&mut peer, "server/discover").await;
+    peer.send_line("Usage: server [--stdio]").await.unwrap();
+    drop(peer);
+    let error = connecting.await.unwrap().unwrap_err();
+    assert!(error.message().contains("Usage: server"), "{error}");
+}
+
+#[tokio::test]
+async fn lines_that_are_no_messages_do_not_disturb() {
+    let (mut peer, connecting) = connecting(client()).await;
+    let probe = expect(&mut peer, "server/discover").await;
+    for line in [
+        "starting…",
+        "{\"level\": \"info\"}",
+        "[]",
+        "\u{feff}",
+        "{\"jsonrpc\": \"2.0\", \"id\": 77, \"result\": {}}",
+    ] {
+        peer.send_line(line).await.unwrap();
+    }
+    answer(&mut peer, &probe, discovered(&["2026-07-28"])).await;
+    connecting.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn dropping_connect_closes_the_connection() {
+    let (mut peer, connecting) = connecting(client()).await;
+    expect(&mut peer, "server/discover").await;
+    connecting.abort();
+    // What was asked is taken back first.
+    expect(&mut peer, "notifications/cancelled").await;
+    assert!(peer.receive().await.is_err());
+
+    let (mut peer, connecting) = crate::client::connecting(client().revisions(LEGACY)).await;
+    expect(&mut peer, "initialize").await;
+    connecting.abort();
+    assert!(
+        peer.receive().await.is_err(),
+        "initialize is never cancelled"
+    );
+}
+
+#[tokio::test]
+async fn every_pair_of_client_and_server_agrees_on_the_newest_common_revision() {
+    let sets: Vec<Vec<Revision>> = (1u8..32)
+        .map(|bits| {
+            Revision::ALL
+                .into_iter()
+                .enumerate()
+                .filter(|(index, _)| bits >> index & 1 == 1)
+                .map(|(_, it)| it)
+                .collect()
+        })
+        .collect();
+    for theirs in &sets {
+        let server: Server = calculator().revisions(theirs.iter().copied());
+        for ours in &sets {
+            let (near, far) = in_memory();
+            server.connect(far).await.unwrap();
+            let connected = client().revisions(ours.iter().copied()).connect(near).await;
+            if *ours == [Revision::LATEST] {
+                // It asks nothing.
+                assert_eq!(connected.unwrap().revision(), Revision::LATEST);
+                continue;
+            }
+            // A legacy client names its newest revision only, and takes what the server offers instead.
+            let common = ours.iter().copied().filter(|it| theirs.contains(it)).max();
+            let both_modern = common.is_some_and(Revision::is_modern);
+            let newest = |set: &[Revision]| set.iter().copied().filter(|it| !it.is_modern()).max();
+            let legacy = newest(ours).and_then(|asked| {
+                let offered = if theirs.contains(&asked) {
+                    Some(asked)
+                } else {
+                    newest(theirs)
+                };
+                offered.filter(|it| ours.contains(it))
+            });
+            let expected = if both_modern { common } else { legacy };
+            match (connected, expected) {
+                (Ok(session), Some(expected)) => assert_eq!(session.revision(), expected),
+                (Err(_), None) => {}
+                (connected, expected) => {
+                    panic!("{ours:?} and {theirs:?}: {connected:?}, not {expected:?}")
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_needs_capabilities_asks_for_them_once() {
+    let pinned = client().revisions([Revision::LATEST]);
+    let (mut peer, opening) = connecting(pinned.clone()).await;
+    let session = opening.await.unwrap().unwrap();
+    let listing = tokio::spawn(session.prompts().all());
+    let request = expect(&mut peer, "server/discover").await;
+    let asking = session.clone();
+    let offers = tokio::spawn(async move { asking.offers(FeatureKind::Tools).await });
+    tokio::task::yield_now().await;
+    let mut found = discovered(&["2026-07-28"]);
+    found["capabilities"] = json!({"tools": {}});
+    answer(&mut peer, &request, found).await;
+    // What is not there is not listed.
+    assert!(listing.await.unwrap().unwrap().is_empty());
+    assert!(offers.await.unwrap().unwrap());
+    assert!(!session.offers(FeatureKind::Prompts).await.unwrap());
+    assert!(session.server_capabilities().tools.is_some());
+    let saved = session.discovered().unwrap().clone();
+    assert_eq!(saved.supported_versions, ["2026-07-28"]);
+
+    // The next time nothing is asked, also by a client that may speak other revisions.
+    for client in [pinned, client()] {
+        let (mut peer, opening) = connecting(client.discovered(saved.clone())).await;
+        let session = opening.await.unwrap().unwrap();
+        assert_eq!(session.revision(), Revision::LATEST);
+        assert!(session.prompts().all().await.unwrap().is_empty());
+        assert!(session.discovered().is_some());
+        let listing = tokio::spawn(session.tools().all());
+        let request = expect(&mut peer, "tools/list").await;
+        answer(&mut peer, &request, json!({"tools": []})).await;
+        listing.await.unwrap().unwrap();
+    }
+    // Unless it says nothing of a revision that may be spoken.
+    let old = client().revisions([Revision::V2025_06_18]);
+    let (mut peer, _opening) = connecting(old.discovered(saved)).await;
+    expect(&mut peer, "initialize").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn handlers_of_changes_ask_in_the_background() {
+    let pinned = client()
+        .revisions([Revision::LATEST])
+        .on_tools_changed(|_| async {});
+    let (mut peer, opening) = connecting(pinned).await;
+    let _session = opening.await.unwrap().unwrap();
+    let request = expect(&mut peer, "server/discover").await;
+    let mut found = discovered(&["2026-07-28"]);
+    found["capabilities"] = json!({"tools": {"listChanged": true}});
+    answer(&mut peer, &request, found).await;
+    expect(&mut peer, "subscriptions/listen").await;
+}

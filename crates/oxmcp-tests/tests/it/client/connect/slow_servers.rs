@@ -1,0 +1,151 @@
+//! Discovery of servers that answer late or never.
+
+use std::time::Duration;
+
+use oxmcp::{
+    Limits, Revision,
+    testing::ScriptedPeer,
+    transport::{InMemory, Transport},
+};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::client::{
+    answer, client,
+    connect::negotiation::{legacy, unsupported},
+    connecting, discovered, expect, initialized, method_not_found, refuse,
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_is_asked_to_initialize_after_the_probe_timeout() {
+    for patience in [5, 2] {
+        let start = Instant::now();
+        let client = client().probe_timeout(Duration::from_secs(patience));
+        let (mut peer, connecting) = connecting(client).await;
+        expect(&mut peer, "server/discover").await;
+        let request = expect(&mut peer, "initialize").await;
+        assert_eq!(start.elapsed(), Duration::from_secs(patience));
+        answer(&mut peer, &request, initialized("2024-11-05")).await;
+        let session = connecting.await.unwrap().unwrap();
+        assert_eq!(legacy(&session), "2024-11-05");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_answers_names_the_clients_setting() {
+    let (mut peer, connecting) = connecting(client()).await;
+    expect(&mut peer, "server/discover").await;
+    expect(&mut peer, "initialize").await;
+    let error = connecting.await.unwrap().unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert!(error.message().contains("Client::timeout"), "{error}");
+    assert!(!error.message().contains("cancelled"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_to_the_probe_still_wins() {
+    let (mut peer, connecting) = connecting(client()).await;
+    let probe = expect(&mut peer, "server/discover").await;
+    let request = expect(&mut peer, "initialize").await;
+    answer(&mut peer, &probe, discovered(&["2026-07-28"])).await;
+    let session = connecting.await.unwrap().unwrap();
+    assert_eq!(session.revision(), Revision::LATEST);
+    // The late answer to `initialize` hurts nobody, and no session is begun by it.
+    answer(&mut peer, &request, initialized("2025-11-25")).await;
+    let call = tokio::spawn(session.call_tool("t", ()).into_future());
+    let request = expect(&mut peer, "tools/call").await;
+    answer(&mut peer, &request, json!({"content": []})).await;
+    call.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_refusal_of_the_probe_changes_nothing() {
+    for error in [method_not_found(), json!({"code": -32021, "message": "no"})] {
+        let (mut peer, connecting) = connecting(client()).await;
+        let probe = expect(&mut peer, "server/discover").await;
+        let request = expect(&mut peer, "initialize").await;
+        refuse(&mut peer, &probe, error).await;
+        answer(&mut peer, &request, initialized("2025-11-25")).await;
+        assert_eq!(legacy(&connecting.await.unwrap().unwrap()), "2025-11-25");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_modern_server_that_refuses_initialize_is_waited_for() {
+    for error in [
+        method_not_found(),
+        json!({"code": -32602, "message": "_meta?"}),
+        unsupported(&["2099-01-01"]),
+    ] {
+        let (mut peer, connecting) = connecting(client()).await;
+        let probe = expect(&mut peer, "server/discover").await;
+        let request = expect(&mut peer, "initialize").await;
+        refuse(&mut peer, &request, error).await;
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        answer(&mut peer, &probe, discovered(&["2026-07-28"])).await;
+        assert_eq!(
+            connecting.await.unwrap().unwrap().revision(),
+            Revision::LATEST
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_modern_server_that_names_its_revision_is_asked_again() {
+    let (mut peer, connecting) = connecting(client()).await;
+    expect(&mut peer, "server/discover").await;
+    let request = expect(&mut peer, "initialize").await;
+    refuse(&mut peer, &request, unsupported(&["2026-07-28"])).await;
+    let again = expect(&mut peer, "server/discover").await;
+    answer(&mut peer, &again, discovered(&["2026-07-28"])).await;
+    assert_eq!(
+        connecting.await.unwrap().unwrap().revision(),
+        Revision::LATEST
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_silent_throughout_takes_a_bounded_time() {
+    let start = Instant::now();
+    let (mut peer, connecting) = connecting(client().timeout(Duration::from_secs(20))).await;
+    expect(&mut peer, "server/discover").await;
+    let error = connecting.await.unwrap().unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert!(
+        start.elapsed() <= Duration::from_secs(26),
+        "{:?}",
+        start.elapsed()
+    );
+
+    let start = Instant::now();
+    let (peer, connecting) =
+        crate::client::connecting(client().revisions([Revision::V2025_06_18])).await;
+    let error = connecting.await.unwrap().unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert_eq!(start.elapsed(), Duration::from_secs(60));
+    drop(peer);
+}
+
+/// A way to a server of which something is known.
+struct Known(InMemory);
+
+impl Transport for Known {
+    type Read = <InMemory as Transport>::Read;
+    type Write = <InMemory as Transport>::Write;
+
+    async fn connect(&mut self, limits: &Limits) -> oxmcp::Result<(Self::Read, Self::Write)> {
+        self.0.connect(limits).await
+    }
+
+    fn diagnosis(&self) -> Option<String> {
+        Some("it sings".into())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_error_of_a_silent_server_says_what_is_known_of_it() {
+    let (_silent, transport) = ScriptedPeer::new().await;
+    let error = client().connect(Known(transport)).await.unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert!(error.to_string().ends_with("\nit sings"), "{error}");
+}

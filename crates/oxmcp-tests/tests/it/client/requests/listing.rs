@@ -1,0 +1,290 @@
+//! Lists as streams over pages.
+
+use std::future::IntoFuture;
+
+use futures_util::StreamExt;
+use oxmcp::{CacheMode, ErrorCode, Limits, Revision, testing};
+use serde_json::json;
+
+use crate::client::{answer, client, expect, session};
+use crate::support::{calculator, idle};
+
+fn page(names: &[&str], next: Option<&str>) -> serde_json::Value {
+    let tools: Vec<_> = names
+        .iter()
+        .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
+        .collect();
+    let mut page = json!({"resultType": "complete", "tools": tools});
+    if let Some(next) = next {
+        page["nextCursor"] = next.into();
+    }
+    page
+}
+
+#[tokio::test]
+async fn i6_a_listing_goes_through_all_pages_in_every_revision() {
+    let server = calculator().tools(["b", "c", "d"].map(idle)).page_size(2);
+    for revision in Revision::ALL {
+        let session = testing::connect(&server).revision(revision).await.unwrap();
+        let names: Vec<_> = session
+            .tools()
+            .map(|tool| tool.unwrap().name)
+            .collect()
+            .await;
+        assert_eq!(names, ["add", "b", "c", "d"], "{revision}");
+        let mut tools = session.tools();
+        assert_eq!(tools.next().await.unwrap().unwrap().name, "add");
+        assert_eq!(tools.all().await.unwrap().len(), 3);
+        let first = session.list_tools(Default::default()).await.unwrap();
+        assert_eq!(first.tools.len(), 2);
+        let second = session
+            .list_tools(oxmcp::protocol::PaginatedParams::at(
+                first.next_cursor.unwrap(),
+            ))
+            .await
+            .unwrap();
+        assert_eq!(second.tools.len(), 2);
+        assert!(second.next_cursor.is_none());
+    }
+}
+
+#[tokio::test]
+async fn i6_nothing_is_asked_before_an_entry_is_wanted() {
+    let (mut peer, session) = session(Revision::V2025_06_18).await;
+    let mut tools = session.tools();
+    let first = tokio::spawn(async move {
+        let first = tools.next().await;
+        (first, tools)
+    });
+    let request = expect(&mut peer, "tools/list").await;
+    assert_eq!(request["params"].get("cursor"), None);
+    answer(&mut peer, &request, page(&["a", "b"], Some("more"))).await;
+    let (first_tool, mut tools) = first.await.unwrap();
+    assert_eq!(first_tool.unwrap().unwrap().name, "a");
+    assert_eq!(tools.next().await.unwrap().unwrap().name, "b");
+    // Only now is the second page needed.
+    session.connection_is_quiet(&mut peer).await;
+    let last = tokio::spawn(async move { tools.next().await });
+    let request = expect(&mut peer, "tools/list").await;
+    assert_eq!(request["params"]["cursor"], "more");
+    answer(&mut peer, &request, page(&[], None)).await;
+    assert!(last.await.unwrap().is_none());
+}
+
+/// Says that nothing has been sent so far.
+trait Quiet {
+    async fn connection_is_quiet(&self, peer: &mut testing::ScriptedPeer);
+}
+
+impl Quiet for oxmcp::ClientSession {
+    async fn connection_is_quiet(&self, peer: &mut testing::ScriptedPeer) {
+        let session = self.clone();
+        let ping = tokio::spawn(async move { session.ping().await });
+        let request = expect(peer, "ping").await;
+        answer(peer, &request, json!({})).await;
+        ping.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_an_undeclared_feature_is_empty_and_no_request_is_made() {
+    for revision in Revision::ALL {
+        let (mut peer, connecting) = {
+            let revisions = crate::client::asking(revision);
+            crate::client::connecting(client().revisions(revisions)).await
+        };
+        let opening = peer.receive().await.unwrap();
+        let mut opened = if revision.is_modern() {
+            crate::client::discovered(&[revision.as_str()])
+        } else {
+            crate::client::initialized(revision.as_str())
+        };
+        opened["capabilities"] = json!({"logging": {}});
+        answer(&mut peer, &opening, opened).await;
+        if !revision.is_modern() {
+            expect(&mut peer, "notifications/initialized").await;
+        }
+        let session = connecting.await.unwrap().unwrap();
+        assert!(session.tools().all().await.unwrap().is_empty());
+        assert!(session.prompts().all().await.unwrap().is_empty());
+        assert!(session.resources().all().await.unwrap().is_empty());
+        let templates = session.resource_templates().cache(CacheMode::Refresh);
+        assert!(templates.all().await.unwrap().is_empty());
+        // The first that the server hears of is a page that is asked for by hand.
+        let page = tokio::spawn(session.list_prompts(Default::default()).into_future());
+        let request = expect(&mut peer, "prompts/list").await;
+        crate::client::refuse(&mut peer, &request, crate::client::method_not_found()).await;
+        let error = page.await.unwrap().unwrap_err();
+        assert_eq!(error.code(), ErrorCode::METHOD_NOT_FOUND, "{revision}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_cursor_is_a_cursor() {
+    let (mut peer, session) = session(Revision::LATEST).await;
+    let all = tokio::spawn(session.tools().all());
+    let request = expect(&mut peer, "tools/list").await;
+    answer(&mut peer, &request, page(&["a"], Some(""))).await;
+    let request = expect(&mut peer, "tools/list").await;
+    assert_eq!(request["params"]["cursor"], "");
+    answer(&mut peer, &request, page(&["b"], None)).await;
+    assert_eq!(all.await.unwrap().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn w23_a_cursor_that_comes_again_ends_the_list_after_its_page() {
+    // Also where the circle is longer than one page.
+    for cursors in [&["x", "x"][..], &["x", "y", "z", "x"]] {
+        let (mut peer, session) = session(Revision::V2025_11_25).await;
+        let names = tokio::spawn(async move {
+            let mut tools = session.tools();
+            let mut names = Vec::new();
+            while let Some(tool) = tools.next().await {
+                match tool {
+                    Ok(tool) => names.push(tool.name),
+                    Err(error) => {
+                        assert!(tools.next().await.is_none(), "it ends with the error");
+                        return (names, error);
+                    }
+                }
+            }
+            panic!("it ended without an error");
+        });
+        for cursor in cursors {
+            let request = expect(&mut peer, "tools/list").await;
+            answer(&mut peer, &request, page(&["tool"], Some(cursor))).await;
+        }
+        let (names, error) = names.await.unwrap();
+        assert_eq!(names.len(), cursors.len());
+        assert!(error.message().contains("same cursor twice"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn w23_a_list_may_have_max_pages_and_no_more() {
+    for (pages, fits) in [(3, true), (4, false)] {
+        let limits = Limits {
+            max_pages: 3,
+            ..Limits::default()
+        };
+        let server = calculator()
+            .tools(
+                ["b", "c", "d"]
+                    .iter()
+                    .take(pages - 1)
+                    .map(|name| idle(name)),
+            )
+            .page_size(1);
+        let session = testing::connect(&server)
+            .client(&client().limits(limits))
+            .await
+            .unwrap();
+        let all = session.tools().all().await;
+        match all {
+            Ok(all) => assert!(fits && all.len() == pages),
+            Err(error) => assert!(
+                !fits && error.is_limit() && error.message().contains('3'),
+                "{error}"
+            ),
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_pages_of_a_list_have_a_bound_in_bytes() {
+    let name = "n".repeat(100);
+    // Two pages of one tool each fit, however they are cut.
+    for (limit, fits) in [(2_000, true), (300, false)] {
+        let limits = Limits {
+            max_listing_bytes: limit,
+            ..Limits::default()
+        };
+        let server = oxmcp::Server::new("s", "1")
+            .tools([format!("a{name}"), format!("b{name}")].map(|name| idle(&name)))
+            .page_size(1);
+        let session = testing::connect(&server)
+            .client(&client().limits(limits))
+            .await
+            .unwrap();
+        match session.tools().all().await {
+            Ok(all) => assert!(fits && all.len() == 2),
+            Err(error) => assert!(
+                !fits && error.is_limit() && error.message().contains("max_listing_bytes"),
+                "{error}"
+            ),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_fails_ends_the_list() {
+    let (mut peer, session) = session(Revision::V2025_11_25).await;
+    let mut tools = session.tools();
+    let task = tokio::spawn(async move {
+        let error = tools.next().await.unwrap().unwrap_err();
+        assert!(tools.next().await.is_none());
+        error
+    });
+    let request = expect(&mut peer, "tools/list").await;
+    crate::client::refuse(
+        &mut peer,
+        &request,
+        json!({"code": -32602, "message": "bad cursor"}),
+    )
+    .await;
+    assert_eq!(task.await.unwrap().message(), "bad cursor");
+}
+
+#[tokio::test]
+async fn next_loses_nothing_when_it_is_dropped() {
+    let (mut peer, session) = session(Revision::V2025_11_25).await;
+    let mut tools = session.tools();
+    // The request goes out, and the answer is not waited for.
+    tokio::select! {
+        biased;
+        _ = tools.next() => panic!("nobody has answered"),
+        request = expect(&mut peer, "tools/list") => {
+            answer(&mut peer, &request, page(&["a"], None)).await;
+        }
+    }
+    assert_eq!(tools.next().await.unwrap().unwrap().name, "a");
+    assert!(tools.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_server_without_a_method_that_it_declares_lists_nothing_only_on_demand() {
+    for (or_none, code, is_empty) in [
+        (true, -32601, true),
+        (true, -32603, false),
+        (false, -32601, false),
+    ] {
+        let (mut peer, session) = session(Revision::V2025_11_25).await;
+        let mut templates = session.resource_templates();
+        if or_none {
+            templates = templates.or_none();
+        }
+        let listing = tokio::spawn(templates.all());
+        let request = expect(&mut peer, "resources/templates/list").await;
+        let error = json!({"code": code, "message": "no"});
+        crate::client::refuse(&mut peer, &request, error).await;
+        let listed = listing.await.unwrap();
+        assert_eq!(listed.is_ok_and(|all| all.is_empty()), is_empty);
+    }
+}
+
+#[tokio::test]
+async fn a_listing_can_begin_at_a_cursor_and_carry_metadata() {
+    let (mut peer, session) = session(Revision::LATEST).await;
+    let listing = session
+        .tools()
+        .starting_at("here")
+        .meta("com.example/why", "tests");
+    let all = tokio::spawn(listing.all());
+    for (cursor, next) in [("here", Some("there")), ("there", None)] {
+        let request = expect(&mut peer, "tools/list").await;
+        assert_eq!(request["params"]["cursor"], cursor);
+        assert_eq!(request["params"]["_meta"]["com.example/why"], "tests");
+        answer(&mut peer, &request, page(&[cursor], next)).await;
+    }
+    assert_eq!(all.await.unwrap().unwrap().len(), 2);
+}

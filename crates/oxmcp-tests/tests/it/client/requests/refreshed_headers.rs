@@ -1,0 +1,236 @@
+//! Calls that a server refuses because the mirrored headers do not fit: the list of tools is read
+//! again.
+
+use std::time::Duration;
+
+use oxmcp::{
+    CancellationToken, ClientSession, Error, Result, Revision, protocol::CallToolResult,
+    testing::ScriptedPeer,
+};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::client::{
+    answer, client, done, expect, refuse,
+    requests::mirrored_headers::{list, session_of, tool, tools},
+};
+
+fn mismatch() -> Value {
+    json!({"code": -32020, "message": "Header mismatch"})
+}
+
+fn calling(session: &ClientSession) -> JoinHandle<Result<CallToolResult>> {
+    tokio::spawn(
+        session
+            .call_tool("run", json!({"region": "r"}))
+            .into_future(),
+    )
+}
+
+/// Refuses the next call.
+async fn refuse_call(peer: &mut ScriptedPeer) -> Value {
+    let request = expect(peer, "tools/call").await;
+    refuse(peer, &request, mismatch()).await;
+    request
+}
+
+/// Answers the next question for tools.
+async fn answer_list(peer: &mut ScriptedPeer, listed: &[Value]) {
+    let request = expect(peer, "tools/list").await;
+    answer(peer, &request, tools(listed)).await;
+}
+
+/// Whether the server is asked nothing more.
+async fn assert_quiet(peer: &mut ScriptedPeer) {
+    let more = tokio::time::timeout(Duration::from_secs(100), peer.receive()).await;
+    assert!(more.is_err(), "{more:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_made_again_once_the_tools_are_listed_anew() {
+    let (mut peer, way, session) = session_of(&client()).await;
+    // What is kept of an earlier list is of no use.
+    list(&mut peer, &session, &[tool("run", &json!("Region"))]).await;
+    let call = calling(&session);
+    let first = refuse_call(&mut peer).await;
+    answer_list(&mut peer, &[tool("run", &json!("Zone"))]).await;
+    let second = expect(&mut peer, "tools/call").await;
+    assert_ne!(first["id"], second["id"]);
+    assert_eq!(first["params"], second["params"]);
+    assert_eq!(way.headers(&second).unwrap()["mcp-param-zone"], "r");
+    answer(&mut peer, &second, done()).await;
+    call.await.unwrap().unwrap();
+    assert_quiet(&mut peer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_was_never_listed_is_found_out_about() {
+    let (mut peer, way, session) = session_of(&client()).await;
+    let call = calling(&session);
+    refuse_call(&mut peer).await;
+    answer_list(&mut peer, &[tool("run", &json!("Region"))]).await;
+    let second = expect(&mut peer, "tools/call").await;
+    assert_eq!(way.headers(&second).unwrap()["mcp-param-region"], "r");
+    answer(&mut peer, &second, done()).await;
+    call.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_refusal_is_returned_to_the_caller() {
+    let (mut peer, _way, session) = session_of(&client()).await;
+    let call = calling(&session);
+    refuse_call(&mut peer).await;
+    answer_list(&mut peer, &[tool("run", &json!("Region"))]).await;
+    refuse_call(&mut peer).await;
+    let error = call.await.unwrap().unwrap_err();
+    assert_eq!(error.code().value(), -32020);
+    assert_quiet(&mut peer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_would_be_the_same_is_not_made_again() {
+    let plain = json!({"name": "run", "inputSchema": {"type": "object"}});
+    for listed in [
+        vec![plain],
+        // Or the tool is gone, or wants what cannot be.
+        vec![],
+        vec![tool("run", &json!(""))],
+    ] {
+        let (mut peer, _way, session) = session_of(&client()).await;
+        let call = calling(&session);
+        refuse_call(&mut peer).await;
+        answer_list(&mut peer, &listed).await;
+        let error = call.await.unwrap().unwrap_err();
+        assert_eq!(error.code().value(), -32020);
+        assert_quiet(&mut peer).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_without_end_is_given_up() {
+    let limits = oxmcp::Limits {
+        max_listing_bytes: 10_000,
+        ..oxmcp::Limits::default()
+    };
+    let (mut peer, _way, session) = session_of(&client().limits(limits)).await;
+    let call = calling(&session);
+    refuse_call(&mut peer).await;
+    for page in 0..9 {
+        let request = expect(&mut peer, "tools/list").await;
+        let mut listed = tools(&[tool(&"n".repeat(1_000), &json!("Region"))]);
+        listed["nextCursor"] = json!(format!("page {page}"));
+        answer(&mut peer, &request, listed).await;
+    }
+    let error = call.await.unwrap().unwrap_err();
+    assert_eq!(error.code().value(), -32020);
+    assert_quiet(&mut peer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_fails_leaves_the_first_refusal() {
+    let (mut peer, way, session) = session_of(&client()).await;
+    let call = calling(&session);
+    refuse_call(&mut peer).await;
+    let request = expect(&mut peer, "tools/list").await;
+    way.fail(&request, Error::network("cut off")).await;
+    let error = call.await.unwrap().unwrap_err();
+    assert_eq!(error.code().value(), -32020, "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_list_and_the_second_call_keep_to_the_time_of_the_first() {
+    let (mut peer, _way, session) = session_of(&client()).await;
+    let run = || session.call_tool("run", json!({"region": "r"}));
+    let call = run().timeout(Duration::from_secs(5));
+    let call = tokio::spawn(call.into_future());
+    refuse_call(&mut peer).await;
+    expect(&mut peer, "tools/list").await;
+    let start = tokio::time::Instant::now();
+    assert_eq!(call.await.unwrap().unwrap_err().code().value(), -32020);
+    assert_eq!(start.elapsed(), Duration::from_secs(5));
+    expect(&mut peer, "notifications/cancelled").await;
+
+    let call = run().timeout(Duration::from_secs(5));
+    let call = call.max_total(Duration::from_secs(6));
+    let call = tokio::spawn(call.into_future());
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    refuse_call(&mut peer).await;
+    answer_list(&mut peer, &[tool("run", &json!("Region"))]).await;
+    expect(&mut peer, "tools/call").await;
+    let start = tokio::time::Instant::now();
+    assert!(call.await.unwrap().unwrap_err().is_timeout());
+    assert_eq!(start.elapsed(), Duration::from_secs(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_cancelled_while_the_tools_are_listed() {
+    let (mut peer, _way, session) = session_of(&client()).await;
+    let stop = CancellationToken::new();
+    let call = session.call_tool("run", json!({"region": "r"}));
+    let call = tokio::spawn(call.cancel_with(stop.clone()).into_future());
+    refuse_call(&mut peer).await;
+    expect(&mut peer, "tools/list").await;
+    stop.cancel();
+    assert!(call.await.unwrap().unwrap_err().is_cancelled());
+    expect(&mut peer, "notifications/cancelled").await;
+    assert_quiet(&mut peer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_are_refused_at_once_share_one_list() {
+    let (mut peer, _way, session) = session_of(&client()).await;
+    let calls: Vec<_> = (0..10).map(|_| calling(&session)).collect();
+    let mut requests = Vec::new();
+    for _ in &calls {
+        requests.push(expect(&mut peer, "tools/call").await);
+    }
+    for request in &requests {
+        refuse(&mut peer, request, mismatch()).await;
+    }
+    answer_list(&mut peer, &[tool("run", &json!("Region"))]).await;
+    for _ in &calls {
+        let request = expect(&mut peer, "tools/call").await;
+        answer(&mut peer, &request, done()).await;
+    }
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+    assert_quiet(&mut peer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_is_heard_of_the_second_call_too() {
+    let (mut peer, _way, session) = session_of(&client()).await;
+    let (heard, mut hears) = tokio::sync::mpsc::channel(8);
+    let call = session.call_tool("run", json!({"region": "r"}));
+    let call = call.on_progress(move |update| heard.try_send(update.progress).unwrap());
+    let call = tokio::spawn(call.into_future());
+    refuse_call(&mut peer).await;
+    answer_list(&mut peer, &[tool("run", &json!("Region"))]).await;
+    let second = expect(&mut peer, "tools/call").await;
+    let token = &second["params"]["_meta"]["progressToken"];
+    let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": 3}});
+    peer.send(progress).await.unwrap();
+    answer(&mut peer, &second, done()).await;
+    call.await.unwrap().unwrap();
+    assert!(hears.recv().await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_refusal_is_returned_where_there_are_no_headers() {
+    let (mut peer, session) = crate::client::session(Revision::LATEST).await;
+    let call = calling(&session);
+    refuse_call(&mut peer).await;
+    assert_eq!(call.await.unwrap().unwrap_err().code().value(), -32020);
+    assert_quiet(&mut peer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_requests_are_not_made_again() {
+    let (mut peer, _way, session) = session_of(&client()).await;
+    let read = tokio::spawn(session.read_resource("file:///a").into_future());
+    let request = expect(&mut peer, "resources/read").await;
+    refuse(&mut peer, &request, mismatch()).await;
+    assert_eq!(read.await.unwrap().unwrap_err().code().value(), -32020);
+    assert_quiet(&mut peer).await;
+}

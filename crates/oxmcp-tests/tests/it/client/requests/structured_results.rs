@@ -1,0 +1,240 @@
+//! Structured results, read as types.
+
+use oxmcp::{JsonSchema, Revision, Server, Structured, Tool, ToolError, testing};
+use serde_json::{Value, json};
+
+use crate::client::{answer, expect, session};
+
+#[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize, JsonSchema)]
+struct Weather {
+    celsius: f64,
+}
+
+#[derive(Debug, PartialEq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Color {
+    Red,
+}
+
+#[tokio::test]
+async fn structured_reads_every_shape_in_every_revision() {
+    let server = Server::new("shapes", "1.0.0").tools([
+        Tool::new("object", "", || async {
+            Structured(Weather { celsius: 22.5 })
+        }),
+        Tool::new("number", "", || async { 7 }),
+        Tool::new("flag", "", || async { true }),
+        Tool::new("list", "", || async { Structured(vec![1, 2, 3]) }),
+        Tool::new("word", "", || async { Structured("red".to_owned()) }),
+        Tool::new("nothing", "", || async { Structured(None::<u8>) }),
+        Tool::new("text", "", || async { "red" }),
+    ]);
+    for revision in Revision::ALL {
+        let session = testing::connect(&server).revision(revision).await.unwrap();
+        let call = |name: &'static str| session.call_tool(name, json!({}));
+        assert_eq!(
+            call("object").structured::<Weather>().await.unwrap(),
+            Weather { celsius: 22.5 }
+        );
+        assert_eq!(call("number").structured::<i32>().await.unwrap(), 7);
+        assert_eq!(
+            call("number").structured::<Value>().await.unwrap(),
+            json!(7)
+        );
+        assert!(call("flag").structured::<bool>().await.unwrap());
+        assert_eq!(
+            call("list").structured::<Vec<u8>>().await.unwrap(),
+            [1, 2, 3]
+        );
+        assert_eq!(call("word").structured::<String>().await.unwrap(), "red");
+        assert_eq!(
+            call("nothing").structured::<Option<u8>>().await.unwrap(),
+            None
+        );
+        // A tool that returns text without structure.
+        assert_eq!(call("text").structured::<String>().await.unwrap(), "red");
+        assert_eq!(
+            call("text").structured::<Color>().await.unwrap(),
+            Color::Red
+        );
+        let error = call("text").structured::<i32>().await.unwrap_err();
+        assert!(
+            !error.is_tool_error() && error.message().contains("not of the type asked for"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_comes_back_is_of_the_same_shape_in_every_revision() {
+    let values = [
+        json!(["a"]),
+        json!({"result": ["a"]}),
+        json!({"result": {"result": 1}}),
+        json!({"result": 1, "more": 2}),
+        json!("text"),
+        json!(null),
+    ];
+    for value in values {
+        let returned = value.clone();
+        let tool = Tool::new("t", "", move || {
+            let returned = returned.clone();
+            async { Structured(returned) }
+        });
+        let server = Server::new("shapes", "1.0.0").tool(tool);
+        for revision in Revision::ALL {
+            let session = testing::connect(&server).revision(revision).await.unwrap();
+            let read = session.call_tool("t", json!({})).structured::<Value>();
+            assert_eq!(read.await.unwrap(), value, "{revision}");
+        }
+    }
+}
+
+/// What `structured` makes of a result by script.
+async fn read<T: serde::de::DeserializeOwned + Send + 'static>(result: Value) -> oxmcp::Result<T> {
+    let (mut peer, session) = session(Revision::V2025_06_18).await;
+    let call = tokio::spawn(async move { session.call_tool("t", ()).structured::<T>().await });
+    let request = expect(&mut peer, "tools/call").await;
+    answer(&mut peer, &request, result).await;
+    call.await.unwrap()
+}
+
+#[tokio::test]
+async fn structured_accepts_the_shapes_of_other_servers() {
+    let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+    assert_eq!(read::<f64>(text("4.5")).await.unwrap(), 4.5);
+    assert_eq!(
+        read::<Weather>(text("{\"celsius\": 1}"))
+            .await
+            .unwrap()
+            .celsius,
+        1.0
+    );
+    assert_eq!(read::<String>(text("sunny")).await.unwrap(), "sunny");
+    assert_eq!(read::<String>(text("\"sunny\"")).await.unwrap(), "sunny");
+    assert_eq!(read::<String>(text("4")).await.unwrap(), "4");
+    let wrapped = json!({"content": [], "structuredContent": {"result": [1, 2]}});
+    assert_eq!(read::<Vec<u8>>(wrapped).await.unwrap(), [1, 2]);
+    // What is an object with a member `result` by itself stays one.
+    #[derive(Debug, serde::Deserialize)]
+    struct Own {
+        result: u8,
+    }
+    let own = json!({"content": [], "structuredContent": {"result": 7}});
+    assert_eq!(read::<Own>(own).await.unwrap().result, 7);
+    let foreign = json!({"content": [], "structuredContent": {"result": ["a"]}});
+    assert_eq!(
+        read::<Value>(foreign).await.unwrap(),
+        json!({"result": ["a"]})
+    );
+    let more = json!({"content": [], "structuredContent": {"result": 7, "more": 8}});
+    assert!(read::<u8>(more).await.is_err());
+    let error = read::<u8>(json!({"content": []})).await.unwrap_err();
+    assert!(error.message().contains("no structured content"), "{error}");
+    let image = json!({"content": [{"type": "image", "data": "", "mimeType": "image/png"}]});
+    assert!(read::<u8>(image).await.is_err());
+}
+
+#[tokio::test]
+async fn a_tool_error_is_the_tools_own_words() {
+    for revision in Revision::ALL {
+        let server = Server::new("s", "1").tools([
+            Tool::new("fails", "", || async {
+                Err::<u8, _>(ToolError::new("try b"))
+            }),
+            Tool::new("mute", "", || async {
+                Err::<u8, _>(ToolError::from_content([]))
+            }),
+        ]);
+        let session = testing::connect(&server).revision(revision).await.unwrap();
+        let error = session
+            .call_tool("fails", ())
+            .structured::<u8>()
+            .await
+            .unwrap_err();
+        assert!(error.is_tool_error() && !error.is_protocol());
+        assert_eq!(error.to_string(), "try b");
+        let error = session
+            .call_tool("mute", ())
+            .structured::<u8>()
+            .await
+            .unwrap_err();
+        assert!(error.is_tool_error() && error.message().contains("did not say why"));
+        // Without `structured` it is a result.
+        assert!(session.call_tool("fails", ()).await.unwrap().is_error);
+    }
+}
+
+#[tokio::test]
+async fn results_are_held_against_the_listed_schema() {
+    let schema = json!({"type": "object", "properties": {"celsius": {"type": "number"}}, "required": ["celsius"]});
+    let good = json!({"celsius": 22.5});
+    let bad = json!({"celsius": "warm"});
+    for revision in [Revision::V2025_11_25, Revision::LATEST] {
+        // Whether it is listed, with which schema, whether results are validated, what is returned, whether that is taken.
+        for (listed, schema, validates, content, is_taken) in [
+            (true, &schema, true, &good, true),
+            (true, &schema, true, &bad, false),
+            (false, &schema, true, &bad, true),
+            (true, &schema, false, &bad, true),
+            (true, &json!({"type": "nonsense"}), true, &bad, true),
+        ] {
+            let client = crate::client::client().validate_results(validates);
+            let (mut peer, session, _) = crate::client::session_of(client, revision).await;
+            if listed {
+                let listing = tokio::spawn(session.tools().all());
+                let request = expect(&mut peer, "tools/list").await;
+                let tool = json!({"name": "weather", "inputSchema": {"type": "object"}, "outputSchema": schema});
+                let page = json!({"resultType": "complete", "tools": [tool]});
+                answer(&mut peer, &request, page).await;
+                listing.await.unwrap().unwrap();
+            }
+            let result =
+                json!({"resultType": "complete", "content": [], "structuredContent": content});
+            let call = || session.call_tool("weather", json!({}));
+            let read = tokio::spawn(call().structured::<Value>());
+            let request = expect(&mut peer, "tools/call").await;
+            answer(&mut peer, &request, result.clone()).await;
+            match read.await.unwrap() {
+                Ok(read) => assert!(is_taken && read == *content),
+                Err(error) => {
+                    assert!(!is_taken, "{error}");
+                    for words in ["\"weather\"", "/celsius", "validate_results"] {
+                        assert!(error.message().contains(words), "{error}");
+                    }
+                }
+            }
+            // The result as it is can always be had.
+            let plain = tokio::spawn(call().into_future());
+            let request = expect(&mut peer, "tools/call").await;
+            answer(&mut peer, &request, result.clone()).await;
+            plain.await.unwrap().unwrap();
+            // And what a tool says that failed is no result.
+            let mut failed = result;
+            failed["isError"] = json!(true);
+            let validated = tokio::spawn(call().validated());
+            let request = expect(&mut peer, "tools/call").await;
+            answer(&mut peer, &request, failed).await;
+            assert!(validated.await.unwrap().unwrap().is_error);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_the_tools_ends_what_was_listed() {
+    let (mut peer, session) = session(Revision::V2025_11_25).await;
+    let listing = tokio::spawn(session.tools().all());
+    let request = expect(&mut peer, "tools/list").await;
+    let tool = json!({"name": "t", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object", "required": ["a"]}});
+    answer(&mut peer, &request, json!({"tools": [tool]})).await;
+    listing.await.unwrap().unwrap();
+    for is_taken in [false, true] {
+        let call = tokio::spawn(session.call_tool("t", json!({})).validated());
+        let request = expect(&mut peer, "tools/call").await;
+        let result = json!({"content": [], "structuredContent": {"b": 1}});
+        answer(&mut peer, &request, result).await;
+        assert_eq!(call.await.unwrap().is_ok(), is_taken);
+        let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+        peer.send(changed).await.unwrap();
+    }
+}

@@ -1,0 +1,399 @@
+//! Notifications of changes: by handlers in every revision, and by `subscriptions/listen` where
+//! there is it.
+
+use std::{future::IntoFuture, time::Duration};
+
+use oxmcp::{
+    Client, ClientSession, Limits, Revision, Subscription, SubscriptionEnd, SubscriptionEvent,
+    middleware,
+    protocol::{ResourceUpdatedParams, SubscriptionFilter},
+    testing::{self, ScriptedPeer},
+};
+use serde_json::{Value, json};
+use tokio::{
+    sync::mpsc::{self, Receiver},
+    time::{Instant, sleep},
+};
+
+use crate::client::{answer, client, connecting, expect, pass_on, refuse};
+use crate::support::{calculator, idle};
+
+const CHANGED: &str = "notifications/tools/list_changed";
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+
+/// A client that says which of its handlers were called.
+fn with_handlers(client: Client) -> (Client, Receiver<&'static str>) {
+    let (sender, heard) = mpsc::channel(16);
+    let told = move |what: &'static str| {
+        let sender = sender.clone();
+        move |_: ClientSession| {
+            let sender = sender.clone();
+            async move { sender.send(what).await.unwrap() }
+        }
+    };
+    let client = client
+        .on_tools_changed(told("tools"))
+        .on_prompts_changed(told("prompts"))
+        .on_resources_changed(told("resources"));
+    (client, heard)
+}
+
+fn tools() -> SubscriptionFilter {
+    SubscriptionFilter::default().with_tools_list_changed(true)
+}
+
+fn within(id: &Value, method: &str, mut params: Value) -> Value {
+    params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": id});
+    json!({"jsonrpc": "2.0", "method": method, "params": params})
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
+fn acknowledgement(id: &Value, filter: Value) -> Value {
+    within(id, ACKNOWLEDGED, json!({"notifications": filter}))
+}
+
+/// A modern session with a server by script that has all that can change.
+async fn modern(client: Client) -> (ScriptedPeer, ClientSession) {
+    let (mut peer, connecting) =
+        connecting(client.revisions(crate::client::asking(Revision::LATEST))).await;
+    let probe = expect(&mut peer, "server/discover").await;
+    let everything = json!({
+        "resultType": "complete",
+        "supportedVersions": [Revision::LATEST],
+        "capabilities": {
+            "tools": {"listChanged": true},
+            "prompts": {"listChanged": false},
+            "resources": {"listChanged": true, "subscribe": true},
+        },
+    });
+    answer(&mut peer, &probe, everything).await;
+    (peer, connecting.await.unwrap().unwrap())
+}
+
+/// A subscription by hand, and the id of its request.
+async fn subscribe(peer: &mut ScriptedPeer, session: &ClientSession) -> (Subscription, Value) {
+    let listener = session.clone();
+    let subscribing = tokio::spawn(async move { listener.listen(tools()).once().await });
+    let request = expect(peer, "subscriptions/listen").await;
+    let id = request["id"].clone();
+    peer.send(acknowledgement(&id, json!({"toolsListChanged": true})))
+        .await
+        .unwrap();
+    (subscribing.await.unwrap().unwrap(), id)
+}
+
+async fn settle() {
+    sleep(Duration::from_millis(50)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn h3_p4_a_change_of_the_tools_reaches_the_handler_in_every_revision() {
+    for revision in Revision::ALL {
+        for through_middleware in [false, true] {
+            let server = calculator();
+            let (mut client, mut heard) = with_handlers(client());
+            if through_middleware {
+                client = client.layer(middleware::from_fn(pass_on));
+            }
+            let session = testing::connect(&server)
+                .client(&client)
+                .revision(revision)
+                .await
+                .unwrap();
+            server.add_tools([idle("more")]).unwrap();
+            assert_eq!(heard.recv().await, Some("tools"), "{revision}");
+            server.remove_tools(["more"]);
+            assert_eq!(heard.recv().await, Some("tools"), "{revision}");
+            settle().await;
+            assert!(heard.try_recv().is_err(), "{revision}: it was told twice");
+
+            let start = Instant::now();
+            session.close().await.unwrap();
+            assert_eq!(start.elapsed(), Duration::ZERO, "{revision}");
+            settle().await;
+            assert_eq!(server.sessions().count(), 0, "{revision}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn h3_handlers_of_a_modern_session_open_one_subscription() {
+    let (client, mut heard) = with_handlers(client());
+    let (mut peer, session) = modern(client).await;
+    // It is sent before anything else that is asked of the session.
+    let call = tokio::spawn(session.list_tools(Default::default()).into_future());
+    let request = expect(&mut peer, "subscriptions/listen").await;
+    // What the server does not declare is not asked for.
+    let wanted = json!({"toolsListChanged": true, "resourcesListChanged": true});
+    assert_eq!(request["params"]["notifications"], wanted);
+    let id = &request["id"];
+    let list = expect(&mut peer, "tools/list").await;
+    answer(
+        &mut peer,
+        &list,
+        json!({"resultType": "complete", "tools": []}),
+    )
+    .await;
+    call.await.unwrap().unwrap();
+
+    let unknown = json!(4711);
+    let lists = [
+        (id, CHANGED, Some("tools")),
+        (
+            id,
+            "notifications/resources/list_changed",
+            Some("resources"),
+        ),
+        (&unknown, CHANGED, None),
+        (id, "notifications/resources/updated", None),
+    ];
+    peer.send(acknowledgement(id, wanted)).await.unwrap();
+    // Until now a change was told to nobody.
+    assert_eq!(heard.recv().await, Some("tools"));
+    assert_eq!(heard.recv().await, Some("resources"));
+    for (id, method, called) in lists {
+        peer.send(within(id, method, json!({"uri": "file:///x"})))
+            .await
+            .unwrap();
+        settle().await;
+        assert_eq!(heard.try_recv().ok(), called, "{method}");
+    }
+    // Hours later it is still open.
+    sleep(Duration::from_secs(24 * 3600)).await;
+    peer.send(within(id, CHANGED, json!({}))).await.unwrap();
+    assert_eq!(heard.recv().await, Some("tools"));
+
+    let closing = tokio::spawn(async move { session.close().await });
+    let cancelled = expect(&mut peer, "notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["requestId"], *id);
+    peer.close().await.unwrap();
+    closing.await.unwrap().unwrap();
+    assert!(peer.receive().await.unwrap_err().is_closed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn h3_a_server_that_refuses_the_subscription_is_no_error() {
+    let (client, _heard) = with_handlers(client());
+    let (mut peer, session) = modern(client).await;
+    let request = expect(&mut peer, "subscriptions/listen").await;
+    refuse(&mut peer, &request, crate::client::method_not_found()).await;
+    let call = tokio::spawn(async move { session.discover().await });
+    let probe = expect(&mut peer, "server/discover").await;
+    answer(
+        &mut peer,
+        &probe,
+        crate::client::discovered(&["2026-07-28"]),
+    )
+    .await;
+    call.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn h3_without_handlers_nothing_is_subscribed_to() {
+    let (mut peer, session) = modern(client()).await;
+    let call = tokio::spawn(async move { session.discover().await });
+    expect(&mut peer, "server/discover").await;
+    drop(call);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_from_its_first_message_to_its_last() {
+    let (mut peer, session) = modern(Client::new("t", "1")).await;
+    let (mut subscription, id) = subscribe(&mut peer, &session).await;
+    assert_eq!(*subscription.filter(), tools());
+    assert_eq!(subscription.end(), None);
+    let messages = [
+        (CHANGED, json!({})),
+        (
+            "notifications/resources/updated",
+            json!({"uri": "file:///x"}),
+        ),
+        (CHANGED, json!({})),
+        ("notifications/com.example/news", json!({"a": 1})),
+    ];
+    for (method, params) in messages {
+        peer.send(within(&id, method, params)).await.unwrap();
+    }
+    answer(
+        &mut peer,
+        &json!({"id": id}),
+        json!({"resultType": "complete"}),
+    )
+    .await;
+    assert_eq!(subscription.ended().await, SubscriptionEnd::Graceful);
+
+    // What has arrived can still be read, and the same is not said twice.
+    assert_eq!(
+        subscription.next().await,
+        Some(SubscriptionEvent::ToolsListChanged)
+    );
+    let Some(SubscriptionEvent::ResourceUpdated(ResourceUpdatedParams { uri, .. })) =
+        subscription.next().await
+    else {
+        panic!("no update");
+    };
+    assert_eq!(uri, "file:///x");
+    let Some(SubscriptionEvent::Other { method, params, .. }) = subscription.next().await else {
+        panic!("nothing else");
+    };
+    assert_eq!(method, "notifications/com.example/news");
+    assert!(params.unwrap().get().contains(r#""a":1"#));
+    assert_eq!(subscription.next().await, None);
+    assert_eq!(subscription.close().await, SubscriptionEnd::Graceful);
+    drop(subscription);
+
+    let (subscription, _) = subscribe(&mut peer, &session).await;
+    drop(subscription);
+    expect(&mut peer, "notifications/cancelled").await;
+    insta::assert_snapshot!(peer.transcript(), @r#"
+    <- {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}
+    -> {"id":1,"jsonrpc":"2.0","result":{"capabilities":{"prompts":{"listChanged":false},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}},"resultType":"complete","supportedVersions":["2026-07-28"]}}
+    <- {"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"notifications":{"toolsListChanged":true}}}
+    -> {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2},"notifications":{"toolsListChanged":true}}}
+    -> {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}
+    -> {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2},"uri":"file:///x"}}
+    -> {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}
+    -> {"jsonrpc":"2.0","method":"notifications/com.example/news","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2},"a":1}}
+    -> {"id":2,"jsonrpc":"2.0","result":{"resultType":"complete"}}
+    <- {"jsonrpc":"2.0","id":3,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"notifications":{"toolsListChanged":true}}}
+    -> {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":3},"notifications":{"toolsListChanged":true}}}
+    <- {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"the caller no longer waits for the answer"}}
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_says_how_it_ended() {
+    let (mut peer, session) = modern(client()).await;
+    let (mut subscription, id) = subscribe(&mut peer, &session).await;
+    assert_eq!(subscription.close().await, SubscriptionEnd::Local);
+    assert_eq!(subscription.next().await, None);
+    let cancelled = expect(&mut peer, "notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["requestId"], id);
+    // What comes too late is of no interest.
+    peer.send(within(&id, CHANGED, json!({}))).await.unwrap();
+
+    // The server takes it back.
+    let (subscription, id) = subscribe(&mut peer, &session).await;
+    let params = json!({"requestId": id});
+    peer.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+        .await
+        .unwrap();
+    assert_eq!(subscription.ended().await, SubscriptionEnd::Remote);
+    drop(subscription);
+
+    // The server goes; had the one before been cancelled once more, it would have come first.
+    let (subscription, _) = subscribe(&mut peer, &session).await;
+    drop(peer);
+    assert_eq!(subscription.ended().await, SubscriptionEnd::Remote);
+    let error = session.listen(tools()).await.unwrap_err();
+    assert!(error.is_closed(), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_cannot_take_back_an_ordinary_call() {
+    let (mut peer, session) = modern(client()).await;
+    let call = tokio::spawn(async move { session.discover().await });
+    let probe = expect(&mut peer, "server/discover").await;
+    let params = json!({"requestId": probe["id"]});
+    peer.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+        .await
+        .unwrap();
+    answer(
+        &mut peer,
+        &probe,
+        crate::client::discovered(&["2026-07-28"]),
+    )
+    .await;
+    call.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_that_is_not_acknowledged_is_an_error() {
+    let (mut peer, session) = modern(client()).await;
+    for (refused, says) in [(true, "enough"), (false, "before the server acknowledged")] {
+        let listener = session.clone();
+        let listening = tokio::spawn(async move { listener.listen(tools()).await.map(drop) });
+        let request = expect(&mut peer, "subscriptions/listen").await;
+        if refused {
+            refuse(
+                &mut peer,
+                &request,
+                json!({"code": -32603, "message": "enough"}),
+            )
+            .await;
+        } else {
+            answer(&mut peer, &request, json!({"resultType": "complete"})).await;
+        }
+        let error = listening.await.unwrap().unwrap_err();
+        assert!(error.message().contains(says), "{error}");
+    }
+    // Who does not wait for it takes it back.
+    let listener = session.clone();
+    let listening = tokio::spawn(async move { listener.listen(tools()).await.map(drop) });
+    let request = expect(&mut peer, "subscriptions/listen").await;
+    listening.abort();
+    let cancelled = expect(&mut peer, "notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["requestId"], request["id"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn subscriptions_are_distinguished_and_do_not_call_handlers() {
+    let server = calculator();
+    let (client, mut heard) = with_handlers(client().layer(middleware::from_fn(pass_on)));
+    let session = testing::connect(&server).client(&client).await.unwrap();
+    let mut one = session.listen(tools()).await.unwrap();
+    let other = session.listen(SubscriptionFilter::default().with_prompts_list_changed(true));
+    let other = other.await.unwrap();
+    assert!(other.filter().is_empty());
+
+    server.add_tools([idle("more")]).unwrap();
+    assert_eq!(one.next().await, Some(SubscriptionEvent::ToolsListChanged));
+    settle().await;
+    // Once since changes before the first subscription are told to nobody, and once for this one.
+    assert_eq!(heard.try_recv(), Ok("tools"));
+    assert_eq!(heard.try_recv(), Ok("tools"));
+    assert!(
+        heard.try_recv().is_err(),
+        "the handler was called for each subscription"
+    );
+
+    // The server closes: all end properly.
+    server.sessions().next().unwrap().close().await.unwrap();
+    assert_eq!(one.ended().await, SubscriptionEnd::Graceful);
+    assert_eq!(other.ended().await, SubscriptionEnd::Graceful);
+    assert_eq!(one.next().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_the_session_ends_its_subscriptions_at_once() {
+    let server = calculator();
+    let session = testing::connect(&server).await.unwrap();
+    let subscription = session.listen(tools()).await.unwrap();
+    let start = Instant::now();
+    session.close().await.unwrap();
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    assert_eq!(subscription.ended().await, SubscriptionEnd::Local);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unread_events_are_bounded() {
+    let limits = Limits {
+        max_queued_notifications: 3,
+        ..Limits::default()
+    };
+    let (mut peer, session) = modern(client().limits(limits)).await;
+    let (mut subscription, id) = subscribe(&mut peer, &session).await;
+    for index in 0..10 {
+        let params = json!({"uri": format!("file:///{index}")});
+        peer.send(within(&id, "notifications/resources/updated", params))
+            .await
+            .unwrap();
+    }
+    answer(&mut peer, &json!({"id": id}), json!({})).await;
+    subscription.ended().await;
+    let mut uris = Vec::new();
+    while let Some(SubscriptionEvent::ResourceUpdated(updated)) = subscription.next().await {
+        uris.push(updated.uri);
+    }
+    assert_eq!(uris, ["file:///7", "file:///8", "file:///9"]);
+}

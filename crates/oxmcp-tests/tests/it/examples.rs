@@ -1,0 +1,472 @@
+//! The examples, run as a reader would run them, with what they must print.
+
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::json;
+
+/// The program of an example, which `cargo test --workspace` builds beside the tests.
+fn program(name: &str) -> PathBuf {
+    let tests = env::current_exe().unwrap();
+    let built = tests.parent().and_then(|deps| deps.parent()).unwrap();
+    let program = built
+        .join("examples")
+        .join(format!("{name}{}", env::consts::EXE_SUFFIX));
+    assert!(
+        is_fresh(name, &program),
+        "{} is older than its source: run `cargo build -p oxmcp-examples --examples --all-features` first",
+        program.display()
+    );
+    program
+}
+
+/// `cargo test -p oxmcp` does not build the examples: the program that is there may be older than its source.
+fn is_fresh(name: &str, program: &Path) -> bool {
+    let modified = |path: &Path| path.metadata().and_then(|it| it.modified()).ok();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut folders = examples.read_dir().unwrap();
+    let source = folders.find_map(|folder| {
+        let source = folder.unwrap().path().join(format!("{name}.rs"));
+        source.exists().then_some(source)
+    });
+    let written = source.as_deref().and_then(modified);
+    modified(program).is_some_and(|built| written.is_some_and(|written| written <= built))
+}
+
+fn run(name: &str, args: &[&str]) -> Output {
+    Command::new(program(name))
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// Runs an example that must succeed. Returns what it prints.
+fn prints((name, args): (&str, &[&str])) -> String {
+    let output = run(name, args);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn quickstart() {
+    insta::assert_snapshot!(prints(("quickstart", &[])), @r#"
+    Connected to teahouse. It speaks MCP 2026-07-28.
+
+    Its tools:
+      brew    Brew tea, one cup at a time
+      divide  Divide a by b
+
+    A call with progress:
+      █░░░░ 1 of 5: cup 1
+      ██░░░ 2 of 5: cup 2
+      ███░░ 3 of 5: cup 3
+      ████░ 4 of 5: cup 4
+      █████ 5 of 5: cup 5
+      => 5 cups of tea
+
+    A call with a typed result:
+      22 / 7 => 3.142857142857143
+
+    What a model reads when a tool fails:
+      divide({"a":1,"b":0})
+      => b must not be 0
+
+    What a model reads when its arguments are wrong:
+      divide({"a":"one","c":2})
+      => The arguments of divide are not valid.
+      => /: "b" is missing (a number); "c" is not its name
+      => /a: expected a number, got the string "one"
+
+    The session is closed, and the server has exited.
+    "#);
+}
+
+/// The server of an example, and our own client.
+#[tokio::test]
+async fn calculator() {
+    let (name, client) = ("calculator", oxmcp::Client::new("tests", "1.0.0"));
+    let command = oxmcp::Command::new(program(name));
+    let session = client.connect(command).await.unwrap();
+    let call = session.call_tool("divide", json!({"a": 6, "b": 4}));
+    assert_eq!(call.structured::<f64>().await.unwrap(), 1.5);
+    session.close().await.unwrap();
+}
+
+#[test]
+fn client_lists_and_calls() {
+    let calculator = program("calculator");
+    let server = calculator.to_str().unwrap();
+    insta::assert_snapshot!(prints(("client", &[server])), @r#"
+    add: Add two numbers
+        {"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"]}
+    divide: Divide a by b
+        {"type":"object","properties":{"a":{"type":"number","description":"the dividend"},"b":{"type":"number","description":"the divisor"}},"required":["a","b"]}
+    "#);
+
+    let sum = prints((
+        "client",
+        &["--call", "add", r#"{"a": 1, "b": 2.5}"#, server],
+    ));
+    assert_eq!(sum, "3.5\n");
+}
+
+#[test]
+fn client_says_what_is_wrong() {
+    let fails = |args: &[&str]| {
+        let output = run("client", args);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let calculator = program("calculator");
+    let server = calculator.to_str().unwrap();
+    assert!(fails(&[]).contains("usage: client"));
+    assert!(fails(&["--call", "divide", "{}", server]).contains("the tool failed"));
+    assert!(
+        fails(&["--call", "subtract", "{}", server])
+            .contains("Unknown tool: subtract (there are: add, divide)")
+    );
+    assert!(fails(&["no-such-program"]).contains("cannot start the server no-such-program"));
+    // What a server logs is seen as it is: the words are not in the command, which the error names.
+    let logged = fails(&["sh", "-c", "echo l''ast words >&2; exit 3"]);
+    assert!(
+        logged.starts_with("last words\n") && logged.contains("status 3"),
+        "{logged}"
+    );
+}
+
+#[test]
+fn asking() {
+    insta::assert_snapshot!(prints(("asking", &[])), @r#"
+    2025-11-25
+      the user is asked: Delete teahouse with 8 files?
+      the user is asked: Tell the others why.
+      deleted 8 files of file:///home/ann (Tonight, "done", copy: true)
+      the user is asked: Delete archive with 7 files?
+      The user was asked "Delete archive with 7 files?" and declined. Do not try again unless the user wants it.
+      counted 2 times
+    2026-07-28
+      the user is asked: Delete teahouse with 8 files?
+      the user is asked: Tell the others why.
+      deleted 8 files of file:///home/ann (Tonight, "done", copy: true)
+      the user is asked: Delete archive with 7 files?
+      The user was asked "Delete archive with 7 files?" and declined. Do not try again unless the user wants it.
+      counted 2 times
+    "#);
+}
+
+#[test]
+fn state() {
+    insta::assert_snapshot!(prints(("state", &[])), @r#"
+    2 notes; the program has 2
+    tea: Buy some (oxmcp-testing)
+    teapot: Mend it (oxmcp-testing)
+    Summarize these notes.
+    Buy some (oxmcp-testing)
+    Mend it (oxmcp-testing)
+    "#);
+}
+
+#[test]
+fn structured_output() {
+    insta::assert_snapshot!(prints(("structured_output", &[])), @r#"
+    by_hand: output schema none
+    flag: output schema none
+    weather: output schema {"type":"object","description":"the weather of a place","properties":{"temperature":{"type":"number","description":"degrees Celsius"},"sky":{"type":"string","enum":["clear","cloudy"]}},"required":["temperature","sky"]}
+    Weather { temperature: 21.5, sky: Cloudy }
+    text: the flag of nowhere
+    image: image/x-portable-bitmap, 8 bytes
+    "#);
+}
+
+#[test]
+fn progress_and_cancellation() {
+    insta::assert_snapshot!(prints(("progress_and_cancellation", &[])), @r#"
+    progress: 1/3
+    progress: 2/3
+    progress: 3/3
+    copied 3 files
+    timed out: true
+    the handler has stopped
+    cancelled: true
+    the handler has stopped
+    dropped
+    the handler has stopped
+    "#);
+}
+
+#[test]
+fn testing() {
+    assert!(prints(("testing", &[])).ends_with("\nall is well\n"));
+}
+
+#[test]
+fn dynamic_tools() {
+    insta::assert_snapshot!(prints(("dynamic_tools", &[])), @r#"
+    greet_english
+    greet_english, greet_french, greet_german
+    Bonjour, Ferris!
+    greet_english, greet_french
+    "#);
+}
+
+#[test]
+fn resources() {
+    insta::assert_snapshot!(prints(("resources", &[])), @r#"
+    weather://about: Made of thin air.
+    weather://now: 20 °C
+    weather://S%C3%A3o%20Paulo/tomorrow?round_to=10: Tomorrow in São Paulo: 30 °C
+    Resource not found: weather://Atlantis/today
+    Resource not found: weather://Paris/yesterday
+    "day": "yesterday" is not accepted; expected one of "today", "tomorrow"
+    it has changed: 21 °C
+    "#);
+}
+
+#[test]
+fn files() {
+    insta::assert_snapshot!(prints(("files", &[])), @r#"
+    docs://README.md (11 bytes)
+    docs://guide/brewing.txt (15 bytes)
+    docs://leaf.png (4 bytes)
+    docs://guide/brewing.txt is text/plain: Text("Three minutes.\n")
+    docs://leaf.png is image/png: Blob(Blob(4 bytes))
+    Resource not found: docs://.env
+    Resource not found: docs://../../etc/passwd
+    Resource not found: docs://guide
+    it is a directory
+    docs://guide/brewing.txt is text/plain: Text("Three minutes.\n")
+    Resource not found: docs://README.md
+    it is not within the client's roots
+    "#);
+}
+
+#[test]
+fn prompts() {
+    insta::assert_snapshot!(prints(("prompts", &[])), @r#"
+    poem(topic, form, count)
+    summary(text, language)
+    forms: haiku, limerick, sonnet
+    topics of haikus: autumn, the moon
+    Assistant: I am a poet. Every Haiku of mine keeps its form.
+    User: Write about autumn. How many: 3.
+    User: Summarize this. Answer in English.
+    To be, or not to be.
+    The arguments of poem are not valid.
+    "count": expected an integer from 0 to 255, got the string "many"
+    "form": "epic" is not accepted; expected one of "haiku", "limerick", "sonnet" (code -32602)
+    "#);
+}
+
+#[test]
+fn logging() {
+    insta::assert_snapshot!(prints(("logging", &[])), @r#"
+    2025-11-25, from debug on:
+      debug [] "opening the file"
+      info [logging] {"lines":12,"msg":"parsed"}
+      warning [import] {"file":"tea.csv","msg":"3 lines were skipped"}
+    2025-11-25, from warning on:
+      warning [import] {"file":"tea.csv","msg":"3 lines were skipped"}
+    2026-07-28, from debug on:
+      debug [] "opening the file"
+      info [logging] {"lines":12,"msg":"parsed"}
+      warning [import] {"file":"tea.csv","msg":"3 lines were skipped"}
+    2026-07-28, from warning on:
+      warning [import] {"file":"tea.csv","msg":"3 lines were skipped"}
+    "#);
+}
+
+#[test]
+fn views() {
+    insta::assert_snapshot!(prints(("views", &[])), @r#"
+    guest sees order (Some(Private))
+      and can read shop://menu
+      Unknown tool: close (there are: order) (code -32602)
+    console sees close and order (Some(Private))
+      and can read shop://books
+      and can read shop://menu
+      and can close the shop
+    "#);
+}
+
+#[test]
+fn subscriptions() {
+    insta::assert_snapshot!(prints(("subscriptions", &[])), @r"
+    Lists, by handlers:
+      in 2025-06-18 there are 3 tools now
+      in 2026-07-28 there are 3 tools now
+    A resource, by watching it:
+      in 2025-06-18 notes://todo has changed
+      in 2026-07-28 notes://todo has changed
+    By a subscription:
+      the server tells of tools: true, of prompts: false
+      the tools have changed
+      this side has ended it
+    ");
+}
+
+#[test]
+fn caching() {
+    insta::assert_snapshot!(prints(("caching", &[])), @r"
+    Connecting:
+      asks server/discover
+    The first time:
+      asks tools/list
+      => hammer
+    The second time:
+      => hammer
+    Anew:
+      asks tools/list
+      => hammer
+    Listening:
+      asks subscriptions/listen
+    After a change:
+      asks tools/list
+      => hammer, saw
+    And again:
+      => hammer, saw
+    ");
+}
+
+#[test]
+fn middleware() {
+    insta::assert_snapshot!(prints(("middleware", &[])), @r#"
+    server/discover: ok
+    tools/call: ok
+    => hello
+    tools/call: some things are not told (code -32602)
+    => some things are not told (code -32602)
+    3 requests
+    "#);
+}
+
+#[test]
+fn answering() {
+    insta::assert_snapshot!(prints(("answering", &[])), @r#"
+    A server of 2025-11-25:
+      the model is asked: Polly wants tea
+      teahouse asks the user: Which tea?
+      => {"content":{"text":"Polly wants tea","type":"text"},"model":"parrot","role":"assistant"}
+      => {"action":"accept","content":{"cups":2,"tea":"green"}}
+      => {"roots":[{"name":"Teahouse","uri":"file:///home/me/teahouse"}]}
+    A server of 2026-07-28:
+      the model is asked: Polly wants tea
+      a server asks the user: Which tea?
+      => {"content":{"text":"Polly wants tea","type":"text"},"model":"parrot","role":"assistant"}
+      => {"action":"accept","content":{"cups":2,"tea":"green"}}
+      => {"roots":[{"name":"Teahouse","uri":"file:///home/me/teahouse"}]}
+    "#);
+}
+
+#[test]
+fn extension() {
+    insta::assert_snapshot!(prints(("extension", &[])), @r#"
+    2025-11-25: it is 2
+    the server was told in 2025-11-25 that it is wound up
+    the client hears the clock strike 3
+    2026-07-28: it is 2
+    the server was told in 2026-07-28 that it is wound up
+    the client hears the clock strike 3
+    com.example/clock/now needs a peer that knows the extension com.example/clock, and this one has not declared it; nothing was sent
+    "#);
+}
+
+#[test]
+fn counter() {
+    insta::assert_snapshot!(prints(("counter", &[])), @r"
+    increment: 1
+    increment: 2
+    decrement: 1
+    sum: 42
+    2
+    in a test of yours: 1
+    ");
+}
+
+#[test]
+fn elicitation() {
+    insta::assert_snapshot!(prints(("elicitation", &[])), @r"
+    2025-11-25
+      the user is asked
+      Hello, Ferris!
+      Good evening, Ferris!
+      forgotten
+      the user is asked
+      Hello again, Ferris!
+    2026-07-28
+      the user is asked
+      Hello, Ferris!
+      Good evening, Ferris!
+      forgotten
+      the user is asked
+      Hello again, Ferris!
+    ");
+}
+
+#[cfg(unix)]
+#[test]
+fn unix_socket() {
+    insta::assert_snapshot!(prints(("unix_socket", &[])), @r#"
+    the server has 3 sessions
+    same process: true
+    same process: true
+    same process: true
+    "#);
+}
+
+#[test]
+fn custom_transport() {
+    assert_eq!(prints(("custom_transport", &[])), "Hello, Ferris!\n");
+}
+
+#[cfg(all(feature = "http-client", feature = "http-server"))]
+mod over_http {
+    use std::{
+        io::{BufRead, BufReader},
+        process::{Child, Command, Stdio},
+    };
+
+    use super::{prints, program};
+
+    /// A program that is killed in the end, whatever the test comes to.
+    struct Running(Child);
+
+    impl Drop for Running {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn http_server_and_client() {
+        let (name, address) = ("http_server", "127.0.0.1:0");
+        let mut command = Command::new(program(name));
+        let mut server = Running(command.arg(address).stdout(Stdio::piped()).spawn().unwrap());
+        let mut url = String::new();
+        let output = server.0.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut url).unwrap();
+
+        insta::assert_snapshot!(prints(("http_client", &[url.trim()])), @r"
+        It speaks MCP 2026-07-28.
+        brew: Brew tea, one cup at a time
+          1/3
+          2/3
+          3/3
+        => 3 cups of tea
+        ");
+    }
+
+    #[test]
+    fn axum() {
+        insta::assert_snapshot!(prints(("axum", &[])), @r"
+        /health: all is well
+        /mcp: 3 / 4 => 0.75
+        ");
+    }
+}

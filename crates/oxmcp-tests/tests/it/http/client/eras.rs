@@ -1,0 +1,184 @@
+//! Detection of a server's era by the status of its answer.
+
+use std::time::Duration;
+
+use oxmcp::{Client, Error, Revision, http::Endpoint};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::http::client::peer::{Asked, Peer, both, client, discovered};
+
+/// What a server may say with a status.
+fn bodies() -> [Option<Value>; 6] {
+    [
+        None,
+        Some(json!({"code": -32601, "message": "Method not found"})),
+        Some(json!({"code": -32000, "message": "Bad Request: Server not initialized"})),
+        Some(
+            json!({"code": -32022, "message": "no", "data": {"supported": ["2025-11-25"], "requested": "x"}}),
+        ),
+        Some(json!({"code": -32020, "message": "Mcp-Method is missing"})),
+        Some(json!({"code": -32021, "message": "sampling, please"})),
+    ]
+}
+
+fn refuse(asked: Asked, status: u16, error: Option<&Value>) {
+    let id = asked.body()["id"].clone();
+    match error {
+        Some(error) => asked.json(status, json!({"jsonrpc": "2.0", "id": id, "error": error})),
+        None => asked.text(status, "text/html", "<p>who are you?</p>"),
+    }
+}
+
+/// Connects to a server that refuses the probe.
+async fn refused(client: &Client, refusal: impl FnOnce(Asked)) -> (Peer, Error) {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let (connected, ()) = both(client.connect(endpoint), async {
+        refusal(peer.post("server/discover").await);
+    })
+    .await;
+    (peer, connected.unwrap_err())
+}
+
+/// Connects to a server that refuses the probe and opens a legacy session.
+async fn legacy_after(refusal: impl FnOnce(Asked)) {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = client();
+    let (session, ()) = both(client.connect(endpoint), async {
+        refusal(peer.post("server/discover").await);
+        peer.open(None).await;
+    })
+    .await;
+    assert_eq!(session.unwrap().revision(), Revision::V2025_11_25);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w14_an_answer_that_says_nothing_of_the_era_is_surfaced() {
+    for status in [401, 403, 407, 408, 429, 500, 502, 503, 504] {
+        for body in bodies() {
+            let (mut peer, error) =
+                refused(&client(), |asked| refuse(asked, status, body.as_ref())).await;
+            assert_eq!(error.http_status(), Some(status), "{error}");
+            assert_eq!(error.is_unauthorized(), status == 401);
+            assert!(peer.is_quiet(), "{status}: nothing else was tried");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn w14_any_other_refusal_means_initialize() {
+    for status in [400, 404, 405, 406, 415, 422] {
+        for body in bodies().iter().take(4) {
+            legacy_after(|asked| refuse(asked, status, body.as_ref())).await;
+        }
+    }
+    // Nor need it be a refusal.
+    legacy_after(|asked| asked.text(200, "text/html", "<p>welcome</p>")).await;
+    legacy_after(|asked| asked.status(202)).await;
+    legacy_after(|asked| asked.result(json!({}))).await;
+    for body in bodies().iter().take(4) {
+        legacy_after(|asked| refuse(asked, 200, body.as_ref())).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn w14_errors_that_only_modern_servers_send_are_surfaced() {
+    for body in bodies().iter().skip(4) {
+        let (mut peer, error) = refused(&client(), |asked| refuse(asked, 400, body.as_ref())).await;
+        let body = body.as_ref().unwrap();
+        assert_eq!(error.code().value(), body["code"].as_i64().unwrap());
+        assert_eq!(error.http_status(), Some(400));
+        assert!(error.message().contains(body["message"].as_str().unwrap()));
+        let is_mismatch = error.code().value() == -32020;
+        assert_eq!(error.message().contains("proxy"), is_mismatch, "{error}");
+        assert!(peer.is_quiet());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn w14_a_revision_that_the_server_names_is_asked_for() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = client();
+    let (session, ()) = both(client.connect(endpoint), async {
+        // The server of an older client's tests, which refuses its first request whatever it is.
+        let asked = peer.post("server/discover").await;
+        let data = json!({"supported": ["2026-07-28"], "requested": "2026-07-28"});
+        let error = json!({"code": -32022, "message": "no", "data": data});
+        refuse(asked, 400, Some(&error));
+        let asked = peer.post("server/discover").await;
+        assert_eq!(asked.header("mcp-protocol-version"), Some("2026-07-28"));
+        asked.result(discovered());
+    })
+    .await;
+    assert_eq!(session.unwrap().revision(), Revision::LATEST);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w14_silence_and_a_broken_network_are_surfaced() {
+    let start = Instant::now();
+    let patient = client().timeout(Duration::from_secs(20));
+    let mut kept = None;
+    let (mut peer, error) = refused(&patient, |asked| kept = Some(asked)).await;
+    assert!(error.is_timeout(), "{error}");
+    assert_eq!(start.elapsed(), Duration::from_secs(20));
+    assert!(peer.is_quiet());
+    let (mut peer, error) = refused(&client(), |asked| {
+        asked.fail(Error::unreachable("no such host"));
+    })
+    .await;
+    assert!(error.is_network() && peer.is_quiet(), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn w14_a_pinned_modern_client_never_initializes() {
+    for body in bodies().iter().take(4) {
+        let (mut peer, endpoint) = Peer::endpoint();
+        let pinned = client().revisions([Revision::V2026_07_28]);
+        let session = pinned.connect(endpoint).await.unwrap();
+        assert!(peer.is_quiet());
+        let (tools, ()) = both(session.tools().all(), async {
+            refuse(peer.post("server/discover").await, 400, body.as_ref());
+        })
+        .await;
+        let error = tools.unwrap_err();
+        assert_eq!(error.http_status(), Some(400), "{error}");
+        assert!(peer.is_quiet());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn w14_the_era_of_a_server_is_remembered_for_all_clients() {
+    let client = client();
+    let endpoint = |token: &str| {
+        let (peer, http) = Peer::new();
+        // A client of one's own must say for whom it asks, or nothing is known of that.
+        (
+            peer,
+            Endpoint::new(crate::http::client::peer::URL)
+                .http_client(http)
+                .bearer_token(token),
+        )
+    };
+    let (mut peer, to) = endpoint("a");
+    let (session, ()) = both(client.connect(to), async {
+        peer.post("server/discover").await.status(404);
+        peer.open(None).await;
+    })
+    .await;
+    session.unwrap();
+    // Down, and not forgotten.
+    let (mut peer, to) = endpoint("b");
+    let (failed, ()) = both(client.connect(to), async {
+        peer.post("initialize").await.status(503);
+    })
+    .await;
+    assert_eq!(failed.unwrap_err().http_status(), Some(503));
+    // It is modern by now.
+    let (mut peer, to) = endpoint("a");
+    let (session, ()) = both(client.connect(to), async {
+        peer.post("initialize").await.status(415);
+        peer.post("server/discover").await.result(discovered());
+    })
+    .await;
+    assert_eq!(session.unwrap().revision(), Revision::LATEST);
+}

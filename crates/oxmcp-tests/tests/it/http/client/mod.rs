@@ -1,0 +1,11 @@
+//! The client's side of HTTP, against scripted servers.
+
+mod eras;
+mod exchange;
+mod mirrored_headers;
+mod peer;
+mod reconnect;
+mod redirects;
+mod settings;
+mod sockets;
+mod sse_2024;

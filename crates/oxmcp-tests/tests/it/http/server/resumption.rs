@@ -1,0 +1,248 @@
+//! Resumption of streams.
+
+use std::{sync::Arc, time::Duration};
+
+use oxmcp::{
+    RequestContext, Tool,
+    store::{EventStore, Replay},
+};
+use serde_json::{Value, json};
+use tokio::{sync::Notify, task::yield_now, time::timeout};
+
+use crate::http::server::{
+    legacy::{call_steps, endpoint, steps},
+    peer::{Event, Events, Session},
+    shared_stores::{Act, SharedEvents},
+};
+use crate::support::{calculator, idle, request};
+
+/// More than waits for one reader.
+const STEPS: usize = 1000;
+
+/// A tool that reports more than waits for one reader, and waits to be released.
+fn burst(release: &Arc<Notify>) -> Tool {
+    let release = Arc::clone(release);
+    Tool::new("burst", "Report and wait", move |cx: RequestContext| {
+        let release = Arc::clone(&release);
+        async move {
+            for step in 1..=STEPS {
+                cx.progress(u32::try_from(step).unwrap()).await;
+            }
+            release.notified().await;
+            "done"
+        }
+    })
+}
+
+fn call(name: &str) -> Value {
+    let params = json!({"name": name, "arguments": {}, "_meta": {"progressToken": "t"}});
+    request(7, "tools/call", params)
+}
+
+/// Whoever else is ready has his turn.
+async fn turns() {
+    for _ in 0..10 {
+        yield_now().await;
+    }
+}
+
+/// That this is all of a stream after its first event, each event once.
+fn is_all(rest: &[Event]) {
+    let index = |event: &Event| -> usize {
+        let id = event.id.as_deref().unwrap();
+        id.split_once('_').unwrap().1.parse().unwrap()
+    };
+    assert!(rest.iter().map(index).eq(2..STEPS + 3));
+    assert_eq!(rest.last().unwrap().data["id"], 7);
+}
+
+#[tokio::test]
+async fn attack_7_readers_that_come_again_without_reading_pile_up_nothing() {
+    let release = Arc::new(Notify::new());
+    let session = Session::open(&endpoint(&calculator().tool(burst(&release)))).await;
+    let mut events = Events::of(session.post(&call("burst")).await);
+    let seen = events.next().await.unwrap().id.unwrap();
+    let mut held = session.resume(&seen).await;
+    for _ in 0..5000 {
+        let next = session.resume(&seen).await;
+        // What sends has seen the new reader while the old one was still there.
+        yield_now().await;
+        yield_now().await;
+        held = next;
+    }
+    release.notify_one();
+    is_all(&Events::of(held).rest().await);
+}
+
+#[tokio::test]
+async fn a_client_that_resumes_twice_gets_each_event_once() {
+    let release = Arc::new(Notify::new());
+    let session = Session::open(&endpoint(&calculator().tool(burst(&release)))).await;
+    let mut events = Events::of(session.post(&call("burst")).await);
+    let seen = events.next().await.unwrap().id.unwrap();
+    turns().await;
+    let first = session.resume(&seen).await;
+    turns().await;
+    let mut second = Events::of(session.resume(&seen).await);
+    turns().await;
+    let mut got = vec![second.next().await.unwrap()];
+    release.notify_one();
+    got.extend(second.rest().await);
+    is_all(&got);
+    // The first got the beginning, and no more.
+    let begun = Events::of(first).rest().await;
+    assert!(!begun.is_empty() && begun.len() < STEPS);
+}
+
+#[tokio::test]
+async fn a_client_that_resumes_while_the_stream_is_ending_stays_connected() {
+    let (release, parted) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let notify = (Arc::clone(&release), Arc::clone(&parted));
+    let tool = Tool::new("poll", "Answer later", move |cx: RequestContext| {
+        let (release, parted) = notify.clone();
+        async move {
+            // With the event before them as much as waits for a reader.
+            for step in 1..=3 {
+                cx.progress(step).await;
+                turns().await;
+            }
+            cx.close_stream(Duration::from_millis(500));
+            parted.notify_one();
+            release.notified().await;
+            "late"
+        }
+    });
+    let session = Session::open(&endpoint(&calculator().tool(tool))).await;
+    let slow = session.post(&call("poll")).await;
+    parted.notified().await;
+    turns().await;
+    let mut again = Events::of(session.resume("r0_1").await);
+    again.next().await.unwrap();
+    turns().await;
+    release.notify_one();
+    let rest = again.rest().await;
+    let answer = &rest.last().unwrap().data;
+    assert_eq!(answer["result"]["content"][0]["text"], "late");
+    assert_eq!(Events::of(slow).rest().await.len(), 4);
+}
+
+/// A client whose call waits to be answered, and that has gone away. Returns the id of the last event that it has seen.
+async fn away_before_the_answer(release: &Arc<Notify>, events: &SharedEvents) -> (Session, String) {
+    let server = calculator().tool(steps(release));
+    let session = Session::open(&endpoint(&server).event_store(events.clone())).await;
+    let mut stream = Events::of(session.post(&call_steps(5)).await);
+    stream.next().await.unwrap();
+    stream.next().await.unwrap();
+    release.notify_one();
+    let seen = stream.next().await.unwrap().id.unwrap();
+    drop(stream);
+    turns().await;
+    (session, seen)
+}
+
+#[tokio::test]
+async fn a_client_that_resumes_while_the_answer_is_stored_gets_it() {
+    let (release, events) = (Arc::new(Notify::new()), SharedEvents::default());
+    let (session, seen) = away_before_the_answer(&release, &events).await;
+    events.pause.at(Act::Append);
+    release.notify_one();
+    events.pause.reached().await;
+    let resumed = session.resume(&seen).await;
+    events.pause.go();
+    let rest = Events::of(resumed).rest().await;
+    assert_eq!(rest.len(), 1);
+    assert_eq!(rest[0].data["id"], 5);
+}
+
+#[tokio::test]
+async fn a_client_that_resumes_just_before_the_answer_gets_it() {
+    let (release, events) = (Arc::new(Notify::new()), SharedEvents::default());
+    let (session, seen) = away_before_the_answer(&release, &events).await;
+    events.pause.at(Act::After);
+    let late = async {
+        events.pause.reached().await;
+        release.notify_one();
+        turns().await;
+        events.pause.go();
+    };
+    let (resumed, ()) = tokio::join!(session.resume(&seen), late);
+    let rest = Events::of(resumed).rest().await;
+    assert_eq!(rest.len(), 1);
+    assert_eq!(rest[0].data["id"], 5);
+}
+
+#[tokio::test]
+async fn a_session_has_one_get_stream_however_often_it_is_opened() {
+    let server = calculator();
+    let session = Session::open(&endpoint(&server)).await;
+    for number in 0..3 {
+        let mut events = Events::of(session.get().await);
+        let _ = server.clone().tool(idle(&format!("tool-{number}")));
+        let mut told = events.next().await.unwrap();
+        while told.data.is_null() {
+            told = events.next().await.unwrap();
+        }
+        let (stream, _) = told.id.as_deref().unwrap().split_once('_').unwrap();
+        assert_eq!(stream, "s0");
+        drop(events);
+        turns().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_without_an_event_yet_resumes_before_its_loss_is_noticed() {
+    let server = calculator();
+    let session = Session::open(&endpoint(&server)).await;
+    // The network is gone, but this end of the connection is not.
+    let mut silent = Events::of(session.get().await);
+    let primed = timeout(Duration::from_secs(60), silent.next()).await;
+    let primed = primed.expect("it begins with an id").unwrap();
+    assert_eq!(
+        (primed.id.as_deref(), primed.data),
+        (Some("s0_1"), Value::Null)
+    );
+    let mut events = Events::of(session.resume("s0_1").await);
+    let _ = server.clone().tool(idle("another"));
+    let told = events.next().await.unwrap();
+    assert_eq!(told.data["method"], "notifications/tools/list_changed");
+    assert!(silent.next().await.is_none(), "it is told once");
+}
+
+#[tokio::test]
+async fn old_revisions_get_no_events_without_data() {
+    let server = calculator();
+    for version in ["2025-03-26", "2025-06-18"] {
+        let session = Session::open_in(&endpoint(&server), version, json!({})).await;
+        let mut events = Events::of(session.get().await);
+        let _ = server.clone().tool(idle(version));
+        let told = events.next().await.unwrap();
+        assert_eq!(told.data["method"], "notifications/tools/list_changed");
+    }
+    let bare = endpoint(&server).without_event_store();
+    let session = Session::open(&bare).await;
+    let mut events = Events::of(session.get().await);
+    let _ = server.clone().tool(idle("another"));
+    let told = events.next().await.unwrap();
+    assert_eq!(
+        (told.id, &told.data["method"]),
+        (None, &json!("notifications/tools/list_changed"))
+    );
+}
+
+#[tokio::test]
+async fn a_session_that_has_ended_leaves_no_events_behind() {
+    let (release, store) = (Arc::new(Notify::new()), SharedEvents::default());
+    let server = calculator().tool(burst(&release));
+    let session = Session::open(&endpoint(&server).event_store(store.clone())).await;
+    let mut events = Events::of(session.post(&call("burst")).await);
+    let seen = events.next().await.unwrap().id.unwrap();
+    let (stream, _) = seen.split_once('_').unwrap();
+    release.notify_one();
+    events.rest().await;
+    let kept = store.after(&session.id, stream, 1, 1).await.unwrap();
+    assert!(matches!(kept, Replay::Events { .. }), "{kept:?}");
+    session.delete().await;
+    session.endpoint.close().await;
+    let kept = store.after(&session.id, stream, 1, 1).await.unwrap();
+    assert_eq!(kept, Replay::Lost);
+}

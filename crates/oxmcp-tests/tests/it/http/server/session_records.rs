@@ -1,0 +1,303 @@
+//! Records of sessions in a store.
+
+use std::{future::pending, sync::Arc};
+
+use futures_util::FutureExt;
+use http::StatusCode;
+use oxmcp::{
+    Error, Limits, RequestContext, Resource, Result, Server, ServerSession,
+    store::{SessionRecord, SessionStore},
+};
+use serde_json::{Value, json};
+use tokio::{sync::Notify, task::yield_now};
+
+use crate::http::server::{
+    legacy::{call_steps, endpoint, steps},
+    peer::{Events, LEGACY, Session, builder, initialize, json, send},
+    shared_stores::{Act, SharedSessions},
+};
+use crate::support::{calculator, idle, request};
+
+/// Whoever else is ready has his turn.
+async fn turns() {
+    for _ in 0..20 {
+        yield_now().await;
+    }
+}
+
+/// A server whose subscriptions wait to be released, and are then agreed to or not.
+fn slowly(release: &Arc<Notify>, agrees: bool) -> Server {
+    let release = Arc::clone(release);
+    calculator()
+        .resource(Resource::text("test://a", "a", "text"))
+        .on_subscribe(
+            move |_cx: RequestContext, _uri: String| {
+                let release = Arc::clone(&release);
+                async move {
+                    release.notified().await;
+                    agrees
+                        .then_some(())
+                        .ok_or_else(|| Error::invalid_params("no"))
+                }
+            },
+            |_session: ServerSession, _uri: String| async {},
+        )
+}
+
+fn subscribe(id: i64) -> Value {
+    request(id, "resources/subscribe", json!({"uri": "test://a"}))
+}
+
+fn set_level(id: i64, level: &str) -> Value {
+    request(id, "logging/setLevel", json!({"level": level}))
+}
+
+/// What is kept of the level, and of subscriptions.
+async fn kept(sessions: &SharedSessions, session: &Session) -> (Value, usize) {
+    let record = sessions.load(&session.id).await.unwrap().unwrap();
+    (json!(record.log_level), record.subscribed.len())
+}
+
+#[tokio::test]
+async fn a_record_keeps_no_more_of_initialize_than_its_session() {
+    let (server, sessions) = (calculator(), SharedSessions::default());
+    let first = endpoint(&server).session_store(sessions.clone());
+    let mut opening = initialize(LEGACY, json!({"elicitation": {"url": {}}}));
+    opening["params"]["clientInfo"]["icons"] = json!([{"src": "x".repeat(500_000)}]);
+    let opened = send(&first, builder("POST"), opening.to_string()).await;
+    let id = opened.headers()["mcp-session-id"].to_str().unwrap();
+    let record = sessions.load(id).await.unwrap().unwrap();
+    assert!(record.initialize.get().len() < 16 << 10);
+    // It is enough to go on with the session.
+    let session = Session {
+        endpoint: endpoint(&server).session_store(sessions.clone()),
+        id: id.to_owned(),
+    };
+    let answer = json(session.call(1, "ping", json!({})).await).await;
+    assert_eq!(answer["result"], json!({}));
+    let capabilities = |it: ServerSession| it.client_capabilities().unwrap().clone();
+    let mut restored = server.sessions().map(capabilities);
+    assert!(restored.all(|it| it.elicitation.unwrap().has_url()));
+    assert_eq!(server.sessions().count(), 2);
+}
+
+#[tokio::test]
+async fn requests_that_end_after_delete_bring_no_session_back() {
+    let (release, sessions) = (Arc::new(Notify::new()), SharedSessions::default());
+    let server = slowly(&release, true);
+    let endpoint = endpoint(&server).session_store(sessions.clone());
+    let session = Session::open(&endpoint).await;
+    let subscribe = subscribe(1);
+    let ended = async {
+        turns().await;
+        assert_eq!(session.delete().await.status(), StatusCode::NO_CONTENT);
+        release.notify_one();
+    };
+    let (answer, ()) = tokio::join!(session.post(&subscribe), ended);
+    assert!(json(answer).await["result"].is_object());
+    endpoint.close().await;
+    assert!(sessions.load(&session.id).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_write_while_a_session_ends_does_not_bring_it_back() {
+    let sessions = SharedSessions::default();
+    let server = calculator().logging();
+    let session = Session::open(&endpoint(&server).session_store(sessions.clone())).await;
+    sessions.pause.at(Act::Save);
+    let late = async {
+        sessions.pause.reached().await;
+        let go = async {
+            turns().await;
+            sessions.pause.go();
+        };
+        let (ended, ()) = tokio::join!(session.delete(), go);
+        assert_eq!(ended.status(), StatusCode::NO_CONTENT);
+    };
+    let level = set_level(1, "debug");
+    let (answer, ()) = tokio::join!(session.post(&level), late);
+    assert_eq!(answer.status(), StatusCode::OK);
+    turns().await;
+    assert!(sessions.load(&session.id).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn changes_of_a_session_are_stored_in_order() {
+    let sessions = SharedSessions::default();
+    let server = calculator().logging();
+    let session = Session::open(&endpoint(&server).session_store(sessions.clone())).await;
+    sessions.pause.at(Act::Save);
+    let (one, two) = (set_level(1, "debug"), set_level(2, "error"));
+    let later = async {
+        sessions.pause.reached().await;
+        let go = async {
+            turns().await;
+            sessions.pause.go();
+        };
+        tokio::join!(session.post(&two), go);
+    };
+    tokio::join!(session.post(&one), later);
+    assert_eq!(kept(&sessions, &session).await.0, "error");
+}
+
+#[tokio::test]
+async fn changes_of_a_session_are_stored_though_the_client_goes_away() {
+    let (release, sessions) = (Arc::new(Notify::new()), SharedSessions::default());
+    let server = slowly(&release, true).logging();
+    let session = Session::open(&endpoint(&server).session_store(sessions.clone())).await;
+    let (level, subscribe) = (set_level(1, "debug"), subscribe(2));
+    // It goes away while the record is written,
+    sessions.pause.at(Act::Save);
+    tokio::select! {
+        biased;
+        _ = session.post(&level) => panic!("it is not kept yet"),
+        () = sessions.pause.reached() => {}
+    }
+    sessions.pause.go();
+    turns().await;
+    assert_eq!(kept(&sessions, &session).await, (json!("debug"), 0));
+    // and while the change is made.
+    tokio::select! {
+        biased;
+        _ = session.post(&subscribe) => panic!("it is not released yet"),
+        () = turns() => {}
+    }
+    release.notify_one();
+    turns().await;
+    assert_eq!(kept(&sessions, &session).await, (json!("debug"), 1));
+}
+
+#[tokio::test]
+async fn changes_while_a_batch_is_streamed_are_stored() {
+    let (release, sessions) = (Arc::new(Notify::new()), SharedSessions::default());
+    let running = Arc::new(Notify::new());
+    let server = slowly(&release, false).tool(steps(&running));
+    let endpoint = endpoint(&server).session_store(sessions.clone());
+    let session = Session::open_in(&endpoint, "2025-03-26", json!({})).await;
+    let batch = json!([call_steps(1), subscribe(2)]);
+    let mut events = Events::of(session.post(&batch).await);
+    events.next().await.unwrap();
+    assert_eq!(kept(&sessions, &session).await.1, 1, "until it is refused");
+    release.notify_one();
+    turns().await;
+    running.notify_one();
+    events.next().await.unwrap();
+    running.notify_one();
+    assert_eq!(events.rest().await.len(), 1);
+    turns().await;
+    assert_eq!(kept(&sessions, &session).await.1, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_cancelled_by_shutdown_take_nothing_from_the_record() {
+    let (release, sessions) = (Arc::new(Notify::new()), SharedSessions::default());
+    let server = slowly(&release, true).tool(steps(&Arc::default()));
+    let endpoint = endpoint(&server).session_store(sessions.clone());
+    let session = Session::open_in(&endpoint, "2025-03-26", json!({})).await;
+    release.notify_one();
+    json(session.post(&subscribe(1)).await).await;
+    let mut events = Events::of(session.post(&json!([call_steps(2)])).await);
+    events.next().await.unwrap();
+    endpoint.close().await;
+    events.rest().await;
+    turns().await;
+    assert_eq!(kept(&sessions, &session).await.1, 1);
+}
+
+#[tokio::test]
+async fn a_session_that_continues_at_another_node_keeps_its_age() {
+    let sessions = SharedSessions::default();
+    let server = calculator().logging().tool(idle("idle"));
+    let node = || endpoint(&server).session_store(sessions.clone());
+    let session = Session::open_in(&node(), LEGACY, json!({})).await;
+    let mut record = sessions.load(&session.id).await.unwrap().unwrap();
+    record.created = 7;
+    sessions.save(&session.id, record).await.unwrap();
+    let moved = session.at(&node());
+    json(moved.post(&set_level(1, "debug")).await).await;
+    let record = sessions.load(&session.id).await.unwrap().unwrap();
+    assert_eq!(
+        (json!(record.log_level), record.created),
+        (json!("debug"), 7)
+    );
+}
+
+#[tokio::test]
+async fn a_store_that_panics_delays_no_request() {
+    struct Panics;
+
+    impl SessionStore for Panics {
+        async fn save(&self, _id: &str, _record: SessionRecord) -> Result<()> {
+            panic!("the store has a fault");
+        }
+
+        async fn load(&self, _id: &str) -> Result<Option<SessionRecord>> {
+            Ok(None)
+        }
+
+        async fn remove(&self, _id: &str) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    let session = Session::open(&endpoint(&calculator().logging()).session_store(Panics)).await;
+    let answer = session.post(&set_level(1, "debug")).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    assert_eq!(session.delete().await.status(), StatusCode::NO_CONTENT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_never_answers_delays_requests_for_a_bounded_time() {
+    struct Stuck;
+
+    impl SessionStore for Stuck {
+        async fn save(&self, _id: &str, _record: SessionRecord) -> Result<()> {
+            pending().await
+        }
+
+        async fn load(&self, _id: &str) -> Result<Option<SessionRecord>> {
+            pending().await
+        }
+
+        async fn remove(&self, _id: &str) -> Result<()> {
+            pending().await
+        }
+    }
+
+    let server = calculator().logging();
+    let endpoint = endpoint(&server).session_store(Stuck);
+    let session = Session::open(&endpoint).await;
+    let answer = session.post(&set_level(1, "debug")).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    let elsewhere = crate::http::server::legacy::endpoint(&calculator()).session_store(Stuck);
+    let answer = session.at(&elsewhere).post(&set_level(2, "debug")).await;
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(session.delete().await.status(), StatusCode::NO_CONTENT);
+    endpoint.close().await;
+    assert_eq!(server.sessions().count(), 0);
+}
+
+#[tokio::test]
+async fn an_evicted_session_may_outlive_the_one_that_replaced_it() {
+    let sessions = SharedSessions::default();
+    let limits = Limits {
+        max_http_sessions: 1,
+        ..Limits::default()
+    };
+    let endpoint = endpoint(&calculator()).session_store(sessions.clone());
+    let endpoint = endpoint.limits(limits);
+    sessions.pause.at(Act::Remove);
+    let first = initialize(LEGACY, json!({})).to_string();
+    let first = send(&endpoint, builder("POST"), first).await;
+    assert_eq!(first.status(), StatusCode::OK);
+    let second = Session::open(&endpoint).await;
+    sessions.pause.reached().await;
+    second.delete().await;
+    turns().await;
+    assert!(
+        endpoint.close().now_or_never().is_none(),
+        "it is waited for"
+    );
+    sessions.pause.go();
+    endpoint.close().await;
+}

@@ -1,0 +1,175 @@
+//! Functions with attributes: the places where they can stand, and the forms that they may have.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use oxmcp::{JsonSchema, RequestContext, Server, ToolError, protocol::ContentBlock, testing};
+use serde_json::{Value, json};
+
+/// In a module of its own, seen from outside.
+mod inner {
+    pub(crate) mod deeper {
+        /// Double it.
+        #[oxmcp::tool]
+        pub(in crate::macros) async fn double(value: u32) -> u32 {
+            value * 2
+        }
+    }
+
+    pub(super) use deeper::double;
+}
+
+// One `use` brings both the function and what makes the tool.
+use inner::double;
+
+async fn text(server: &Server, tool: &str, arguments: Value) -> String {
+    let t = testing::connect(server).await.unwrap();
+    t.call_tool(tool, arguments).await.unwrap().to_text()
+}
+
+#[tokio::test]
+async fn the_function_can_still_be_called() {
+    assert_eq!(double(21).await, 42);
+    let server = Server::new("a", "1.0.0").tool(double::tool());
+    assert_eq!(text(&server, "double", json!({"value": 4})).await, "8");
+}
+
+#[tokio::test]
+async fn a_function_may_stand_in_a_function() {
+    #[derive(Debug, serde::Deserialize, JsonSchema)]
+    enum Kind {
+        Green,
+    }
+
+    const SUFFIX: &str = "!";
+
+    /// Say it.
+    #[oxmcp::tool]
+    async fn say(kind: Kind, mut text: String) -> Result<String, ToolError> {
+        text.push_str(SUFFIX);
+        Ok(format!("{kind:?} {text}"))
+    }
+
+    let server = Server::new("a", "1.0.0").tool(say::tool());
+    let said = text(&server, "say", json!({"kind": "Green", "text": "tea"})).await;
+    assert_eq!(said, "Green tea!");
+}
+
+/// Names that clash with what is written around them.
+mod names {
+    /// Not what the arguments are read as.
+    #[derive(serde::Deserialize, oxmcp::JsonSchema)]
+    pub(super) struct Input {
+        pub(super) value: u8,
+    }
+
+    /// Say all.
+    #[oxmcp::tool]
+    pub(super) async fn input(
+        input: Input,
+        #[state] context: &'static str,
+        tool: Option<u8>,
+        #[context] name: std::sync::Arc<oxmcp::RequestContext>,
+    ) -> String {
+        format!("{} {context} {tool:?} {}", input.value, name.is_cancelled())
+    }
+}
+
+#[tokio::test]
+async fn names_do_not_clash() {
+    let server = Server::new("a", "1.0.0").tool(names::input::tool("shared"));
+    let said = text(&server, "input", json!({"input": {"value": 3}})).await;
+    assert_eq!(said, "3 shared None false");
+}
+
+macro_rules! doubles {
+    ($(#[$meta:meta])* $visibility:vis $name:ident($argument:ident: $type:ty) -> $result:ty) => {
+        $(#[$meta])*
+        #[oxmcp::tool]
+        $visibility async fn $name($argument: $type) -> $result {
+            $argument + $argument
+        }
+    };
+}
+
+doubles! {
+    /// Double a number.
+    pub(super) number(value: u64) -> u64
+}
+
+#[tokio::test]
+async fn a_macro_can_write_the_function() {
+    let server = Server::new("a", "1.0.0").tool(number::tool());
+    assert_eq!(text(&server, "number", json!({"value": 4})).await, "8");
+    let t = testing::connect(&server).await.unwrap();
+    let tools = t.tools().all().await.unwrap();
+    assert_eq!(tools[0].description.as_deref(), Some("Double a number."));
+}
+
+#[tokio::test]
+async fn the_state_is_cloned_for_each_call() {
+    struct Counted(Arc<AtomicUsize>);
+
+    impl Clone for Counted {
+        fn clone(&self) -> Self {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Self(self.0.clone())
+        }
+    }
+
+    /// Count.
+    #[oxmcp::tool]
+    async fn count(#[state] counted: Counted, cx: RequestContext) -> usize {
+        let _ = cx;
+        counted.0.load(Ordering::Relaxed)
+    }
+
+    let server = Server::new("a", "1.0.0").tool(count::tool(Counted(Arc::default())));
+    assert_eq!(text(&server, "count", json!({})).await, "1");
+    assert_eq!(text(&server, "count", json!({})).await, "2");
+}
+
+#[tokio::test]
+async fn a_condition_is_that_of_all_that_is_made() {
+    /// Not there.
+    #[oxmcp::tool]
+    #[cfg(any())]
+    async fn only(value: NoSuchType) {}
+
+    /// There.
+    #[oxmcp::tool]
+    #[cfg(not(any()))]
+    async fn only(value: u8) -> ContentBlock {
+        ContentBlock::text(value.to_string())
+    }
+
+    let server = Server::new("a", "1.0.0").tool(only::tool());
+    assert_eq!(text(&server, "only", json!({"value": 3})).await, "3");
+}
+
+/// A crate that has oxmcp under a name of its own.
+mod facade {
+    pub(super) use oxmcp as sdk;
+}
+
+#[tokio::test]
+async fn the_crate_may_have_another_path() {
+    /// Add.
+    #[oxmcp::tool(crate = "crate::macros::functions::facade::sdk")]
+    async fn add(a: u8, #[serde(default)] b: u8) -> u8 {
+        a + b
+    }
+
+    /// Say it.
+    #[oxmcp::resource("memo://{topic}", crate = "crate::macros::functions::facade::sdk")]
+    async fn memo(topic: String) -> String {
+        topic
+    }
+
+    let server = Server::new("a", "1.0.0")
+        .tool(add::tool())
+        .resource_template(memo::template());
+    assert_eq!(text(&server, "add", json!({"a": 4})).await, "4");
+}

@@ -1,0 +1,135 @@
+//! Answers of clients: their forms, and which of them are accepted.
+
+use oxmcp::{
+    JsonSchema, Question, RequestContext, Revision, Server, Tool, ToolError,
+    protocol::{ElicitFormParams, ElicitSchema, StringSchema},
+};
+use serde_json::json;
+
+use crate::server::ask::{ASKING, User, accept};
+use crate::support::text;
+
+#[derive(serde::Deserialize, JsonSchema)]
+struct Order {
+    #[schemars(range(min = 1, max = 5))]
+    cups: u8,
+    #[serde(default)]
+    milk: bool,
+    note: Option<String>,
+    extras: Vec<Extra>,
+}
+
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Extra {
+    Honey,
+    Lemon,
+}
+
+fn ordering() -> Server {
+    Server::new("s", "1").tool(Tool::new("t", "", |cx: RequestContext| async move {
+        let order: Order = cx.ask("order", "What would you like?").await?;
+        let Order {
+            cups,
+            milk,
+            note,
+            extras,
+        } = order;
+        Ok::<_, ToolError>(format!("{cups} {milk} {note:?} {extras:?}"))
+    }))
+}
+
+#[tokio::test]
+async fn answers_are_read_whatever_the_revision_makes_of_them() {
+    for revision in ASKING {
+        let mut user = User::new(&ordering(), revision).await;
+        let answer = user
+            .call("t", json!({}), |_, params| {
+                let extras =
+                    match params["requestedSchema"]["properties"]["extras"]["type"].as_str() {
+                        Some("string") => json!("honey, lemon"),
+                        _ => json!(["honey", "lemon"]),
+                    };
+                accept(json!({"cups": 2.0, "note": null, "extras": extras}))
+            })
+            .await;
+        assert_eq!(text(&answer), "2 false None [Honey, Lemon]", "{revision}");
+    }
+}
+
+#[tokio::test]
+async fn one_question_of_any_kind_is_put_and_its_answer_told() {
+    let tool = Tool::new("t", "", |cx: RequestContext| async move {
+        let form = ElicitSchema::new().required("name", StringSchema::default());
+        let form = ElicitFormParams::new("Who?", form);
+        let asked = cx
+            .put(Question::form_of("form", form).or_declined())
+            .await?;
+        Ok::<_, ToolError>(format!("{asked}, {:?}", asked.action()))
+    });
+    let server = Server::new("s", "1").tool(tool);
+    for revision in ASKING {
+        for (answered, expected) in [
+            (accept(json!({"name": "ann"})), "accepted, Accept"),
+            (json!({"action": "decline"}), "declined, Decline"),
+            (json!({"action": "cancel"}), "cancelled, Cancel"),
+        ] {
+            let mut user = User::new(&server, revision).await;
+            let answer = user.call("t", json!({}), |_, _| answered.clone()).await;
+            assert_eq!(text(&answer), expected, "{revision}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_fit_is_refused_with_the_expected_form() {
+    for revision in ASKING {
+        for (content, told) in [
+            (
+                json!({"cups": 7, "extras": []}),
+                "\"cups\": expected a whole number of 1 to 5",
+            ),
+            (json!({"cups": 1}), "\"extras\" is missing"),
+            (json!({"cups": "many", "extras": []}), "\"cups\": expected"),
+        ] {
+            let mut user = User::new(&ordering(), revision).await;
+            let answer = user
+                .call("t", json!({}), |_, _| accept(content.clone()))
+                .await;
+            let message = answer["error"]["message"]
+                .as_str()
+                .unwrap_or_else(|| panic!("{answer}"));
+            assert!(message.contains(told), "{revision}: {message}");
+            let code = if revision.is_modern() { -32602 } else { -32603 };
+            assert_eq!(answer["error"]["code"], code);
+        }
+    }
+}
+
+#[tokio::test]
+async fn forms_can_be_written_by_hand_and_users_sent_to_a_url() {
+    let tool = Tool::new("t", "", |cx: RequestContext| async move {
+        let form = ElicitSchema::new().required("name", StringSchema::default());
+        let filled = cx
+            .ask_form("form", ElicitFormParams::new("Who?", form))
+            .await?;
+        cx.ask_url("login", "Log in", "https://example.com/login")
+            .await?;
+        Ok::<_, ToolError>(filled.get().to_owned())
+    });
+    let server = Server::new("s", "1").tool(tool);
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let mut user = User::new(&server, revision).await;
+        let answer = user
+            .call("t", json!({}), |_, params| match params["mode"].as_str() {
+                Some("url") => json!({"action": "accept"}),
+                _ => accept(json!({"name": "Ann"})),
+            })
+            .await;
+        assert_eq!(text(&answer), r#"{"name":"Ann"}"#);
+        let url = &user.asked[1].1;
+        assert_eq!(url["url"], "https://example.com/login");
+        let id = url["elicitationId"].as_str().map(str::len);
+        assert_eq!(id, (!revision.is_modern()).then_some(32), "{url}");
+    }
+}

@@ -1,0 +1,143 @@
+//! Handlers that ask by returning questions.
+
+use oxmcp::{
+    Reply, RequestContext, Revision, Server, Tool, ToolError,
+    protocol::{
+        CallToolResult, CreateMessageParams, ElicitParams, ElicitResult, ElicitSchema,
+        InputRequiredResult, SamplingMessage, StringSchema,
+    },
+};
+use serde_json::json;
+
+use crate::server::ask::{ASKING, Name, User, accept};
+use crate::support::text;
+
+fn who(key: &str) -> InputRequiredResult {
+    let form = ElicitSchema::new().required("name", StringSchema::default());
+    InputRequiredResult::new().with_input_request(key, ElicitParams::form(key, form))
+}
+
+/// Asks twice, and counts in a state that anybody can read.
+async fn twice(cx: RequestContext) -> Result<Reply<String>, ToolError> {
+    let round: usize = cx.request_state().map_or(Ok(0), |state| state.parse())?;
+    let key = format!("q{round}");
+    if round < 2 {
+        let next = (round + 1).to_string();
+        return Ok(Reply::InputRequired(who(&key).with_request_state(next)));
+    }
+    let responses = cx.input_responses();
+    let last: ElicitResult = responses.get("q1").unwrap().decode()?;
+    let Name { name } = last.decode()?;
+    Ok(Reply::Complete(format!(
+        "{round} {name} {}",
+        responses.len()
+    )))
+}
+
+#[tokio::test]
+async fn questions_that_a_handler_returns_are_asked_in_every_revision() {
+    let server = Server::new("s", "1").tool(Tool::new("t", "", twice));
+    for revision in ASKING {
+        let mut user = User::new(&server, revision).await;
+        let answer = user
+            .call("t", json!({}), |_, params| {
+                accept(json!({"name": params["message"]}))
+            })
+            .await;
+        assert_eq!(text(&answer), "2 q1 1", "{revision}");
+        assert_eq!(user.asked.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn the_state_of_such_a_handler_is_its_own() {
+    let server = Server::new("s", "1").tool(Tool::new("t", "", twice));
+    let mut user = User::new(&server, Revision::LATEST).await;
+    let answer = user
+        .call_once("t", json!({}), json!({"requestState": "1"}))
+        .await;
+    assert_eq!(answer["result"]["requestState"], "2");
+    assert_eq!(answer["result"]["resultType"], "input_required");
+}
+
+#[tokio::test]
+async fn a_dynamic_tool_can_forward_the_questions_of_another_server() {
+    let proxy = |cx: RequestContext, _arguments| async move {
+        if cx.input_responses().is_empty() {
+            let params = CreateMessageParams::new([SamplingMessage::user("Hello")], 10);
+            let asked = InputRequiredResult::new().with_input_request("said", params);
+            return Ok(Reply::InputRequired(asked));
+        }
+        Ok(Reply::Complete(CallToolResult::text("done")))
+    };
+    let schema = json!({"type": "object"});
+    let server = Server::new("s", "1").tool(Tool::dynamic("t", "", schema, proxy));
+    for revision in Revision::ALL {
+        let mut user = User::new(&server, revision).await;
+        let said =
+            json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}});
+        let answer = user.call("t", json!({}), |_, _| said.clone()).await;
+        assert_eq!(text(&answer), "done", "{revision}");
+        // What the client cannot do is not asked of it.
+        let mut user = User::able(&server, revision, json!({})).await;
+        let answer = user.call_once("t", json!({}), json!({})).await;
+        if revision.is_modern() {
+            assert_eq!(answer["error"]["code"], -32021, "{answer}");
+        } else {
+            assert_eq!(answer["result"]["isError"], true, "{answer}");
+            assert!(text(&answer).contains("sampling"), "{answer}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_only_runs_again_is_slowed_down_and_bounded() {
+    let again = || async {
+        Reply::<String>::InputRequired(InputRequiredResult::new().with_request_state("s"))
+    };
+    let nothing = || async { Reply::<String>::InputRequired(InputRequiredResult::new()) };
+    let tools = [
+        Tool::new("again", "", again),
+        Tool::new("nothing", "", nothing),
+    ];
+    let server = Server::new("s", "1").tools(tools);
+    let mut user = User::new(&server, Revision::V2025_11_25).await;
+    let start = tokio::time::Instant::now();
+    let answer = user.call_once("again", json!({}), json!({})).await;
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("more than 10 times"),
+        "{answer}"
+    );
+    assert_eq!(start.elapsed().as_millis(), 2500);
+    for revision in ASKING {
+        let mut user = User::new(&server, revision).await;
+        let answer = user.call_once("nothing", json!({}), json!({})).await;
+        assert!(
+            answer["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("asks for nothing"),
+            "{answer}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_two_ways_of_asking_do_not_mix() {
+    let tool = Tool::new("t", "", |cx: RequestContext| async move {
+        let error = cx.ask::<Name>("n", "Who?").await.err();
+        Reply::Complete(error.map(|error| error.to_string()).unwrap_or_default())
+    });
+    let server = Server::new("s", "1").tool(tool);
+    for revision in ASKING {
+        let mut user = User::new(&server, revision).await;
+        let answer = user.call_once("t", json!({}), json!({})).await;
+        assert!(
+            text(&answer).contains("asks by returning Reply::InputRequired"),
+            "{answer}"
+        );
+    }
+}

@@ -1,0 +1,335 @@
+//! Questions outside of requests, where a session is open.
+
+use std::{future::IntoFuture, sync::Arc};
+
+use oxmcp::{
+    Error, RequestContext, Revision, Server, ServerSession, Tool,
+    protocol::{
+        BooleanSchema, CreateMessageParams, ElicitAction, ElicitParams, ElicitSchema,
+        ElicitUrlParams, SamplingMessage,
+    },
+    testing::ScriptedPeer,
+};
+use serde_json::{Value, json};
+use tokio::{
+    sync::mpsc,
+    time::{Duration, Instant, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::server::ask::{User, everything};
+use crate::support::{LEGACY, notification, request, script};
+
+fn session(server: &Server) -> ServerSession {
+    server.sessions().next().unwrap()
+}
+
+/// Answers the next request of the server with `result`. Returns its method and params.
+async fn reply(user: &mut User, result: Value) -> (String, Value) {
+    let asked = user.peer.receive().await.unwrap();
+    let message = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+    user.peer.send(message).await.unwrap();
+    (
+        asked["method"].as_str().unwrap().to_owned(),
+        asked["params"].clone(),
+    )
+}
+
+#[tokio::test]
+async fn l3_l7_a_session_elicits_samples_and_lists_roots() {
+    for revision in LEGACY {
+        let server = Server::new("s", "1");
+        let mut user = User::new(&server, revision).await;
+        let session = session(&server);
+        let (roots, _) = tokio::join!(
+            async { session.list_roots().await },
+            reply(&mut user, json!({"roots": [{"uri": "file:///a"}]})),
+        );
+        assert_eq!(roots.unwrap().roots[0].uri, "file:///a");
+
+        let params = CreateMessageParams::new([SamplingMessage::user("Hello")], 10);
+        let said =
+            json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}});
+        let (message, _) = tokio::join!(
+            async { session.create_message(params).await },
+            reply(&mut user, said),
+        );
+        assert_eq!(message.unwrap().model, "m");
+
+        let form = ElicitParams::form("Sure?", ElicitSchema::new());
+        if matches!(revision, Revision::V2024_11_05 | Revision::V2025_03_26) {
+            let error = session.elicit(form).await.unwrap_err();
+            assert!(error.is_unsupported(), "{error}");
+            continue;
+        }
+        let (elicited, (_, params)) = tokio::join!(
+            async { session.elicit(form).await },
+            reply(&mut user, json!({"action": "decline"})),
+        );
+        assert_eq!(elicited.unwrap().action, ElicitAction::Decline);
+        assert_eq!(params["message"], "Sure?");
+    }
+}
+
+#[tokio::test]
+async fn a_question_carries_metadata_and_reports_progress() {
+    let server = Server::new("s", "1");
+    let mut user = User::new(&server, Revision::V2025_11_25).await;
+    let session = session(&server);
+    let (told, mut heard) = mpsc::channel(1);
+    let call = session
+        .list_roots()
+        .meta("com.example/why", "tests")
+        .on_progress(move |progress| told.try_send(progress.progress.to_string()).unwrap());
+    let (roots, ()) = tokio::join!(call.into_future(), async {
+        let asked = user.peer.receive().await.unwrap();
+        let meta = &asked["params"]["_meta"];
+        assert_eq!(meta["com.example/why"], "tests");
+        let params = json!({"progressToken": meta["progressToken"], "progress": 1});
+        let progress =
+            json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+        user.peer.send(progress).await.unwrap();
+        let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}});
+        user.peer.send(answer).await.unwrap();
+    });
+    assert!(roots.unwrap().roots.is_empty());
+    assert_eq!(heard.recv().await.unwrap(), "1");
+}
+
+#[tokio::test]
+async fn l3_modern_clients_take_no_requests() {
+    let server = Server::new("s", "1");
+    let _user = User::new(&server, Revision::LATEST).await;
+    let error = session(&server).list_roots().await.unwrap_err();
+    assert!(
+        error.is_unsupported() && error.message().contains("modern clients take no requests"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn l4_l5_roots_are_remembered_until_they_change() {
+    let (changed, mut heard) = mpsc::channel(8);
+    let server = Server::new("s", "1").on_roots_changed(move |session: ServerSession| {
+        let changed = changed.clone();
+        async move {
+            changed.send(session.revision()).await.unwrap();
+        }
+    });
+    let mut user = User::new(&server, Revision::V2025_11_25).await;
+    let session = session(&server);
+    let one = json!({"roots": [{"uri": "file:///a"}]});
+    let (first, _) = tokio::join!(session.roots(), reply(&mut user, one));
+    let first = first.unwrap();
+    // Nobody is asked again: nobody answers.
+    assert!(Arc::ptr_eq(&first, &session.roots().await.unwrap()));
+
+    user.notify("notifications/roots/list_changed").await;
+    assert_eq!(heard.recv().await.unwrap(), Some(Revision::V2025_11_25));
+    let two = json!({"roots": [{"uri": "file:///a"}, {"uri": "file:///b"}]});
+    let (second, _) = tokio::join!(session.roots(), reply(&mut user, two));
+    assert_eq!(second.unwrap().len(), 2);
+
+    // What was asked for before a change is old when it comes.
+    user.notify("notifications/roots/list_changed").await;
+    heard.recv().await.unwrap();
+    let late = async {
+        let asked = user.peer.receive().await.unwrap();
+        user.notify("notifications/roots/list_changed").await;
+        let message = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}});
+        user.peer.send(message).await.unwrap();
+    };
+    let (old, ()) = tokio::join!(session.roots(), late);
+    assert!(old.unwrap().is_empty());
+    let one = json!({"roots": [{"uri": "file:///c"}]});
+    let (new, _) = tokio::join!(session.roots(), reply(&mut user, one));
+    assert_eq!(new.unwrap()[0].uri, "file:///c");
+}
+
+#[tokio::test]
+async fn l5_a_client_that_does_not_tell_of_changes_is_asked_each_time() {
+    let server = Server::new("s", "1");
+    let mut user = User::able(&server, Revision::V2025_06_18, json!({"roots": {}})).await;
+    let session = session(&server);
+    for uri in ["file:///a", "file:///b"] {
+        let roots = json!({"roots": [{"uri": uri}]});
+        let (roots, _) = tokio::join!(session.roots(), reply(&mut user, roots));
+        assert_eq!(roots.unwrap()[0].uri, uri);
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_url_elicitation_is_notified_by_its_id() {
+    let server = Server::new("s", "1");
+    for (revision, told) in [
+        (Revision::V2025_11_25, true),
+        (Revision::V2025_06_18, false),
+    ] {
+        let mut user = User::new(&server, revision).await;
+        let session = server
+            .sessions()
+            .find(|it| it.revision() == Some(revision))
+            .unwrap();
+        session.notify_elicitation_complete("7").await.unwrap();
+        if told {
+            let message = user.peer.receive().await.unwrap();
+            assert_eq!(message["method"], "notifications/elicitation/complete");
+            assert_eq!(message["params"], json!({"elicitationId": "7"}));
+            let params =
+                ElicitUrlParams::new("Log in", "https://example.com/").with_elicitation_id("8");
+            let (_, (_, params)) = tokio::join!(
+                async { session.elicit(params).await.unwrap() },
+                reply(&mut user, json!({"action": "accept"})),
+            );
+            assert_eq!(params["elicitationId"], "8");
+        } else {
+            let pong = user.once("ping", json!({})).await;
+            assert_eq!(pong["result"], json!({}));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_can_be_refused_until_the_user_has_visited_a_url() {
+    let tool = Tool::new("t", "", |_: RequestContext| async {
+        let login = ElicitUrlParams::new("Log in", "https://example.com/").with_elicitation_id("7");
+        Err::<(), _>(Error::url_elicitation_required([login]))
+    });
+    let server = Server::new("s", "1").tool(tool);
+    let mut user = User::able(&server, Revision::V2025_11_25, everything()).await;
+    let answer = user.call_once("t", json!({}), json!({})).await;
+    assert_eq!(answer["error"]["code"], -32042);
+    assert_eq!(
+        answer["error"]["data"],
+        json!({"elicitations": [{
+            "mode": "url", "message": "Log in", "url": "https://example.com/", "elicitationId": "7",
+        }]})
+    );
+}
+
+#[tokio::test]
+async fn answers_of_a_sessions_questions_are_validated_against_the_form() {
+    let server = Server::new("s", "1");
+    let mut user = User::new(&server, Revision::V2025_06_18).await;
+    let session = session(&server);
+    let form = ElicitSchema::new().required("sure", BooleanSchema::default());
+    for (content, fits) in [(json!({"sure": true}), true), (json!({"sure": 7}), false)] {
+        let params = ElicitParams::form("Sure?", form.clone());
+        let (elicited, _) = tokio::join!(
+            async { session.elicit(params).await },
+            reply(&mut user, json!({"action": "accept", "content": content})),
+        );
+        match elicited {
+            Ok(_) => assert!(fits),
+            Err(error) => assert!(error.message().contains("\"sure\": expected"), "{error}"),
+        }
+    }
+}
+
+/// A client that has sent `initialize`, and nothing else.
+async fn half_open(server: &Server) -> ScriptedPeer {
+    let mut peer = script(server).await;
+    let params = json!({
+        "protocolVersion": Revision::V2025_11_25,
+        "capabilities": everything(),
+        "clientInfo": {"name": "user", "version": "1.0.0"},
+    });
+    peer.ask(request(0, "initialize", params)).await.unwrap();
+    peer
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_is_asked_once_it_is_initialized() {
+    let tool = Tool::new("t", "", |cx: RequestContext| async move {
+        cx.roots().await.map(|roots| roots.len())
+    });
+    let server = Server::new("s", "1").tool(tool);
+    let mut peer = half_open(&server).await;
+    let own = session(&server);
+    tokio::spawn(async move { own.list_roots().await });
+    peer.send(request(1, "tools/call", json!({"name": "t"})))
+        .await
+        .unwrap();
+    let early = timeout(Duration::from_millis(1_900), peer.receive()).await;
+    assert!(early.is_err(), "{early:?}");
+    // A ping is no question.
+    let own = session(&server);
+    tokio::spawn(async move { own.ping().await });
+    assert_eq!(peer.receive().await.unwrap()["method"], "ping");
+    let start = Instant::now();
+    peer.send(notification("notifications/initialized"))
+        .await
+        .unwrap();
+    for _ in 0..2 {
+        assert_eq!(peer.receive().await.unwrap()["method"], "roots/list");
+    }
+    assert_eq!(start.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_never_says_so_is_asked_after_two_seconds() {
+    let server = Server::new("s", "1");
+    let mut peer = half_open(&server).await;
+    let start = Instant::now();
+    for waited in [2, 2] {
+        let own = session(&server);
+        tokio::spawn(async move { own.list_roots().await });
+        assert_eq!(peer.receive().await.unwrap()["method"], "roots/list");
+        // The second does not wait again.
+        assert_eq!(start.elapsed().as_secs(), waited);
+    }
+}
+
+#[tokio::test]
+async fn a_question_carries_metadata_and_hears_of_progress() {
+    let server = Server::new("s", "1");
+    let mut user = User::new(&server, Revision::V2025_11_25).await;
+    let session = session(&server);
+    let (sender, mut heard) = mpsc::channel(4);
+    let asking = tokio::spawn({
+        let session = session.clone();
+        let asked = session.list_roots().meta("com.example/zone", "a");
+        asked
+            .on_progress(move |update| sender.try_send(update.progress).unwrap())
+            .into_future()
+    });
+    let asked = user.peer.receive().await.unwrap();
+    let meta = &asked["params"]["_meta"];
+    assert_eq!(meta["com.example/zone"], "a", "{asked}");
+    let params = json!({"progressToken": meta["progressToken"], "progress": 1});
+    let update = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+    user.peer.send(update).await.unwrap();
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}});
+    user.peer.send(answer).await.unwrap();
+    asking.await.unwrap().unwrap();
+    assert_eq!(heard.recv().await, Some(1.0));
+    let refused = session
+        .list_roots()
+        .meta("io.modelcontextprotocol/zone", 1)
+        .await;
+    assert!(refused.unwrap_err().message().contains("_meta"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_waits_for_the_client_to_be_ready_ends_in_time_and_when_it_is_cancelled() {
+    let server = Server::new("s", "1");
+    let mut peer = half_open(&server).await;
+    let session = session(&server);
+    let start = Instant::now();
+    let brief = Duration::from_millis(50);
+    let late = session.list_roots().timeout(brief).await.unwrap_err();
+    assert!(late.is_timeout(), "{late}");
+    assert_eq!(start.elapsed(), brief);
+    let token = CancellationToken::new();
+    let asking = session.list_roots().cancel_with(token.clone());
+    let cancel = async {
+        tokio::time::sleep(brief).await;
+        token.cancel();
+    };
+    let (cancelled, ()) = tokio::join!(asking.into_future(), cancel);
+    let cancelled = cancelled.unwrap_err();
+    assert!(cancelled.is_cancelled(), "{cancelled}");
+    assert_eq!(start.elapsed(), 2 * brief);
+    // Nothing was sent.
+    assert!(timeout(brief, peer.receive()).await.is_err());
+}

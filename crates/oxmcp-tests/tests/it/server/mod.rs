@@ -1,0 +1,14 @@
+//! Servers: dispatch, features, logging, questions, subscriptions.
+
+mod ask;
+mod building;
+mod completion;
+mod definitions;
+mod dispatch;
+mod files;
+mod logging;
+mod prompt;
+mod resource;
+mod shared_state;
+mod subscriptions;
+mod tool;

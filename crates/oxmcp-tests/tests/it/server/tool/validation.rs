@@ -1,0 +1,452 @@
+//! Validation of arguments and results against their schemas.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use oxmcp::{
+    ErrorCode, JsonSchema, Revision, Server, Structured, Tool, ToolError, protocol::CallToolResult,
+};
+use serde_json::{Value, json};
+
+use crate::support::{answer, calculator, call, text};
+
+#[derive(serde::Deserialize, JsonSchema)]
+struct Order {
+    count: u32,
+    #[serde(default)]
+    color: Option<Color>,
+}
+
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Color {
+    Red,
+    Green,
+}
+
+fn shop() -> (Server, Arc<AtomicUsize>) {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let tool = Tool::new("order", "Order something", move |order: Order| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        async move { format!("{} {:?}", order.count, order.color) }
+    })
+    .input(|s| s.property("count", |p| p.minimum(1).maximum(100)));
+    (Server::new("shop", "1.0.0").tool(tool), calls)
+}
+
+#[tokio::test]
+async fn m10_invalid_arguments_are_reported_to_the_model_and_the_handler_is_not_called() {
+    let table: [(Value, &[&str]); 7] = [
+        (json!({}), &["order", "count"]),
+        (json!({"count": "two"}), &["/count", "integer", "\"two\""]),
+        (json!({"count": 0}), &["/count", "1"]),
+        (json!({"count": 101}), &["/count", "100"]),
+        (json!({"count": 1.5}), &["/count", "integer"]),
+        (
+            json!({"count": 1, "color": "blue"}),
+            &["/color", "red", "green", "blue"],
+        ),
+        (json!([1]), &["object"]),
+    ];
+    for revision in Revision::ALL {
+        let (server, calls) = shop();
+        for (arguments, named) in &table {
+            let answer = call(&server, revision, "order", arguments.clone()).await;
+            assert_eq!(answer["result"]["isError"], true, "{revision} {answer}");
+            for word in *named {
+                assert!(
+                    text(&answer).contains(word),
+                    "{word} is not in {:?}",
+                    text(&answer)
+                );
+            }
+        }
+        assert_eq!(calls.load(Ordering::Relaxed), 0);
+        let answer = call(
+            &server,
+            revision,
+            "order",
+            json!({"count": 1, "color": "red"}),
+        )
+        .await;
+        assert_eq!(text(&answer), "1 Some(Red)");
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+    }
+}
+
+#[tokio::test]
+async fn m10_all_that_is_wrong_is_said_at_once() {
+    let (server, _) = shop();
+    let answer = call(
+        &server,
+        Revision::LATEST,
+        "order",
+        json!({"count": 0, "color": "blue"}),
+    )
+    .await;
+    assert!(
+        text(&answer).contains("/count") && text(&answer).contains("/color"),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn i5_no_arguments_and_null_are_an_empty_object() {
+    let server = Server::new("quiet", "1.0.0").tools([
+        Tool::new("none", "", || async { "called" }),
+        Tool::new("optional", "", |order: Option1| async move {
+            format!("{:?}", order.count)
+        }),
+    ]);
+    for revision in Revision::ALL {
+        for params in [
+            json!({"name": "none"}),
+            json!({"name": "none", "arguments": null}),
+            json!({"name": "none", "arguments": {}}),
+        ] {
+            let answer = answer(&server, revision, "tools/call", params).await;
+            assert_eq!(text(&answer), "called", "{revision}");
+        }
+        let params = json!({"name": "optional", "arguments": null});
+        assert_eq!(
+            text(&answer(&server, revision, "tools/call", params).await),
+            "None"
+        );
+    }
+}
+
+#[derive(serde::Deserialize, JsonSchema)]
+struct Option1 {
+    count: Option<u32>,
+}
+
+#[tokio::test]
+async fn w19_extra_arguments_are_let_through_unless_the_type_forbids_them() {
+    #[derive(serde::Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Strict {
+        count: u32,
+    }
+    let (server, _) = shop();
+    let server = server.tool(Tool::new("strict", "", |strict: Strict| async move {
+        strict.count
+    }));
+    let arguments = json!({"count": 1, "cuont": 2});
+    let lenient = call(&server, Revision::LATEST, "order", arguments.clone()).await;
+    assert_eq!(text(&lenient), "1 None");
+    let strict = call(&server, Revision::LATEST, "strict", arguments).await;
+    assert_eq!(strict["result"]["isError"], true);
+    assert!(text(&strict).contains("cuont"), "{strict}");
+}
+
+#[tokio::test]
+async fn a_misspelt_argument_is_refused_and_what_clients_add_is_not() {
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Update {
+        id: u32,
+        text: Option<String>,
+        /// One that is not read by the fast path.
+        color: Option<Color>,
+    }
+    let update = |update: Update| async move {
+        format!("{} {:?} {:?}", update.id, update.text, update.color)
+    };
+    let schema =
+        r#"{"type":"object","properties":{"id":{"type":"integer"},"text":{"type":"string"}}}"#;
+    let server = Server::new("notes", "1.0.0").tools([
+        Tool::new("update", "", update),
+        Tool::new("strict", "", update).deny_unknown(),
+        Tool::new("written", "", update).input_schema(schema),
+        Tool::new("proxy", "", update).unvalidated(),
+    ]);
+    for revision in Revision::ALL {
+        for (name, arguments, said) in [
+            (
+                "update",
+                json!({"id": 1, "txt": "x"}),
+                "\"txt\" is not accepted; did you mean \"text\"?",
+            ),
+            (
+                "update",
+                json!({"id": 1, "colour": "red"}),
+                "did you mean \"color\"?",
+            ),
+            (
+                "update",
+                json!({"id": 1, "color": "red", "txt": "x"}),
+                "did you mean \"text\"?",
+            ),
+            (
+                "update",
+                json!({"id": 1, "text": "y", "txt": "x"}),
+                "1 Some(\"y\") None",
+            ),
+            (
+                "update",
+                json!({"id": 1, "toolCallId": "x", "color": "red"}),
+                "1 None Some(Red)",
+            ),
+            (
+                "strict",
+                json!({"id": 1, "txt": "x"}),
+                "\"txt\" is not accepted; did you mean \"text\"?",
+            ),
+            (
+                "strict",
+                json!({"id": 1, "toolCallId": "x"}),
+                "\"toolCallId\" is not accepted",
+            ),
+            ("written", json!({"id": 1, "txt": "x"}), "1 None None"),
+            ("proxy", json!({"id": 1, "txt": "x"}), "1 None None"),
+        ] {
+            let answer = call(&server, revision, name, arguments).await;
+            assert!(text(&answer).contains(said), "{name} {said}: {answer}");
+            let refused = said.contains("accepted") || said.contains("mean");
+            assert_eq!(answer["result"]["isError"] == true, refused, "{answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn params_that_do_not_fit_the_method_are_a_protocol_error() {
+    for revision in Revision::ALL {
+        for params in [json!({}), json!({"name": 1}), json!({"name": null})] {
+            let answer = answer(&calculator(), revision, "tools/call", params).await;
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_tool_is_a_protocol_error_that_names_those_there_are() {
+    for revision in Revision::ALL {
+        let answer = call(&calculator(), revision, "ad", json!({})).await;
+        assert_eq!(answer["error"]["code"], -32602);
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("Unknown tool: ad") && message.contains("there are: add"),
+            "{message}"
+        );
+    }
+    let none = Server::new("empty", "1.0.0").tools([]);
+    let answer = call(&none, Revision::LATEST, "ad", json!({})).await;
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("there are none"),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn an_unknown_tool_with_an_endless_name_is_not_repeated_whole() {
+    let answer = call(
+        &calculator(),
+        Revision::LATEST,
+        &"x".repeat(1 << 20),
+        json!({}),
+    )
+    .await;
+    assert!(answer.to_string().len() < 1000);
+}
+
+#[tokio::test]
+async fn a_result_that_breaks_its_own_schema_is_an_internal_error_without_details() {
+    let object =
+        json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    let server = Server::new("liar", "1.0.0").tools([
+        Tool::new("wrong", "", || async { Structured(json!({"n": "secret"})) })
+            .output_schema(object.clone()),
+        Tool::new("missing", "", || async { CallToolResult::text("secret") })
+            .output_schema(object.clone()),
+        Tool::new("failed", "", || async { CallToolResult::error("broken") })
+            .output_schema(object.clone()),
+        Tool::new("not_a_number", "", || async { f64::NAN }),
+        Tool::new("let_go", "", || async { CallToolResult::text("free") })
+            .output_schema(object)
+            .unvalidated(),
+    ]);
+    for revision in Revision::ALL {
+        for name in ["wrong", "missing", "not_a_number"] {
+            let answer = call(&server, revision, name, json!({})).await;
+            assert_eq!(
+                answer["error"]["code"], -32603,
+                "{name} in {revision}: {answer}"
+            );
+            assert!(!answer.to_string().contains("secret"), "{answer}");
+        }
+        // What failed need not fit.
+        assert_eq!(
+            text(&call(&server, revision, "failed", json!({})).await),
+            "broken"
+        );
+        assert_eq!(
+            text(&call(&server, revision, "let_go", json!({})).await),
+            "free"
+        );
+    }
+}
+
+#[tokio::test]
+async fn w20_dynamic_tools_are_validated_unless_they_say_otherwise() {
+    let schema =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let echo = |name: &str| {
+        Tool::dynamic(name, "", schema.clone(), |_cx, arguments| async move {
+            Ok(CallToolResult::text(arguments.get()))
+        })
+    };
+    let server =
+        Server::new("dynamic", "1.0.0").tools([echo("checked"), echo("proxy").unvalidated()]);
+    for revision in Revision::ALL {
+        let answer = call(&server, revision, "checked", json!({"city": 1})).await;
+        assert_eq!(answer["result"]["isError"], true);
+        assert!(text(&answer).contains("/city"), "{answer}");
+        let answer = call(&server, revision, "proxy", json!({"city": 1})).await;
+        assert_eq!(text(&answer), r#"{"city":1}"#, "{revision}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_stands_twice_in_arguments_is_refused_by_every_tool() {
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Any {
+        a: Value,
+    }
+    let open = json!({"type": "object"});
+    let echo = |name: &str| {
+        Tool::dynamic(name, "", open.clone(), |_cx, arguments| async move {
+            Ok(CallToolResult::text(arguments.get()))
+        })
+    };
+    let server = Server::new("strict", "1.0.0").tools([
+        echo("dynamic"),
+        echo("proxy").unvalidated(),
+        Tool::new("typed", "", |any: Any| async move { any.a.to_string() }),
+        Tool::new("none", "", || async { "called" }),
+    ]);
+    let mut peer = crate::support::script(&server).await;
+    peer.initialize(Revision::V2025_11_25).await.unwrap();
+    for name in ["dynamic", "proxy", "typed", "none"] {
+        for arguments in [
+            r#"{"a":1,"a":2}"#,
+            r#"{"a":[{"b":1,"\u0062":1}]}"#,
+            r#"{"b":1,"a":{"x":null,"x":null}}"#,
+        ] {
+            let params = format!(r#"{{"name":"{name}","arguments":{arguments}}}"#);
+            let line =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+            peer.send_line(line).await.unwrap();
+            let answer = peer.receive().await.unwrap();
+            assert_eq!(answer["result"]["isError"], true, "{name}: {answer}");
+            assert!(text(&answer).contains("stands there twice"), "{answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn k3_a_dynamic_tool_fails_as_others_do() {
+    let server = Server::new("dynamic", "1.0.0").tool(Tool::dynamic(
+        "t",
+        "",
+        json!({"type": "object"}),
+        |_cx, arguments| async move {
+            serde_json::from_str::<u32>(arguments.get())?;
+            Err::<CallToolResult, _>(ToolError::new("unreachable"))
+        },
+    ));
+    let answer = call(&server, Revision::LATEST, "t", json!({})).await;
+    assert_eq!(answer["result"]["isError"], true);
+    assert!(text(&answer).contains("invalid type"), "{answer}");
+}
+
+#[tokio::test]
+async fn m12_recursive_types_are_inputs_too() {
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Tree {
+        #[serde(default)]
+        children: Vec<Self>,
+    }
+    fn count(tree: &Tree) -> usize {
+        1 + tree.children.iter().map(count).sum::<usize>()
+    }
+    let server =
+        Server::new("trees", "1.0.0").tool(Tool::new("count", "", |tree: Tree| async move {
+            count(&tree)
+        }));
+    for revision in Revision::ALL {
+        let tree = json!({"children": [{"children": [{}]}, {}]});
+        assert_eq!(text(&call(&server, revision, "count", tree).await), "4");
+        let wrong = json!({"children": [{"children": [7]}]});
+        let answer = call(&server, revision, "count", wrong).await;
+        assert!(text(&answer).contains("/children/0/children/0"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn input_that_only_serde_refuses_is_reported_to_the_model() {
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(try_from = "u32")]
+    struct Even;
+
+    impl TryFrom<u32> for Even {
+        type Error = &'static str;
+
+        fn try_from(n: u32) -> Result<Self, Self::Error> {
+            n.is_multiple_of(2).then_some(Self).ok_or("n must be even")
+        }
+    }
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Input {
+        #[schemars(with = "u32")]
+        n: Even,
+    }
+    let server = Server::new("even", "1.0.0").tool(Tool::new("t", "", |input: Input| async move {
+        format!("{:?}", input.n)
+    }));
+    let answer = call(&server, Revision::LATEST, "t", json!({"n": 3})).await;
+    assert_eq!(answer["result"]["isError"], true);
+    assert!(text(&answer).contains("n must be even"), "{answer}");
+    assert!(!text(&answer).contains("line 1"), "{answer}");
+}
+
+#[tokio::test]
+async fn deep_nesting_in_arguments_is_refused_without_harm() {
+    let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+    let mut peer = crate::support::script(&calculator()).await;
+    peer.initialize(Revision::V2025_06_18).await.unwrap();
+    let line = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"add","arguments":{{"a":{deep},"b":1}}}}}}"#
+    );
+    peer.send_line(line).await.unwrap();
+    let answer = peer.receive().await.unwrap();
+    assert!(
+        answer.get("error").is_some() || answer["result"]["isError"] == true,
+        "{answer}"
+    );
+    let code = answer.pointer("/error/code").and_then(Value::as_i64);
+    assert_ne!(code, Some(ErrorCode::INTERNAL_ERROR.value()), "{answer}");
+}
+
+#[tokio::test]
+async fn params_that_are_no_object_are_refused() {
+    let mut peer = crate::support::script(&calculator()).await;
+    peer.initialize(Revision::V2025_06_18).await.unwrap();
+    for (method, params) in [
+        ("tools/call", json!(["add", {"a": 1, "b": 2}])),
+        ("tools/list", json!([])),
+        ("tools/list", json!("x")),
+        ("ping", json!([])),
+    ] {
+        let answer = peer
+            .ask(crate::support::request(1, method, params))
+            .await
+            .unwrap();
+        let code = answer["error"]["code"].as_i64();
+        assert!(matches!(code, Some(-32602 | -32600)), "{method}: {answer}");
+    }
+}

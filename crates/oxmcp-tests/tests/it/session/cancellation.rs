@@ -1,0 +1,290 @@
+//! Cancellation of calls, in both directions.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use oxmcp::{Client, Limits, RequestContext, Revision, Server, Tool, testing::ScriptedPeer};
+use serde_json::json;
+use tokio::{sync::oneshot, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::session::*;
+
+#[tokio::test(start_paused = true)]
+async fn k4_k5_dropping_the_future_cancels_on_the_wire() {
+    let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
+    let calling = tokio::spawn({
+        let session = session.clone();
+        async move { session.call_tool("slow", json!({})).await }
+    });
+    let asked = peer.receive().await.unwrap();
+    calling.abort();
+    assert!(calling.await.unwrap_err().is_cancelled());
+    let cancelled = peer.receive().await.unwrap();
+    assert_cancels(&cancelled, &asked);
+    // The late answer harms nobody.
+    peer.send(text_result(asked["id"].clone(), "late"))
+        .await
+        .unwrap();
+    assert_alive(&mut peer).await;
+    assert_silent(&mut peer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn k4_k5_a_token_cancels_and_the_call_returns_at_once() {
+    let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
+    let token = CancellationToken::new();
+    let calling = tokio::spawn({
+        let (session, token) = (session.clone(), token.clone());
+        async move {
+            session
+                .call_tool("slow", json!({}))
+                .cancel_with(token)
+                .await
+        }
+    });
+    let asked = peer.receive().await.unwrap();
+    let start = Instant::now();
+    token.cancel();
+    let error = calling.await.unwrap().unwrap_err();
+    assert!(error.is_cancelled(), "{error}");
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    assert_cancels(&peer.receive().await.unwrap(), &asked);
+    // A token that is cancelled already: whatever was sent is taken back.
+    let error = session
+        .call_tool("slow", json!({}))
+        .cancel_with(token)
+        .await
+        .unwrap_err();
+    assert!(error.is_cancelled(), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_answered_is_not_cancelled() {
+    let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
+    let pinging = tokio::spawn({
+        let session = session.clone();
+        async move { session.ping().await }
+    });
+    let asked = peer.receive().await.unwrap();
+    peer.send(json!({"jsonrpc": "2.0", "id": asked["id"], "result": {}}))
+        .await
+        .unwrap();
+    pinging.await.unwrap().unwrap();
+    assert_silent(&mut peer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn initialize_is_never_cancelled() {
+    let (mut peer, transport) = ScriptedPeer::new().await;
+    let client = Client::new("test", "1.0.0")
+        .revisions([Revision::V2025_11_25])
+        .timeout(Duration::from_secs(1));
+    let error = client.connect(transport).await.unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert_eq!(peer.receive().await.unwrap()["method"], "initialize");
+    assert!(
+        peer.receive().await.unwrap_err().is_closed(),
+        "nothing follows but the end"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn connecting_can_be_dropped() {
+    let (mut peer, transport) = ScriptedPeer::new().await;
+    let client = Client::new("test", "1.0.0").revisions([Revision::V2025_11_25]);
+    let opening = tokio::spawn(async move { client.connect(transport).await });
+    assert_eq!(peer.receive().await.unwrap()["method"], "initialize");
+    opening.abort();
+    let start = Instant::now();
+    assert!(peer.receive().await.unwrap_err().is_closed());
+    assert_eq!(start.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn k5_the_servers_own_calls_are_cancelled_alike() {
+    let (mut peer, transport) = ScriptedPeer::new().await;
+    let session = server().connect(transport).await.unwrap();
+    peer.initialize(Revision::V2025_11_25).await.unwrap();
+    assert_alive(&mut peer).await;
+    let pinging = tokio::spawn(async move { session.ping().await });
+    let asked = peer.receive().await.unwrap();
+    pinging.abort();
+    assert_cancels(&peer.receive().await.unwrap(), &asked);
+}
+
+/// Sets a flag when it is dropped.
+struct Dropped(Arc<AtomicBool>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A server with tools that meet their cancellation in different ways, and whether one has noticed, and was dropped.
+fn cancellable() -> (Server, Arc<AtomicBool>, Arc<AtomicBool>) {
+    let (noticed, dropped) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+    let flag = Arc::clone(&noticed);
+    let polite = Tool::new(
+        "polite",
+        "Stops when it is told",
+        move |cx: RequestContext| {
+            let flag = Arc::clone(&flag);
+            async move {
+                cx.cancelled().await;
+                flag.store(cx.is_cancelled(), Ordering::SeqCst);
+                "stopped"
+            }
+        },
+    );
+    let flag = Arc::clone(&dropped);
+    let deaf = Tool::new("deaf", "Goes on for ever", move || {
+        let dropped = Dropped(Arc::clone(&flag));
+        async move {
+            std::future::pending::<()>().await;
+            drop(dropped);
+        }
+    });
+    (server().tool(polite).tool(deaf), noticed, dropped)
+}
+
+#[tokio::test(start_paused = true)]
+async fn k6_w8_the_handler_hears_of_it_and_nothing_is_sent() {
+    let (server, noticed, _) = cancellable();
+    let mut peer = client_of(&server, Revision::V2025_11_25).await;
+    for round in 0..4 {
+        noticed.store(false, Ordering::SeqCst);
+        peer.send(call(round, "polite", json!({}))).await.unwrap();
+        assert_alive(&mut peer).await;
+        peer.send(cancel(round)).await.unwrap();
+        assert_silent(&mut peer).await;
+        assert!(noticed.load(Ordering::SeqCst));
+        // The id is free again.
+        assert_eq!(
+            text(&peer.ask(call(round, "fast", json!({}))).await.unwrap()),
+            "fast"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k6_a_handler_that_does_not_listen_is_dropped_after_the_grace() {
+    let limits = Limits {
+        cancel_grace: Duration::from_secs(5),
+        ..Limits::default()
+    };
+    let (server, _, dropped) = cancellable();
+    let mut peer = client_of(&server.limits(limits), Revision::V2025_11_25).await;
+    peer.send(call(1, "deaf", json!({}))).await.unwrap();
+    peer.send(cancel(1)).await.unwrap();
+    assert_alive(&mut peer).await;
+    sleep(Duration::from_millis(4_900)).await;
+    assert!(!dropped.load(Ordering::SeqCst));
+    // It still holds its id.
+    let refused = peer.ask(call(1, "fast", json!({}))).await.unwrap();
+    assert_eq!(refused["error"]["code"], -32600);
+    sleep(Duration::from_millis(200)).await;
+    assert!(dropped.load(Ordering::SeqCst));
+    assert_silent(&mut peer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn w8_an_error_of_a_cancelled_handler_is_not_sent_either() {
+    let fails = Tool::new(
+        "fails",
+        "Fails when it is cancelled",
+        |cx: RequestContext| async move {
+            cx.cancelled().await;
+            Err::<String, _>(oxmcp::ToolError::new("cancelled"))
+        },
+    );
+    let panics = Tool::new(
+        "panics",
+        "Panics when it is cancelled",
+        |cx: RequestContext| async move {
+            cx.cancelled().await;
+            assert!(!cx.is_cancelled(), "this is the test's own panic");
+        },
+    );
+    let mut peer = client_of(&server().tool(fails).tool(panics), Revision::V2025_11_25).await;
+    for tool in ["fails", "panics"] {
+        peer.send(call(tool, tool, json!({}))).await.unwrap();
+        peer.send(cancel(tool)).await.unwrap();
+        assert_silent(&mut peer).await;
+        assert_alive(&mut peer).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn modern_requests_are_cancelled_alike() {
+    let (server, noticed, _) = cancellable();
+    let (mut peer, transport) = ScriptedPeer::new().await;
+    server.connect(transport).await.unwrap();
+    let meta = ScriptedPeer::modern_meta();
+    peer.send(request(
+        "m",
+        "tools/call",
+        json!({"name": "polite", "_meta": meta}),
+    ))
+    .await
+    .unwrap();
+    peer.send(cancel("m")).await.unwrap();
+    assert_silent(&mut peer).await;
+    assert!(noticed.load(Ordering::SeqCst));
+}
+
+#[tokio::test(start_paused = true)]
+async fn k4_k6_it_reaches_from_the_clients_future_to_the_servers_handler() {
+    let (server, noticed, _) = cancellable();
+    for revision in Revision::ALL {
+        noticed.store(false, Ordering::SeqCst);
+        let session = oxmcp::testing::connect(&server)
+            .revision(revision)
+            .await
+            .unwrap();
+        let calling = session
+            .call_tool("polite", json!({}))
+            .timeout(Duration::from_secs(1));
+        let error = calling.await.unwrap_err();
+        assert!(error.is_timeout(), "{revision}: {error}");
+        session.ping().await.unwrap();
+        sleep(Duration::from_millis(1)).await;
+        assert!(noticed.load(Ordering::SeqCst), "{revision}");
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_only_reports_is_dropped_after_the_grace() {
+    let limits = Limits {
+        cancel_grace: Duration::from_millis(1),
+        ..Limits::default()
+    };
+    let (dropped, gone) = oneshot::channel::<()>();
+    let dropped = Arc::new(Mutex::new(Some(dropped)));
+    let reporter = Tool::new("reporter", "", move |cx: RequestContext| {
+        let dropped = dropped.lock().unwrap().take();
+        async move {
+            let _dropped = dropped;
+            // It would hold the thread for ever; the test is to fail instead.
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_secs(5) {
+                cx.progress(1).await;
+            }
+            "never"
+        }
+    });
+    let server = server().limits(limits).tool(reporter);
+    let mut peer = client_of(&server, Revision::V2025_11_25).await;
+    peer.send(call(1, "reporter", json!({}))).await.unwrap();
+    peer.send(cancel(1)).await.unwrap();
+    let start = Instant::now();
+    assert!(gone.await.is_err());
+    assert!(start.elapsed() < Duration::from_secs(4));
+    assert_alive(&mut peer).await;
+}

@@ -1,0 +1,159 @@
+//! The end of input with much still to be said: what is answered, how long writing goes on, and what is counted as lost.
+
+use oxmcp::{Limits, Server, testing::ScriptedPeer, transport::stream};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, split},
+    task::JoinHandle,
+    time::{Duration, Instant, sleep},
+};
+
+use crate::session::*;
+
+/// How many bytes each answer has, nearly.
+const LENGTH: usize = 1_000;
+
+/// A server that is run for a client which sends `calls` and then closes its side, and what the client reads from.
+async fn asked(
+    server: Server,
+    calls: impl Iterator<Item = Value>,
+) -> (JoinHandle<oxmcp::Result<()>>, ReadHalf<DuplexStream>) {
+    let (ours, theirs) = tokio::io::duplex(2_000);
+    let (read, mut write) = split(ours);
+    let running = tokio::spawn(async move { server.run(stream(theirs)).await });
+    let lines: String = calls.map(|call| format!("{call}\n")).collect();
+    tokio::spawn(async move {
+        // A server that has given up reads no more.
+        let _ = write.write_all(lines.as_bytes()).await;
+        let _ = write.shutdown().await;
+    });
+    (running, read)
+}
+
+fn echo(id: usize) -> Value {
+    let text = "x".repeat(LENGTH);
+    let params = json!({
+        "name": "echo", "arguments": {"text": text}, "_meta": ScriptedPeer::modern_meta(),
+    });
+    request(id, "tools/call", params)
+}
+
+/// Reads so many bytes a second, until the end.
+async fn read_slowly(read: &mut ReadHalf<DuplexStream>, bytes_per_second: usize) -> String {
+    let mut text = Vec::new();
+    let mut some = vec![0; bytes_per_second / 10];
+    loop {
+        match read.read(&mut some).await {
+            Ok(0) | Err(_) => return String::from_utf8(text).unwrap(),
+            Ok(count) => text.extend_from_slice(&some[..count]),
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_but_steady_reader_gets_every_answer() {
+    // Thrice the drain, at the reader's pace.
+    let (running, mut read) = asked(server(), (0..300).map(echo)).await;
+    let start = Instant::now();
+    let text = read_slowly(&mut read, 10_000).await;
+    running.await.unwrap().unwrap();
+    assert_eq!(text.lines().count(), 300);
+    assert!(start.elapsed() > Duration::from_secs(25));
+    for line in text.lines() {
+        let answer: Value = serde_json::from_str(line).unwrap();
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_long_answer_is_written_to_its_end() {
+    let text = "x".repeat(200_000);
+    let call = request(
+        1,
+        "tools/call",
+        json!({"name": "echo", "arguments": {"text": text}, "_meta": ScriptedPeer::modern_meta()}),
+    );
+    let (running, mut read) = asked(server(), [call].into_iter()).await;
+    let text = read_slowly(&mut read, 6_000).await;
+    running.await.unwrap().unwrap();
+    assert!(
+        text.ends_with("}\n") && text.len() > 200_000,
+        "{}",
+        text.len()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_takes_too_little_is_given_up_and_what_it_missed_is_counted() {
+    let (running, mut read) = asked(server(), (0..300).map(echo)).await;
+    let start = Instant::now();
+    let reading = tokio::spawn(async move { read_slowly(&mut read, 1_000).await });
+    let error = running.await.unwrap().unwrap_err();
+    assert!(
+        start.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        start.elapsed()
+    );
+    let read = reading.await.unwrap().lines().count();
+    let message = error.message();
+    let (before, after) = message
+        .split_once(" messages were not written")
+        .unwrap_or_else(|| panic!("{message}"));
+    assert!(before.starts_with("the peer stopped reading"), "{message}");
+    assert!(after.is_empty(), "{message}");
+    let missed: usize = before.rsplit(' ').next().unwrap().parse().unwrap();
+    // The one that was cut in half counts on both sides, and two bytes of the duplex may hold a whole one more.
+    assert!((299..=302).contains(&(read + missed)), "{read} + {missed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn writing_ends_with_the_flush_however_steady_the_reader() {
+    let limits = Limits {
+        drain: Duration::from_secs(2),
+        flush: Duration::from_secs(7),
+        ..Limits::default()
+    };
+    let (running, mut read) = asked(server().limits(limits), (0..300).map(echo)).await;
+    let start = Instant::now();
+    let reading = tokio::spawn(async move { read_slowly(&mut read, 10_000).await });
+    let error = running.await.unwrap().unwrap_err();
+    assert_eq!(start.elapsed().as_secs(), 9);
+    assert!(
+        error.message().contains("messages were not written"),
+        "{error}"
+    );
+    reading.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_longer_than_the_drain_gets_an_error() {
+    let (mut peer, transport) = ScriptedPeer::new().await;
+    let running = tokio::spawn(async move { server().run(transport).await });
+    peer.initialize(Revision::V2025_03_26).await.unwrap();
+    peer.send(call(1, "stuck", json!({}))).await.unwrap();
+    peer.send(json!([
+        call(2, "stuck", json!({})),
+        call(3, "fast", json!({}))
+    ]))
+    .await
+    .unwrap();
+    let start = Instant::now();
+    peer.close().await.unwrap();
+    let first = peer.receive().await.unwrap();
+    let second = peer.receive().await.unwrap();
+    let (single, batch) = if first.is_array() {
+        (second, first)
+    } else {
+        (first, second)
+    };
+    assert_eq!(
+        (&single["id"], &single["error"]["data"]["reason"]),
+        (&json!(1), &json!("closing"))
+    );
+    assert_eq!(batch[0]["id"], 3, "{batch}");
+    assert_eq!(batch[1]["error"]["data"]["reason"], "closing", "{batch}");
+    assert!(peer.receive().await.is_err(), "one answer each");
+    running.await.unwrap().unwrap();
+    assert_eq!(start.elapsed(), Limits::default().drain);
+}

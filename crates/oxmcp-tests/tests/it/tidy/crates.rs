@@ -1,0 +1,304 @@
+//! The walls between the crates: which may depend on which, and which of them know nothing of the world outside.
+
+use std::collections::BTreeMap;
+
+use super::{
+    code::mentions,
+    none,
+    source::{Source, files, library},
+};
+
+/// Each crate with those that it may depend on.
+const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
+    ("oxmcp-macros", &[]),
+    ("oxmcp-json", &[]),
+    ("oxmcp-schema", &["oxmcp-json", "oxmcp-macros"]),
+    ("oxmcp-protocol", &["oxmcp-json"]),
+    (
+        "oxmcp",
+        &[
+            "oxmcp-json",
+            "oxmcp-macros",
+            "oxmcp-protocol",
+            "oxmcp-schema",
+        ],
+    ),
+];
+
+/// The crates that decide: what they know of the world outside is what they are given.
+const PURE: &[&str] = &["oxmcp-json", "oxmcp-schema", "oxmcp-protocol"];
+
+/// Crates that do I/O, tell the time, spawn, or give randomness.
+const IO_CRATES: &[&str] = &[
+    "async-io",
+    "getrandom",
+    "hyper",
+    "hyper-util",
+    "mio",
+    "rand",
+    "reqwest",
+    "rustix",
+    "smol",
+    "socket2",
+    "tokio",
+    "tokio-util",
+];
+
+/// Paths of the same kind, as they stand in code.
+const IO_PATHS: &[&str] = &[
+    "tokio",
+    "std::env",
+    "std::net",
+    "std::fs",
+    "std::process",
+    "std::thread",
+    "io::stdin",
+    "io::stdout",
+    "Instant::now",
+    "SystemTime::now",
+];
+
+/// A crate as its manifest says it.
+struct Manifest {
+    name: String,
+    /// What it is given to build and run: dependencies with what is said of them. Those of tests are none.
+    dependencies: BTreeMap<String, String>,
+    has_version_of_workspace: bool,
+}
+
+impl Manifest {
+    fn of(text: &str) -> Self {
+        let mut manifest = Self {
+            name: String::new(),
+            dependencies: BTreeMap::new(),
+            has_version_of_workspace: false,
+        };
+        let mut section = String::new();
+        for line in text.lines() {
+            if let Some(header) = line.strip_prefix('[') {
+                section = header.trim_end_matches(']').to_owned();
+                let table = section.rsplit_once("dependencies.");
+                if let Some((_, name)) = table.filter(|_| !section.starts_with("dev-")) {
+                    manifest.dependencies.insert(name.to_owned(), String::new());
+                }
+                continue;
+            }
+            let Some((key, value)) = line.split_once('=') else {
+                continue;
+            };
+            let key = key.trim();
+            let is_for_tests = section.contains("dev-dependencies");
+            if section == "package" {
+                manifest.has_version_of_workspace |= key == "version.workspace";
+                if key == "name" {
+                    value
+                        .trim()
+                        .trim_matches('"')
+                        .clone_into(&mut manifest.name);
+                }
+            } else if section.ends_with("dependencies") && !is_for_tests {
+                let name = key.split('.').next().unwrap_or(key);
+                let said = manifest.dependencies.entry(name.to_owned()).or_default();
+                said.push_str(line);
+            } else if let Some((_, name)) = section
+                .rsplit_once("dependencies.")
+                .filter(|_| !is_for_tests)
+            {
+                let said = manifest.dependencies.entry(name.to_owned()).or_default();
+                said.push_str(line);
+            }
+        }
+        manifest
+    }
+}
+
+/// The crates of the workspace that users get, and the manifest of the workspace.
+fn manifests() -> (Vec<Manifest>, Manifest) {
+    let all = files();
+    let is_crate = |source: &&Source| {
+        let inner = source.path.strip_prefix("crates/");
+        inner
+            .and_then(|path| path.split_once('/'))
+            .is_some_and(|(_, file)| file == "Cargo.toml")
+            && !source.text.contains("publish = false")
+    };
+    let crates = all
+        .iter()
+        .filter(is_crate)
+        .map(|source| Manifest::of(&source.text));
+    let workspace = all
+        .iter()
+        .find(|source| source.path == "Cargo.toml")
+        .unwrap();
+    (crates.collect(), Manifest::of(&workspace.text))
+}
+
+/// What is wrong with the dependencies of a crate on others of ours, and with its version.
+fn walls(crates: &Manifest, workspace: &Manifest) -> Vec<String> {
+    let name = &crates.name;
+    let Some((_, allowed)) = MAY_DEPEND_ON.iter().find(|(of, _)| of == name) else {
+        return vec![format!(
+            "{name}: say in MAY_DEPEND_ON what it may depend on"
+        )];
+    };
+    let mut wrong = Vec::new();
+    if !crates.has_version_of_workspace {
+        wrong.push(format!("{name}: its version is not the workspace's"));
+    }
+    for (other, said) in &crates.dependencies {
+        if !other.starts_with("oxmcp") {
+            continue;
+        }
+        if !allowed.contains(&other.as_str()) {
+            wrong.push(format!("{name} must not depend on {other}"));
+        }
+        let of_workspace = workspace.dependencies.get(other);
+        let is_exact = |said: &str| said.contains("\"=");
+        if !is_exact(said) && !of_workspace.is_some_and(|said| is_exact(said)) {
+            wrong.push(format!(
+                "{name}: its dependency on {other} is not exact (version = \"=…\")"
+            ));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn crates_depend_on_each_other_downwards_and_exactly() {
+    let (crates, workspace) = manifests();
+    let mut wrong: Vec<_> = crates.iter().flat_map(|it| walls(it, &workspace)).collect();
+    for (name, _) in MAY_DEPEND_ON {
+        if !crates.iter().any(|it| it.name == *name) {
+            wrong.push(format!("{name}: there is no such crate"));
+        }
+    }
+    none(&wrong);
+}
+
+/// What `cargo run --example quickstart` builds from a clean clone is what a server builds.
+#[test]
+fn examples_build_what_the_sdk_builds() {
+    let manifest = |path: &str| Manifest::of(&super::source::read(path).text);
+    let sdk = manifest("crates/oxmcp/Cargo.toml").dependencies;
+    let is_needed = |said: &str| !said.contains("optional = true");
+    let more = manifest("examples/Cargo.toml").dependencies;
+    let more = more.iter().filter(|(name, said)| {
+        let is_built = *name == "oxmcp" || sdk.get(*name).is_some_and(|said| is_needed(said));
+        is_needed(said) && !is_built
+    });
+    let say =
+        |(name, _): (&String, _)| format!("{name} is built for every example: make it optional");
+    none(&more.map(say).collect::<Vec<_>>());
+}
+
+#[test]
+fn crates_that_decide_do_no_io() {
+    let (crates, _) = manifests();
+    let mut wrong = Vec::new();
+    for manifest in crates.iter().filter(|it| PURE.contains(&it.name.as_str())) {
+        let io = manifest
+            .dependencies
+            .keys()
+            .filter(|name| IO_CRATES.contains(&name.as_str()));
+        wrong.extend(io.map(|name| format!("{}: {name} is a dependency", manifest.name)));
+    }
+    let mut sources = library();
+    sources.retain(|source| {
+        PURE.contains(&source.crate_name().unwrap_or_default()) || is_pure_module(source)
+    });
+    wrong.extend(mentions(&sources, IO_PATHS));
+    none(&wrong);
+}
+
+/// The lowest modules of `oxmcp` do no I/O, either.
+fn is_pure_module(source: &Source) -> bool {
+    source
+        .module()
+        .is_some_and(|module| ["error", "limits"].contains(&module))
+}
+
+/// What another crate is given by its dependencies it can use, so none of them may do I/O, however far down.
+#[test]
+fn nothing_below_the_crates_that_decide_does_io() {
+    let lock = super::source::read("Cargo.lock").text;
+    let below = |name: &str| closure(&lock, name);
+    let mut wrong = Vec::new();
+    for name in PURE {
+        let io = below(name)
+            .into_iter()
+            .filter(|it| IO_CRATES.contains(&it.as_str()));
+        wrong.extend(io.map(|it| format!("{name} stands on {it}")));
+    }
+    none(&wrong);
+}
+
+/// Everything that a package stands on by the lock file, but for what only its tests need, which the file does not tell
+/// apart: so a package of ours counts with what its manifest names.
+fn closure(lock: &str, name: &str) -> Vec<String> {
+    let packages: BTreeMap<_, _> = lock.split("[[package]]").filter_map(package).collect();
+    let (crates, _) = manifests();
+    let mut found: Vec<String> = Vec::new();
+    let mut open = vec![name.to_owned()];
+    while let Some(next) = open.pop() {
+        let own = crates.iter().find(|manifest| manifest.name == next);
+        let below: Vec<String> = match own {
+            Some(manifest) => manifest.dependencies.keys().cloned().collect(),
+            None => packages.get(&next).cloned().unwrap_or_default(),
+        };
+        for package in below {
+            if !found.contains(&package) {
+                found.push(package.clone());
+                open.push(package);
+            }
+        }
+    }
+    found
+}
+
+/// The name of a package in the lock file, and the names that it depends on.
+fn package(text: &str) -> Option<(String, Vec<String>)> {
+    let name = text.split("name = \"").nth(1)?.split('"').next()?;
+    let below = text.split("dependencies = [").nth(1).unwrap_or_default();
+    let below = below.split(']').next().unwrap_or_default();
+    let names = below.split('"').skip(1).step_by(2);
+    let names = names.map(|it| it.split(' ').next().unwrap_or(it).to_owned());
+    Some((name.to_owned(), names.collect()))
+}
+
+#[test]
+fn walls_that_are_broken_are_seen() {
+    let workspace =
+        Manifest::of("[workspace.dependencies]\noxmcp-json = { version = \"=0.1.0\" }\n");
+    let manifest = Manifest::of(
+        "[package]\nname = \"oxmcp-protocol\"\nversion.workspace = true\n[dependencies]\noxmcp-json.workspace = true\n\
+         oxmcp-schema = { version = \"0.1.0\" }\ntokio = \"1\"\n[dev-dependencies]\noxmcp = \"1\"\n",
+    );
+    assert_eq!(
+        walls(&manifest, &workspace),
+        [
+            "oxmcp-protocol must not depend on oxmcp-schema",
+            "oxmcp-protocol: its dependency on oxmcp-schema is not exact (version = \"=…\")"
+        ]
+    );
+    assert!(manifest.dependencies.contains_key("tokio"));
+    assert!(
+        !walls(
+            &Manifest::of("[package]\nname = \"oxmcp-json\"\n"),
+            &workspace
+        )
+        .is_empty()
+    );
+    assert!(
+        !walls(
+            &Manifest::of("[package]\nname = \"oxmcp-new\"\n"),
+            &workspace
+        )
+        .is_empty()
+    );
+}
+
+#[test]
+fn io_is_seen_however_far_below() {
+    let lock = "[[package]]\nname = \"a\"\ndependencies = [\n \"b 1.0.0\",\n]\n[[package]]\nname = \"b\"\ndependencies = [\n \"mio\",\n]\n";
+    assert_eq!(closure(lock, "a"), ["b", "mio"]);
+}

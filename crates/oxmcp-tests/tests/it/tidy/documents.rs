@@ -1,0 +1,195 @@
+//! The documents: they name what exists, examples are short and run, and links to the specification name a revision.
+
+use super::{
+    none,
+    source::{Source, files, library, read},
+};
+
+/// What the documents say of the code: files that exist, and functions that do.
+#[test]
+fn documents_name_what_there_is() {
+    let all = files();
+    let exists = |path: &str| {
+        all.iter()
+            .any(|it| it.path.ends_with(path) || it.path.starts_with(path))
+    };
+    let code: String = library().iter().map(Source::code_text).collect();
+    let mut wrong = Vec::new();
+    for document in all.iter().filter(|it| it.path.ends_with(".md")) {
+        let directory = document
+            .path
+            .rsplit_once('/')
+            .map_or("", |(directory, _)| directory);
+        let links = document
+            .text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://") && !link.starts_with('#')) {
+            let link = link.split('#').next().unwrap_or(link);
+            if !exists(&joined(directory, link)) {
+                wrong.push(format!("{}: there is no {link}", document.path));
+            }
+        }
+        for word in document.text.split('`').skip(1).step_by(2) {
+            let function = word.split_once("::").map(|(_, name)| name);
+            let is_missing = match function {
+                Some(name) if name.chars().all(|c| c.is_ascii_lowercase() || c == '_') => {
+                    !["fn ", "mod ", "pub "]
+                        .iter()
+                        .any(|kind| code.contains(&format!("{kind}{name}")))
+                }
+                _ => word.ends_with(".rs") && !word.contains(' ') && !exists(word),
+            };
+            if is_missing {
+                wrong.push(format!("{}: there is no {word}", document.path));
+            }
+        }
+    }
+    none(&wrong);
+}
+
+/// The path of a link from a directory.
+fn joined(directory: &str, link: &str) -> String {
+    let mut parts: Vec<_> = directory
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .collect();
+    for part in link.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[test]
+fn links_are_followed_upwards_too() {
+    assert_eq!(joined("docs", "../README.md"), "README.md");
+    assert_eq!(joined("", "docs/a.md"), "docs/a.md");
+    assert_eq!(joined("a/b", "./c/"), "a/b/c/");
+}
+
+#[test]
+fn examples_are_short_and_registered_and_run() {
+    const LONGEST: usize = 120;
+    const AT_LEAST: usize = 24;
+    let manifest = read("examples/Cargo.toml").text;
+    let tests = read("crates/oxmcp-tests/tests/it/examples.rs").text;
+    let readme = read("README.md").text;
+    let mut examples = 0;
+    let mut wrong = Vec::new();
+    for source in files() {
+        let Some((folder, name)) = source
+            .path
+            .strip_prefix("examples/")
+            .and_then(|it| it.strip_suffix(".rs"))
+            .and_then(|it| it.split_once('/'))
+        else {
+            continue;
+        };
+        examples += 1;
+        let mut must = |holds: bool, what: &str| {
+            if !holds {
+                wrong.push(format!("{}: {what}", source.path));
+            }
+        };
+        must(
+            source.text.lines().count() <= LONGEST,
+            "it has more than 120 lines",
+        );
+        must(
+            source.text.starts_with("//! "),
+            "it does not say what it shows",
+        );
+        must(
+            source.text.contains(&format!("cargo run --example {name}")),
+            "it does not say how it is run",
+        );
+        must(
+            manifest.contains(&format!("path = \"{folder}/{name}.rs\"")),
+            "it is not in examples/Cargo.toml",
+        );
+        must(
+            tests.contains(&format!("(\"{name}\"")),
+            "tests/it/examples.rs does not run it",
+        );
+        must(
+            readme.contains(&format!("examples/{folder}/{name}.rs")),
+            "README.md does not name it",
+        );
+    }
+    assert!(examples >= AT_LEAST, "there are only {examples} examples");
+    none(&wrong);
+}
+
+/// As it says of itself, and the README too.
+#[test]
+fn the_transport_of_ones_own_is_shown_in_less_than_forty_lines() {
+    let source = read("examples/transports/custom_transport.rs").text;
+    let transport = source
+        .lines()
+        .skip_while(|line| !line.starts_with("struct Channels"))
+        .take_while(|line| *line != "/// Two transports that are connected to each other.");
+    let lines = transport.count();
+    assert!((20..40).contains(&lines), "it has {lines} lines");
+}
+
+/// One file per page of the specification, and each says which.
+#[test]
+fn pages_of_the_protocol_name_their_page() {
+    const NO_PAGE: &[&str] = &[
+        "base",
+        "blob",
+        "json",
+        "mod",
+        "open_enum",
+        "ordered_map",
+        "payload",
+        "method",
+        "scan",
+        "tagged",
+        "wire",
+    ];
+    let pages: Vec<_> = library()
+        .into_iter()
+        .filter(|source| source.path.starts_with("crates/oxmcp-protocol/src/types/"))
+        .collect();
+    assert!(pages.len() > 20, "the types of the protocol are not here");
+    let mut wrong = Vec::new();
+    for source in pages {
+        let name = source.path.rsplit('/').next().unwrap_or_default();
+        let has_page = !NO_PAGE.iter().any(|page| name == format!("{page}.rs"));
+        if has_page
+            && !source
+                .text
+                .contains("https://modelcontextprotocol.io/specification/")
+        {
+            wrong.push(format!(
+                "{}: it does not link to its page of the specification",
+                source.path
+            ));
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn links_to_the_specification_name_a_revision() {
+    let mut wrong = Vec::new();
+    for source in files() {
+        for rest in source
+            .text
+            .split("modelcontextprotocol.io/specification/")
+            .skip(1)
+        {
+            let revision = rest.get(..10).unwrap_or(rest);
+            if !rest.starts_with('"') && revision.parse::<oxmcp::Revision>().is_err() {
+                wrong.push(format!("{}: there is no revision {revision}", source.path));
+            }
+        }
+    }
+    none(&wrong);
+}

@@ -1,0 +1,557 @@
+//! `Command`: servers that are started as processes.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use oxmcp::{
+    Command, Error, Limits,
+    transport::{CommandReader, CommandWriter, Messages, ReadHalf, Stderr, Transport, WriteHalf},
+};
+use rustix::process::{Pid, Signal};
+use tokio::sync::mpsc;
+
+use crate::transport::{TOO_LONG, all, next};
+
+/// Longer than any test should take: the step that would wait for it must not be needed.
+const LONG: Duration = Duration::from_secs(600);
+
+fn sh(script: &str) -> Command {
+    Command::new("sh").args(["-c", script])
+}
+
+async fn connect(mut command: Command) -> (CommandReader, CommandWriter) {
+    command.connect(&Limits::default()).await.unwrap()
+}
+
+async fn failure(mut command: Command) -> Error {
+    command.connect(&Limits::default()).await.unwrap_err()
+}
+
+/// What `read` fails with.
+async fn read_failure(read: &mut CommandReader) -> Error {
+    read.read().await.expect_err("the server is dead")
+}
+
+/// The process id that the server says is in its next message, `[{"pid":123}]`.
+async fn pid(read: &mut CommandReader) -> Pid {
+    let message = next(read).await.unwrap();
+    let digits: String = message.chars().filter(char::is_ascii_digit).collect();
+    Pid::from_raw(digits.parse().unwrap()).unwrap()
+}
+
+/// Whether the process runs; a zombie does not.
+fn runs(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// Waits until the process runs no more, for which there is no event when it is not our child.
+async fn stopped(pid: Pid) {
+    while runs(pid) {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn message(text: &str) -> Messages<'_> {
+    Messages::from_lines(text.as_bytes()).unwrap()
+}
+
+#[tokio::test]
+async fn c3_connecting_starts_the_command() {
+    let (mut read, mut write) = connect(Command::new("cat").exit_timeout(LONG)).await;
+    write.write(message("{\"a\":1}\n[]\n")).await.unwrap();
+    assert_eq!(next(&mut read).await.unwrap(), "{\"a\":1}");
+    assert_eq!(next(&mut read).await.unwrap(), "[]");
+    write.close().await.unwrap();
+    assert_eq!(next(&mut read).await, None);
+    assert!(write.write(message("{}\n")).await.unwrap_err().is_closed());
+    write.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn c3_connecting_again_starts_another_process() {
+    let mut command = sh("echo \"{\\\"pid\\\":$$}\"; cat");
+    let (mut first, _first) = command.connect(&Limits::default()).await.unwrap();
+    let (mut second, _second) = command.connect(&Limits::default()).await.unwrap();
+    assert_ne!(pid(&mut first).await, pid(&mut second).await);
+}
+
+#[tokio::test]
+async fn c3_arguments_environment_and_directory_reach_the_server() {
+    let script = "printf '{\"%s\":\"%s\",\"%s\":\"%s\"}\\n' \"$1\" \"$A\" \"$B\" \"$PWD\"";
+    let command = Command::new("/bin/sh")
+        .args(["-c", script])
+        .arg("zero")
+        .arg("$(no shell) 'here'")
+        .env("GONE", "1")
+        .env_clear()
+        .env("A", "$A")
+        .envs([("B", "b"), ("C", "c")])
+        .env_remove("C")
+        .current_dir("/");
+    let (mut read, _write) = connect(command).await;
+    let expected = "{\"$(no shell) 'here'\":\"$A\",\"b\":\"/\"}";
+    assert_eq!(next(&mut read).await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn c3_other_kinds_of_command_convert() {
+    let mut std = std::process::Command::new("echo");
+    std.arg("[]");
+    let (mut read, _write) = connect(Command::from(std)).await;
+    assert_eq!(next(&mut read).await.unwrap(), "[]");
+    let tokio = tokio::process::Command::new("cat");
+    let (_read, mut write) = connect(Command::from(tokio)).await;
+    write.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_program_that_does_not_exist_is_named_with_where_it_was_looked_for() {
+    let command = Command::new("no-such-mcp-server")
+        .arg("--flag")
+        .env("PATH", "/bin:/nowhere");
+    let error = failure(command).await.to_string();
+    assert!(
+        error.contains("cannot start the server no-such-mcp-server --flag"),
+        "{error}"
+    );
+    assert!(error.contains("PATH (/bin, /nowhere)"), "{error}");
+    assert!(error.contains("give the full path"), "{error}");
+
+    let error = failure(Command::new("npx").env("PATH", "/nowhere"))
+        .await
+        .to_string();
+    assert!(error.contains("Install Node.js"), "{error}");
+
+    let error = failure(Command::new("server --flag")).await.to_string();
+    assert!(error.contains("Arguments go into arg()"), "{error}");
+
+    let error = failure(Command::new("/no/such/server")).await.to_string();
+    assert!(
+        error.contains("there is no file /no/such/server"),
+        "{error}"
+    );
+
+    let error = failure(Command::new("sh").current_dir("/no/such/directory"))
+        .await
+        .to_string();
+    assert!(
+        error.contains("its working directory /no/such/directory does not exist"),
+        "{error}"
+    );
+
+    let error = failure(Command::new("/etc/passwd")).await.to_string();
+    assert!(error.contains("not executable"), "{error}");
+}
+
+#[tokio::test]
+async fn a_script_without_its_interpreter_has_its_own_error() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let script = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-interpreter");
+    std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+    let error = failure(Command::new(&script)).await.to_string();
+    assert!(
+        error.contains("exists, but the program that runs it"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn an_exit_before_the_first_message_is_explained() {
+    let script = "echo Starting...; echo oops >&2; echo no config >&2; exit 3";
+    let (mut read, _write) = connect(sh(script).env("TOKEN", "secret")).await;
+    let error = read_failure(&mut read).await;
+    assert!(error.is_closed());
+    let error = error.to_string();
+    assert!(error.contains("exited with status 3 after"), "{error}");
+    assert!(error.contains("before it sent a message"), "{error}");
+    assert!(error.contains("\"Starting...\""), "{error}");
+    assert!(error.ends_with("\n    oops\n    no config"), "{error}");
+    assert!(!error.contains("secret"), "{error}");
+    assert_eq!(
+        read_failure(&mut read).await.to_string().lines().count(),
+        error.lines().count()
+    );
+}
+
+#[tokio::test]
+async fn a_clean_exit_before_the_first_message_is_explained_too() {
+    let (mut read, _write) = connect(sh("exit 0")).await;
+    let error = read_failure(&mut read).await.to_string();
+    assert!(
+        error.contains("exited with status 0") && error.contains("before it sent"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_clean_exit_later_is_the_end() {
+    let (mut read, mut write) = connect(sh("echo '{}'; read line; echo '[]'")).await;
+    assert_eq!(next(&mut read).await.unwrap(), "{}");
+    write.write(message("{}\n")).await.unwrap();
+    assert_eq!(all(&mut read).await, ["[]"]);
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_is_said_to_be() {
+    let (mut read, mut write) =
+        connect(sh("echo last words >&2; echo \"{\\\"pid\\\":$$}\"; cat")).await;
+    let server = pid(&mut read).await;
+    rustix::process::kill_process(server, Signal::KILL).unwrap();
+    let error = read_failure(&mut read).await;
+    assert!(error.is_closed());
+    let error = error.to_string();
+    assert!(
+        error.contains("the server was killed by SIGKILL after"),
+        "{error}"
+    );
+    assert!(
+        error.contains("last words") && !error.contains("before it sent"),
+        "{error}"
+    );
+
+    let error = write.write(message("{}\n")).await.unwrap_err();
+    assert!(
+        error.is_closed() && error.to_string().contains("SIGKILL"),
+        "{error}"
+    );
+    write.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_closes_its_output_and_stays_is_said_to() {
+    let (mut read, mut write) =
+        connect(sh("echo '{}'; exec >&-; while read line; do :; done").exit_timeout(LONG)).await;
+    assert_eq!(next(&mut read).await.unwrap(), "{}");
+    let error = read_failure(&mut read).await;
+    assert!(
+        error.to_string().contains("closed its standard output"),
+        "{error}"
+    );
+    write.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn log_lines_on_standard_output_are_skipped() {
+    let script =
+        "echo 'Listening on 3000'; echo '[INFO] up'; echo '{\"a\":1}'; echo bye; echo '[]'";
+    let (mut read, _write) = connect(sh(script)).await;
+    assert_eq!(all(&mut read).await, ["{\"a\":1}", "[]"]);
+}
+
+#[tokio::test]
+async fn a_huge_line_and_half_a_message_are_reported() {
+    let script = "head -c 3000000 /dev/zero | tr '\\0' x; printf '\\n[]\\n{\"half'";
+    let limits = Limits {
+        max_message_bytes: 1 << 20,
+        ..Limits::default()
+    };
+    let (mut read, _write) = sh(script).connect(&limits).await.unwrap();
+    assert_eq!(all(&mut read).await, [TOO_LONG, "[]", "{\"half"]);
+}
+
+#[tokio::test]
+async fn standard_error_goes_where_it_should() {
+    let (sender, mut lines) = mpsc::channel(10);
+    let stderr = Stderr::lines(move |line| sender.try_send(line.to_owned()).unwrap());
+    let (_read, _write) = connect(sh("printf 'one\\ntwo\\n\\nhalf' >&2").stderr(stderr)).await;
+    for expected in ["one", "two", "half"] {
+        assert_eq!(lines.recv().await.unwrap(), expected);
+    }
+
+    let (mut read, _write) = connect(sh("echo l''ost >&2; exit 1").stderr(Stderr::null())).await;
+    let error = read_failure(&mut read).await.to_string();
+    assert!(
+        error.contains("status 1") && !error.contains("lost"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_callback_that_panics_ends_no_server() {
+    let stderr = Stderr::lines(|line| assert_ne!(line, "one"));
+    let script = "echo one >&2; read go; echo two >&2; echo '{}'; l''s /nowhere; exit 1";
+    let (mut read, mut write) = connect(sh(script).stderr(stderr)).await;
+    write.write(message("{}\n")).await.unwrap();
+    assert_eq!(next(&mut read).await.unwrap(), "{}");
+    let error = read_failure(&mut read).await.to_string();
+    assert!(
+        error.contains("status 1") && error.contains("    two\n"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_logs_much_is_never_blocked() {
+    let script =
+        "head -c 1000000 /dev/zero | tr '\\0' '\\n' >&2; yes log | head -n 100000 >&2; echo '{}'";
+    let count = Arc::new(Mutex::new(0));
+    let counter = Arc::clone(&count);
+    let stderr = Stderr::lines(move |_| *counter.lock().unwrap() += 1);
+    let (mut read, _write) = connect(sh(script).stderr(stderr)).await;
+    assert_eq!(next(&mut read).await.unwrap(), "{}");
+    assert!(*count.lock().unwrap() > 0);
+}
+
+#[tokio::test]
+async fn c3_sigterm_follows_when_the_end_of_the_input_is_ignored() {
+    // Not a shell with a trap: one that is just forking can lose the signal.
+    let script = "\
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+print('{}', flush=True)
+signal.sigwait([signal.SIGTERM])
+print('[]', flush=True)
+";
+    let python = Command::new("python3").args(["-c", script]);
+    let command = python.exit_timeout(Duration::ZERO).kill_timeout(LONG);
+    let (mut read, mut write) = connect(command).await;
+    assert_eq!(next(&mut read).await.unwrap(), "{}");
+    write.close().await.unwrap();
+    assert_eq!(all(&mut read).await, ["[]"], "it could still say goodbye");
+}
+
+#[tokio::test]
+async fn c3_sigkill_follows_when_sigterm_is_ignored() {
+    let script = "trap '' TERM; echo \"{\\\"pid\\\":$$}\"; while :; do sleep 600; done";
+    let command = sh(script)
+        .exit_timeout(Duration::ZERO)
+        .kill_timeout(Duration::from_millis(1));
+    let (mut read, mut write) = connect(command).await;
+    let server = pid(&mut read).await;
+    let error = write.close().await.unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert!(error.to_string().contains("was killed"), "{error}");
+    let reaped = rustix::process::test_kill_process(server);
+    assert!(reaped.is_err(), "neither runs nor is a zombie");
+    write.close().await.unwrap_err();
+}
+
+#[tokio::test]
+async fn c3_closing_ends_the_children_of_the_server() {
+    // The server exits with its input; what it started in the background would not.
+    let script = "sleep 600 & echo \"{\\\"pid\\\":$!}\"; cat";
+    let (mut read, mut write) = connect(sh(script).exit_timeout(LONG)).await;
+    let grandchild = pid(&mut read).await;
+    write.close().await.unwrap();
+    stopped(grandchild).await;
+}
+
+#[tokio::test]
+async fn the_children_of_a_server_that_dies_are_killed() {
+    // The grandchild holds standard output open: without an end to it there would be no end to read.
+    let script = "sleep 600 & echo \"{\\\"pid\\\":$!}\"; read line; exit 4";
+    let (mut read, mut write) = connect(sh(script)).await;
+    let grandchild = pid(&mut read).await;
+    write.write(message("{}\n")).await.unwrap();
+    let error = read_failure(&mut read).await.to_string();
+    assert!(error.contains("status 4"), "{error}");
+    stopped(grandchild).await;
+}
+
+#[tokio::test]
+async fn dropping_ends_the_group_in_the_background() {
+    let script = "trap '' TERM; (trap '' TERM; sleep 600) & echo \"{\\\"pid\\\":$!}\"; \
+                  echo \"{\\\"pid\\\":$$}\"; sleep 600";
+    let command = sh(script).kill_timeout(Duration::from_millis(1));
+    let (mut read, write) = connect(command).await;
+    let (grandchild, server) = (pid(&mut read).await, pid(&mut read).await);
+    drop((read, write));
+    stopped(grandchild).await;
+    while rustix::process::test_kill_process(server).is_ok() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[test]
+fn the_end_of_the_runtime_ends_the_group() {
+    let script = "trap '' TERM; sleep 600 & echo \"{\\\"pid\\\":$!}\"; wait";
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let (grandchild, halves) = runtime.block_on(async {
+        let (mut read, write) = connect(sh(script)).await;
+        (pid(&mut read).await, (read, write))
+    });
+    drop(runtime);
+    while runs(grandchild) {
+        std::thread::yield_now();
+    }
+    drop(halves);
+}
+
+#[test]
+fn the_end_of_the_runtime_leaves_no_zombie() {
+    let script = "echo \"{\\\"pid\\\":$$}\"; exec sleep 600";
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let (server, halves) = runtime.block_on(async {
+        let (mut read, write) = connect(sh(script)).await;
+        (pid(&mut read).await, (read, write))
+    });
+    drop(runtime);
+    let begun = tokio::time::Instant::now();
+    while rustix::process::test_kill_process(server).is_ok() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "it was never reaped"
+        );
+        std::thread::yield_now();
+    }
+    drop(halves);
+}
+
+#[tokio::test]
+async fn a_server_that_ends_unread_is_told_from_one_that_does_not_bear_the_question() {
+    for (script, starts) in [
+        // It cannot start.
+        (
+            "echo start >> \"$STARTS\"; sleep 0.1; echo 'no config' >&2; exit 3",
+            1,
+        ),
+        // It does not bear the question, or says nothing of it.
+        ("echo start >> \"$STARTS\"; read -r line; exit 3", 2),
+    ] {
+        let file = format!("oxmcp-starts-{}-{starts}", std::process::id());
+        let file = std::env::temp_dir().join(file);
+        let command = sh(script).env("STARTS", &file);
+        let error = oxmcp::Client::new("c", "1").connect(command).await;
+        let error = error.unwrap_err();
+        let started = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(started.lines().count(), starts, "{error}");
+        assert_eq!(
+            error.message().contains("started twice"),
+            starts == 2,
+            "{error}"
+        );
+        assert_eq!(
+            error.message().matches("status 3").count(),
+            starts,
+            "{error}"
+        );
+    }
+}
+
+/// A server of 2026-07-28 whose tool says its process id, or ends it.
+const MORTAL: &str = r#"
+while read -r line; do
+  id=${line#*'"id":'}; id=${id%%,*}
+  case "$line" in
+    *'"server/discover"'*) result='"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}' ;;
+    *'"die"'*) echo 'I die' >&2; exit 3 ;;
+    *) result='"content":[{"type":"text","text":"'$$'"}]' ;;
+  esac
+  echo '{"jsonrpc":"2.0","id":'"$id"',"result":{"resultType":"complete",'"$result"'}}'
+done
+"#;
+
+#[tokio::test]
+async fn a_process_that_ends_is_started_anew_by_the_next_call() {
+    let client = oxmcp::Client::new("c", "1").revisions([oxmcp::Revision::LATEST]);
+    let session = client.connect(sh(MORTAL)).await.unwrap();
+    let pid = async || {
+        let result = session.call_tool("pid", ()).await.unwrap();
+        result.content[0].as_text().unwrap().to_owned()
+    };
+    let first = pid().await;
+    assert_eq!(pid().await, first);
+    for _ in 0..2 {
+        let before = pid().await;
+        let error = session.call_tool("die", ()).await.unwrap_err();
+        assert!(error.is_closed(), "{error}");
+        for words in ["status 3", "I die"] {
+            assert!(error.message().contains(words), "{error}");
+        }
+        assert_ne!(pid().await, before);
+    }
+    session.close().await.unwrap();
+    assert!(session.call_tool("pid", ()).await.unwrap_err().is_closed());
+}
+
+/// A server of 2026-07-28 that reads no more after the first request of its first start.
+const DEAF: &str = r#"
+echo start >> "$STARTS"
+while read -r line; do
+    id=${line#*\"id\":}; id=${id%%[,\}]*}
+    starts=$(wc -l < "$STARTS")
+    [ "$starts" -gt 1 ] || exec 0<&-
+    case "$line" in
+    *server/discover*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}' ;;
+    *) echo '{"jsonrpc":"2.0","id":'$id',"result":{"resultType":"complete","content":[]}}' ;;
+    esac
+    [ "$starts" -gt 1 ] || exec sleep 100
+done
+"#;
+
+#[tokio::test]
+async fn a_server_that_closes_only_its_input_is_started_once_more() {
+    let file = std::env::temp_dir().join(format!("oxmcp-deaf-{}", std::process::id()));
+    let command = sh(DEAF)
+        .env("STARTS", &file)
+        .exit_timeout(Duration::from_millis(50));
+    let session = oxmcp::Client::new("c", "1").connect(command).await.unwrap();
+    while session.call_tool("t", ()).await.is_err() {}
+    session.call_tool("t", ()).await.unwrap();
+    let started = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(started.lines().count(), 2);
+    session.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_sends_back_what_it_is_sent_is_recognised() {
+    let error = oxmcp::Client::new("c", "1")
+        .connect(Command::new("cat"))
+        .await;
+    let error = error.unwrap_err();
+    assert!(error.is_unsupported(), "{error}");
+    assert!(error.message().contains("`cat`"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_started_may_be_silent_for_a_while() {
+    let silent = |script: &str| sh(script).start_timeout(Duration::from_secs(1));
+    let client = oxmcp::Client::new("c", "1");
+    let error = client.connect(silent("exec sleep 600")).await.unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    for words in ["1s", "Command::start_timeout", "sleep 600"] {
+        assert!(error.message().contains(words), "{error}");
+    }
+    // Each line on standard error is a sign of life.
+    let begun = tokio::time::Instant::now();
+    let busy = "for i in 1 2 3 4 5 6 7 8; do echo downloading >&2; sleep 0.2; done; exec sleep 600";
+    let error = client.connect(silent(busy)).await.unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert!(begun.elapsed() >= Duration::from_millis(2500));
+}
+
+#[test]
+fn debug_output_shows_no_environment() {
+    let command = Command::new("server").arg("x").env("TOKEN", "secret");
+    let debug = format!("{command:?}");
+    assert!(
+        debug.contains("TOKEN") && !debug.contains("secret"),
+        "{debug}"
+    );
+    assert_eq!(command.name(), "server x");
+}
+
+#[tokio::test]
+async fn the_state_of_a_running_server_can_be_read() {
+    let mut command = sh("echo 'Welcome to the tea house'; echo '{\"a\":1}'; cat");
+    assert_eq!(command.diagnosis(), None);
+    let (mut read, _write) = command.connect(&Limits::default()).await.unwrap();
+    next(&mut read).await.unwrap();
+    let known = command.diagnosis().unwrap();
+    assert!(known.contains("the server is still running"), "{known}");
+    assert!(known.contains("Welcome to the tea house"), "{known}");
+}

@@ -1,0 +1,21 @@
+//! A method has no place beside it for what is made of it.
+
+use std::sync::Arc;
+
+struct Notes;
+
+impl Notes {
+    /// Count the notes.
+    #[oxmcp::tool]
+    async fn count(&self) -> usize {
+        0
+    }
+
+    /// Clear the notes.
+    #[oxmcp::tool]
+    async fn clear(self: Arc<Self>, all: bool) -> bool {
+        all
+    }
+}
+
+fn main() {}

@@ -1,0 +1,19 @@
+//! A tool is made of an async function, and of nothing else.
+
+/// Count.
+#[oxmcp::tool]
+fn count(text: String) -> usize {
+    text.len()
+}
+
+/// Count.
+#[oxmcp::tool]
+struct Count;
+
+/// Count.
+#[oxmcp::tool]
+async unsafe fn danger() -> usize {
+    0
+}
+
+fn main() {}

@@ -1,0 +1,33 @@
+//! A template and the parameters fit each other.
+
+#[oxmcp::resource("weather://{city}/{day}")]
+async fn unknown(city: String, dya: u8) -> Option<String> {
+    Some(format!("{city} {dya}"))
+}
+
+#[oxmcp::resource("weather://{city}{?day}")]
+async fn optional(city: String, day: u8) -> Option<String> {
+    Some(format!("{city} {day}"))
+}
+
+#[oxmcp::resource("weather://{city")]
+async fn broken(city: String) -> Option<String> {
+    Some(city)
+}
+
+#[oxmcp::resource("weather://now")]
+async fn none(city: String) -> Option<String> {
+    Some(city)
+}
+
+#[oxmcp::resource]
+async fn without() -> String {
+    String::new()
+}
+
+#[oxmcp::resource(mime_type("text/plain"))]
+async fn late() -> String {
+    String::new()
+}
+
+fn main() {}

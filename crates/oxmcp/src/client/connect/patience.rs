@@ -1,0 +1,58 @@
+//! The patience with a server that is being connected to.
+
+use std::{future::pending, time::Duration};
+
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::{
+    client::session::ClientSession,
+    error::{Error, Result},
+    session::task::after,
+    transport::traits::Startup,
+};
+
+/// How long a server that is started may take at most, whatever it writes meanwhile.
+pub(crate) const LONGEST_START: Duration = Duration::from_secs(5 * 60);
+/// When the log says what is waited for: nobody should wonder for longer.
+const SAY_SO: Duration = Duration::from_secs(10);
+
+/// Waits until a session is opened, no longer than its server may take to start.
+pub(crate) async fn opened_in_time(
+    opening: impl Future<Output = Result<ClientSession>>,
+    startup: Option<Startup>,
+    server: String,
+) -> Result<ClientSession> {
+    let say_so = async {
+        sleep(SAY_SO).await;
+        tracing::warn!(server, "the server has not answered yet; it is waited for");
+        pending().await
+    };
+    let give_up = async {
+        let Some(startup) = &startup else {
+            return pending().await;
+        };
+        let begun = Instant::now();
+        let last = begun + LONGEST_START;
+        loop {
+            let deadline = after(startup.last_sign(), startup.timeout()).min(last);
+            if Instant::now() >= deadline {
+                return given_up(begun, startup);
+            }
+            sleep_until(deadline).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        opened = opening => opened,
+        error = give_up => Err(error),
+        error = say_so => Err(error),
+    }
+}
+
+fn given_up(begun: Instant, startup: &Startup) -> Error {
+    let (limit, waited) = (startup.timeout(), begun.elapsed());
+    Error::timeout(format!(
+        "the server was started, and has not answered in {waited:.0?}; it may be silent for {limit:?} \
+         (Command::start_timeout sets how long), and take {LONGEST_START:?} in all"
+    ))
+}

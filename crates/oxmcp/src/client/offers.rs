@@ -1,0 +1,122 @@
+//! The offers of a server: what it says of itself, found out when the session was opened or when it is first needed.
+
+use oxmcp_protocol::{
+    DiscoverResult, EmptyParams, ServerCapabilities, SubscriptionFilter, method::Discover,
+};
+
+use crate::{
+    client::{client::Client, server_facts::ServerFacts, session::ClientSession},
+    error::Result,
+};
+
+/// A kind of what servers offer; see [`ClientSession::offers`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FeatureKind {
+    /// Tools.
+    Tools,
+    /// Prompts.
+    Prompts,
+    /// Resources and resource templates.
+    Resources,
+    /// Completion of the arguments of prompts and resource templates.
+    Completions,
+    /// Log messages.
+    Logging,
+}
+
+impl FeatureKind {
+    /// Whether a server that declares these capabilities offers it.
+    pub(crate) fn is_in(self, capabilities: &ServerCapabilities) -> bool {
+        match self {
+            Self::Tools => capabilities.tools.is_some(),
+            Self::Prompts => capabilities.prompts.is_some(),
+            Self::Resources => capabilities.resources.is_some(),
+            Self::Completions => capabilities.completions.is_some(),
+            Self::Logging => capabilities.logging.is_some(),
+        }
+    }
+}
+
+impl Client {
+    /// What a server has said of itself before, as [`ClientSession::discovered`] gave it: connecting asks nothing where it names
+    /// a modern revision that this client may speak. For clients of one server that are started often; it may be kept for as
+    /// long as its `ttlMs` says.
+    ///
+    /// ```
+    /// # use oxmcp::{Client, protocol::{DiscoverResult, ServerCapabilities}};
+    /// let saved = r#"{"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}"#;
+    /// let saved: DiscoverResult = serde_json::from_str(saved)?;
+    /// let client = Client::new("my-app", "1.0.0").discovered(saved);
+    /// # let _ = client;
+    /// # Ok::<_, serde_json::Error>(())
+    /// ```
+    /// See [discovery](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
+    #[must_use]
+    pub fn discovered(self, saved: DiscoverResult) -> Self {
+        self.change(|features| features.discovered = Some(saved.into()));
+        self
+    }
+}
+
+impl ClientSession {
+    /// The server's answer to `server/discover`, as far as it is known: no request is made. `None` in legacy sessions, and in one
+    /// whose revision is pinned until something was needed of it.
+    ///
+    /// It can be kept, and given to [`Client::discovered`] the next time.
+    #[must_use]
+    pub fn discovered(&self) -> Option<&DiscoverResult> {
+        self.known_facts()?.discovered.as_ref()
+    }
+
+    /// Whether the server offers something, by the capabilities that it has declared. Where it has not been asked for them, as
+    /// in a session whose revision is pinned, this asks it.
+    ///
+    /// ```
+    /// use oxmcp::FeatureKind;
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// if session.offers(FeatureKind::Prompts).await? {
+    ///     println!("{} prompts", session.prompts().all().await?.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of asking the server.
+    ///
+    /// # Cancel safety
+    /// As for a [`Call`](crate::Call).
+    pub async fn offers(&self, kind: FeatureKind) -> Result<bool> {
+        Ok(kind.is_in(&self.facts().await?.capabilities))
+    }
+
+    pub(crate) fn known_facts(&self) -> Option<&ServerFacts> {
+        self.negotiated().facts.get()
+    }
+
+    /// What the server says of itself; it is asked, where that is not known yet. All who need it share one answer.
+    pub(crate) async fn facts(&self) -> Result<&ServerFacts> {
+        let facts = &self.negotiated().facts;
+        let ask = || async {
+            let call = self.request::<Discover>(EmptyParams::default());
+            call.await.map(ServerFacts::from)
+        };
+        facts.get_or_try_init(ask).await
+    }
+
+    /// The list changes that the client has handlers for and the server tells of.
+    pub(crate) async fn wanted_changes(&self) -> Result<SubscriptionFilter> {
+        let features = self.client().features().clone();
+        let filter = features.handled_list_changes();
+        if filter.is_empty() && !features.extensions.has_listen_keys() {
+            return Ok(filter);
+        }
+        let declared = &self.facts().await?.capabilities;
+        let mut filter = filter.narrowed(declared);
+        filter.other = features
+            .extensions
+            .default_subscriptions(declared.extensions.as_ref());
+        Ok(filter)
+    }
+}

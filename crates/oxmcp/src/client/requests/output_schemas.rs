@@ -1,0 +1,164 @@
+//! The output schemas of a session's tools, as they were listed last, and results that are held against them.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
+
+use oxmcp_protocol::{CallToolResult, ListToolsResult, RawJson};
+use oxmcp_schema::Schema;
+
+use crate::{
+    error::{Error, Result},
+    logged::Logged,
+    sync::Mutex,
+};
+
+/// What the map and the allocator take for an entry, about.
+const ENTRY_BYTES: usize = 128;
+
+/// The output schemas, by the names of their tools.
+#[derive(Debug, Default)]
+pub(crate) struct OutputSchemas {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    by_tool: HashMap<String, Arc<OutputSchema>>,
+    /// What the entries [weigh](weight).
+    bytes: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct OutputSchema {
+    raw: RawJson,
+    /// Compiled for the first result. `None` where it cannot be.
+    compiled: OnceLock<Option<Schema>>,
+}
+
+impl OutputSchemas {
+    /// Learns from a page of a list of tools. Together they have no more bytes than a list may have (`limit`).
+    pub(crate) fn learn(&self, page: &ListToolsResult, limit: usize) {
+        let mut state = self.state.lock();
+        for tool in &page.tools {
+            if state.knows(&tool.name, tool.output_schema.as_ref()) {
+                continue;
+            }
+            state.remove(&tool.name);
+            let Some(raw) = tool.output_schema.clone() else {
+                continue;
+            };
+            let bytes = weight(&tool.name, &raw);
+            if state.bytes.saturating_add(bytes) > limit {
+                tracing::debug!(tool = %Logged(&tool.name), "the results of a tool are not checked: the schemas of the others are too long");
+                continue;
+            }
+            state.bytes += bytes;
+            let schema = OutputSchema {
+                raw,
+                compiled: OnceLock::new(),
+            };
+            state.by_tool.insert(tool.name.clone(), Arc::new(schema));
+        }
+    }
+
+    /// The tools have changed: what was listed counts no more.
+    pub(crate) fn forget(&self) {
+        *self.state.lock() = State::default();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.state.lock().by_tool.is_empty()
+    }
+
+    pub(crate) fn get(&self, tool: &str) -> Option<Arc<OutputSchema>> {
+        self.state.lock().by_tool.get(tool).cloned()
+    }
+}
+
+impl State {
+    fn remove(&mut self, tool: &str) {
+        if let Some(schema) = self.by_tool.remove(tool) {
+            self.bytes -= weight(tool, &schema.raw);
+        }
+    }
+
+    /// Whether a tool has this very schema already: compiled perhaps, and warned of where it cannot be.
+    fn knows(&self, tool: &str, raw: Option<&RawJson>) -> bool {
+        let known = self.by_tool.get(tool).map(|it| it.raw.get());
+        known.is_some() && known == raw.map(|it| it.get())
+    }
+}
+
+/// What an entry takes, in bytes: the schema as text and compiled, which is about as long, its name, and its place in the map.
+fn weight(tool: &str, raw: &RawJson) -> usize {
+    tool.len() + 2 * raw.get().len() + size_of::<OutputSchema>() + ENTRY_BYTES
+}
+
+impl OutputSchema {
+    /// Holds the structured content of a result against the schema. A tool that failed has promised nothing.
+    ///
+    /// # Errors
+    /// Says which tool broke what, and where.
+    pub(crate) fn check(&self, tool: &str, result: &CallToolResult) -> Result<()> {
+        let (Some(content), false) = (&result.structured_content, result.is_error) else {
+            return Ok(());
+        };
+        let compiled = self.compiled.get_or_init(|| {
+            Schema::from_raw(&self.raw)
+                .inspect_err(|error| {
+                    tracing::warn!(tool = %Logged(tool), error = %Logged(error), "the output schema of a tool cannot be used; its results are not checked");
+                })
+                .ok()
+        });
+        let Some(schema) = compiled else {
+            return Ok(());
+        };
+        schema.validate(content).map_err(|broken| {
+            Error::decode(format!(
+                "the result of the tool {tool:?} is not what the server has promised by its output schema: {broken} \
+                 (Client::validate_results(false) takes it all the same)"
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn learn(schemas: &OutputSchemas, schema: &str, limit: usize) {
+        let page = json!({"tools": [{
+            "name": "t",
+            "inputSchema": {"type": "object"},
+            "outputSchema": {"type": schema},
+        }]});
+        let page: ListToolsResult = serde_json::from_str(&page.to_string()).unwrap();
+        schemas.learn(&page, limit);
+    }
+
+    #[test]
+    fn a_schema_that_is_known_is_kept_as_it_is() {
+        let schemas = OutputSchemas::default();
+        learn(&schemas, "object", 10_000);
+        let first = schemas.get("t").unwrap();
+        learn(&schemas, "object", 10_000);
+        assert!(Arc::ptr_eq(&first, &schemas.get("t").unwrap()));
+        learn(&schemas, "string", 10_000);
+        assert!(!Arc::ptr_eq(&first, &schemas.get("t").unwrap()));
+    }
+
+    #[test]
+    fn an_entry_weighs_more_than_its_text() {
+        let schemas = OutputSchemas::default();
+        learn(&schemas, "object", 150);
+        assert!(schemas.get("t").is_none());
+        learn(&schemas, "object", 10_000);
+        let bytes = schemas.state.lock().bytes;
+        schemas.state.lock().remove("t");
+        assert!(bytes > 150 && schemas.state.lock().bytes == 0);
+    }
+}

@@ -1,0 +1,180 @@
+//! Methods that are functions: their params and results are types of the function, and need no type of their own.
+
+use std::fmt;
+
+use oxmcp_json::Text;
+use oxmcp_protocol::{Payload, Revision, internal::into_text};
+use oxmcp_schema::{JsonSchema, Schema};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::{
+    error::{Error, Result},
+    extension::handlers::{ServedMethod, encode, must_be_object, unfit},
+    session::{
+        connection::RequestContext,
+        handler::traits::{Handler, HandlerContext, HandlerFuture, IntoError},
+        inbound::body::Body,
+        task::BoxFuture,
+    },
+};
+
+/// The arguments of a [`Handler`] of a method that is a function: `()`, `(RequestContext,)`, `(Params,)` or
+/// `(RequestContext, Params)`.
+#[diagnostic::on_unimplemented(
+    message = "the handler of a method cannot take `{Self}`",
+    label = "not `(Params)` or `(RequestContext, Params)`",
+    note = "`Params` is one type of yours: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`"
+)]
+pub trait MethodArguments: Sized + Send + 'static {
+    /// The schema of the params, where they are looked at.
+    #[doc(hidden)]
+    fn schema() -> Option<Schema>;
+
+    /// Reads the params, which are valid.
+    #[doc(hidden)]
+    fn read(context: RequestContext, params: &str) -> serde_json::Result<Self>;
+}
+
+impl MethodArguments for () {
+    fn schema() -> Option<Schema> {
+        None
+    }
+
+    fn read(_context: RequestContext, _params: &str) -> serde_json::Result<Self> {
+        Ok(())
+    }
+}
+
+impl MethodArguments for (RequestContext,) {
+    fn schema() -> Option<Schema> {
+        None
+    }
+
+    fn read(context: RequestContext, _params: &str) -> serde_json::Result<Self> {
+        Ok((context,))
+    }
+}
+
+impl<Params: DeserializeOwned + JsonSchema + Send + 'static> MethodArguments for (Params,) {
+    fn schema() -> Option<Schema> {
+        Some(Schema::of::<Params>())
+    }
+
+    fn read(_context: RequestContext, params: &str) -> serde_json::Result<Self> {
+        Ok((serde_json::from_str(params)?,))
+    }
+}
+
+impl<Context, Params> MethodArguments for (Context, Params)
+where
+    Context: HandlerContext + Send,
+    Params: DeserializeOwned + JsonSchema + Send + 'static,
+{
+    fn schema() -> Option<Schema> {
+        Some(Schema::of::<Params>())
+    }
+
+    fn read(context: RequestContext, params: &str) -> serde_json::Result<Self> {
+        Ok((Context::of(context), serde_json::from_str(params)?))
+    }
+}
+
+/// What the handler of a method that is a function returns: a `Result` whose value is written as a JSON object. What is written
+/// as `null`, as `()` is, becomes the empty object, and any other value is an internal error: results of methods are objects.
+#[diagnostic::on_unimplemented(
+    message = "the handler of a method cannot return `{Self}`",
+    label = "not a `Result` of something that serde can write",
+    note = "return `oxmcp::Result<T>`, or a `Result` with any `std::error::Error`, where `T: serde::Serialize` is written as an object"
+)]
+pub trait IntoMethodResult {
+    /// What is written.
+    #[doc(hidden)]
+    type Value: Serialize + Send + Sync;
+
+    /// Makes the result.
+    #[doc(hidden)]
+    fn into_method_result(self) -> Result<Self::Value>;
+}
+
+impl<T: Serialize + Send + Sync, E: IntoError> IntoMethodResult for Result<T, E> {
+    type Value = T;
+
+    fn into_method_result(self) -> Result<T> {
+        self.map_err(IntoError::into_error)
+    }
+}
+
+/// A result that has been written.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Answer(Box<RawValue>);
+
+impl Payload for Answer {}
+
+/// The result of a method, written as the object that it must be. Nothing is an object without members.
+fn object(name: &str, value: &impl Serialize) -> Result<Box<RawValue>> {
+    let unfit = |why: &dyn fmt::Display| {
+        Error::internal(format!("the result of {name} must be a JSON object: {why}"))
+    };
+    let written = to_raw_value(value).map_err(|error| unfit(&error))?;
+    match written.get().as_bytes().first() {
+        Some(b'{') => Ok(written),
+        _ if written.get() == "null" => Ok(Text::EMPTY.to_raw()),
+        _ => Err(unfit(&"it is another value")),
+    }
+}
+
+impl ServedMethod {
+    /// A method that is a function.
+    pub(super) fn of_function<Arguments, H>(
+        name: &'static str,
+        revisions: Vec<Revision>,
+        handler: H,
+    ) -> Self
+    where
+        Arguments: MethodArguments,
+        H: Handler<Arguments>,
+        H::Returned: HandlerFuture<Output: IntoMethodResult> + Send + 'static,
+    {
+        let schema = Arguments::schema();
+        let handler = move |context: RequestContext, params: Text<'_>| {
+            let params = own_params(name, params)?;
+            check(name, schema.as_ref(), &params)?;
+            let arguments =
+                Arguments::read(context.clone(), &params).map_err(|error| unfit(name, &error))?;
+            let running = handler.call(arguments).run();
+            let future: BoxFuture<Result<Body>> = Box::pin(async move {
+                let value = running.await.into_method_result()?;
+                encode(&context, Answer(object(name, &value)?))
+            });
+            Ok(future)
+        };
+        Self::erased(name, revisions, handler)
+    }
+}
+
+/// The params without `_meta`, which is the protocol's, and in the context.
+fn own_params(name: &str, params: Text<'_>) -> Result<String> {
+    must_be_object(name, params)?;
+    if let Some(doubled) = params.doubled_name() {
+        return Err(unfit(name, &format_args!("{doubled:?} stands there twice")));
+    }
+    let mut own = Vec::with_capacity(params.get().len());
+    own.push(b'{');
+    for (key, value) in params.members().filter(|(key, _)| !key.is_str("_meta")) {
+        if own.len() > 1 {
+            own.push(b',');
+        }
+        own.extend_from_slice(key.get().as_bytes());
+        own.push(b':');
+        own.extend_from_slice(value.get().as_bytes());
+    }
+    own.push(b'}');
+    Ok(into_text(own)?.into())
+}
+
+fn check(name: &str, schema: Option<&Schema>, params: &str) -> Result<()> {
+    let valid = schema.map_or(Ok(()), |it| it.validate_text(Text::checked(params)));
+    valid.map_err(|violations| unfit(name, &violations))
+}

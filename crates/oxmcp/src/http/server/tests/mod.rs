@@ -1,0 +1,3 @@
+//! Tests of the settings of an endpoint.
+
+mod settings;

@@ -1,0 +1,29 @@
+//! Hook that takes a session: a function of the server's author, with its type erased.
+
+use std::sync::Arc;
+
+use crate::{
+    debug::opaque_debug,
+    session::{connection::Connection, task::BoxFuture},
+};
+
+/// A function of the server's author that is called with a session.
+#[derive(Clone)]
+pub(crate) struct SessionHook(Arc<ErasedHook>);
+
+/// It takes the connection, of which a session is made above this.
+type ErasedHook = dyn Fn(&Arc<Connection>) -> BoxFuture<()> + Send + Sync;
+
+impl SessionHook {
+    pub(in crate::server) fn new(
+        hook: impl Fn(&Arc<Connection>) -> BoxFuture<()> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(hook))
+    }
+
+    pub(in crate::server) fn call(&self, connection: &Arc<Connection>) -> BoxFuture<()> {
+        (self.0)(connection)
+    }
+}
+
+opaque_debug!(SessionHook);

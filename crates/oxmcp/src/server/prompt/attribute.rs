@@ -1,0 +1,30 @@
+//! Attribute `#[prompt]`.
+
+/// Makes a prompt of an async function: its name, its doc comment and its parameters are what clients are told.
+///
+/// Beside the function stands `name::prompt()`, which makes the [`Prompt`](struct@crate::Prompt) for
+/// [`Server::prompt`](crate::Server::prompt). All else is as with [`tool`](macro@crate::tool); the arguments come as strings, so
+/// [`PromptInput`](crate::PromptInput) says what their types may be.
+///
+/// ```
+/// use oxmcp::{JsonSchema, Server, protocol::PromptMessage};
+///
+/// #[derive(Debug, serde::Deserialize, JsonSchema)]
+/// #[serde(rename_all = "lowercase")]
+/// enum Form { Haiku, Sonnet }
+///
+/// /// Write a poem.
+/// #[oxmcp::prompt(title("A poem"))]
+/// async fn poem(
+///     /// what it is about
+///     topic: String,
+///     form: Option<Form>,
+/// ) -> PromptMessage {
+///     let form = form.unwrap_or(Form::Haiku);
+///     PromptMessage::user(format!("Write a {form:?} about {topic}."))
+/// }
+///
+/// let server = Server::new("writer", "1.0.0").prompt(poem::prompt());
+/// # let _ = server;
+/// ```
+pub use oxmcp_macros::prompt;

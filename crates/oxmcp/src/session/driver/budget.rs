@@ -1,0 +1,128 @@
+//! Budget of bytes that the connections of an HTTP endpoint share.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use bytes::Bytes;
+
+/// How many bytes an endpoint holds for its clients, and how many it may.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    used: AtomicUsize,
+    limit: AtomicUsize,
+}
+
+impl Budget {
+    pub(crate) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            used: AtomicUsize::new(0),
+            limit: AtomicUsize::new(limit),
+        })
+    }
+
+    pub(crate) fn set_limit(&self, limit: usize) {
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// How many bytes are held.
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Whether more bytes are held than may be.
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.used() > self.limit.load(Ordering::Relaxed)
+    }
+
+    /// What was held takes `now` bytes instead of `before`.
+    pub(in crate::session) fn change(&self, before: usize, now: usize) {
+        if now > before {
+            self.used.fetch_add(now - before, Ordering::Relaxed);
+        } else if before > now {
+            // Wrapped, it would refuse everything for ever.
+            let less = |used: usize| Some(used.saturating_sub(before - now));
+            let _ = self
+                .used
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        }
+    }
+
+    /// Charges bytes that are there already, whether there is room for them or not.
+    pub(crate) fn charge(self: &Arc<Self>, bytes: usize) -> Charge {
+        self.change(0, bytes);
+        Charge {
+            budget: Arc::clone(self),
+            bytes,
+        }
+    }
+}
+
+/// The share of something in a budget, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Charge {
+    /// Adds so many bytes. Returns false where there is no room for them: whoever has charged them lets go of them.
+    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
+        self.budget.change(0, bytes);
+        self.bytes += bytes;
+        !self.budget.is_exceeded()
+    }
+
+    /// The same bytes, which are charged until the last of them is dropped, wherever they go.
+    pub(crate) fn with(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
+        Bytes::from_owner(Charged {
+            bytes,
+            _charge: self,
+        })
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.budget.change(self.bytes, 0);
+    }
+}
+
+/// Bytes with their charge.
+struct Charged<T> {
+    bytes: T,
+    _charge: Charge,
+}
+
+impl<T: AsRef<[u8]>> AsRef<[u8]> for Charged<T> {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_charged_until_the_last_part_of_them_is_gone() {
+        let budget = Budget::new(10);
+        let mut bytes = budget.charge(10).with(vec![0; 10]);
+        let part = bytes.split_to(3);
+        drop(bytes);
+        assert_eq!(budget.used(), 10);
+        let mut more = budget.charge(0);
+        assert!(!more.grow(1) && budget.is_exceeded());
+        drop(more);
+        drop(part);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn it_never_holds_less_than_nothing() {
+        let budget = Budget::new(10);
+        budget.change(7, 2);
+        assert!(budget.used() == 0 && !budget.is_exceeded());
+    }
+}

@@ -1,0 +1,176 @@
+//! The rate at which the progress of one request is reported: it increases, and what is too much is coalesced.
+
+use std::mem;
+
+use tokio::time::Instant;
+
+use crate::{limits::Limits, sync::Mutex};
+
+/// How far a request is, of how much, and what is being done.
+#[derive(Debug)]
+pub(in crate::session) struct Report {
+    pub(in crate::session) done: f64,
+    pub(in crate::session) total: Option<f64>,
+    pub(in crate::session) message: Option<String>,
+}
+
+/// What becomes of a report.
+#[derive(Debug)]
+pub(in crate::session) enum Admission {
+    /// It is to be sent now.
+    Send(Report),
+    /// It is kept, unless a later one takes its place. Where it `needs_timer`, [`ProgressRate::take_due`] is to be called in a
+    /// while.
+    Keep { needs_timer: bool },
+    /// It says no more than an earlier one.
+    Drop,
+}
+
+/// What a timer finds.
+#[derive(Debug)]
+pub(in crate::session) enum Due {
+    /// A report that was kept is to be sent now.
+    Send(Report),
+    /// A report is kept, and others have gone meanwhile: the timer runs once more.
+    Later,
+    /// Nothing is kept.
+    Nothing,
+}
+
+/// The token bucket of the reports of one request. A request that reports nothing has none.
+#[derive(Debug, Default)]
+pub(crate) struct ProgressRate(Mutex<Option<Box<Bucket>>>);
+
+#[derive(Debug)]
+struct Bucket {
+    /// What was said last, sent or kept.
+    last: f64,
+    tokens: f64,
+    /// When the tokens were counted.
+    counted: Instant,
+    kept: Option<Report>,
+    has_timer: bool,
+}
+
+impl ProgressRate {
+    /// Decides what becomes of a report.
+    pub(in crate::session) fn admit(&self, report: Report, limits: &Limits) -> Admission {
+        // What is no number cannot be said in JSON.
+        if !report.done.is_finite() {
+            return Admission::Drop;
+        }
+        let mut bucket = self.0.lock();
+        let bucket = bucket.get_or_insert_with(|| Box::new(Bucket::new(limits)));
+        if report.done <= bucket.last {
+            return Admission::Drop;
+        }
+        bucket.last = report.done;
+        if bucket.take_token(limits) {
+            bucket.kept = None;
+            return Admission::Send(report);
+        }
+        bucket.kept = Some(report);
+        let needs_timer =
+            limits.progress_per_second > 0 && !mem::replace(&mut bucket.has_timer, true);
+        Admission::Keep { needs_timer }
+    }
+
+    /// For the timer: the report that was kept, where it is time for it to be sent.
+    pub(in crate::session) fn take_due(&self, limits: &Limits) -> Due {
+        let mut bucket = self.0.lock();
+        let Some(bucket) = bucket.as_mut() else {
+            return Due::Nothing;
+        };
+        if bucket.kept.is_some() && !bucket.take_token(limits) {
+            return Due::Later;
+        }
+        bucket.has_timer = false;
+        bucket.kept.take().map_or(Due::Nothing, Due::Send)
+    }
+
+    /// The report that was kept, where the request is about to be answered.
+    pub(in crate::session) fn take_last(&self) -> Option<Report> {
+        self.0.lock().as_mut()?.kept.take()
+    }
+}
+
+impl Bucket {
+    fn new(limits: &Limits) -> Self {
+        Self {
+            last: f64::NEG_INFINITY,
+            tokens: burst(limits),
+            counted: Instant::now(),
+            kept: None,
+            has_timer: false,
+        }
+    }
+
+    /// Takes a token, where there is one. They are counted each time: a pause fills the bucket, and no more than that.
+    fn take_token(&mut self, limits: &Limits) -> bool {
+        let now = Instant::now();
+        let since = now.duration_since(self.counted).as_secs_f64();
+        let more = since * f64::from(limits.progress_per_second);
+        self.tokens = (self.tokens + more).min(burst(limits));
+        self.counted = now;
+        let is_any = self.tokens >= 1.0;
+        if is_any {
+            self.tokens -= 1.0;
+        }
+        is_any
+    }
+}
+
+/// The size of a bucket. There is room for one token at least, without which nothing would ever be sent.
+fn burst(limits: &Limits) -> f64 {
+    f64::from(limits.progress_burst.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::advance;
+
+    use super::*;
+
+    /// How many of these reports are sent at once.
+    fn sent(rate: &ProgressRate, limits: &Limits, reports: std::ops::Range<u32>) -> usize {
+        let admitted = reports.map(|done| {
+            let report = Report {
+                done: done.into(),
+                total: None,
+                message: None,
+            };
+            rate.admit(report, limits)
+        });
+        admitted
+            .filter(|it| matches!(it, Admission::Send(_)))
+            .count()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_does_not_make_a_burst_longer() {
+        let limits = Limits {
+            progress_burst: 10,
+            progress_per_second: 10,
+            ..Limits::default()
+        };
+        let rate = ProgressRate::default();
+        assert_eq!(sent(&rate, &limits, 0..1), 1);
+        advance(Duration::from_secs(60)).await;
+        assert_eq!(sent(&rate, &limits, 1..100), 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_burst_reports_are_sent_at_the_rate() {
+        let limits = Limits {
+            progress_burst: 0,
+            progress_per_second: 10,
+            ..Limits::default()
+        };
+        let rate = ProgressRate::default();
+        assert_eq!(sent(&rate, &limits, 0..10), 1);
+        advance(Duration::from_millis(100)).await;
+        assert_eq!(sent(&rate, &limits, 10..20), 1);
+    }
+}

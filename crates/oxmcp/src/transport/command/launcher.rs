@@ -1,0 +1,71 @@
+//! The launcher of a server: what starts its process, for the first time and again.
+
+use std::{process::Stdio, sync::Arc};
+
+use tokio::process::{self, ChildStdin, ChildStdout};
+
+use crate::{
+    error::Result,
+    sync::Mutex,
+    transport::{
+        command::{
+            process::Process,
+            spawn_error::{display, spawn_error},
+            stderr::Stderr,
+            supervisor::ExitTimeouts,
+        },
+        io::{LineReader, LineWriter},
+    },
+};
+
+/// A server of an application without a console must not open one.
+#[cfg(windows)]
+const CREATE_NO_WINDOW: u32 = 0x0800_0000;
+
+/// A command, and how the process is to be treated that it starts.
+#[derive(Debug)]
+pub(super) struct Launcher {
+    pub(super) command: Arc<Mutex<process::Command>>,
+    pub(super) stderr: Stderr,
+    pub(super) timeouts: ExitTimeouts,
+    pub(super) max_message_bytes: usize,
+}
+
+/// A process that has just been started, and its two pipes.
+#[derive(Debug)]
+pub(super) struct Launched {
+    pub(super) output: LineReader<ChildStdout>,
+    pub(super) input: LineWriter<ChildStdin>,
+    pub(super) process: Arc<Process>,
+}
+
+impl Launcher {
+    /// Starts the process.
+    ///
+    /// # Errors
+    /// Says why it cannot be started.
+    pub(super) fn launch(&self) -> Result<Launched> {
+        let mut command = self.command.lock();
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(self.stderr.stdio())
+            .kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        #[cfg(windows)]
+        command.creation_flags(CREATE_NO_WINDOW);
+        let spawned = command.spawn();
+        let mut child = spawned.map_err(|error| spawn_error(command.as_std(), &error))?;
+        let name = display(command.as_std());
+        drop(command);
+        let stdin = child.stdin.take().expect("stdin was piped");
+        let stdout = child.stdout.take().expect("stdout was piped");
+        let stderr = child.stderr.take();
+        Ok(Launched {
+            output: LineReader::new(stdout, self.max_message_bytes),
+            input: LineWriter::new(stdin),
+            process: Process::supervise(child, stderr, name, self.timeouts, self.stderr.clone()),
+        })
+    }
+}

@@ -1,6 +1,0 @@
-//! Discovery of a server's revision: probe, fallback, and what is remembered.
-
-pub(crate) mod negotiation;
-mod restarts;
-mod slow_servers;
-mod surfaced_failures;

@@ -1,0 +1,118 @@
+//! The counter of rmcp's examples, here: tools and prompts that share a state, resources, and a test of it all.
+//!
+//! `cargo run --example counter`
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI32, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use oxmcp::{RequestContext, Resource, Server, protocol::PromptMessage, testing};
+use serde_json::json;
+use tokio::time::sleep;
+
+type Counter = Arc<AtomicI32>;
+
+/// Increment the counter by 1
+#[oxmcp::tool]
+async fn increment(#[state] counter: Counter) -> i32 {
+    counter.fetch_add(1, Relaxed) + 1
+}
+
+/// Decrement the counter by 1
+#[oxmcp::tool]
+async fn decrement(#[state] counter: Counter) -> i32 {
+    counter.fetch_sub(1, Relaxed) - 1
+}
+
+/// Get the value of the counter
+#[oxmcp::tool(read_only)]
+async fn get_value(#[state] counter: Counter) -> i32 {
+    counter.load(Relaxed)
+}
+
+/// Do something that takes long
+#[oxmcp::tool]
+async fn long_task(cx: RequestContext) -> &'static str {
+    for second in 0..10 {
+        cx.progress(second).total(10).await;
+        sleep(Duration::from_secs(1)).await; // where the call is cancelled, it ends here
+    }
+    "done"
+}
+
+/// Calculate the sum of two numbers
+#[oxmcp::tool]
+async fn sum(a: i32, b: i32) -> i32 {
+    a.saturating_add(b)
+}
+
+/// Repeat a message
+#[oxmcp::prompt]
+async fn example_prompt(
+    /// what to put into the prompt
+    message: String,
+) -> String {
+    format!("The message is: {message}")
+}
+
+/// Analyze the counter, and suggest the next steps
+#[oxmcp::prompt]
+async fn counter_analysis(
+    #[state] counter: Counter,
+    /// the value to reach
+    goal: i32,
+    /// "fast" or "careful"
+    strategy: Option<String>,
+) -> [PromptMessage; 2] {
+    let (value, strategy) = (
+        counter.load(Relaxed),
+        strategy.unwrap_or_else(|| "careful".to_owned()),
+    );
+    [
+        PromptMessage::assistant("I look at the counter, and suggest what to do."),
+        PromptMessage::user(format!("It is {value} and shall be {goal}. Be {strategy}.")),
+    ]
+}
+
+fn server(counter: &Counter) -> Server {
+    Server::new("counter", "1.0.0")
+        .instructions("Count with the tools; the prompts say how to reach a goal.")
+        .tools([
+            increment::tool(counter.clone()),
+            decrement::tool(counter.clone()),
+            get_value::tool(counter.clone()),
+            long_task::tool(),
+            sum::tool(),
+        ])
+        .prompts([
+            example_prompt::prompt(),
+            counter_analysis::prompt(counter.clone()),
+        ])
+        .resources([
+            Resource::text("str:////Users/to/some/path/", "cwd", "/Users/to/some/path/"),
+            Resource::text("memo://insights", "memo", "Five things that we know …"),
+        ])
+}
+
+#[tokio::main]
+async fn main() -> oxmcp::Result<()> {
+    let counter = Counter::default();
+    let t = testing::connect(&server(&counter)).await?;
+    for (tool, arguments) in [
+        ("increment", json!({})),
+        ("increment", json!({})),
+        ("decrement", json!({})),
+        ("sum", json!({"a": 40, "b": 2})),
+    ] {
+        println!("{tool}: {}", t.call_tool(tool, arguments).await?.to_text());
+    }
+    let analysis = t.get_prompt("counter_analysis", [("goal", "20")]).await?;
+    println!("{}", analysis.messages.len());
+    println!("in a test of yours: {}", get_value(counter).await);
+    Ok(())
+}
