@@ -1,0 +1,27 @@
+//! Authorization of the Model Context Protocol as pure steps: what has arrived goes in, and the next HTTP request or the
+//! decision comes out. The crate knows no I/O, no runtime and no clock.
+//!
+//! | | |
+//! |---|---|
+//! | `error` | the one error type |
+//! | `exchange` | HTTP requests to send and responses to read |
+//! | `secret`, `random`, `time` | values that no log shows, randomness, seconds since 1970 |
+//! | `url_rules` | which URLs that a peer names may be asked |
+
+mod error;
+mod exchange;
+mod random;
+mod secret;
+mod time;
+mod url_rules;
+
+pub use error::{AuthError, AuthErrorKind};
+pub use exchange::{Body, Request, Response};
+pub use secret::Secret;
+pub use time::UnixTime;
+pub use url_rules::UrlRules;
+
+/// The code in README.md is tested as documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
