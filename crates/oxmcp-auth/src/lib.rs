@@ -6,10 +6,14 @@
 //! | `error` | the one error type |
 //! | `exchange` | HTTP requests to send and responses to read |
 //! | `secret`, `random`, `time` | values that no log shows, randomness, seconds since 1970 |
+//! | `jose/` | signed tokens: keys, key sets, signatures |
+//! | `dpop/` | proofs of possession, made and verified |
 //! | `url_rules` | which URLs that a peer names may be asked |
 
+pub mod dpop;
 mod error;
 mod exchange;
+pub mod jose;
 mod random;
 mod secret;
 mod time;
