@@ -82,6 +82,10 @@ impl AuthError {
         Self::new(AuthErrorKind::Unsupported, message)
     }
 
+    pub(crate) fn invalid_token(message: impl Into<String>) -> Self {
+        Self::new(AuthErrorKind::InvalidToken, message)
+    }
+
     /// Who can mend it.
     #[must_use]
     pub fn kind(&self) -> AuthErrorKind {
