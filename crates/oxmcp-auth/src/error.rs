@@ -20,6 +20,8 @@ pub enum AuthErrorKind {
     Untrusted,
     /// A peer said no. [`AuthError::oauth_error`] is its code, where it gave one.
     Refused,
+    /// A peer cannot answer now: its own error, or too many requests. What it was asked may be asked again later.
+    Unavailable,
     /// What is needed, the peer does not offer.
     Unsupported,
     /// A token or proof is not valid: forged, expired, for another server, or of another kind.
