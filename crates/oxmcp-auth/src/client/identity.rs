@@ -250,7 +250,7 @@ pub enum ClientChoice {
     /// Nothing: this is the client.
     Ready(Client),
     /// The client is to be registered.
-    Register(Registration),
+    Register(Box<Registration>),
 }
 
 /// Chooses how to have an id at a server: by a client that is registered there, by the URL of the client's metadata, or by
@@ -283,7 +283,7 @@ pub fn choose_client(
         && server.registration_endpoint.is_some()
     {
         let registration = Registration::new(server, metadata.clone(), scopes)?;
-        return Ok(ClientChoice::Register(registration));
+        return Ok(ClientChoice::Register(Box::new(registration)));
     }
     for client in &options.registered {
         client.check_issuer(issuer)?;

@@ -46,5 +46,5 @@ pub use refusal::Refusal;
 pub use registration::{ApplicationType, ClientMetadata, Registration};
 pub use revocation::Revocation;
 pub use scope_selection::{ScopeSelection, StepUps};
-pub use token_request::{TokenExchange, TokenRequest};
+pub use token_request::{SubjectToken, TokenExchange, TokenRequest};
 pub use tokens::{TokenType, Tokens};

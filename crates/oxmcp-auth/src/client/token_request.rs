@@ -194,9 +194,7 @@ pub struct TokenExchange {
 }
 
 impl TokenExchange {
-    /// Exchanges a subject token at an identity provider, for a grant at the authorization server `audience`.
-    ///
-    /// `subject_token_type` is `urn:ietf:params:oauth:token-type:id_token`, `…:saml2` or `…:refresh_token`.
+    /// Exchanges a subject token at an identity provider, for a grant at the authorization server with the issuer `audience`.
     ///
     /// # Errors
     ///
@@ -204,27 +202,72 @@ impl TokenExchange {
     pub fn id_jag(
         identity_provider: &AuthorizationServerMetadata,
         client: &Client,
-        subject_token: &Secret,
-        subject_token_type: &str,
+        subject: &SubjectToken,
         audience: &str,
-        resource: Option<&str>,
-        scopes: &ScopeSet,
     ) -> Result<Self> {
         let grant = "urn:ietf:params:oauth:grant-type:token-exchange";
-        let mut form: Form = vec![
+        let form: Form = vec![
             ("grant_type", grant.into()),
             ("requested_token_type", ID_JAG.into()),
             ("audience", audience.into()),
-            ("subject_token", subject_token.clone()),
-            ("subject_token_type", subject_token_type.into()),
+            ("subject_token", subject.token.clone()),
+            ("subject_token_type", subject.kind.into()),
         ];
-        form.extend(resource.map(|it| ("resource", it.into())));
-        if !scopes.is_empty() {
-            form.push(("scope", scopes.to_string().into()));
-        }
         Ok(Self {
             post: Post::new(identity_provider, Some(client), form)?,
         })
+    }
+
+    /// The MCP server that the grant is for.
+    #[must_use]
+    pub fn resource(mut self, resource: &str) -> Self {
+        self.post.form.push(("resource", resource.into()));
+        self
+    }
+
+    /// The scopes that the grant is for.
+    #[must_use]
+    pub fn scopes(mut self, scopes: &ScopeSet) -> Self {
+        if !scopes.is_empty() {
+            self.post.form.push(("scope", scopes.to_string().into()));
+        }
+        self
+    }
+}
+
+/// What says who a person is, as their identity provider gave it.
+#[derive(Clone, Debug)]
+pub struct SubjectToken {
+    token: Secret,
+    kind: &'static str,
+}
+
+impl SubjectToken {
+    /// An ID token of OpenID Connect.
+    #[must_use]
+    pub fn id_token(token: impl Into<Secret>) -> Self {
+        Self {
+            token: token.into(),
+            kind: "urn:ietf:params:oauth:token-type:id_token",
+        }
+    }
+
+    /// An assertion of SAML 2.
+    #[must_use]
+    pub fn saml2(token: impl Into<Secret>) -> Self {
+        Self {
+            token: token.into(),
+            kind: "urn:ietf:params:oauth:token-type:saml2",
+        }
+    }
+
+    /// A refresh token of the identity provider.
+    #[must_use]
+    pub fn refresh_token(token: impl Into<Secret>) -> Self {
+        Self {
+            token: token.into(),
+            kind: "urn:ietf:params:oauth:token-type:refresh_token",
+        }
     }
 }
 

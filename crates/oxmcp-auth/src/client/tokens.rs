@@ -116,7 +116,8 @@ impl Tokens {
         new
     }
 
-    /// The headers of a request to the MCP server: `Authorization`, and `DPoP` with a proof of the key for this one request.
+    /// The headers of a request to the MCP server: `Authorization`, and for a token that is bound `DPoP`, a proof for this one
+    /// request, made of the key and the nonce that the server gave last.
     ///
     /// # Errors
     ///
@@ -125,8 +126,7 @@ impl Tokens {
         &self,
         method: &Method,
         url: &str,
-        proof_key: Option<&ProofKey>,
-        nonce: Option<&str>,
+        possession: Option<(&ProofKey, Option<&str>)>,
         now: UnixTime,
     ) -> Result<HeaderMap> {
         let mut headers = HeaderMap::new();
@@ -137,7 +137,7 @@ impl Tokens {
         let value = Secret::new(format!("{scheme} {}", self.access_token.expose()));
         headers.insert(AUTHORIZATION, sensitive(value.expose())?);
         if self.token_type == TokenType::DPoP {
-            let key = proof_key.ok_or_else(|| {
+            let (key, nonce) = possession.ok_or_else(|| {
                 AuthError::configuration(
                     "the token is bound to a key that is not there: log in again",
                 )

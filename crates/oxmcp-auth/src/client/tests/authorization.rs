@@ -61,7 +61,7 @@ fn no_two_attempts_share_a_state_or_a_verifier() {
 #[test]
 fn a_query_of_the_endpoint_is_kept() {
     let attempt = attempt(|it| {
-        it.authorization_endpoint = Some("https://as.example/authorize?tenant=1".to_owned())
+        it.authorization_endpoint = Some("https://as.example/authorize?tenant=1".to_owned());
     });
     assert!(
         attempt

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::*;
 use crate::{
     client::{
-        Authorization, Client, Refusal, Revocation, TokenExchange, TokenRequest, TokenType, Tokens,
+        Authorization, Client, Refusal, Revocation, SubjectToken, TokenExchange, TokenRequest,
+        TokenType, Tokens,
     },
     dpop::ProofKey,
     error::AuthErrorKind,
@@ -203,18 +204,11 @@ fn a_workload_sends_its_assertion_and_no_client() {
 
 #[test]
 fn an_identity_is_exchanged_for_a_grant() {
-    let kind = "urn:ietf:params:oauth:token-type:id_token";
+    let subject = SubjectToken::id_token("id");
     let exchange = || {
-        TokenExchange::id_jag(
-            &server(),
-            &client(),
-            &"id".into(),
-            kind,
-            "https://mas.example/",
-            Some(MCP),
-            &scopes(),
-        )
-        .unwrap()
+        let exchange =
+            TokenExchange::id_jag(&server(), &client(), &subject, "https://mas.example/");
+        exchange.unwrap().resource(MCP).scopes(&scopes())
     };
     let good = r#"{"issued_token_type": "urn:ietf:params:oauth:token-type:id-jag", "access_token": "jag", "token_type": "N_A"}"#;
     let (asked, grant) = run(&mut exchange(), |_| response(200, good));
@@ -231,7 +225,10 @@ fn an_identity_is_exchanged_for_a_grant() {
         ("audience", "https://mas.example/"),
         ("resource", MCP),
         ("subject_token", "id"),
-        ("subject_token_type", kind),
+        (
+            "subject_token_type",
+            "urn:ietf:params:oauth:token-type:id_token",
+        ),
         ("scope", "a b"),
     ] {
         assert_eq!(value(&sent, name), Some(expected));
@@ -343,7 +340,7 @@ fn a_nonce_is_taken_once_with_a_new_proof() {
 
     let url = "https://mcp.example/mcp?x=1";
     let headers = tokens
-        .headers(&http::Method::GET, url, Some(&key), Some("n2"), NOW)
+        .headers(&http::Method::GET, url, Some((&key, Some("n2"))), NOW)
         .unwrap();
     assert_eq!(headers["authorization"], "DPoP at");
     assert!(headers["authorization"].is_sensitive());
@@ -353,11 +350,7 @@ fn a_nonce_is_taken_once_with_a_new_proof() {
         (&MCP.into(), &"n2".into())
     );
     assert!(proof["ath"].is_string());
-    assert!(
-        tokens
-            .headers(&http::Method::GET, url, None, None, NOW)
-            .is_err()
-    );
+    assert!(tokens.headers(&http::Method::GET, url, None, NOW).is_err());
 
     // A server that is never content is asked twice.
     let mut request = refresh(&server(), &client()).proof_key(Arc::clone(&key));
@@ -376,9 +369,7 @@ fn a_bearer_token_goes_in_one_header() {
         response(200, BEARER)
     });
     let tokens = tokens.unwrap();
-    let headers = tokens
-        .headers(&http::Method::POST, MCP, None, None, NOW)
-        .unwrap();
+    let headers = tokens.headers(&http::Method::POST, MCP, None, NOW).unwrap();
     assert_eq!(headers.len(), 1);
     assert_eq!(headers["authorization"], "Bearer at");
     assert!(
