@@ -6,21 +6,34 @@
 //! | `error` | the one error type |
 //! | `exchange` | HTTP requests to send and responses to read |
 //! | `secret`, `random`, `time` | values that no log shows, randomness, seconds since 1970 |
+//! | `challenge` | `WWW-Authenticate`, parsed and written |
+//! | `scope` | sets of scopes |
+//! | `metadata` | what resources and authorization servers say of themselves |
 //! | `jose/` | signed tokens: keys, key sets, signatures |
 //! | `dpop/` | proofs of possession, made and verified |
 //! | `url_rules` | which URLs that a peer names may be asked |
 
+mod challenge;
 pub mod dpop;
 mod error;
 mod exchange;
 pub mod jose;
+mod metadata;
 mod random;
+mod scope;
 mod secret;
 mod time;
 mod url_rules;
 
+pub use challenge::Challenge;
 pub use error::{AuthError, AuthErrorKind};
 pub use exchange::{Body, Request, Response};
+pub use metadata::{
+    authorization_server::AuthorizationServerMetadata,
+    protected_resource::ProtectedResourceMetadata,
+    well_known::{authorization_server_metadata_urls, protected_resource_metadata_urls},
+};
+pub use scope::ScopeSet;
 pub use secret::Secret;
 pub use time::UnixTime;
 pub use url_rules::UrlRules;
