@@ -20,6 +20,8 @@ pub enum AuthErrorKind {
     Untrusted,
     /// A peer said no. [`AuthError::oauth_error`] is its code, where it gave one.
     Refused,
+    /// A peer cannot be reached, or has an error of its own: try again.
+    Unavailable,
     /// What is needed, the peer does not offer.
     Unsupported,
     /// A token or proof is not valid: forged, expired, for another server, or of another kind.
@@ -80,6 +82,10 @@ impl AuthError {
 
     pub(crate) fn unsupported(message: impl Into<String>) -> Self {
         Self::new(AuthErrorKind::Unsupported, message)
+    }
+
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(AuthErrorKind::Unavailable, message)
     }
 
     pub(crate) fn invalid_token(message: impl Into<String>) -> Self {
