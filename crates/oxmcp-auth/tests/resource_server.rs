@@ -6,8 +6,8 @@ use oxmcp_auth::{
     dpop::{NonceKeys, Proof, ProofKey, ProofVerifier, ReplayCache},
     jose::{Algorithm, Jwks, SigningKey},
     server::{
-        Credentials, Fetch, Introspection, Refusal, ResourceServer, ScopeHierarchy, TokenVerifier,
-        TrustedIssuer, Verification, VerifiedToken,
+        Credentials, Fetch, Introspection, Presented, Refusal, ResourceServer, ScopeHierarchy,
+        TokenVerifier, TrustedIssuer, Verification, VerifiedToken,
     },
 };
 use serde_json::{Value, json};
@@ -869,9 +869,7 @@ fn tokens_that_are_bound_to_a_key_need_its_proof_once() {
         let credentials = Credentials::from_headers(&authorization).unwrap();
         let request = headers("dpop", &[proof]);
         let outcome = server.check_possession(
-            &credentials,
-            token,
-            (&Method::POST, &request),
+            &Presented::new(&credentials, token, &Method::POST, &request),
             &mut seen,
             NOW,
         );
@@ -942,7 +940,11 @@ fn a_demanded_nonce_is_in_the_answer() {
         Credentials::from_headers(&headers("authorization", &["DPoP token"])).unwrap();
     let seen = &mut ReplayCache::default();
     let refusal = server
-        .check_possession(&credentials, &bound, (&Method::POST, &request), seen, NOW)
+        .check_possession(
+            &Presented::new(&credentials, &bound, &Method::POST, &request),
+            seen,
+            NOW,
+        )
         .unwrap_err();
     let answer = server.answer(&refusal);
     assert_eq!(answer.status(), 401);

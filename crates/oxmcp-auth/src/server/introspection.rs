@@ -140,7 +140,7 @@ impl Introspection {
         let end = claims
             .known()
             .exp
-            .map_or(now.plus(self.holds), |exp| exp.plus(clock_skew));
+            .map_or_else(|| now.plus(self.holds), |exp| exp.plus(clock_skew));
         let token = VerifiedToken::from_claims(&self.issuer, claims);
         Ok((token, end.min(now.plus(self.holds))))
     }

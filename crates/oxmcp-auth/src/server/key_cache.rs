@@ -65,7 +65,7 @@ struct Kept {
 /// What can be done for keys.
 pub(super) enum Refresh {
     /// Send this, and give what comes to [`KeyCache::fetched`].
-    Fetch(Request),
+    Fetch(Box<Request>),
     /// It was sent, and the answer is under way.
     InFlight,
     /// It was asked just now.
@@ -120,7 +120,7 @@ impl KeyCache {
         match self.request() {
             Ok(request) => {
                 self.in_flight = Some(now);
-                Refresh::Fetch(request)
+                Refresh::Fetch(Box::new(request))
             }
             Err(error) => {
                 self.failed(error, now);

@@ -27,7 +27,7 @@ mod verified_token;
 pub use credentials::Credentials;
 pub use introspection::Introspection;
 pub use refusal::Refusal;
-pub use resource_server::ResourceServer;
+pub use resource_server::{Presented, ResourceServer};
 pub use scopes::ScopeHierarchy;
 pub use token_verifier::{Fetch, TokenVerifier, Verification};
 pub use trusted_issuer::TrustedIssuer;

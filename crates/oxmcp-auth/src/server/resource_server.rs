@@ -1,5 +1,7 @@
 //! What a server demands of the tokens that are sent to it, and how it answers where they do not suffice.
 
+use std::fmt;
+
 use http::{HeaderMap, HeaderValue, Method, header};
 
 use super::{
@@ -10,7 +12,7 @@ use super::{
 };
 use crate::{
     challenge::Challenge,
-    dpop::{ProofError, ProofVerifier, ReplayCache},
+    dpop::{ProofError, ProofVerifier, ProvenRequest, ReplayCache},
     error::{AuthError, Result},
     exchange::{Body, Response},
     metadata::{
@@ -44,6 +46,43 @@ pub struct ResourceServer {
     hierarchy: ScopeHierarchy,
     dpop: Option<ProofVerifier>,
     dpop_only: bool,
+}
+
+/// A valid token, and the request that bears it.
+#[derive(Clone, Copy)]
+pub struct Presented<'a> {
+    credentials: &'a Credentials,
+    token: &'a VerifiedToken,
+    method: &'a Method,
+    headers: &'a HeaderMap,
+}
+
+impl<'a> Presented<'a> {
+    /// The token that was found valid of a request by that method, with these headers.
+    #[must_use]
+    pub fn new(
+        credentials: &'a Credentials,
+        token: &'a VerifiedToken,
+        method: &'a Method,
+        headers: &'a HeaderMap,
+    ) -> Self {
+        Self {
+            credentials,
+            token,
+            method,
+            headers,
+        }
+    }
+}
+
+/// The headers have the token in them.
+impl fmt::Debug for Presented<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Presented")
+            .field("token", &self.token)
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ResourceServer {
@@ -170,12 +209,16 @@ impl ResourceServer {
     /// Where that is not so.
     pub fn check_possession(
         &self,
-        credentials: &Credentials,
-        token: &VerifiedToken,
-        request: (&Method, &HeaderMap),
+        presented: &Presented<'_>,
         seen: &mut ReplayCache,
         now: UnixTime,
     ) -> Result<(), Refusal> {
+        let Presented {
+            credentials,
+            token,
+            method,
+            headers,
+        } = *presented;
         let invalid = |sentence: &str| Refusal::invalid(AuthError::invalid_token(sentence));
         let (bound_to, proofs) = match (&token.thumbprint, credentials.scheme, &self.dpop) {
             (None, Scheme::Bearer, _) if !self.dpop_only => return Ok(()),
@@ -198,14 +241,11 @@ impl ResourceServer {
             }
             (Some(thumbprint), Scheme::Dpop, Some(proofs)) => (thumbprint, proofs),
         };
-        let (method, headers) = request;
-        let token = credentials.token();
-        let proven = proofs
-            .verify(method, self.resource(), headers, token, now)
-            .map_err(|error| match error {
-                ProofError::Invalid(error) => Refusal(Reason::Proof(error)),
-                ProofError::Nonce(nonce) => Refusal(Reason::Nonce(nonce)),
-            })?;
+        let request = ProvenRequest::new(method, self.resource(), headers, credentials.token());
+        let proven = proofs.verify(&request, now).map_err(|error| match error {
+            ProofError::Invalid(error) => Refusal(Reason::Proof(error)),
+            ProofError::Nonce(nonce) => Refusal(Reason::Nonce(nonce)),
+        })?;
         let refuse = |sentence: &str| Refusal(Reason::Proof(AuthError::invalid_token(sentence)));
         if proven.thumbprint != *bound_to {
             return Err(refuse(

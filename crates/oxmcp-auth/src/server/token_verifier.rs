@@ -76,7 +76,7 @@ pub enum Verification {
 /// A request that must be answered before a token can be verified. Redirects are not to be followed.
 #[derive(Debug)]
 pub struct Fetch {
-    request: Request,
+    request: Box<Request>,
     of: Of,
 }
 
@@ -193,10 +193,11 @@ impl TokenVerifier {
             let claims = Claims::parse(jws.payload())?;
             Ok((jws, claims))
         });
-        if let Ok((jws, claims)) = &signed
+        if let Ok((_, claims)) = &signed
             && let Some(index) = self.issuer_of(claims)
+            && let Ok(signed) = signed
         {
-            return self.verify_signed(index, jws, claims, hash, now);
+            return self.verify_signed(index, signed, hash, now);
         }
         if self.introspection.is_some() {
             return self.introspect(token, hash, now);
@@ -216,8 +217,7 @@ impl TokenVerifier {
     fn verify_signed(
         &mut self,
         index: usize,
-        jws: &Jws,
-        claims: &Claims,
+        (jws, claims): (Jws, Claims),
         hash: TokenHash,
         now: UnixTime,
     ) -> Verification {
@@ -231,11 +231,11 @@ impl TokenVerifier {
             clock_skew: self.clock_skew,
             now,
         };
-        if let Err(error) = issuer.check(jws, claims, &expected) {
+        if let Err(error) = issuer.check(&jws, &claims, &expected) {
             return refuse(error);
         }
         let found = keys.keys(now).map(|(keys, is_fresh)| {
-            let key = keys.verify(jws).map(|key| key.thumbprint());
+            let key = keys.verify(&jws).map(|key| key.thumbprint());
             (key, is_fresh)
         });
         // Old keys are good until there are new ones: one request fetches these, and the others go on.
@@ -251,7 +251,7 @@ impl TokenVerifier {
                 of: Of::Issuer(index),
             }),
             (Some((Ok(key), _)), _) => {
-                let (token, until) = issuer.accept(claims.clone(), self.clock_skew);
+                let (token, until) = issuer.accept(claims, self.clock_skew);
                 let token = Arc::new(token);
                 self.cache
                     .insert(hash, Arc::clone(&token), until, Some(key));
@@ -290,7 +290,7 @@ impl TokenVerifier {
             Ok(request) => {
                 self.asked.insert(hash, now);
                 Verification::Fetch(Fetch {
-                    request,
+                    request: Box::new(request),
                     of: Of::Token(hash),
                 })
             }
@@ -339,7 +339,7 @@ impl TokenVerifier {
     pub fn forget(&mut self, token: &Secret, now: UnixTime) {
         let claims = Jws::parse(token.expose()).and_then(|jws| Claims::parse(jws.payload()));
         let expires = claims.ok().and_then(|claims| claims.known().exp);
-        let until = expires.map_or(now.plus(REVOKED_FOR), |end| end.plus(self.clock_skew));
+        let until = expires.map_or_else(|| now.plus(REVOKED_FOR), |end| end.plus(self.clock_skew));
         self.cache.revoke(token_hash(token.expose()), until, now);
     }
 }
