@@ -84,6 +84,10 @@ impl AuthError {
         Self::new(AuthErrorKind::Unsupported, message)
     }
 
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(AuthErrorKind::Unavailable, message)
+    }
+
     pub(crate) fn invalid_token(message: impl Into<String>) -> Self {
         Self::new(AuthErrorKind::InvalidToken, message)
     }

@@ -12,6 +12,8 @@
 //! | `client/` | the steps of a client: from a refused request to a token |
 //! | `jose/` | signed tokens: keys, key sets, signatures |
 //! | `dpop/` | proofs of possession, made and verified |
+//! | `jwt` | claims, and the checks that make an access token valid |
+//! | `server/` | the resource server's side: tokens verified, requests refused with an answer that says what to do |
 //! | `url_rules` | which URLs that a peer names may be asked |
 
 mod challenge;
@@ -20,16 +22,19 @@ pub mod dpop;
 mod error;
 mod exchange;
 pub mod jose;
+mod jwt;
 mod metadata;
 mod random;
 mod scope;
 mod secret;
+pub mod server;
 mod time;
 mod url_rules;
 
 pub use challenge::Challenge;
 pub use error::{AuthError, AuthErrorKind};
 pub use exchange::{Body, Request, Response};
+pub use jwt::Claims;
 pub use metadata::{
     authorization_server::AuthorizationServerMetadata,
     protected_resource::ProtectedResourceMetadata,

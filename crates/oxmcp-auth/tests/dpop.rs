@@ -3,7 +3,9 @@
 use http::{HeaderMap, HeaderValue, Method};
 use oxmcp_auth::{
     Secret, UnixTime,
-    dpop::{NonceKeys, Proof, ProofError, ProofKey, ProofVerifier, Proven, ReplayCache},
+    dpop::{
+        NonceKeys, Proof, ProofError, ProofKey, ProofVerifier, Proven, ProvenRequest, ReplayCache,
+    },
     jose::{Algorithm, SigningKey},
 };
 use serde_json::{Value, json};
@@ -21,7 +23,10 @@ fn headers(proofs: &[&str]) -> HeaderMap {
 
 fn verify(verifier: &ProofVerifier, proof: &str) -> Result<Proven, ProofError> {
     let token = Secret::new("token");
-    verifier.verify(&Method::POST, URL, &headers(&[proof]), &token, NOW)
+    verifier.verify(
+        &ProvenRequest::new(&Method::POST, URL, &headers(&[proof]), &token),
+        NOW,
+    )
 }
 
 /// A proof with members of header and claims changed, signed by the key that it names.
@@ -58,13 +63,13 @@ fn the_example_of_the_standard_holds() {
                  eyJqdGkiOiJlMWozVl9iS2ljOC1MQUVCIiwiaHRtIjoiR0VUIiwiaHR1IjoiaHR0cHM6Ly9yZXNvdXJjZS5leGFtcGxlLm9yZy9wcm90ZWN0ZWR\
                  yZXNvdXJjZSIsImlhdCI6MTU2MjI2MjYxOCwiYXRoIjoiZlVIeU8ycjJaM0RaNTNFc05yV0JiMHhXWG9hTnk1OUlpS0NBcWtzbVFFbyJ9.\
                  2oW9RP35yRqzhrtNP86L-Ey71EOptxRimPPToA1plemAgR6pxHF8y6-yqyVnmcw6Fy1dqd-jfxSYoMxhAJpLjA";
-    let proven = ProofVerifier::new().verify(
-        &Method::GET,
-        "https://resource.example.org/protectedresource",
-        &headers(&[proof]),
-        &Secret::new("Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU"),
-        UnixTime::from_seconds(1_562_262_618),
+    let request = (
+        headers(&[proof]),
+        Secret::new("Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU"),
     );
+    let url = "https://resource.example.org/protectedresource";
+    let request = ProvenRequest::new(&Method::GET, url, &request.0, &request.1);
+    let proven = ProofVerifier::new().verify(&request, UnixTime::from_seconds(1_562_262_618));
     assert_eq!(
         proven.unwrap().thumbprint,
         "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
@@ -153,13 +158,9 @@ fn proofs_that_are_wrong_are_refused() {
     }
     let proof = changed(&none, &none);
     for proofs in [&[][..], &[proof.as_str(), proof.as_str()]] {
-        let outcome = ProofVerifier::new().verify(
-            &Method::POST,
-            URL,
-            &headers(proofs),
-            &Secret::new("token"),
-            NOW,
-        );
+        let (headers, token) = (headers(proofs), Secret::new("token"));
+        let request = ProvenRequest::new(&Method::POST, URL, &headers, &token);
+        let outcome = ProofVerifier::new().verify(&request, NOW);
         assert!(matches!(outcome, Err(ProofError::Invalid(_))));
     }
 }

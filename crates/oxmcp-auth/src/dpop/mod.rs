@@ -5,7 +5,7 @@
 //! | | |
 //! |---|---|
 //! | `proof` | [`ProofKey`] and [`Proof`]: proofs, as clients make them |
-//! | `verifier` | [`ProofVerifier`]: proofs, as servers check them |
+//! | `verifier` | [`ProofVerifier`] and [`ProvenRequest`]: proofs, as servers check them |
 //! | `nonce` | [`NonceKeys`]: nonces that a server can check without having kept them |
 //! | `replay` | [`ReplayCache`]: the proofs that were seen, so that none is used twice |
 
@@ -17,4 +17,4 @@ mod verifier;
 pub use nonce::NonceKeys;
 pub use proof::{Proof, ProofKey};
 pub use replay::ReplayCache;
-pub use verifier::{ProofError, ProofVerifier, Proven};
+pub use verifier::{ProofError, ProofVerifier, Proven, ProvenRequest};

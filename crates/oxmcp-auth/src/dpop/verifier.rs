@@ -1,5 +1,7 @@
 //! Proofs, as servers check them.
 
+use std::fmt;
+
 use http::{HeaderMap, Method};
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
@@ -29,6 +31,44 @@ const MAX_ID: usize = 256;
 #[derive(Clone, Debug, Default)]
 pub struct ProofVerifier {
     nonces: Option<NonceKeys>,
+}
+
+/// A request that bears a token, for which a proof is needed.
+#[derive(Clone, Copy)]
+pub struct ProvenRequest<'a> {
+    method: &'a Method,
+    url: &'a str,
+    headers: &'a HeaderMap,
+    access_token: &'a Secret,
+}
+
+impl<'a> ProvenRequest<'a> {
+    /// A request by that method, with these headers. `url` is what the client has sent it to, by this server's own
+    /// configuration.
+    #[must_use]
+    pub fn new(
+        method: &'a Method,
+        url: &'a str,
+        headers: &'a HeaderMap,
+        access_token: &'a Secret,
+    ) -> Self {
+        Self {
+            method,
+            url,
+            headers,
+            access_token,
+        }
+    }
+}
+
+/// The headers have the token in them.
+impl fmt::Debug for ProvenRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProvenRequest")
+            .field("method", &self.method)
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a proof has proven.
@@ -88,8 +128,7 @@ impl ProofVerifier {
         self.nonces.as_ref().map(|keys| keys.make(now))
     }
 
-    /// Checks the proof of a request that bears a token. `url` is what the client has sent it to, by this server's own
-    /// configuration.
+    /// Checks the proof of a request.
     ///
     /// That the token is bound to the key is for the caller to check, and that the proof was not seen before, by what is
     /// returned.
@@ -97,15 +136,8 @@ impl ProofVerifier {
     /// # Errors
     ///
     /// Where there is not one proof, or it is not valid for this request.
-    pub fn verify(
-        &self,
-        method: &Method,
-        url: &str,
-        headers: &HeaderMap,
-        access_token: &Secret,
-        now: UnixTime,
-    ) -> Result<Proven, ProofError> {
-        let proof = single_proof(headers)?;
+    pub fn verify(&self, request: &ProvenRequest<'_>, now: UnixTime) -> Result<Proven, ProofError> {
+        let proof = single_proof(request.headers)?;
         let invalid = |sentence: &str| Err(ProofError::Invalid(AuthError::invalid_token(sentence)));
         let jws = Jws::parse(proof).map_err(|error| {
             ProofError::Invalid(AuthError::invalid_token(format!(
@@ -129,13 +161,13 @@ impl ProofVerifier {
         let Ok(claims) = serde_json::from_slice::<Claims>(jws.payload()) else {
             return invalid("the DPoP proof must have jti, htm, htu and iat");
         };
-        if claims.htm != method.as_str() {
+        if claims.htm != request.method.as_str() {
             return invalid("the DPoP proof is for another method (\"htm\")");
         }
-        if !is_same_url(&claims.htu, url) {
+        if !is_same_url(&claims.htu, request.url) {
             return invalid("the DPoP proof is for another URL (\"htu\")");
         }
-        if claims.ath.as_deref() != Some(&token_hash(access_token.expose())) {
+        if claims.ath.as_deref() != Some(&token_hash(request.access_token.expose())) {
             return invalid("the DPoP proof is for another access token (\"ath\")");
         }
         if claims.jti.is_empty() || claims.jti.len() > MAX_ID {
