@@ -125,6 +125,10 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+/// Authorization as pure steps: the crate `oxmcp-auth`.
+#[cfg(feature = "auth")]
+pub use oxmcp_auth as auth;
+
 #[cfg(feature = "client")]
 mod client;
 mod debug;

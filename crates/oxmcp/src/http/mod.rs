@@ -10,6 +10,9 @@
 //! | [`Principal`] | `http-server` | who makes a request, as the middleware in front has found out |
 //! | [`Endpoint`] | `http-client` | a URL to connect a client to |
 //! | [`Reconnect`] | `http-client` | its retries, and the resumption of its streams |
+//! | [`Login`] | `auth` | how a client logs in to a server that wants it to |
+//! | [`TokenStore`] | `auth` | where the credentials of logins are kept |
+//! | [`Authorizer`] | `auth` | what authorizes requests, for tokens of your own |
 //! | [`HttpClient`] | `http-client` | an HTTP client of your own to reach it with |
 //!
 //! See [transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports).
@@ -26,6 +29,11 @@ mod names;
 #[cfg(feature = "http-server")]
 mod server;
 
+#[cfg(feature = "auth")]
+pub use client::{
+    AssertionRequest, Authorizer, Login, MemoryTokenStore, RefusedRequest, RequestToAuthorize,
+    TokenStore,
+};
 #[cfg(feature = "http-client")]
 pub use client::{
     DefaultClient, Endpoint, EndpointReader, EndpointWriter, HttpBody, HttpClient, Reconnect,
