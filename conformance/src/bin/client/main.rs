@@ -9,6 +9,7 @@
 //! It ends with status 0 when all was done.
 #![expect(clippy::print_stderr, reason = "a program for the terminal")]
 
+mod login;
 mod scenarios;
 
 use std::{env, error::Error, process::ExitCode, time::Duration};
@@ -42,7 +43,11 @@ async fn run() -> Result<(), Box<dyn Error>> {
         // A modern revision is found out, as it is by a client that says nothing of revisions.
         client = client.revisions([revision]);
     }
-    let session = client.connect(Endpoint::new(url)).await?;
+    let mut endpoint = Endpoint::new(url);
+    if scenario.starts_with("auth/") {
+        endpoint = endpoint.login(login::of(&scenario, &context)?);
+    }
+    let session = client.connect(endpoint).await?;
     scenarios::run(&scenario, &session, &context).await?;
     session.close().await?;
     Ok(())
