@@ -16,7 +16,9 @@ use oxmcp::{
 };
 use serde_json::json;
 use tracing::{Instrument, info_span};
-use tracing_subscriber::{Layer, filter::LevelFilter, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing_subscriber::{
+    Layer, filter::LevelFilter, layer::SubscriberExt, util::SubscriberInitExt,
+};
 
 /// Prints each span with its ids: its own, its parent's, and that of the trace.
 #[derive(Debug)]
@@ -41,9 +43,13 @@ impl SpanExporter for Print {
 
 fn trace(process: &'static str) -> Result<()> {
     let exporter = Print(process);
-    let provider = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
+    let provider = SdkTracerProvider::builder()
+        .with_simple_exporter(exporter)
+        .build();
     let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer(process));
-    tracing_subscriber::registry().with(layer.with_filter(LevelFilter::INFO)).init();
+    tracing_subscriber::registry()
+        .with(layer.with_filter(LevelFilter::INFO))
+        .init();
     // From here on traces go on at the peer, whichever side this process is.
     oxmcp_opentelemetry::install()
 }

@@ -21,7 +21,7 @@ use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 use opentelemetry::{
     Context,
-    baggage::BaggageExt,
+    baggage::{BaggageExt, KeyValueMetadata},
     global,
     propagation::{Extractor, TextMapCompositePropagator, TextMapPropagator},
     trace::TraceContextExt,
@@ -74,14 +74,18 @@ fn context_of(span: &Span) -> Context {
     if !context.has_active_span() {
         of_thread
     } else if context.baggage().is_empty() && !of_thread.baggage().is_empty() {
-        context.with_baggage(of_thread.baggage().clone())
+        let baggage = of_thread.baggage().iter();
+        let entries = baggage.map(|(key, (value, metadata))| {
+            KeyValueMetadata::new(key.clone(), value.clone(), metadata.clone())
+        });
+        context.with_baggage(entries.collect::<Vec<_>>())
     } else {
         context
     }
 }
 
 /// Calls `f` with the propagator of the program, or that of W3C where it has none.
-fn with_propagator<T>(f: impl Fn(&dyn TextMapPropagator) -> T) -> T {
+fn with_propagator<T>(mut f: impl FnMut(&dyn TextMapPropagator) -> T) -> T {
     global::get_text_map_propagator(|propagator| match propagator.fields().next() {
         Some(_) => f(propagator),
         None => f(&*W3C),

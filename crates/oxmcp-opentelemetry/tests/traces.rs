@@ -2,16 +2,22 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
-use std::sync::LazyLock;
+use std::{collections::HashMap, sync::LazyLock};
 
+use bytes::Bytes;
 use http::{Request, header::CONTENT_TYPE};
 use http_body_util::{BodyExt, Full};
 use opentelemetry::{
     Context, KeyValue,
     baggage::BaggageExt,
+    context::FutureExt,
+    propagation::TextMapPropagator,
     trace::{SpanId, SpanKind, Status, TracerProvider},
 };
-use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
+use opentelemetry_sdk::{
+    propagation::TraceContextPropagator,
+    trace::{InMemorySpanExporter, SdkTracerProvider, SpanData},
+};
 use oxmcp::{
     Accept, Client, ClientSession, JsonSchema, RequestContext, Revision, Server, Tool, ToolError,
     http::{Endpoint, LegacySse, StreamableHttp},
@@ -24,6 +30,7 @@ use tracing::{
     Dispatch, Instrument, Metadata, info_span,
     subscriber::{DefaultGuard, NoSubscriber},
 };
+use tracing_opentelemetry::OpenTelemetrySpanExt;
 use tracing_subscriber::{Layer, filter::filter_fn, layer::SubscriberExt};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -37,12 +44,9 @@ struct Name {
 
 async fn greet(cx: RequestContext) -> Result<String, ToolError> {
     async {}.instrument(info_span!("think")).await;
-    let header = |cx: &RequestContext| {
-        let value = cx.http_request()?.headers.get("traceparent")?;
-        Some(value.to_str().unwrap().to_owned())
-    };
-    if let Some(header) = header(&cx) {
-        assert_eq!(cx.meta().traceparent(), Some(&*header));
+    if let Some(request) = cx.http_request() {
+        let header = request.headers.get("traceparent").unwrap();
+        assert_eq!(cx.meta().traceparent(), Some(header.to_str().unwrap()));
     }
     let name: Name = cx.ask("name", "What is your name?").await?;
     Ok(name.name)
@@ -63,7 +67,9 @@ fn client(revision: Revision) -> Client {
             name: "Ada".to_owned(),
         })
     };
-    Client::new("c", "1").revisions([revision]).on_elicit(answer)
+    Client::new("c", "1")
+        .revisions([revision])
+        .on_elicit(answer)
 }
 
 /// What this thread exports, from here on until it is dropped.
@@ -173,10 +179,18 @@ fn expected(revision: Revision) -> Vec<&'static str> {
 #[tokio::test]
 async fn a_call_and_what_it_asks_are_one_trace() {
     let spans = Spans::all();
-    for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::LATEST] {
+    for revision in [
+        Revision::V2025_06_18,
+        Revision::V2025_11_25,
+        Revision::LATEST,
+    ] {
         let connecting = testing::connect(&server()).client(&client(revision));
         let session = connecting.revision(revision).await.unwrap();
-        assert_eq!(greeted(&session, &spans).await, expected(revision), "{revision}");
+        assert_eq!(
+            greeted(&session, &spans).await,
+            expected(revision),
+            "{revision}"
+        );
         session.close().await.unwrap();
     }
 }
@@ -186,10 +200,18 @@ async fn over_http_a_call_and_what_it_asks_are_one_trace() {
     let spans = Spans::all();
     let endpoint = StreamableHttp::from(server());
     let serving = endpoint.serve("127.0.0.1:0").await.unwrap();
-    for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::LATEST] {
+    for revision in [
+        Revision::V2025_06_18,
+        Revision::V2025_11_25,
+        Revision::LATEST,
+    ] {
         let url = format!("http://{}/mcp", serving.local_addr());
         let session = client(revision).connect(Endpoint::new(url)).await.unwrap();
-        assert_eq!(greeted(&session, &spans).await, expected(revision), "{revision}");
+        assert_eq!(
+            greeted(&session, &spans).await,
+            expected(revision),
+            "{revision}"
+        );
         session.close().await.unwrap();
     }
     serving.close().await;
@@ -217,14 +239,26 @@ async fn older_revisions_have_one_trace_too() {
         idled(&session, &spans).await;
         session.close().await.unwrap();
     }
-    let serving = LegacySse::from(server()).serve("127.0.0.1:0").await.unwrap();
+    let serving = LegacySse::from(server())
+        .serve("127.0.0.1:0")
+        .await
+        .unwrap();
     let url = format!("http://{}/sse", serving.local_addr());
-    let session = client(Revision::V2024_11_05).connect(Endpoint::new(url)).await.unwrap();
+    let session = client(Revision::V2024_11_05)
+        .connect(Endpoint::new(url))
+        .await
+        .unwrap();
     idled(&session, &spans).await;
     session.close().await.unwrap();
-    let serving = StreamableHttp::from(server()).serve("127.0.0.1:0").await.unwrap();
+    let serving = StreamableHttp::from(server())
+        .serve("127.0.0.1:0")
+        .await
+        .unwrap();
     let url = format!("http://{}/mcp", serving.local_addr());
-    let session = client(Revision::V2025_03_26).connect(Endpoint::new(url)).await.unwrap();
+    let session = client(Revision::V2025_03_26)
+        .connect(Endpoint::new(url))
+        .await
+        .unwrap();
     idled(&session, &spans).await;
     session.close().await.unwrap();
 }
@@ -268,12 +302,21 @@ async fn what_arrives_goes_on() {
     let meta = json!({"traceparent": PARENT, "tracestate": state, "baggage": "user=alice"});
     let sent = asked(meta).await;
     let exported = spans.take();
-    let question = exported.iter().find(|it| it.name == "elicitation/create").unwrap();
+    let question = exported
+        .iter()
+        .find(|it| it.name == "elicitation/create")
+        .unwrap();
     let id = question.span_context.span_id();
     assert_eq!(question.span_kind, SpanKind::Client);
     assert_eq!(sent["traceparent"], format!("00-{TRACE}-{id}-01"));
-    assert_eq!((&sent["tracestate"], &sent["baggage"]), (&json!(state), &json!("user=alice")));
-    let served = exported.iter().find(|it| it.name == "tools/call greet").unwrap();
+    assert_eq!(
+        (&sent["tracestate"], &sent["baggage"]),
+        (&json!(state), &json!("user=alice"))
+    );
+    let served = exported
+        .iter()
+        .find(|it| it.name == "tools/call greet")
+        .unwrap();
     assert_eq!(served.parent_span_id.to_string(), "b7ad6b7169203331");
     assert!(served.parent_span_is_remote);
 }
@@ -292,17 +335,32 @@ async fn what_is_not_sampled_is_not_sampled_anywhere() {
 #[tokio::test]
 async fn what_is_malformed_begins_a_new_trace() {
     let spans = Spans::all();
-    let (upper, zero) = (PARENT.to_uppercase(), PARENT.replace(TRACE, &"0".repeat(32)));
-    for parent in [json!("junk"), json!(upper), json!(zero), json!(7), json!({"a": 1})] {
+    let (upper, zero) = (
+        PARENT.to_uppercase(),
+        PARENT.replace(TRACE, &"0".repeat(32)),
+    );
+    for parent in [
+        json!("junk"),
+        json!(upper),
+        json!(zero),
+        json!(7),
+        json!({"a": 1}),
+    ] {
         spans.take();
         let meta = json!({"traceparent": parent, "tracestate": "a=1", "baggage": "\r\nX: 1"});
         let sent = asked(meta).await;
-        assert_eq!((&sent["tracestate"], &sent["baggage"]), (&Value::Null, &Value::Null));
+        assert_eq!(
+            (&sent["tracestate"], &sent["baggage"]),
+            (&Value::Null, &Value::Null)
+        );
         let meta: Meta = serde_json::from_value(sent).unwrap();
         let sent = meta.traceparent().unwrap();
         assert!(!sent.contains(TRACE) && sent.ends_with("-01"), "{sent}");
         let tree = spans.tree();
-        assert!(tree.contains(&"server tools/call greet".to_owned()), "{tree:?}");
+        assert!(
+            tree.contains(&"server tools/call greet".to_owned()),
+            "{tree:?}"
+        );
     }
 }
 
@@ -317,20 +375,26 @@ async fn each_request_of_a_batch_has_a_trace_of_its_own() {
     let calls = (1..=3).map(|id| call(id, "idle", json!({"traceparent": parent(id)})));
     let answers = peer.ask(calls.collect()).await.unwrap();
     assert_eq!(answers.as_array().unwrap().len(), 3);
-    for span in spans.take() {
+    let served = spans.take();
+    assert_eq!(served.len(), 3);
+    for span in served {
         let id = attribute(&span, "jsonrpc.request.id").unwrap();
         assert_eq!(span.parent_span_id.to_string(), format!("{id:0>16}"));
     }
 }
 
-/// What a server is sent by a client that connects to it within `span`, and calls a tool.
-async fn sent(span: tracing::Span, meta: Option<&str>, baggage: Option<&'static str>) -> Value {
+/// What the `_meta` of a call says of the trace, by a client that makes it with this `_meta` of its own.
+async fn sent(own: Option<&str>) -> Meta {
     let (mut peer, transport) = ScriptedPeer::new().await;
-    let client = Client::new("c", "1").revisions([Revision::LATEST]);
     let serve = async {
         loop {
             let request = peer.receive().await.unwrap();
-            let result = json!({"content": [], "supportedVersions": [Revision::LATEST], "capabilities": {"tools": {}}});
+            let result = json!({
+                "resultType": "complete",
+                "supportedVersions": [Revision::LATEST],
+                "capabilities": {"tools": {}},
+                "content": [],
+            });
             let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
             peer.send(answer).await.unwrap();
             if request["method"] == "tools/call" {
@@ -339,15 +403,160 @@ async fn sent(span: tracing::Span, meta: Option<&str>, baggage: Option<&'static 
         }
     };
     let call = async {
-        let session = client.connect(transport).await.unwrap();
-        let mut call = session.call_tool("idle", json!({}));
-        if let Some(own) = meta {
-            call = call.meta(Meta::TRACEPARENT, own);
-        }
-        let within = baggage.map(|user| Context::current_with_baggage([KeyValue::new("user", user)]));
-        let _attached = within.map(Context::attach);
-        call.into_future().now_or_never_sent();
+        let session = client(Revision::LATEST).connect(transport).await.unwrap();
+        let call = session.call_tool("idle", json!({}));
+        let call = match own {
+            Some(own) => call.meta(Meta::TRACEPARENT, own),
+            None => call,
+        };
+        call.await.unwrap();
     };
-    let (meta, ()) = tokio::join!(serve, call.instrument(span));
-    meta
+    let (meta, ()) = tokio::join!(serve, call);
+    serde_json::from_value(meta).unwrap()
+}
+
+#[tokio::test]
+async fn a_client_says_where_it_is() {
+    let spans = Spans::all();
+    let meta = sent(None).await;
+    let exported = spans.take();
+    let call = exported
+        .iter()
+        .find(|it| it.name == "tools/call idle")
+        .unwrap();
+    let (trace, id) = (call.span_context.trace_id(), call.span_context.span_id());
+    assert_eq!(meta.traceparent(), Some(&*format!("00-{trace}-{id}-01")));
+    assert_eq!(meta.get(Meta::TRACESTATE), None);
+    assert_eq!(meta.get(Meta::BAGGAGE), None);
+    assert_eq!(sent(Some(PARENT)).await.traceparent(), Some(PARENT));
+
+    let within = Context::current().with_baggage([KeyValue::new("user", "alice")]);
+    let meta = sent(None).with_context(within).await;
+    assert_eq!(meta.baggage(), Some("user=alice"));
+}
+
+#[tokio::test]
+async fn where_the_span_of_a_call_is_filtered_out_the_one_around_goes_on() {
+    let spans = Spans::served();
+    let meta = sent(None).instrument(info_span!("user")).await;
+    let user = spans.one();
+    let id = user.span_context.span_id().to_string();
+    assert!(meta.traceparent().unwrap().contains(&id));
+    assert_eq!(sent(None).await.get(Meta::TRACEPARENT), None);
+}
+
+/// Serves a call of `idle` that came by HTTP.
+async fn post(endpoint: &StreamableHttp, headers: &[(&str, &str)], meta: &[(&str, &str)]) {
+    let mut said = ScriptedPeer::modern_meta();
+    for (key, value) in meta {
+        said[key] = json!(value);
+    }
+    let request = Request::post("http://localhost/mcp")
+        .header("host", "localhost")
+        .header(CONTENT_TYPE, "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", "idle");
+    let add = |request: http::request::Builder, (name, value): &(&str, &str)| {
+        request.header(*name, *value)
+    };
+    let request = headers.iter().fold(request, add);
+    let body = Full::<Bytes>::from(call(1, "idle", said).to_string());
+    let response = endpoint
+        .clone()
+        .oneshot(request.body(body).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(response.status(), 200);
+    response.into_body().collect().await.unwrap();
+}
+
+#[tokio::test]
+async fn headers_are_the_parent_where_meta_says_nothing() {
+    let spans = Spans::served();
+    let endpoint = StreamableHttp::from(server());
+    let other = PARENT.replace("b7ad", "0001");
+    let (parent, other) = (("traceparent", PARENT), ("traceparent", &*other));
+    for (headers, meta, expected) in [
+        (&[parent][..], &[][..], "b7ad6b7169203331"),
+        (&[other], &[parent], "b7ad6b7169203331"),
+        (&[parent], &[("traceparent", "junk")], "b7ad6b7169203331"),
+        (&[("traceparent", "junk")], &[], "0000000000000000"),
+        // Which of them is meant is not known.
+        (&[parent, other], &[], "0000000000000000"),
+    ] {
+        post(&endpoint, headers, meta).await;
+        let found = spans.one().parent_span_id.to_string();
+        assert_eq!(found, expected, "{headers:?} {meta:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_span_around_is_the_parent_or_a_link() {
+    let spans = Spans::served();
+    let endpoint = StreamableHttp::from(server());
+    let parent = [("traceparent", PARENT)];
+
+    // A middleware that knows nothing of traces: the caller's goes before its span.
+    for (headers, meta) in [(&[][..], &parent[..]), (&parent[..], &[][..])] {
+        post(&endpoint, headers, meta)
+            .instrument(info_span!("http"))
+            .await;
+        let [served, http] = spans.take().try_into().unwrap();
+        assert_eq!(served.parent_span_id.to_string(), "b7ad6b7169203331");
+        let links: Vec<_> = served
+            .links
+            .iter()
+            .map(|link| link.span_context.span_id())
+            .collect();
+        assert_eq!(links, [http.span_context.span_id()]);
+    }
+    // One that has gone on with the trace of the headers, and one where nothing else is known.
+    let http = info_span!("http");
+    let carrier = HashMap::from([("traceparent".to_owned(), PARENT.to_owned())]);
+    let parent_of_http = TraceContextPropagator::new().extract(&carrier);
+    http.set_parent(parent_of_http).unwrap();
+    for (http, headers) in [(http, &parent[..]), (info_span!("http"), &[][..])] {
+        post(&endpoint, headers, &[]).instrument(http).await;
+        let [served, http] = spans.take().try_into().unwrap();
+        assert_eq!(served.parent_span_id, http.span_context.span_id());
+        assert_eq!(served.links.len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn what_fails_says_how() {
+    let spans = Spans::all();
+    let connecting = testing::connect(&server()).revision(Revision::LATEST);
+    let session = connecting.await.unwrap();
+    for (tool, error_type, code) in [
+        ("fail", "tool_error", None),
+        ("none", "-32602", Some("-32602")),
+    ] {
+        spans.take();
+        let result = session.call_tool(tool, json!({})).await;
+        assert!(result.is_err_and(|_| tool == "none") || tool == "fail");
+        let ended = spans.take();
+        let kinds: Vec<_> = ended.iter().map(|span| span.span_kind.clone()).collect();
+        assert_eq!(kinds, [SpanKind::Server, SpanKind::Client]);
+        for span in ended {
+            assert_eq!(
+                attribute(&span, "error.type").as_deref(),
+                Some(error_type),
+                "{tool}"
+            );
+            assert_eq!(
+                attribute(&span, "rpc.response.status_code").as_deref(),
+                code,
+                "{tool}"
+            );
+            assert_eq!(span.status, Status::error(""));
+        }
+    }
+    session.call_tool("idle", json!({})).await.unwrap();
+    for span in spans.take() {
+        assert_eq!(attribute(&span, "error.type"), None);
+        assert_eq!(span.status, Status::Unset);
+    }
 }

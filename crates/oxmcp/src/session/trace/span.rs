@@ -146,7 +146,7 @@ impl InboundSpan {
     }
 
     /// Records how the request ended.
-    pub(crate) fn finish(mut self, result: std::result::Result<&Body, &Error>) {
+    pub(crate) fn finish(mut self, result: Result<&Body, &Error>) {
         self.is_finished = true;
         if self.span.is_disabled() {
             return;
@@ -213,7 +213,7 @@ impl OutboundSpan {
     }
 
     /// Records the answer: a result, as JSON, or an error.
-    pub(crate) fn finish(&self, result: std::result::Result<&str, &Error>) {
+    pub(crate) fn finish(&self, result: Result<&str, &Error>) {
         if self.span.is_disabled() {
             return;
         }
