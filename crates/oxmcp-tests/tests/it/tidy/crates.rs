@@ -149,7 +149,11 @@ fn walls(crates: &Manifest, workspace: &Manifest) -> Vec<String> {
     let mut wrong = Vec::new();
     let has_own = HAS_OWN_VERSION.contains(&&**name);
     if crates.has_version_of_workspace == has_own {
-        let whose = if has_own { "its own" } else { "the workspace's" };
+        let whose = if has_own {
+            "its own"
+        } else {
+            "the workspace's"
+        };
         wrong.push(format!("{name}: its version is not {whose}"));
     }
     for (other, said) in &crates.dependencies {
