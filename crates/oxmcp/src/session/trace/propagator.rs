@@ -56,6 +56,7 @@ pub fn set_propagator(propagator: impl Propagator) -> Result<()> {
 }
 
 /// Whether traces go on at peers.
+#[cfg(feature = "http-server")]
 pub(crate) fn is_set() -> bool {
     PROPAGATOR.get().is_some()
 }
