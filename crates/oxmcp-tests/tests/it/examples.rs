@@ -305,7 +305,22 @@ fn opentelemetry() {
         paths.push(path);
     }
     paths.sort();
-    insta::assert_snapshot!(paths.join("\n"), @"");
+    insta::assert_snapshot!(paths.join("\n"), @r"
+    client Internal evening
+    client Internal evening
+    client Internal evening > client Client initialize
+    client Internal evening > client Client initialize > server Server initialize
+    client Internal evening > client Client tools/call order
+    client Internal evening > client Client tools/call order
+    client Internal evening > client Client tools/call order
+    client Internal evening > client Client tools/call order > server Server tools/call order
+    client Internal evening > client Client tools/call order > server Server tools/call order
+    client Internal evening > client Client tools/call order > server Server tools/call order
+    client Internal evening > client Client tools/call order > server Server tools/call order > server Client elicitation/create
+    client Internal evening > client Client tools/call order > server Server tools/call order > server Client elicitation/create > client Server elicitation/create
+    client Internal evening > client Client tools/call order > server Server tools/call order > server Internal brew
+    client Internal evening > client Client tools/call order > server Server tools/call order > server Internal brew
+    ");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{
 };
 
 use oxmcp::{
-    JsonSchema, Prompt, Resource, Result, Revision, Server, Tool, ToolError, resource,
+    JsonSchema, Prompt, Resource, Result, Revision, Server, Tool, ToolError,
     testing::{self, ScriptedPeer},
 };
 use serde_json::json;
@@ -88,11 +88,14 @@ struct Nothing {}
 fn server() -> Server {
     let wrong = |_: Nothing| async { Err::<(), _>(oxmcp::Error::invalid_params("no")) };
     let fail = || async { Err::<(), _>(ToolError::new("no")) };
-    let panic = || async { panic!("it is a bad tool") };
+    let panic = || async {
+        let none: Option<&str> = None;
+        none.expect("it is a bad tool")
+    };
     Server::new("s", "1")
         .tool(Tool::new("wrong", "Fail", wrong))
         .tool(Tool::new("fail", "Fail", fail))
-        .tool(Tool::new::<_, _, ()>("panic", "Panic", panic))
+        .tool(Tool::new("panic", "Panic", panic))
         .tool(Tool::new("stuck", "Wait", || async {
             std::future::pending::<()>().await
         }))
