@@ -56,7 +56,9 @@ pub(crate) fn of(scenario: &str, context: &Value) -> Result<Login, Box<dyn Error
         _ => agreeing(),
     };
     let document = Client::from_document_url(DOCUMENT)?;
-    Ok(login.client_name("oxmcp-conformance").client_document(document))
+    Ok(login
+        .client_name("oxmcp-conformance")
+        .client_document(document))
 }
 
 fn confidential<'a>(

@@ -23,6 +23,8 @@ use oxmcp_protocol::{
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 
+#[cfg(feature = "client")]
+use crate::transport::traits::PersonWaits;
 use crate::{
     debug::opaque_debug,
     error::Result,
@@ -212,6 +214,12 @@ impl Connection {
     }
 
     /// The questions of the peer during which no call of this side times out.
+    /// While the transport waits for a person, no call times out.
+    #[cfg(feature = "client")]
+    pub(crate) fn pause_for(&self, waits: PersonWaits) {
+        self.shared().paused_deadlines.count_waits(waits);
+    }
+
     pub(in crate::session) fn paused_deadlines(&self) -> &PausedDeadlines {
         &self.shared().paused_deadlines
     }

@@ -30,10 +30,7 @@ pub(crate) struct AuthorizedClient {
 }
 
 impl AuthorizedClient {
-    pub(crate) fn new(
-        client: Arc<dyn DynHttpClient>,
-        authorizer: Arc<dyn DynAuthorizer>,
-    ) -> Self {
+    pub(crate) fn new(client: Arc<dyn DynHttpClient>, authorizer: Arc<dyn DynAuthorizer>) -> Self {
         Self { client, authorizer }
     }
 }
@@ -113,7 +110,6 @@ fn operation(body: &[u8]) -> String {
         None => message.method,
     }
 }
-
 
 #[cfg(test)]
 mod tests {

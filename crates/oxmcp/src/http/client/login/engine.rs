@@ -8,9 +8,7 @@ use std::{
 use http::{HeaderMap, HeaderValue};
 use oxmcp_auth::{
     AuthErrorKind, Challenge, Secret,
-    client::{
-        CredentialKey, Credentials, Refusal, StepUps, TokenRequest, TokenType, Tokens,
-    },
+    client::{CredentialKey, Credentials, Refusal, StepUps, TokenRequest, TokenType, Tokens},
     dpop::ProofKey,
 };
 use tokio::task::JoinError;
@@ -28,6 +26,7 @@ use crate::{
         transport::http_client::DynHttpClient,
     },
     sync::Mutex,
+    transport::traits::PersonWaits,
 };
 
 /// How many seconds before its end a token is refreshed.
@@ -46,6 +45,8 @@ struct Shared {
     fetch: Fetch,
     proof_key: OnceLock<Arc<ProofKey>>,
     state: Mutex<State>,
+    /// The times at which somebody logs in.
+    waits: PersonWaits,
     /// Held while tokens are got.
     flight: Arc<tokio::sync::Mutex<()>>,
 }
@@ -95,6 +96,7 @@ impl LoginEngine {
             fetch,
             proof_key: OnceLock::new(),
             state: Mutex::default(),
+            waits: PersonWaits::new(),
             flight: Arc::default(),
         })))
     }
@@ -161,6 +163,10 @@ impl Authorizer for LoginEngine {
             }
             _ => Ok(false),
         }
+    }
+
+    fn person_waits(&self) -> Option<PersonWaits> {
+        Some(self.0.waits.clone())
     }
 }
 
@@ -290,6 +296,7 @@ impl Shared {
             challenge: challenge.as_ref(),
             before: before.as_deref(),
             proof_key: self.proof_key()?,
+            waits: &self.waits,
         };
         let credentials = flow.run().await?;
         self.keep(credentials, false).await
@@ -354,7 +361,9 @@ impl Shared {
         let before = before.map(|it| self.key(&it));
         let mut stored = credentials.clone();
         // The key that a token is bound to is not stored.
-        stored.tokens = stored.tokens.filter(|it| it.token_type == TokenType::Bearer);
+        stored.tokens = stored
+            .tokens
+            .filter(|it| it.token_type == TokenType::Bearer);
         let text = stored.to_json();
         {
             let mut state = self.state.lock();

@@ -89,7 +89,8 @@ impl Fetch {
             let to = location.to_str().ok();
             let to = base.zip(to).and_then(|(base, to)| base.join(to).ok());
             let to = to.map(String::from).unwrap_or_default();
-            self.rules.check(&to, &format!("URL that {url} redirects to"))?;
+            self.rules
+                .check(&to, &format!("URL that {url} redirects to"))?;
             request = Request::new(Body::default());
             *request.headers_mut() = headers;
             *request.uri_mut() = to
@@ -113,7 +114,9 @@ impl Fetch {
         let (head, mut body) = response.into_parts();
         let body: Option<Bytes> = read_body(&mut body, MAX_BODY).await?;
         let body = body.ok_or_else(|| {
-            Error::limit(format!("the answer of {uri} is longer than {MAX_BODY} bytes"))
+            Error::limit(format!(
+                "the answer of {uri} is longer than {MAX_BODY} bytes"
+            ))
         })?;
         Ok(Response::from_parts(head, body.into()))
     }

@@ -60,11 +60,16 @@ impl Loopback {
             let Ok(Ok((mut socket, target))) = read else {
                 continue;
             };
-            let query = target.strip_prefix(PATH).and_then(|it| it.strip_prefix('?'));
+            let query = target
+                .strip_prefix(PATH)
+                .and_then(|it| it.strip_prefix('?'));
             let mut pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
             let is_ours = pairs.any(|(name, value)| name == "state" && value == state);
             let (status, text) = if is_ours {
-                ("200 OK", "You can close this window and go back to the program.")
+                (
+                    "200 OK",
+                    "You can close this window and go back to the program.",
+                )
             } else {
                 ("404 Not Found", "There is nothing here.")
             };
@@ -142,7 +147,13 @@ mod tests {
         }
         let right = "GET /callback?code=%3Cscript%3E&state=right HTTP/1.1\r\nHost: x\r\n\r\n";
         let said = ask(&uri, right).await;
-        assert!(said.starts_with("HTTP/1.1 200") && !said.contains("script>"), "{said}");
-        assert_eq!(answer.await.unwrap().unwrap(), "/callback?code=%3Cscript%3E&state=right");
+        assert!(
+            said.starts_with("HTTP/1.1 200") && !said.contains("script>"),
+            "{said}"
+        );
+        assert_eq!(
+            answer.await.unwrap().unwrap(),
+            "/callback?code=%3Cscript%3E&state=right"
+        );
     }
 }

@@ -193,7 +193,9 @@ mod tests {
     fn passes(server: &str, trusted: &[&str], host: &str) -> bool {
         let trusted: Vec<_> = trusted.iter().map(|it| (*it).to_owned()).collect();
         let guard = AddressGuard::new(&server.parse().unwrap(), &trusted);
-        guard.check(&format!("http://{host}/").parse().unwrap()).is_ok()
+        guard
+            .check(&format!("http://{host}/").parse().unwrap())
+            .is_ok()
     }
 
     #[test]
@@ -254,11 +256,17 @@ mod tests {
             let guard = AddressGuard::new(&server.parse().unwrap(), trusted);
             guard.resolve(name.to_owned()).await
         };
-        let error = resolve("https://8.8.8.8/", &[], "localhost").await.unwrap_err();
+        let error = resolve("https://8.8.8.8/", &[], "localhost")
+            .await
+            .unwrap_err();
         assert!(error.to_string().contains("no public address"), "{error}");
         assert!(resolve("http://127.0.0.1/", &[], "localhost").await.is_ok());
         assert!(resolve("http://[::1]/", &[], "localhost").await.is_ok());
         let trusted = ["LOCALHOST.".to_owned()];
-        assert!(resolve("https://8.8.8.8/", &trusted, "localhost").await.is_ok());
+        assert!(
+            resolve("https://8.8.8.8/", &trusted, "localhost")
+                .await
+                .is_ok()
+        );
     }
 }
