@@ -165,6 +165,8 @@ pub use client::{
 pub use error::{Error, Result};
 pub use extension::Extension;
 pub use limits::Limits;
+#[cfg(feature = "auth")]
+pub use oxmcp_auth as auth;
 pub use oxmcp_macros::JsonSchema;
 pub use oxmcp_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
 pub use oxmcp_schema::{

@@ -10,6 +10,7 @@
 //! | `notifications/` | ordered delivery to users' handlers, progress both ways |
 //! | `handler/` | what a handler is, gets and fails with |
 //! | `middleware/` | what requests and notifications pass on their way |
+//! | `principal.rs` | [`Principal`](principal::Principal): the caller of a request |
 //! | `panics.rs`, `task.rs` | panics that are caught, and small parts of asynchronous code |
 //!
 //! A request over a pipe goes from `driver/event_loop.rs` to `inbound/receive.rs`, from there through the role to
@@ -23,6 +24,7 @@ pub mod middleware;
 pub(crate) mod notifications;
 pub(crate) mod outbound;
 pub(crate) mod panics;
+pub(crate) mod principal;
 pub(crate) mod task;
 
 pub use connection::RequestContext;
@@ -31,3 +33,5 @@ pub use handler::{
     with_state::{SharedAs, StateArguments, with_state},
 };
 pub use notifications::progress_out::{Progress, ProgressAmount, ReportProgress};
+#[cfg(feature = "http-server")]
+pub use principal::Principal;

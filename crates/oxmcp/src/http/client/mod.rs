@@ -21,6 +21,8 @@ mod transport;
 pub use endpoint::Endpoint;
 pub use halves::{EndpointReader, EndpointWriter};
 pub use reconnect::retry::Reconnect;
+#[cfg(all(feature = "auth", feature = "http-server"))]
+pub(in crate::http) use transport::http_client::DynHttpClient;
 pub use transport::{
     default_client::DefaultClient,
     http_client::{HttpBody, HttpClient},

@@ -23,11 +23,12 @@ use oxmcp_protocol::{
 };
 use tower_service::Service;
 
+#[cfg(feature = "auth")]
+use crate::http::protection::ProtectedResource;
 use crate::{
     http::{
         names::{PROTOCOL_VERSION, SESSION_ID},
         server::{
-            caller::Principal,
             endpoint::{EndpointRequest, StreamableHttp, misconfigured},
             finish::Finish,
             response::{self, Refused, ResponseBody},
@@ -37,7 +38,7 @@ use crate::{
         },
     },
     server::Features,
-    session::connection::Connection,
+    session::{connection::Connection, principal::Principal},
     transport::traits::Frame,
 };
 
@@ -66,12 +67,42 @@ where
             Err(preflight) => return Box::pin(ready(Ok(*preflight))),
         };
         let finished = |answer| finish.response(answer);
+        #[cfg(feature = "auth")]
+        if let Some(resource) = &settings.protected {
+            let answer = protected(self.clone(), resource.clone(), parts, body);
+            return Box::pin(answer.map(finished));
+        }
         if self.has_sse() && is_2024(&parts) {
             return Box::pin(self.sse().respond(parts, body).map(finished));
         }
         // In an async block, the arguments would be there twice.
         Box::pin(respond(self.clone(), Arc::new(parts), body).map(finished))
     }
+}
+
+/// Answers a request that needs a token.
+///
+/// # Errors
+/// How it is refused.
+#[cfg(feature = "auth")]
+async fn protected<B>(
+    endpoint: StreamableHttp,
+    resource: ProtectedResource,
+    mut parts: Parts,
+    body: B,
+) -> Result<Response<ResponseBody>, Refused>
+where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
+{
+    let policy = &endpoint.settings.policy;
+    if let Err(refused) = validation::admit(&resource, policy, &mut parts).await {
+        validation::discard_body(&parts, body);
+        return Err(refused);
+    }
+    if endpoint.has_sse() && is_2024(&parts) {
+        return Box::pin(endpoint.sse().respond(parts, body)).await;
+    }
+    Box::pin(respond(endpoint, Arc::new(parts), body)).await
 }
 
 /// Answers a request.
@@ -173,6 +204,11 @@ fn post(
     let features = request.server.features().clone();
     let validated = validation::check_message(&features, &request.parts.headers, &message)
         .map_err(|refusal| refusal.response(id.as_ref()))?;
+    #[cfg(feature = "auth")]
+    {
+        let resource = request.endpoint.settings.protected.as_ref();
+        validation::check_scopes(resource, &features, &request.parts, &message)?;
+    }
     if let Era::Modern(_) = validated.era {
         return stateless::begin(request, message, validated.mismatch);
     }
@@ -212,6 +248,12 @@ fn batch(
     body: &[u8],
 ) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
     validation::check_batch(&request.parts.headers, body)?;
+    #[cfg(feature = "auth")]
+    {
+        let resource = request.endpoint.settings.protected.as_ref();
+        let features = request.server.features().clone();
+        validation::check_scopes_of_body(resource, &features, &request.parts, body)?;
+    }
     if request.endpoint.settings.stateless {
         let features = request.server.features().clone();
         let revision = legacy_revision(&features, &request.parts.headers);

@@ -5,13 +5,10 @@ use std::{collections::HashMap, sync::Arc};
 use super::transport::SseInbox;
 use crate::{
     debug::opaque_debug,
-    http::server::{
-        caller::Principal,
-        sessions::{QuotaExceeded, QuotaPermit, SessionQuota},
-    },
+    http::server::sessions::{QuotaExceeded, QuotaPermit, SessionQuota},
     limits::Limits,
     server::ServerSession,
-    session::task::spawn,
+    session::{principal::Principal, task::spawn},
     sync::RwLock,
 };
 
@@ -76,11 +73,16 @@ impl Sessions {
         true
     }
 
-    /// Where to hand what is posted to a session. `None` for a principal that it does not belong to, as if there were none.
-    pub(super) fn find(&self, id: &str, principal: Option<&Principal>) -> Option<SseInbox> {
+    /// Where to hand what is posted to a session, and the session. `None` for a principal that it does not belong to, as if there were none.
+    pub(super) fn find(
+        &self,
+        id: &str,
+        principal: Option<&Principal>,
+    ) -> Option<(SseInbox, ServerSession)> {
         let table = self.table.read();
         let open = table.open.get(id)?;
-        (open.principal.as_ref() == principal).then(|| open.inbox.clone())
+        let found = || (open.inbox.clone(), open.session.clone());
+        (open.principal.as_ref() == principal).then(found)
     }
 
     pub(super) fn is_closing(&self) -> bool {
