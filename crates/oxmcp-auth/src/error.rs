@@ -20,7 +20,7 @@ pub enum AuthErrorKind {
     Untrusted,
     /// A peer said no. [`AuthError::oauth_error`] is its code, where it gave one.
     Refused,
-    /// A peer cannot be reached, or has an error of its own: try again.
+    /// A peer cannot answer now: its own error, or too many requests. What it was asked may be asked again later.
     Unavailable,
     /// What is needed, the peer does not offer.
     Unsupported,

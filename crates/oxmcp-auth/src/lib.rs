@@ -8,7 +8,8 @@
 //! | `secret`, `random`, `time` | values that no log shows, randomness, seconds since 1970 |
 //! | `challenge` | `WWW-Authenticate`, parsed and written |
 //! | `scope` | sets of scopes |
-//! | `metadata` | what resources and authorization servers say of themselves |
+//! | `metadata/` | what resources and authorization servers say of themselves |
+//! | `client/` | the steps of a client: from a refused request to a token |
 //! | `jose/` | signed tokens: keys, key sets, signatures |
 //! | `dpop/` | proofs of possession, made and verified |
 //! | `jwt` | claims, and the checks that make an access token valid |
@@ -16,6 +17,7 @@
 //! | `url_rules` | which URLs that a peer names may be asked |
 
 mod challenge;
+pub mod client;
 pub mod dpop;
 mod error;
 mod exchange;
