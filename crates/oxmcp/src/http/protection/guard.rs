@@ -18,7 +18,7 @@ use oxmcp_auth::{
 };
 use tokio::{sync::Notify, time::timeout};
 
-use super::fetch::fetch;
+use super::{deadline::StreamDeadline, fetch::fetch};
 use crate::{
     http::{client::DynHttpClient, server::ResponseBody},
     session::{principal::Principal, task::spawn},
@@ -39,6 +39,8 @@ pub(in crate::http) struct Guard {
     pub(super) own: Option<Verify>,
     pub(super) client: Arc<dyn DynHttpClient>,
     pub(super) is_owned_without_client: bool,
+    /// Seconds that streams may outlast their token by; `None` where they do not end with it.
+    pub(super) stream_skew: Option<u64>,
     /// The proofs that were seen.
     pub(super) proofs: Mutex<ReplayCache>,
     /// Something has been fetched.
@@ -55,6 +57,9 @@ impl Guard {
     pub(in crate::http) async fn admit(self: &Arc<Self>, parts: &mut Parts) -> Result<(), Refused> {
         let admitted = self.principal(parts).await;
         let principal = admitted.map_err(|refusal| self.refuse(&refusal))?;
+        if let Some(deadline) = self.deadline(&principal) {
+            parts.extensions.insert(deadline);
+        }
         parts.extensions.insert(principal);
         Ok(())
     }
@@ -104,6 +109,14 @@ impl Guard {
                 )));
             }
         }
+    }
+
+    /// When the streams of a request end that last longer than it.
+    fn deadline(&self, principal: &Principal) -> Option<StreamDeadline> {
+        let skew = self.stream_skew?;
+        let expires = principal.token()?.expires?;
+        let left = expires.plus(skew).seconds_since(now());
+        Some(StreamDeadline::after(Duration::from_secs(left)))
     }
 
     /// Fetches what a verification needs. The request that has brought it may be dropped meanwhile, and others wait.

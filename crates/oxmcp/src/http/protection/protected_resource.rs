@@ -24,6 +24,9 @@ use crate::{
     sync::{Mutex, RwLock},
 };
 
+/// Seconds that clocks may differ by.
+const CLOCK_SKEW: u64 = 60;
+
 /// The access tokens that an endpoint demands: whose, for whom, and for what.
 ///
 /// ```
@@ -70,11 +73,12 @@ struct Settings {
     scopes: ScopeSet,
     supported: ScopeSet,
     hierarchy: ScopeHierarchy,
-    clock_skew: Option<u64>,
+    clock_skew: u64,
     dpop: Option<(ProofVerifier, bool)>,
     name: Option<String>,
     documentation: Option<String>,
     is_owned_without_client: bool,
+    keeps_streams: bool,
     client: Option<Arc<dyn DynHttpClient>>,
 }
 
@@ -93,11 +97,12 @@ impl ProtectedResource {
                 scopes: ScopeSet::new(),
                 supported: ScopeSet::new(),
                 hierarchy: ScopeHierarchy::new(),
-                clock_skew: None,
+                clock_skew: CLOCK_SKEW,
                 dpop: None,
                 name: None,
                 documentation: None,
                 is_owned_without_client: false,
+                keeps_streams: false,
                 client: None,
             }),
             guard: Arc::default(),
@@ -182,7 +187,7 @@ impl ProtectedResource {
     /// Seconds that clocks may differ by, 60 by default.
     #[must_use]
     pub fn clock_skew(mut self, seconds: u64) -> Self {
-        self.set().clock_skew = Some(seconds);
+        self.set().clock_skew = seconds;
         self
     }
 
@@ -220,6 +225,14 @@ impl ProtectedResource {
     #[must_use]
     pub fn owner_without_client(mut self) -> Self {
         self.set().is_owned_without_client = true;
+        self
+    }
+
+    /// Lets streams outlast the token that they were opened with. By default those that clients listen to end with it, and are
+    /// opened anew with a fresh one; calls are never cut. That is for servers whose clients cannot do so.
+    #[must_use]
+    pub fn keep_streams(mut self) -> Self {
+        self.set().keeps_streams = true;
         self
     }
 
@@ -289,15 +302,12 @@ impl ProtectedResource {
 impl Settings {
     fn guard(&self) -> Result<Guard, AuthError> {
         let audiences = std::iter::once(&self.url).chain(&self.audiences);
-        let mut verifier = TokenVerifier::new(audiences)?;
+        let mut verifier = TokenVerifier::new(audiences)?.clock_skew(self.clock_skew);
         for issuer in &self.issuers {
             verifier = verifier.issuer(issuer.clone())?;
         }
         if let Some(introspection) = &self.introspection {
             verifier = verifier.introspection(introspection.clone());
-        }
-        if let Some(seconds) = self.clock_skew {
-            verifier = verifier.clock_skew(seconds);
         }
         let own = self
             .own
@@ -328,6 +338,7 @@ impl Settings {
             own: self.own.as_ref().map(|(verify, _)| Arc::clone(verify)),
             client: client.unwrap_or_else(|| Arc::new(DefaultClient::new())),
             is_owned_without_client: self.is_owned_without_client,
+            stream_skew: (!self.keeps_streams).then_some(self.clock_skew),
             proofs: Mutex::new(ReplayCache::default()),
             fetched: Notify::new(),
         })

@@ -16,6 +16,8 @@ use http::{
 };
 use http_body::Body;
 use oxmcp_json::Text;
+#[cfg(feature = "auth")]
+use oxmcp_protocol::method::Listen;
 use oxmcp_protocol::{
     Method, Revision,
     internal::{Envelope, Era, Params, RequestParams},
@@ -24,7 +26,10 @@ use oxmcp_protocol::{
 use tower_service::Service;
 
 #[cfg(feature = "auth")]
-use crate::http::protection::ProtectedResource;
+use crate::http::{
+    names::METHOD,
+    protection::{ProtectedResource, StreamDeadline},
+};
 use crate::{
     http::{
         names::{PROTOCOL_VERSION, SESSION_ID},
@@ -102,7 +107,11 @@ where
     if endpoint.has_sse() && is_2024(&parts) {
         return Box::pin(endpoint.sse().respond(parts, body)).await;
     }
-    Box::pin(respond(endpoint, Arc::new(parts), body)).await
+    let listens = parts.method == HttpMethod::GET
+        || validation::single(&parts.headers, &METHOD).is_some_and(|it| it == Listen::NAME);
+    let deadline: Option<StreamDeadline> = parts.extensions.get().filter(|_| listens).cloned();
+    let response = Box::pin(respond(endpoint, Arc::new(parts), body)).await?;
+    Ok(response.map(|body| body.until(deadline.as_ref())))
 }
 
 /// Answers a request.

@@ -22,7 +22,7 @@ use super::{
     transport::{SseInbox, SseTransport},
 };
 #[cfg(feature = "auth")]
-use crate::http::protection::ProtectedResource;
+use crate::http::protection::{ProtectedResource, StreamDeadline};
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
@@ -325,6 +325,10 @@ impl LegacySse {
         let principal = parts.extensions.get::<Principal>();
         let found = self.sessions.find(id, principal);
         let found = found.ok_or_else(unknown)?;
+        #[cfg(feature = "auth")]
+        if let Some(newer) = parts.extensions.get() {
+            self.sessions.extend(id, newer);
+        }
         if validation::is_json(&parts.headers) {
             return Ok(found);
         }
@@ -358,6 +362,8 @@ impl LegacySse {
         if revisions.iter().all(|revision| revision.is_modern()) {
             return Err(validation::Refusal::no_stream().into());
         }
+        #[cfg(feature = "auth")]
+        let deadline: Option<StreamDeadline> = parts.extensions.get().cloned();
         let id = new_id().map_err(|error| failed(&error))?;
         let endpoint = endpoint(&self.settings.messages, &id);
         let (transport, inbox, response) = SseTransport::open_in(&endpoint, Some(&self.budget));
@@ -373,8 +379,12 @@ impl LegacySse {
             inbox,
             session,
             principal,
+            #[cfg(feature = "auth")]
+            deadline: deadline.clone(),
             _permit: permit,
         };
+        #[cfg(feature = "auth")]
+        let response = response.map(|body| body.until(deadline.as_ref()));
         if self.sessions.keep(&id, session) {
             Ok(response)
         } else {

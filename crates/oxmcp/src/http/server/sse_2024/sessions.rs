@@ -3,6 +3,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::transport::SseInbox;
+#[cfg(feature = "auth")]
+use crate::http::protection::StreamDeadline;
 use crate::{
     debug::opaque_debug,
     http::server::sessions::{QuotaExceeded, QuotaPermit, SessionQuota},
@@ -32,6 +34,9 @@ pub(super) struct OpenSession {
     pub(super) session: ServerSession,
     /// The principal that opened it, and alone may post to it.
     pub(super) principal: Option<Principal>,
+    /// When the stream ends: with the newest token that the principal has posted with.
+    #[cfg(feature = "auth")]
+    pub(super) deadline: Option<StreamDeadline>,
     pub(super) _permit: QuotaPermit,
 }
 
@@ -83,6 +88,16 @@ impl Sessions {
         let open = table.open.get(id)?;
         let found = || (open.inbox.clone(), open.session.clone());
         (open.principal.as_ref() == principal).then(found)
+    }
+
+    /// Lets the stream of a session last as long as a newer token.
+    #[cfg(feature = "auth")]
+    pub(super) fn extend(&self, id: &str, newer: &StreamDeadline) {
+        let table = self.table.read();
+        let deadline = table.open.get(id).and_then(|open| open.deadline.as_ref());
+        if let Some(deadline) = deadline {
+            deadline.extend(newer);
+        }
     }
 
     pub(super) fn is_closing(&self) -> bool {
