@@ -60,6 +60,12 @@ impl AuthError {
         Self::new(AuthErrorKind::Configuration, message)
     }
 
+    /// A person has to log in, or to agree, and nobody can be asked: for logins of one's own.
+    #[must_use]
+    pub fn interaction_required(message: impl Into<String>) -> Self {
+        Self::new(AuthErrorKind::InteractionRequired, message)
+    }
+
     pub(crate) fn malformed(message: impl Into<String>) -> Self {
         Self::new(AuthErrorKind::Malformed, message)
     }

@@ -166,6 +166,7 @@ pub use client::{
 pub use error::{Error, Result};
 pub use extension::Extension;
 pub use limits::Limits;
+/// Authorization as pure steps: the crate `oxmcp-auth`.
 #[cfg(feature = "auth")]
 pub use oxmcp_auth as auth;
 pub use oxmcp_macros::JsonSchema;

@@ -142,6 +142,12 @@ impl Client {
         self.issuer.as_deref()
     }
 
+    /// The redirect URIs that it is registered with, if that is known.
+    #[must_use]
+    pub fn redirect_uris(&self) -> Option<&[String]> {
+        self.redirect_uris.as_deref()
+    }
+
     pub(super) fn authentication(&self) -> &ClientAuthentication {
         &self.authentication
     }

@@ -11,6 +11,9 @@
 //! | [`ProtectedResource`] | `http-server`, `auth` | the access tokens that an endpoint demands, and what tells clients where to get them |
 //! | [`Endpoint`] | `http-client` | a URL to connect a client to |
 //! | [`Reconnect`] | `http-client` | its retries, and the resumption of its streams |
+//! | [`Login`] | `auth` | how a client logs in to a server that wants it to |
+//! | [`TokenStore`] | `auth` | where the credentials of logins are kept |
+//! | [`Authorizer`] | `auth` | what authorizes requests, for tokens of your own |
 //! | [`HttpClient`] | `http-client` | an HTTP client of your own to reach it with |
 //!
 //! See [transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports).
@@ -30,8 +33,11 @@ mod protection;
 #[cfg(feature = "http-server")]
 mod server;
 
-#[cfg(feature = "http-server")]
-pub use crate::session::Principal;
+#[cfg(feature = "auth")]
+pub use client::{
+    AssertionRequest, Authorizer, Login, MemoryTokenStore, RefusedRequest, RequestToAuthorize,
+    TokenStore,
+};
 #[cfg(feature = "http-client")]
 pub use client::{
     DefaultClient, Endpoint, EndpointReader, EndpointWriter, HttpBody, HttpClient, Reconnect,
@@ -43,3 +49,6 @@ pub use server::{
     LegacySse, ResponseBody, Serving, SseInbox, SseReader, SseTransport, SseWriter, StreamableHttp,
     StreamableSession,
 };
+
+#[cfg(feature = "http-server")]
+pub use crate::session::Principal;
