@@ -11,6 +11,7 @@
 //! | `handler/` | what a handler is, gets and fails with |
 //! | `middleware/` | what requests and notifications pass on their way |
 //! | `trace/` | spans of requests in both directions, and how a trace goes on at the peer |
+//! | `principal.rs` | [`Principal`](principal::Principal): the caller of a request |
 //! | `panics.rs`, `task.rs` | panics that are caught, and small parts of asynchronous code |
 //!
 //! A request over a pipe goes from `driver/event_loop.rs` to `inbound/receive.rs`, from there through the role to
@@ -24,6 +25,7 @@ pub mod middleware;
 pub(crate) mod notifications;
 pub(crate) mod outbound;
 pub(crate) mod panics;
+pub(crate) mod principal;
 pub(crate) mod task;
 pub mod trace;
 
@@ -33,3 +35,5 @@ pub use handler::{
     with_state::{SharedAs, StateArguments, with_state},
 };
 pub use notifications::progress_out::{Progress, ProgressAmount, ReportProgress};
+#[cfg(feature = "http-server")]
+pub use principal::Principal;

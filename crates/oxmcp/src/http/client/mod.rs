@@ -29,6 +29,8 @@ pub use login::{
     TokenStore,
 };
 pub use reconnect::retry::Reconnect;
+#[cfg(all(feature = "auth", feature = "http-server"))]
+pub(in crate::http) use transport::http_client::DynHttpClient;
 pub use transport::{
     default_client::DefaultClient,
     http_client::{HttpBody, HttpClient},
