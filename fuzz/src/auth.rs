@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use http::{HeaderMap, HeaderValue, Method, header::WWW_AUTHENTICATE};
 use oxmcp_auth::{
-    Challenge, Secret, UnixTime,
+    Challenge, Response, Secret, UnixTime,
+    client::{Conversation, Discovery, DiscoveryOptions},
     dpop::{ProofVerifier, ProvenRequest},
     jose::{Algorithm, Jwk, Jwks, Jws, SigningKey},
     server::{TokenVerifier, TrustedIssuer, Verification},
@@ -56,5 +57,32 @@ pub fn token(data: &[u8]) {
         let request =
             ProvenRequest::new(&Method::POST, "https://mcp.example.com", &headers, &token);
         assert!(ProofVerifier::new().verify(&request, now).is_err());
+    }
+}
+
+/// Whatever a server answers, its authorization server is refused, or is https and was named letter by letter.
+pub fn login(data: &[u8]) {
+    let now = UnixTime::default();
+    let server = "https://mcp.example/mcp";
+    let Ok(mut discovery) = Discovery::new(server, None, DiscoveryOptions::default()) else {
+        return;
+    };
+    // A line is an answer.
+    for answer in data.split(|byte| *byte == b'\n') {
+        let Ok(request) = discovery.request(now) else {
+            return;
+        };
+        assert_eq!(request.uri().scheme_str(), Some("https"));
+        match discovery.receive(&Response::new(answer.to_vec().into()), now) {
+            Ok(None) => {}
+            Ok(Some(found)) => {
+                let issuer = &found.server.issuer;
+                assert!(issuer.starts_with("https:"), "{issuer}");
+                let named = found.resource_metadata.map(|it| it.authorization_servers);
+                assert!(named.is_some_and(|named| named.contains(issuer)));
+                return;
+            }
+            Err(_) => return,
+        }
     }
 }

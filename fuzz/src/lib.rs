@@ -5,7 +5,7 @@ mod json;
 mod protocol;
 mod schema;
 
-pub use auth::{challenge, token};
+pub use auth::{challenge, login, token};
 pub use json::json;
 pub use protocol::{batch, envelope, header_value, lines, message, sse, tool_result, uri_template};
 pub use schema::{arguments, schema_pattern};
@@ -62,6 +62,8 @@ mod tests {
             "=?base64?",
             "?=",
             "aGk=",
+            "{\"resource\":\"https://mcp.example/mcp\",\"authorization_servers\":[\"https://as.example\"]}\n",
+            "{\"issuer\":\"https://as.example\"}\n",
             "(a|b)*",
             "(?=",
             "\\p{L}",
@@ -91,7 +93,7 @@ mod tests {
         #[test]
         fn all_targets_take_anything(data in data()) {
             for target in [
-                arguments, batch, challenge, envelope, header_value, json, lines, message, schema_pattern, sse, token, tool_result,
+                arguments, batch, challenge, envelope, header_value, json, lines, login, message, schema_pattern, sse, token, tool_result,
                 uri_template,
             ] {
                 target(&data);

@@ -389,6 +389,15 @@ impl From<SchemaError> for Error {
     }
 }
 
+#[cfg(feature = "auth")]
+impl Error {
+    /// A login failed by another error: the request that waited for it was not sent, and is not to be repeated by itself, since
+    /// that could ask a person again.
+    pub(crate) fn failed_login(message: String, source: Self) -> Self {
+        Self::new(Kind::Authorization, message).with_source(source)
+    }
+}
+
 /// A failed login. [`source`](StdError::source) is the [`AuthError`](oxmcp_auth::AuthError), which says more.
 #[cfg(feature = "auth")]
 impl From<oxmcp_auth::AuthError> for Error {

@@ -1,4 +1,4 @@
-//! What is kept of a login: by user, issuer and resource.
+//! Credentials as they are kept: by user, issuer and resource.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is kept of a login.
+//! Tests of credentials that are kept.
 
 use super::*;
 use crate::{

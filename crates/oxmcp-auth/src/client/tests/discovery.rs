@@ -1,4 +1,4 @@
-//! Where metadata is looked for, and what is believed.
+//! Tests of discovery: the places that are asked, and the answers that are believed.
 
 use super::*;
 use crate::{client::ResourceParameter, error::AuthErrorKind};

@@ -25,6 +25,7 @@ use crate::{
         },
         transport::http_client::DynHttpClient,
     },
+    session::task::spawn,
     sync::Mutex,
     transport::traits::PersonWaits,
 };
@@ -56,8 +57,8 @@ struct State {
     /// Whether the store was asked.
     is_loaded: bool,
     credentials: Option<Arc<Credentials>>,
-    /// Whether the tokens came by a refresh.
-    is_refreshed: bool,
+    /// The challenge that the server gave last, which says where its metadata is.
+    challenge: Option<Challenge>,
     /// The nonce that the MCP server gave last.
     nonce: Option<String>,
     step_ups: StepUps,
@@ -70,8 +71,11 @@ struct State {
 enum Reason {
     /// They end soon, or have ended.
     Expiry,
-    /// The server refused the token, or there was none.
-    Refused(Option<Challenge>),
+    /// The server refused the token, or there was none. A token that was got for this very request is not refreshed.
+    Refused {
+        challenge: Option<Challenge>,
+        is_new: bool,
+    },
     /// The token lacks scopes.
     Scopes(Challenge),
 }
@@ -141,7 +145,13 @@ impl Authorizer for LoginEngine {
                 if refused.refused_before >= MAX_UNAUTHORIZED {
                     return Ok(false);
                 }
-                let reason = Reason::Refused(challenge);
+                let failure = shared.state.lock().failure.as_ref().map(Error::copy);
+                if let Some(failure) = failure.filter(|_| refused.operation.is_empty()) {
+                    // What a program does by itself must not ask a person again and again.
+                    return Err(failure);
+                }
+                let is_new = refused.refused_before > 0;
+                let reason = Reason::Refused { challenge, is_new };
                 shared.fly(reason, sent.as_ref()).await.map(|()| true)
             }
             Some(Refusal::InsufficientScope { scopes, challenge }) => {
@@ -256,7 +266,7 @@ impl Shared {
         }
         let shared = Arc::clone(self);
         // It ends even if the request that wanted it does not wait: a refresh token is used once.
-        let flight = tokio::spawn(async move {
+        let flight = spawn(async move {
             let result = shared.renew(reason).await;
             let mut state = shared.state.lock();
             state.flights += 1;
@@ -277,17 +287,18 @@ impl Shared {
                 }
                 None
             }
-            Reason::Refused(challenge) => {
-                let is_refreshed = self.state.lock().is_refreshed;
-                let tokens = before.as_ref().and_then(|it| it.tokens.as_ref());
-                let has_ended = tokens.is_some_and(|it| it.expires_within(EARLY, now()));
-                // What came by a refresh and is refused before its end would be refused again.
-                if (!is_refreshed || has_ended) && self.refresh(before.as_deref()).await? {
+            Reason::Refused { challenge, is_new } => {
+                if !is_new && self.refresh(before.as_deref()).await? {
                     return Ok(());
                 }
                 challenge
             }
             Reason::Scopes(challenge) => Some(challenge),
+        };
+        let challenge = {
+            let mut state = self.state.lock();
+            state.challenge = challenge.or(state.challenge.take());
+            state.challenge.clone()
         };
         let flow = Flow {
             login: &self.login,
@@ -299,7 +310,7 @@ impl Shared {
             waits: &self.waits,
         };
         let credentials = flow.run().await?;
-        self.keep(credentials, false).await
+        self.keep(credentials).await
     }
 
     /// Refreshes the tokens. Returns whether there are new ones; `false` where a login is needed.
@@ -327,7 +338,7 @@ impl Shared {
             Ok(new) => {
                 let mut credentials = before.clone();
                 credentials.tokens = Some(tokens.refreshed(new));
-                self.keep(credentials, true).await?;
+                self.keep(credentials).await?;
                 Ok(true)
             }
             // Another process may have been quicker.
@@ -346,16 +357,14 @@ impl Shared {
         let is_good = stored.tokens.as_ref();
         let is_good = is_good.is_some_and(|it| !it.expires_within(EARLY, now()));
         if is_newer && is_good {
-            let mut state = self.state.lock();
-            state.credentials = Some(Arc::new(stored));
-            state.is_refreshed = true;
+            self.state.lock().credentials = Some(Arc::new(stored));
             return Ok(true);
         }
         Ok(false)
     }
 
     /// Keeps credentials here and in the store.
-    async fn keep(&self, credentials: Credentials, is_refreshed: bool) -> Result<()> {
+    async fn keep(&self, credentials: Credentials) -> Result<()> {
         let key = self.key(&credentials);
         let before = self.state.lock().credentials.clone();
         let before = before.map(|it| self.key(&it));
@@ -365,11 +374,7 @@ impl Shared {
             .tokens
             .filter(|it| it.token_type == TokenType::Bearer);
         let text = stored.to_json();
-        {
-            let mut state = self.state.lock();
-            state.credentials = Some(Arc::new(credentials));
-            state.is_refreshed = is_refreshed;
-        }
+        self.state.lock().credentials = Some(Arc::new(credentials));
         self.login.store.save_boxed(&key, text).await?;
         match before.filter(|before| *before != key) {
             // The server has another authorization server now.

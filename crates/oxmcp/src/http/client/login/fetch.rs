@@ -1,4 +1,4 @@
-//! What is sent to authorization servers and for metadata: guarded, and bounded in time and size.
+//! The sender of what a login asks: guarded, and bounded in time and size.
 
 use std::{
     sync::Arc,
@@ -77,7 +77,7 @@ impl Fetch {
             let response = sent.await.unwrap_or_else(late);
             let response = response.map_err(|error| {
                 let text = format!("{url} could not be asked: {}", error.message());
-                error.saying(text)
+                Error::failed_login(text, error)
             })?;
             let location = response.headers().get(LOCATION);
             let (Some(headers), true, Some(location)) =
@@ -97,7 +97,7 @@ impl Fetch {
                 .parse()
                 .map_err(|_| Error::network(format!("{url} redirects to what is no URL")))?;
         }
-        Err(Error::network(format!(
+        Err(Error::limit(format!(
             "metadata redirects more than {MAX_REDIRECTS} times in a row"
         )))
     }

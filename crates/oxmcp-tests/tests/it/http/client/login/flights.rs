@@ -1,4 +1,4 @@
-//! When tokens are got, and how often.
+//! Tests of flights: tokens are got when they are needed, and once for all that wait.
 
 use futures_util::future::join_all;
 use oxmcp::http::{Login, MemoryTokenStore};

@@ -5,13 +5,14 @@ mod fake;
 mod flights;
 mod refusals;
 
-use fake::{Fake, Web};
 use oxmcp::{
     Client, ClientSession, Error, Result, Revision,
     auth::AuthError,
     http::{Endpoint, Login},
 };
 use serde_json::json;
+
+use crate::http::client::login::fake::Web;
 
 pub(super) const MCP: &str = "https://mcp.example/mcp";
 const REDIRECT: &str = "http://127.0.0.1:4711/callback";
@@ -26,7 +27,9 @@ fn agreeing(web: &Web) -> Login {
 }
 
 async fn connect(web: &Web, login: Login) -> Result<ClientSession> {
-    let endpoint = Endpoint::new(MCP).http_client(web.clone()).login(login);
+    let endpoint = Endpoint::new(MCP).http_client(web.clone());
+    // Its GET would log in, too.
+    let endpoint = endpoint.standalone_stream(false).login(login);
     client().connect(endpoint).await
 }
 
