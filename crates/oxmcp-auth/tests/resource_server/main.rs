@@ -1,0 +1,10 @@
+//! Tests of the resource server's side.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
+)]
+
+mod requests;
+mod support;
+mod verification;
