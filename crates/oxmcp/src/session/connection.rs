@@ -17,12 +17,14 @@ use std::{
 
 use oxmcp_protocol::{
     ClientCapabilities, ErrorCode, Implementation, LoggingLevel, ProgressToken, RequestId,
-    Revision,
+    Revision, TraceContext,
     internal::{RawNotification, RequestParams},
 };
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 
+#[cfg(feature = "client")]
+use crate::transport::traits::PersonWaits;
 use crate::{
     debug::opaque_debug,
     error::Result,
@@ -102,6 +104,8 @@ pub(crate) struct Caller {
     /// The transport's own request that brought it.
     #[cfg(feature = "http-server")]
     pub(crate) request: Option<Arc<dyn Any + Send + Sync>>,
+    /// Where the trace of that request goes on, for requests that do not say so themselves.
+    pub(crate) trace: Option<Box<TraceContext>>,
     /// Whether nothing else comes the same way before it is answered, so that a slow handler holds up nothing.
     pub(crate) is_alone: bool,
 }
@@ -211,6 +215,12 @@ impl Connection {
     }
 
     /// The questions of the peer during which no call of this side times out.
+    /// While the transport waits for a person, no call times out.
+    #[cfg(feature = "client")]
+    pub(crate) fn pause_for(&self, waits: PersonWaits) {
+        self.shared().paused_deadlines.count_waits(waits);
+    }
+
     pub(in crate::session) fn paused_deadlines(&self) -> &PausedDeadlines {
         &self.shared().paused_deadlines
     }
@@ -266,6 +276,9 @@ opaque_debug!(Connection, |it| {
 /// The way of a request goes on in its implementations: the dispatch of `server/` and that of `client/`.
 pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     fn side(&self) -> Side;
+
+    /// The revision of the session, once it is negotiated.
+    fn revision(&self) -> Option<Revision>;
 
     /// Itself, to be downcast.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;

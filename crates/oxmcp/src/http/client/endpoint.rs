@@ -6,8 +6,6 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use url::Url;
 
-#[cfg(feature = "auth")]
-use crate::http::client::login::{AuthorizedClient, Authorizer, DynAuthorizer, Login, LoginEngine};
 use crate::{
     error::{Error, Result},
     http::client::{
@@ -27,6 +25,11 @@ use crate::{
     },
     limits::Limits,
     transport::{mirror::Mirror, traits::Transport},
+};
+#[cfg(feature = "auth")]
+use crate::{
+    http::client::login::{AuthorizedClient, Authorizer, DynAuthorizer, Login, LoginEngine},
+    transport::traits::PersonWaits,
 };
 
 /// A server behind a URL, to connect a [`Client`](crate::Client) to.
@@ -367,6 +370,11 @@ impl Transport for Endpoint {
 
     fn answers_each(&self) -> bool {
         true
+    }
+
+    #[cfg(feature = "auth")]
+    fn person_waits(&self) -> Option<PersonWaits> {
+        self.authorizer.as_ref()?.waits()
     }
 
     fn mirror(&self) -> Option<Mirror> {

@@ -10,8 +10,12 @@ use http::{
     request::Parts,
 };
 use memchr::memchr;
+use oxmcp_protocol::TraceContext;
 
-use crate::session::connection::{Caller, RequestContext};
+use crate::session::{
+    connection::{Caller, RequestContext},
+    trace::propagator,
+};
 
 impl RequestContext {
     /// The HTTP request that brought the one that is served: its headers, and in its extensions what the middleware in front
@@ -66,6 +70,7 @@ impl RequestContext {
 pub(super) fn caller(parts: Arc<Parts>) -> Caller {
     Caller {
         principal: parts.extensions.get().cloned(),
+        trace: trace_context(&parts),
         is_alone: parts.version < Version::HTTP_2,
         request: Some(parts),
     }
@@ -75,9 +80,24 @@ pub(super) fn caller(parts: Arc<Parts>) -> Caller {
 pub(super) fn lasting_caller(parts: &Parts) -> Caller {
     Caller {
         principal: parts.extensions.get().cloned(),
+        trace: trace_context(parts),
         is_alone: parts.version < Version::HTTP_2,
         request: Some(Arc::new(DetachedHead::from(parts))),
     }
+}
+
+/// Where the trace of the HTTP request goes on. A header that is there several times is one list, and only a `traceparent` is none.
+fn trace_context(parts: &Parts) -> Option<Box<TraceContext>> {
+    if !propagator::is_set() {
+        return None;
+    }
+    let context = TraceContext::read(|name| {
+        let values = parts.headers.get_all(name).iter();
+        let values: Result<Vec<_>, _> = values.map(HeaderValue::to_str).collect();
+        let values = values.ok().filter(|values| !values.is_empty())?;
+        Some(values.join(",").into())
+    });
+    context.traceparent().is_some().then(|| Box::new(context))
 }
 
 /// The head of a request, in little memory of its own, for what lasts as long as a subscription. hyper's shares a buffer with all

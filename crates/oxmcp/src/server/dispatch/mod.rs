@@ -10,7 +10,6 @@
 //! | `lookup.rs` | the tool, prompt, resource or completer that a request names |
 //! | `scopes.rs` | the scopes of access tokens that a request needs, by what it names |
 //! | `lists.rs` | lists of features, a page at a time |
-//! | `span.rs` | the `tracing` span of a request |
 //! | `session_hook.rs` | a function of the author that takes a session |
 //! | `recent.rs` | a cache for clients that say the same again and again |
 //!
@@ -27,7 +26,6 @@ mod role;
 #[cfg(all(feature = "auth", feature = "http-server"))]
 mod scopes;
 mod session_hook;
-pub(super) mod span;
 
 pub(super) use call::{Call, Served};
 pub(super) use client_bounds::keep_within;

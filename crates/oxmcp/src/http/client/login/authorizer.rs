@@ -4,7 +4,7 @@ use std::{future::Future, pin::Pin};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header::AUTHORIZATION};
 
-use crate::error::Result;
+use crate::{error::Result, transport::traits::PersonWaits};
 
 /// What authorizes the requests to a server: implement it where your program has tokens of its own, and
 /// [`Login`](super::Login) is not what you want.
@@ -65,6 +65,12 @@ pub trait Authorizer: Send + Sync + 'static {
     fn identity(&self) -> Option<String> {
         None
     }
+
+    /// What it waits for a person with: see [`Transport::person_waits`](crate::transport::Transport::person_waits). `None`,
+    /// the default, where it never does.
+    fn person_waits(&self) -> Option<PersonWaits> {
+        None
+    }
 }
 
 /// A request that is about to be sent.
@@ -111,6 +117,7 @@ pub(crate) trait DynAuthorizer: Send + Sync {
     fn authorize_boxed<'a>(&'a self, request: RequestToAuthorize<'a>) -> BoxFuture<'a, HeaderMap>;
     fn refused_boxed<'a>(&'a self, refused: RefusedRequest<'a>) -> BoxFuture<'a, bool>;
     fn name_identity(&self) -> Option<String>;
+    fn waits(&self) -> Option<PersonWaits>;
 }
 
 impl<A: Authorizer> DynAuthorizer for A {
@@ -124,5 +131,9 @@ impl<A: Authorizer> DynAuthorizer for A {
 
     fn name_identity(&self) -> Option<String> {
         self.identity()
+    }
+
+    fn waits(&self) -> Option<PersonWaits> {
+        self.person_waits()
     }
 }

@@ -26,6 +26,7 @@ use crate::{
         transport::http_client::DynHttpClient,
     },
     sync::Mutex,
+    transport::traits::PersonWaits,
 };
 
 /// How many seconds before its end a token is refreshed.
@@ -44,6 +45,8 @@ struct Shared {
     fetch: Fetch,
     proof_key: OnceLock<Arc<ProofKey>>,
     state: Mutex<State>,
+    /// The times at which somebody logs in.
+    waits: PersonWaits,
     /// Held while tokens are got.
     flight: Arc<tokio::sync::Mutex<()>>,
 }
@@ -93,6 +96,7 @@ impl LoginEngine {
             fetch,
             proof_key: OnceLock::new(),
             state: Mutex::default(),
+            waits: PersonWaits::new(),
             flight: Arc::default(),
         })))
     }
@@ -159,6 +163,10 @@ impl Authorizer for LoginEngine {
             }
             _ => Ok(false),
         }
+    }
+
+    fn person_waits(&self) -> Option<PersonWaits> {
+        Some(self.0.waits.clone())
     }
 }
 
@@ -288,6 +296,7 @@ impl Shared {
             challenge: challenge.as_ref(),
             before: before.as_deref(),
             proof_key: self.proof_key()?,
+            waits: &self.waits,
         };
         let credentials = flow.run().await?;
         self.keep(credentials, false).await

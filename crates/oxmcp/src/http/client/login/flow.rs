@@ -19,6 +19,7 @@ use crate::{
         loopback::Loopback,
         settings::{AssertionRequest, Grant, Login},
     },
+    transport::traits::PersonWaits,
 };
 
 /// How long a person may take to log in.
@@ -34,6 +35,7 @@ pub(super) struct Flow<'a> {
     /// The login before, whose client and scopes are used again at the same authorization server.
     pub(super) before: Option<&'a Credentials>,
     pub(super) proof_key: &'a Arc<ProofKey>,
+    pub(super) waits: &'a PersonWaits,
 }
 
 impl Flow<'_> {
@@ -57,8 +59,10 @@ impl Flow<'_> {
                 let client = self.client(&discovered, uri, &scopes).await?;
                 let attempt = self.authorization(&discovered, &client, uri, &scopes);
                 let attempt = attempt.begin()?;
+                let wait = self.waits.begin();
                 let answer = timeout(PERSON_TIMEOUT, send(attempt.url().to_owned()));
                 let answer = answer.await.map_err(|_| nobody_came())??;
+                drop(wait);
                 let code = attempt.finish(&answer)?;
                 let server = &discovered.server;
                 let request = TokenRequest::authorization_code(server, &client, &attempt, code)?;
@@ -70,9 +74,11 @@ impl Flow<'_> {
                 let client = self.client(&discovered, &uri, &scopes).await?;
                 let attempt = self.authorization(&discovered, &client, &uri, &scopes);
                 let attempt = attempt.begin()?;
+                let wait = self.waits.begin();
                 open(attempt.url().to_owned()).await?;
                 let answer = loopback.answer(attempt.state().expose());
                 let answer = timeout(PERSON_TIMEOUT, answer).await;
+                drop(wait);
                 let code = attempt.finish(&answer.map_err(|_| nobody_came())??)?;
                 let server = &discovered.server;
                 let request = TokenRequest::authorization_code(server, &client, &attempt, code)?;
