@@ -38,8 +38,8 @@
 //!
 //! The attributes [`tool`](macro@tool), [`prompt`](macro@prompt) and [`resource`](macro@resource) write what can be written by hand: a
 //! struct of the arguments, and [`Tool::new`]. A handler is an async function of its input, or of a [`RequestContext`] and its input;
-//! see [`Handler`]. What it may return is listed at [`IntoToolResult`], and what it fails with at [`ToolError`]. What handlers share is
-//! a parameter with `#[state]`, and by hand is given by [`with_state`].
+//! see [`Handler`](traits::Handler). What it may return is listed at [`IntoToolResult`](traits::IntoToolResult), and what it fails with at [`ToolError`]. What handlers share is
+//! a parameter with `#[state]`, which [`Server::state`] gives to all who take it.
 //!
 //! # A client
 //!
@@ -76,7 +76,8 @@
 //! | [`extension`], [`Extension`] | methods, notifications and settings that the protocol does not have |
 //! | [`middleware`] | code that sees requests and notifications, on their way in or out |
 //! | [`testing`] | client and server in one process, and a peer that follows a script |
-//! | [`protocol`] | the types of the protocol, under the specification's names |
+//! | [`protocol`] | the types of the protocol, under the specification's names: [`protocol::Tool`] is what a client reads in a list, and [`Tool`] what a server is given |
+//! | [`traits`] | what handlers may take and return, and other bounds that are rarely named |
 //! | [`Limits`] | the bounds on all that a peer can make grow |
 //!
 //! # Revisions
@@ -154,12 +155,12 @@ mod session;
 pub mod store;
 mod sync;
 pub mod testing;
+pub mod traits;
 pub mod transport;
 
 #[cfg(feature = "client")]
 pub use client::{
-    Accept, Answer, AnswerArguments, CacheMode, CacheOptions, Call, CallOutcome, Client,
-    ClientSession, FeatureKind, IntoCreateMessageResult, IntoElicitResult, IntoPromptArguments,
+    Accept, Answer, CacheMode, CacheOptions, Call, CallOutcome, Client, ClientSession, FeatureKind,
     Listen, Listing, ResourceWatch, Subscription, SubscriptionEnd, SubscriptionEvent,
 };
 pub use error::{Error, Result};
@@ -168,20 +169,17 @@ pub use limits::Limits;
 pub use oxmcp_macros::JsonSchema;
 pub use oxmcp_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
 pub use oxmcp_schema::{
-    IntoSchema, Schema, SchemaError, SchemaOptions, Violation, Violations, internal::JsonSchema,
+    Schema, SchemaError, SchemaOptions, Violation, Violations, internal::JsonSchema,
 };
 #[cfg(feature = "server")]
 pub use server::{
-    ArgumentOptions, Asked, Completer, CompleterArguments, Completing, FileResources,
-    IntoCompleter, IntoCompletion, IntoPromptResult, IntoResourceResult, IntoToolError,
-    IntoToolResult, OrToolError, Prompt, PromptArguments, PromptInput, Question, Questions, Reply,
-    Resource, ResourceArguments, ResourceTemplate, Server, ServerSession, SessionCall, StateKey,
-    Structured, StructuredContent, TemplateArguments, TemplateInput, TemplateVariables, Tool,
-    ToolArguments, ToolError, ToolInput, file_resources, logging, prompt, resource, tool,
+    ArgumentOptions, Asked, Completer, Completing, FileResources, OrToolError, Prompt, Question,
+    Reply, Resource, ResourceTemplate, Server, ServerSession, SessionCall, StateKey, Structured,
+    StructuredContent, TemplateVariables, Tool, ToolError, file_resources, logging, prompt,
+    resource, tool,
 };
 pub use session::{
-    Handler, HandlerContext, HandlerFuture, IntoError, Progress, ProgressAmount, ReportProgress,
-    RequestContext, SharedAs, StateArguments, middleware, with_state,
+    Progress, ReportProgress, RequestContext, StateScope, middleware, with_state,
 };
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "client")]

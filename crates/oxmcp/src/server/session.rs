@@ -19,6 +19,7 @@ use crate::{
     session::{
         connection::{Caller, Connection, Outcome, Peer, RequestContext},
         driver::event_loop::drive,
+        handler::state_scope::StateScope,
         outbound::options::CallOptions,
         task::{BoxFuture, spawn},
     },
@@ -410,6 +411,21 @@ impl Server {
         let result = session.wait().await;
         drop(close);
         result
+    }
+}
+
+impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
+    /// Sets the handler of [`Server::on_initialized`], which takes the state first.
+    pub fn on_initialized<F, Fut>(&self, handler: F) -> &Self
+    where
+        F: Fn(State, ServerSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let state = self.state();
+        self.role().build(|server| {
+            server.on_initialized(move |session| handler(state.clone(), session))
+        });
+        self
     }
 }
 

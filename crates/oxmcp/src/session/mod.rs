@@ -27,6 +27,7 @@ pub(crate) mod task;
 
 pub use connection::RequestContext;
 pub use handler::{
+    state_scope::{OfState, StateScope},
     traits::{Handler, HandlerContext, HandlerFuture, IntoError},
     with_state::{SharedAs, StateArguments, with_state},
 };

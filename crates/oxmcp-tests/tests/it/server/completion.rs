@@ -124,7 +124,7 @@ async fn p6_a_function_gets_the_arguments_that_are_settled() {
 
 #[tokio::test]
 async fn p6_everything_that_can_complete_does() {
-    fn with<Marker>(completer: impl oxmcp::IntoCompleter<Marker>) -> Server {
+    fn with<Marker>(completer: impl oxmcp::traits::IntoCompleter<Marker>) -> Server {
         let arguments = [PromptArgument::new("a")];
         let prompt = Prompt::dynamic("p", "", arguments, |_, _| async { "" });
         Server::new("s", "1.0.0").prompt(prompt.argument("a", |a| a.complete(completer)))

@@ -11,6 +11,7 @@ use super::{SessionCall, StateKey, check, keys::KeyRing, live_session::assign_id
 use crate::{
     error::Result,
     server::{server::Server, session::ServerSession},
+    session::handler::state_scope::StateScope,
 };
 
 impl Server {
@@ -72,6 +73,21 @@ impl Server {
     {
         let hook = ServerSession::erased(handler);
         self.with(|features| features.on_roots_changed = Some(hook))
+    }
+}
+
+impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
+    /// Sets the handler of [`Server::on_roots_changed`], which takes the state first.
+    pub fn on_roots_changed<F, Fut>(&self, handler: F) -> &Self
+    where
+        F: Fn(State, ServerSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let state = self.state();
+        self.role().build(|server| {
+            server.on_roots_changed(move |session| handler(state.clone(), session))
+        });
+        self
     }
 }
 

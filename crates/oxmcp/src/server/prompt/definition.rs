@@ -31,7 +31,7 @@ use crate::{
 ///
 /// # Arguments
 /// On the wire every argument is a string; the function gets what its type says (see
-/// [`PromptInput`](crate::PromptInput)). What is missing, is no number where one is wanted, or is none of the variants of an
+/// [`PromptInput`](crate::traits::PromptInput)). What is missing, is no number where one is wanted, or is none of the variants of an
 /// enum, fails the request with [`ErrorCode::INVALID_PARAMS`](crate::ErrorCode::INVALID_PARAMS) and a text that says which
 /// argument is wrong and what would be right. An empty string stands for an argument that was left out, where the
 /// argument may be and no value of it is empty: many forms send what was not filled in like this. Arguments that the

@@ -14,7 +14,7 @@ use crate::{
     error::{Error, Result},
     extension::registry::notification_params,
     server::{server::Server, session::ServerSession},
-    session::connection::RequestContext,
+    session::{connection::RequestContext, handler::state_scope::StateScope},
 };
 
 impl Server {
@@ -181,5 +181,25 @@ impl Server {
             }
         }
         Ok(())
+    }
+}
+
+impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
+    /// Sets the handlers of [`Server::on_subscribe`], which take the state first.
+    pub fn on_subscribe<S, SF, U, UF>(&self, subscribe: S, unsubscribe: U) -> &Self
+    where
+        S: Fn(State, RequestContext, String) -> SF + Send + Sync + 'static,
+        SF: Future<Output = Result<()>> + Send + 'static,
+        U: Fn(State, ServerSession, String) -> UF + Send + Sync + 'static,
+        UF: Future<Output = ()> + Send + 'static,
+    {
+        let (begun, ended) = (self.state(), self.state());
+        self.role().build(|server| {
+            server.on_subscribe(
+                move |cx, uri| subscribe(begun.clone(), cx, uri),
+                move |session, uri| unsubscribe(ended.clone(), session, uri),
+            )
+        });
+        self
     }
 }
