@@ -165,7 +165,7 @@ pub use client::{
 };
 pub use error::{Error, Result};
 pub use extension::Extension;
-pub use limits::Limits;
+pub use limits::{ClientLimits, HttpLimits, Limits};
 pub use oxmcp_macros::JsonSchema;
 pub use oxmcp_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
 pub use oxmcp_schema::{
@@ -178,9 +178,7 @@ pub use server::{
     StructuredContent, TemplateVariables, Tool, ToolError, file_resources, logging, prompt,
     resource, tool,
 };
-pub use session::{
-    Progress, ReportProgress, RequestContext, StateScope, middleware, with_state,
-};
+pub use session::{Progress, ReportProgress, RequestContext, StateScope, middleware, with_state};
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "client")]
 pub use transport::Command;

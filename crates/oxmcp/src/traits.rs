@@ -22,8 +22,8 @@ pub use crate::client::{
 #[cfg(feature = "server")]
 pub use crate::server::{
     CompleterArguments, IntoCompleter, IntoCompletion, IntoPromptResult, IntoResourceResult,
-    IntoToolError, IntoToolResult, PromptArguments, PromptInput, Questions,
-    ResourceArguments, TemplateArguments, TemplateInput, ToolArguments, ToolInput,
+    IntoToolError, IntoToolResult, PromptArguments, PromptInput, Questions, ResourceArguments,
+    TemplateArguments, TemplateInput, ToolArguments, ToolInput,
 };
 pub use crate::session::{
     Handler, HandlerContext, HandlerFuture, IntoError, OfState, ProgressAmount, SharedAs,

@@ -336,6 +336,7 @@ impl Server {
     /// # let _ = server;
     /// ```
     #[must_use]
+    #[doc(alias = "notifications/initialized")]
     pub fn on_initialized<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(ServerSession) -> Fut + Send + Sync + 'static,
@@ -422,9 +423,8 @@ impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
         Fut: Future<Output = ()> + Send + 'static,
     {
         let state = self.state();
-        self.role().build(|server| {
-            server.on_initialized(move |session| handler(state.clone(), session))
-        });
+        self.role()
+            .build(|server| server.on_initialized(move |session| handler(state.clone(), session)));
         self
     }
 }

@@ -101,9 +101,7 @@ impl<State: Clone + Send + Sync + 'static> StateScope<Client, State> {
         Fut: Future<Output = ()> + Send + 'static,
     {
         let state = self.state();
-        self.build(|client| {
-            client.on_tools_changed(move |session| handler(state.clone(), session))
-        })
+        self.build(|client| client.on_tools_changed(move |session| handler(state.clone(), session)))
     }
 
     /// Sets the handler of [`Client::on_prompts_changed`], which takes the state first.
@@ -149,9 +147,7 @@ impl<State: Clone + Send + Sync + 'static> StateScope<Client, State> {
         Fut: Future<Output = ()> + Send + 'static,
     {
         let state = self.state();
-        self.build(|client| {
-            client.on_log(move |it, session| handler(state.clone(), it, session))
-        })
+        self.build(|client| client.on_log(move |it, session| handler(state.clone(), it, session)))
     }
 
     /// Sets the handler of [`Client::on_elicitation_complete`], which takes the state first.

@@ -24,6 +24,7 @@ impl Server {
     /// # let _ = server;
     /// ```
     #[must_use]
+    #[doc(alias("prompts/list", "prompts/get"))]
     pub fn prompt(self, prompt: Prompt) -> Self {
         self.prompts([prompt])
     }

@@ -24,6 +24,7 @@ impl Server {
     /// # let _ = server;
     /// ```
     #[must_use]
+    #[doc(alias("resources/list", "resources/read"))]
     pub fn resource(self, resource: Resource) -> Self {
         self.resources([resource])
     }
@@ -80,6 +81,7 @@ impl Server {
     ///
     /// What is wrong with it is reported by [`check`](Self::check), and when the server begins to serve.
     #[must_use]
+    #[doc(alias = "resources/templates/list")]
     pub fn resource_template(self, template: ResourceTemplate) -> Self {
         self.resource_templates([template])
     }
@@ -170,7 +172,10 @@ impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
     }
 
     /// Adds a resource template: as it is, or what `query::template` makes of the state. See [`Server::resource_template`].
-    pub fn resource_template<Marker>(&self, template: impl OfState<ResourceTemplate, State, Marker>) -> &Self {
+    pub fn resource_template<Marker>(
+        &self,
+        template: impl OfState<ResourceTemplate, State, Marker>,
+    ) -> &Self {
         self.role()
             .build(|server| server.resource_template(template.of_state(self.state())));
         self

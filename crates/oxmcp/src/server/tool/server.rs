@@ -16,6 +16,7 @@ impl Server {
     ///
     /// What is wrong with it is reported by [`check`](Self::check), and when the server begins to serve.
     #[must_use]
+    #[doc(alias("tools/list", "tools/call"))]
     pub fn tool(self, tool: Tool) -> Self {
         self.tools([tool])
     }
