@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::source::{self, Source};
 
 /// The layers of `oxmcp`, the lowest first. A module imports from lower layers, and from those beside it that are named with
-/// it. The re-exports `protocol` and `traits` are for users: modules import from `oxmcp_protocol`, and from where a trait lives.
+/// it. The re-export `protocol` is for users: modules import from `oxmcp_protocol`.
 const LAYERS: &[&[&str]] = &[
     &["debug", "error", "limits", "logged", "sync"],
     &["transport", "store"],
@@ -14,7 +14,6 @@ const LAYERS: &[&[&str]] = &[
     &["server", "client"],
     &["http"],
     &["testing", "fuzzing"],
-    &["traits"],
 ];
 
 #[test]

@@ -6,7 +6,7 @@ use oxmcp_json::Text;
 use oxmcp_protocol::CallToolResult;
 use oxmcp_schema::{
     JsonSchema, Schema,
-    internal::{Read, misspelt_property, refused_property},
+    internal::{Read, misspelt_property, refused_number, refused_property, without_fractions},
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -42,7 +42,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> ToolInput for T {}
     label = "not `(Input)` or `(RequestContext, Input)`",
     note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
     note = "`Input` is one type of yours: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`",
-    note = "what handlers share comes before these, and is given by `oxmcp::with_state(shared, handler)`"
+    note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait ToolArguments: Sized + 'static {
     /// Whether the handler is given the context of the request.
@@ -147,15 +147,35 @@ impl ToolSchemas {
     #[cold]
     fn read_slowly<T: DeserializeOwned>(&self, arguments: Text<'_>) -> Result<T, ToolError> {
         self.check(arguments.get())?;
-        arguments.parse().map_err(|error| {
-            // The position is one in our own copy of the arguments: it would only confuse.
-            let error = error.to_string();
-            let error = error.rsplit_once(" at line ").map_or(&*error, |it| it.0);
-            // They are valid: it is the type that takes less than its schema says.
-            let place = refused_property::<T>(arguments);
-            let place = place.map_or(String::new(), |place| format!("{place}: "));
-            self.invalid(&format_args!("{place}{error}"))
-        })
+        let error = match arguments.parse() {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        // `3.0` is an integer for the schema that the model was told.
+        match without_fractions(arguments) {
+            None => Err(self.refused::<T>(arguments, &error)),
+            Some(whole) => {
+                let arguments = Text::checked(&whole);
+                arguments
+                    .parse()
+                    .map_err(|error| self.refused::<T>(arguments, &error))
+            }
+        }
+    }
+
+    /// The arguments are valid: it is the type that takes less than its schema says.
+    fn refused<T: DeserializeOwned>(
+        &self,
+        arguments: Text<'_>,
+        error: &serde_json::Error,
+    ) -> ToolError {
+        // The position is one in our own copy of the arguments: it would only confuse.
+        let error = error.to_string();
+        let error = error.rsplit_once(" at line ").map_or(&*error, |it| it.0);
+        let said = refused_number(error).unwrap_or_else(|| error.to_owned());
+        let place = refused_property::<T>(arguments);
+        let place = place.map_or(String::new(), |place| format!("{place}: "));
+        self.invalid(&format_args!("{place}{said}"))
     }
 
     fn has_others(&self, arguments: Text<'_>) -> bool {
