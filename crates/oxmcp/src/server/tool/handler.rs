@@ -133,33 +133,39 @@ impl ToolSchemas {
         let text = Text::checked(arguments);
         // Mostly one walk does both.
         let read = self.input.as_ref().and_then(|schema| schema.read(text));
-        let (value, has_others) = match read {
-            Some(Read { value, has_others }) => (value, has_others),
-            None => (self.read_slowly(text)?, self.has_others(text)),
+        let (value, has_others, rewritten) = match read {
+            Some(Read { value, has_others }) => (value, has_others, None),
+            None => {
+                let (value, rewritten) = self.read_slowly(text)?;
+                (value, self.has_others(text), rewritten)
+            }
         };
         if has_others && self.is_inferred {
+            let text = rewritten.as_deref().map_or(text, Text::checked);
             self.check_spelling::<T>(text)?;
         }
         Ok(value)
     }
 
-    /// Validates the arguments of a call, and has serde_json read them.
+    /// Validates the arguments of a call, and has serde_json read them: as they are, or rewritten.
     #[cold]
-    fn read_slowly<T: DeserializeOwned>(&self, arguments: Text<'_>) -> Result<T, ToolError> {
+    fn read_slowly<T: DeserializeOwned>(
+        &self,
+        arguments: Text<'_>,
+    ) -> Result<(T, Option<String>), ToolError> {
         self.check(arguments.get())?;
         let error = match arguments.parse() {
-            Ok(value) => return Ok(value),
+            Ok(value) => return Ok((value, None)),
             Err(error) => error,
         };
         // `3.0` is an integer for the schema that the model was told.
-        match without_fractions(arguments) {
-            None => Err(self.refused::<T>(arguments, &error)),
-            Some(whole) => {
-                let arguments = Text::checked(&whole);
-                arguments
-                    .parse()
-                    .map_err(|error| self.refused::<T>(arguments, &error))
-            }
+        let Some(rewritten) = without_fractions(arguments) else {
+            return Err(self.refused::<T>(arguments, &error));
+        };
+        let arguments = Text::checked(&rewritten);
+        match arguments.parse() {
+            Ok(value) => Ok((value, Some(rewritten))),
+            Err(error) => Err(self.refused::<T>(arguments, &error)),
         }
     }
 

@@ -135,18 +135,31 @@ async fn n9_an_integer_may_be_written_with_a_fraction() {
         sizes: Vec<i8>,
         price: f64,
         note: String,
+        hint: Option<String>,
     }
-    let order =
-        |it: Order| async move { format!("{} {:?} {} {}", it.count, it.sizes, it.price, it.note) };
+    let order = |it: Order| async move {
+        assert_eq!(it.hint, None);
+        format!("{} {:?} {} {}", it.count, it.sizes, it.price, it.note)
+    };
     let server = Server::new("shop", "1.0.0").tool(Tool::new("order", "", order));
     let mut peer = crate::support::script(&server).await;
     peer.initialize(Revision::V2025_11_25).await.unwrap();
-    let arguments = r#"{"count":3.0,"sizes":[-1e1,2],"price":2.50,"note":"4.0"}"#;
-    let params = format!(r#"{{"name":"order","arguments":{arguments}}}"#);
-    let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
-    peer.send_line(line).await.unwrap();
-    let answer = peer.receive().await.unwrap();
-    assert_eq!(text(&answer), "3 [-10, 2] 2.5 4.0");
+    for (last, said) in [
+        ("", "3 [-10, 2] 2.5 4.0"),
+        // Misspelt properties are noticed there, too.
+        (
+            r#","hnt":"x""#,
+            "The arguments of order are not valid.\n\"hnt\" is not accepted; did you mean \"hint\"?",
+        ),
+    ] {
+        let arguments =
+            format!(r#"{{"count":3.0,"sizes":[-1e1,2],"price":2.50,"note":"4.0"{last}}}"#);
+        let params = format!(r#"{{"name":"order","arguments":{arguments}}}"#);
+        let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+        peer.send_line(line).await.unwrap();
+        let answer = peer.receive().await.unwrap();
+        assert_eq!(text(&answer), said);
+    }
 }
 
 #[derive(serde::Serialize, JsonSchema)]
