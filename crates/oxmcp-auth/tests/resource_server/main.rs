@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
 )]
 

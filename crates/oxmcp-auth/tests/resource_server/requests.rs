@@ -1,18 +1,17 @@
 //! Tests of requests that are let in or refused, and of the answers to them.
 
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::Method;
 use oxmcp_auth::{
-    Body, Challenge, Response, ScopeSet, Secret, UnixTime,
+    Challenge, ScopeSet, Secret,
     dpop::{NonceKeys, Proof, ProofKey, ProofVerifier, ReplayCache},
-    jose::{Algorithm, Jwks, SigningKey},
     server::{
-        Credentials, Fetch, Introspection, Presented, Refusal, ResourceServer, ScopeHierarchy,
-        TokenVerifier, TrustedIssuer, Verification, VerifiedToken,
+        Credentials, Presented, Refusal, ResourceServer, ScopeHierarchy, TokenVerifier,
+        TrustedIssuer, VerifiedToken,
     },
 };
 use serde_json::{Value, json};
 
-use crate::support::*;
+use crate::support::{ISSUER, NOW, RESOURCE, headers, refusal_of_a_verifier_that_is_down, server};
 
 #[test]
 fn the_token_of_a_request_is_found_in_one_place() {

@@ -1,13 +1,11 @@
 //! Helpers of these tests: an issuer by hand, and what it answers.
 
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use oxmcp_auth::{
-    Body, Challenge, Response, ScopeSet, Secret, UnixTime,
-    dpop::{NonceKeys, Proof, ProofKey, ProofVerifier, ReplayCache},
+    Body, Response, ScopeSet, Secret, UnixTime,
     jose::{Algorithm, Jwks, SigningKey},
     server::{
-        Credentials, Fetch, Introspection, Presented, Refusal, ResourceServer, ScopeHierarchy,
-        TokenVerifier, TrustedIssuer, Verification, VerifiedToken,
+        Fetch, Introspection, Refusal, ResourceServer, TokenVerifier, TrustedIssuer, Verification,
     },
 };
 use serde_json::{Value, json};

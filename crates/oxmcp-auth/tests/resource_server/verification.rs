@@ -1,18 +1,17 @@
 //! Tests of the verification of tokens.
 
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderValue, Method};
 use oxmcp_auth::{
-    Body, Challenge, Response, ScopeSet, Secret, UnixTime,
-    dpop::{NonceKeys, Proof, ProofKey, ProofVerifier, ReplayCache},
-    jose::{Algorithm, Jwks, SigningKey},
-    server::{
-        Credentials, Fetch, Introspection, Presented, Refusal, ResourceServer, ScopeHierarchy,
-        TokenVerifier, TrustedIssuer, Verification, VerifiedToken,
-    },
+    ScopeSet, Secret, UnixTime,
+    jose::{Algorithm, Jwks},
+    server::{TokenVerifier, TrustedIssuer, Verification},
 };
 use serde_json::{Value, json};
 
-use crate::support::*;
+use crate::support::{
+    ISSUER, NOW, RESOURCE, claims, fetch, fetching, fixed, introspecting, is_valid, key, ok,
+    refusal, set, status, token, with,
+};
 
 #[test]
 fn a_token_stands_for_someone() {
