@@ -39,15 +39,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .tool(Tool::new("whoami", "Say who is calling", whoami))
         .tool(Tool::new("delete", "Delete all", || async { "deleted" }).scopes("files:write"));
     let endpoint = StreamableHttp::from(server).protect(resource.clone());
-
     let issuer = DevelopmentIssuer::new(&origin)?;
     let app = Router::new()
-        .route_service("/mcp", endpoint.clone())
+        .route_service("/mcp", endpoint)
         .merge(issuer.routes())
         .fallback_service(resource.metadata());
     let serving = tokio::spawn(axum::serve(listener, app).into_future());
 
-    // Whoever comes without a token is told where to get one.
     let connect = async |token: Option<String>| {
         let endpoint = Endpoint::new(format!("{origin}/mcp"));
         let endpoint = match token {
@@ -71,7 +69,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("with files:write: delete => {}", text(&answer));
     writer.close().await?;
 
-    endpoint.close().await;
     serving.abort();
     Ok(())
 }
@@ -84,7 +81,7 @@ fn text(answer: &oxmcp::protocol::CallToolResult) -> &str {
         .unwrap_or_default()
 }
 
-/// An authorization server that gives everybody every token: its metadata and its keys, on loopback alone.
+/// An authorization server that gives everybody every token.
 struct DevelopmentIssuer {
     origin: String,
     key: SigningKey,

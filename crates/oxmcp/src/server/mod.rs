@@ -10,7 +10,6 @@
 //! | `dispatch/` | from a request to the handler |
 //! | `tool/`, `prompt/`, `resource/`, `completion/` | one shape each: definition, handler, output, registered, server |
 //! | `options.rs` | the options that these definitions have in common |
-//! | `scopes.rs` | the scopes that a request needs, by what it names |
 //! | `ask/` | questions of handlers to the client |
 //! | `subscriptions/` | notifying clients of changes |
 //! | `logging/` | log messages to clients |
@@ -25,8 +24,6 @@ mod options;
 mod prompt;
 mod registry;
 mod resource;
-#[cfg(all(feature = "auth", feature = "http-server"))]
-mod scopes;
 #[expect(
     clippy::module_inception,
     reason = "it is where the type of this name is searched for"

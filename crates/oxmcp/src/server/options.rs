@@ -43,7 +43,7 @@ macro_rules! options {
                 "The scopes that an access token must have for this ", $noun, ", with spaces between them, beside those that its \
                  endpoint needs for all. Over HTTP a request whose token has not is answered with 403 and all that it needs, so \
                  that a client can ask for more; lists show it nevertheless. An endpoint that is not \
-                 [protected](crate::http::StreamableHttp::protect) refuses all such requests. Over stdio there are no tokens, and \
+                 protected (`StreamableHttp::protect`) refuses all such requests. Over stdio there are no tokens, and \
                  this says nothing.\n\nSee \
                  [scopes](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#runtime-insufficient-scope-errors)."
             )]

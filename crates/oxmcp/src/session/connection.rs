@@ -278,7 +278,9 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     fn side(&self) -> Side;
 
     /// The revision of the session, once it is negotiated.
-    fn revision(&self) -> Option<Revision>;
+    fn revision(&self) -> Option<Revision> {
+        None
+    }
 
     /// Itself, to be downcast.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;

@@ -13,7 +13,7 @@ use oxmcp_auth::server::VerifiedToken;
 /// middleware of your own in front of the endpoint, which puts one into the extensions of each request.
 ///
 /// Sessions are then bound to it: whoever else names the id of a session gets 404, as if there were none; and no principal has
-/// more of them than [`Limits::max_http_sessions_each`](crate::Limits::max_http_sessions_each). So are the states of requests
+/// more of them than [`HttpLimits::max_sessions_each`](crate::HttpLimits::max_sessions_each). So are the states of requests
 /// that ask, and streams that are resumed. Without it all requests come from nobody in particular, and a session's id is all
 /// that there is to know.
 ///

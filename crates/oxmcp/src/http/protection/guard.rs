@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_core::future::BoxFuture;
-use http::{Response, request::Parts};
+use http::{HeaderName, Response, header, request::Parts};
 use oxmcp_auth::{
     AuthError, AuthErrorKind, ScopeSet, Secret, UnixTime,
     dpop::ReplayCache,
@@ -27,6 +27,9 @@ use crate::{
 
 /// How long a request waits for what another has asked for: longer than that may take.
 const WAIT: Duration = Duration::from_secs(15);
+
+/// The header of a proof.
+const DPOP: HeaderName = HeaderName::from_static("dpop");
 
 /// A verifier of one's own.
 pub(super) type Verify =
@@ -56,6 +59,12 @@ impl Guard {
     /// How it is refused.
     pub(in crate::http) async fn admit(self: &Arc<Self>, parts: &mut Parts) -> Result<(), Refused> {
         let admitted = self.principal(parts).await;
+        // Handlers see the headers, and may log them.
+        for name in [header::AUTHORIZATION, DPOP] {
+            if let Some(value) = parts.headers.get_mut(name) {
+                value.set_sensitive(true);
+            }
+        }
         let principal = admitted.map_err(|refusal| self.refuse(&refusal))?;
         if let Some(deadline) = self.deadline(&principal) {
             parts.extensions.insert(deadline);

@@ -14,7 +14,6 @@ use futures_core::Stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use oxmcp_protocol::{ErrorObject, RequestId, internal::write_error};
-
 #[cfg(feature = "auth")]
 use tokio::time::{Instant, Sleep, sleep_until};
 

@@ -111,7 +111,7 @@ pub(super) async fn run<L, S>(
     let shared = Shared::new(Timeouts::from(&limits), closing.clone());
     let start = move |io| serve_connection(io, service.clone(), Arc::clone(&shared));
     // Without any, nothing would ever be served.
-    let max_connections = limits.max_http_connections.max(1);
+    let max_connections = limits.http.max_connections.max(1);
     let deadline = select! {
         biased;
         deadline = closed(&signal, &limits, on_close) => deadline,
