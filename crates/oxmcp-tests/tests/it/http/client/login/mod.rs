@@ -30,7 +30,10 @@ async fn connect(web: &Web, login: Login) -> Result<ClientSession> {
     let endpoint = Endpoint::new(MCP).http_client(web.clone());
     // Its GET would log in, too.
     let endpoint = endpoint.standalone_stream(false).login(login);
-    client().connect(endpoint).await
+    let session = client().connect(endpoint).await?;
+    // What belongs to connecting is served before it.
+    call(&session, "add").await?;
+    Ok(session)
 }
 
 fn client() -> Client {
