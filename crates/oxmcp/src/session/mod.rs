@@ -29,6 +29,7 @@ pub mod trace;
 
 pub use connection::RequestContext;
 pub use handler::{
+    state_scope::{OfState, StateScope},
     traits::{Handler, HandlerContext, HandlerFuture, IntoError},
     with_state::{SharedAs, StateArguments, with_state},
 };

@@ -22,7 +22,7 @@ use crate::session::{
 ///
 /// Put one into the extensions of each request, with a middleware in front of the endpoint. Sessions are then bound to it:
 /// whoever else names the id of a session gets 404, as if there were none; and no principal has more of them than
-/// [`Limits::max_http_sessions_each`](crate::Limits::max_http_sessions_each). Without it all requests come from nobody in
+/// [`HttpLimits::max_sessions_each`](crate::HttpLimits::max_sessions_each). Without it all requests come from nobody in
 /// particular, and a session's id is all that there is to know.
 ///
 /// It is an opaque name, equal for the same caller in all requests and different for different ones. Where callers are

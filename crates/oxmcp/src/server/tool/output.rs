@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 use oxmcp_protocol::{CallToolResult, ContentBlock};
-use oxmcp_schema::{JsonSchema, Schema};
+use oxmcp_schema::{JsonSchema, Schema, internal::Written};
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 
 use super::{IntoToolError, ToolError};
 use crate::error::Error;
@@ -42,6 +41,35 @@ pub trait IntoToolResult {
     /// # Errors
     /// What the tool failed with.
     fn into_tool_result(self) -> Result<CallToolResult, ToolError>;
+
+    /// The same of a tool with this output schema, which what is written can be held against meanwhile.
+    #[doc(hidden)]
+    fn into_checked_result(self, schema: Option<&Schema>) -> Result<CheckedResult, ToolError>
+    where
+        Self: Sized,
+    {
+        let _ = schema;
+        self.into_tool_result().map(CheckedResult::from)
+    }
+}
+
+/// A result, and what is known of it.
+#[doc(hidden)]
+#[expect(unnameable_types, reason = "only a hidden method mentions it")]
+#[derive(Debug)]
+pub struct CheckedResult {
+    pub(super) result: CallToolResult,
+    /// Whether its structured content is known to fit the output schema.
+    pub(super) is_valid: bool,
+}
+
+impl From<CallToolResult> for CheckedResult {
+    fn from(result: CallToolResult) -> Self {
+        Self {
+            result,
+            is_valid: false,
+        }
+    }
 }
 
 /// A value of any serializable type, which a tool returns as structured content.
@@ -159,9 +187,11 @@ impl<T: Serialize + JsonSchema> IntoToolResult for StructuredContent<T> {
     }
 
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
-        let mut result = CallToolResult::new(self.content);
-        result.structured_content = Some(checked(to_raw_value(&self.value))?);
-        Ok(result)
+        self.into_checked_result(None).map(|it| it.result)
+    }
+
+    fn into_checked_result(self, schema: Option<&Schema>) -> Result<CheckedResult, ToolError> {
+        Ok(with_structured(self.content, write(schema, &self.value)?))
     }
 }
 
@@ -171,20 +201,27 @@ impl<T: Serialize + JsonSchema> IntoToolResult for Structured<T> {
     }
 
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
-        structured(to_raw_value(&self.0))
+        self.into_checked_result(None).map(|it| it.result)
+    }
+
+    fn into_checked_result(self, schema: Option<&Schema>) -> Result<CheckedResult, ToolError> {
+        let written = write(schema, &self.0)?;
+        let text = ContentBlock::text(written.json.get());
+        Ok(with_structured(vec![text], written))
     }
 }
 
-fn structured(json: serde_json::Result<Box<RawValue>>) -> Result<CallToolResult, ToolError> {
-    let json = checked(json)?;
-    let mut result = CallToolResult::default();
-    result.content.push(ContentBlock::text(json.get()));
-    result.structured_content = Some(json);
-    Ok(result)
+fn with_structured(content: Vec<ContentBlock>, written: Written) -> CheckedResult {
+    let mut result = CallToolResult::new(content);
+    result.structured_content = Some(written.json);
+    CheckedResult {
+        result,
+        is_valid: written.is_valid,
+    }
 }
 
-fn checked(json: serde_json::Result<Box<RawValue>>) -> Result<Box<RawValue>, ToolError> {
-    json.map_err(|error| {
+fn write<T: Serialize>(schema: Option<&Schema>, value: &T) -> Result<Written, ToolError> {
+    Schema::write(schema, value).map_err(|error| {
         let error = Error::internal("the tool's result cannot be serialized").with_source(error);
         error.into()
     })
@@ -199,7 +236,11 @@ macro_rules! scalars {
             }
 
             fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
-                structured(to_raw_value(&self))
+                Structured(self).into_tool_result()
+            }
+
+            fn into_checked_result(self, schema: Option<&Schema>) -> Result<CheckedResult, ToolError> {
+                Structured(self).into_checked_result(schema)
             }
         }
     )*};
@@ -266,5 +307,10 @@ impl<T: IntoToolResult, E: IntoToolError> IntoToolResult for Result<T, E> {
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
         self.map_err(IntoToolError::into_tool_error)?
             .into_tool_result()
+    }
+
+    fn into_checked_result(self, schema: Option<&Schema>) -> Result<CheckedResult, ToolError> {
+        self.map_err(IntoToolError::into_tool_error)?
+            .into_checked_result(schema)
     }
 }
