@@ -75,6 +75,7 @@
 //! | `store`, with the feature `http-server` | what outlives a connection or a process: events of streams, sessions |
 //! | [`extension`], [`Extension`] | methods, notifications and settings that the protocol does not have |
 //! | [`middleware`] | code that sees requests and notifications, on their way in or out |
+//! | [`trace`] | spans of requests, and one trace on both sides |
 //! | [`testing`] | client and server in one process, and a peer that follows a script |
 //! | [`protocol`] | the types of the protocol, under the specification's names |
 //! | [`Limits`] | the bounds on all that a peer can make grow |
@@ -177,11 +178,11 @@ pub use server::{
     IntoToolResult, OrToolError, Prompt, PromptArguments, PromptInput, Question, Questions, Reply,
     Resource, ResourceArguments, ResourceTemplate, Server, ServerSession, SessionCall, StateKey,
     Structured, StructuredContent, TemplateArguments, TemplateInput, TemplateVariables, Tool,
-    ToolArguments, ToolError, ToolInput, file_resources, logging, prompt, resource, tool,
+    ToolArguments, ToolError, ToolInput, Wrapped, file_resources, logging, prompt, resource, tool,
 };
 pub use session::{
     Handler, HandlerContext, HandlerFuture, IntoError, Progress, ProgressAmount, ReportProgress,
-    RequestContext, SharedAs, StateArguments, middleware, with_state,
+    RequestContext, SharedAs, StateArguments, middleware, trace, with_state,
 };
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "client")]

@@ -11,10 +11,11 @@ use oxmcp_schema::{
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::{IntoToolResult, ToolError};
+use super::{IntoToolResult, ToolError, output::CheckedResult};
 use crate::{
     error::{Error, Result},
     logged::Logged,
+    server::registry::doubled_name,
     session::{
         connection::RequestContext,
         handler::traits::{Handler, HandlerContext, HandlerFuture},
@@ -66,7 +67,7 @@ impl ToolArguments for () {
     }
 
     fn read(_cx: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
-        schemas.check(json)
+        schemas.check(Text::checked(json))
     }
 }
 
@@ -78,7 +79,7 @@ impl ToolArguments for (RequestContext,) {
     }
 
     fn read(context: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
-        schemas.check(json).map(|()| (context,))
+        schemas.check(Text::checked(json)).map(|()| (context,))
     }
 }
 
@@ -122,23 +123,33 @@ pub struct ToolSchemas {
 
 impl ToolSchemas {
     /// Validates the arguments of a call.
-    fn check(&self, arguments: &str) -> Result<(), ToolError> {
+    fn check(&self, arguments: Text<'_>) -> Result<(), ToolError> {
+        self.check_names(arguments)?;
         let input = self.input.as_ref();
-        let valid = input.map_or(Ok(()), |it| it.validate_text(Text::checked(arguments)));
+        let valid = input.map_or(Ok(()), |it| it.validate_text(arguments));
         valid.map_err(|violations| self.invalid(&violations))
+    }
+
+    fn check_names(&self, arguments: Text<'_>) -> Result<(), ToolError> {
+        let fault = doubled_name(arguments);
+        fault.map_or(Ok(()), |fault| Err(self.invalid(&fault)))
     }
 
     /// Validates the arguments of a call, and reads them.
     fn read<T: DeserializeOwned>(&self, arguments: &str) -> Result<T, ToolError> {
-        let text = Text::checked(arguments);
-        // Mostly one walk does both.
-        let read = self.input.as_ref().and_then(|schema| schema.read(text));
-        let (value, has_others) = match read {
-            Some(Read { value, has_others }) => (value, has_others),
-            None => (self.read_slowly(text)?, self.has_others(text)),
+        let arguments = Text::checked(arguments);
+        // Mostly one walk does all.
+        let read = self.input.as_ref().and_then(|it| it.read(arguments));
+        let Some(Read {
+            value,
+            has_unlisted_names,
+        }) = read
+        else {
+            return self.read_slowly(arguments);
         };
-        if has_others && self.is_inferred {
-            self.check_spelling::<T>(text)?;
+        if has_unlisted_names {
+            self.check_names(arguments)?;
+            self.check_spelling::<T>(arguments)?;
         }
         Ok(value)
     }
@@ -146,8 +157,8 @@ impl ToolSchemas {
     /// Validates the arguments of a call, and has serde_json read them.
     #[cold]
     fn read_slowly<T: DeserializeOwned>(&self, arguments: Text<'_>) -> Result<T, ToolError> {
-        self.check(arguments.get())?;
-        arguments.parse().map_err(|error| {
+        self.check(arguments)?;
+        let value = arguments.parse().map_err(|error| {
             // The position is one in our own copy of the arguments: it would only confuse.
             let error = error.to_string();
             let error = error.rsplit_once(" at line ").map_or(&*error, |it| it.0);
@@ -155,17 +166,15 @@ impl ToolSchemas {
             let place = refused_property::<T>(arguments);
             let place = place.map_or(String::new(), |place| format!("{place}: "));
             self.invalid(&format_args!("{place}{error}"))
-        })
-    }
-
-    fn has_others(&self, arguments: Text<'_>) -> bool {
-        let input = self.input.as_ref();
-        input.is_some_and(|input| input.has_others(arguments))
+        })?;
+        self.check_spelling::<T>(arguments)?;
+        Ok(value)
     }
 
     /// Refuses a property whose name is misspelt. What else there is, clients add: it is let through.
     fn check_spelling<T: DeserializeOwned>(&self, arguments: Text<'_>) -> Result<(), ToolError> {
-        let Some(input) = &self.input else {
+        let input = self.input.as_ref().filter(|_| self.is_inferred);
+        let Some(input) = input.filter(|it| it.has_others(arguments)) else {
             return Ok(());
         };
         if let Some(misspelt) = misspelt_property::<T>(input, arguments) {
@@ -186,12 +195,14 @@ impl ToolSchemas {
     ///
     /// # Errors
     /// A protocol error of the handler, and a result that does not fit the output schema.
-    pub(super) fn finish(&self, output: Result<CallToolResult, ToolError>) -> Result<Body> {
-        let result = match output {
-            Ok(result) => result,
-            Err(error) => error.into_result()?,
+    pub(super) fn finish(&self, output: Result<CheckedResult, ToolError>) -> Result<Body> {
+        let CheckedResult { result, is_valid } = match output {
+            Ok(checked) => checked,
+            Err(error) => error.into_result()?.into(),
         };
-        self.check_output(&result)?;
+        if !is_valid {
+            self.check_output(&result)?;
+        }
         Ok(Body::Tool(result))
     }
 
@@ -232,7 +243,10 @@ where
         Box::pin(async move {
             let read = Arguments::read(context, &schemas, &arguments);
             match read.map(|arguments| handler.call(arguments).run()) {
-                Ok(running) => schemas.finish(running.await.into_tool_result()),
+                Ok(running) => {
+                    let output = running.await;
+                    schemas.finish(output.into_checked_result(schemas.output.as_ref()))
+                }
                 Err(error) => schemas.finish(Err(error)),
             }
         })
@@ -250,10 +264,11 @@ where
     Arc::new(move |context, arguments, schemas| {
         let handler = Arc::clone(&handler);
         Box::pin(async move {
-            let output = match schemas.check(&arguments) {
+            let text = Text::checked(&arguments);
+            let output = match schemas.check(text) {
                 Ok(()) => {
-                    let arguments = Text::checked(&arguments).to_raw();
-                    handler(context, arguments).await.into_tool_result()
+                    let output = handler(context, text.to_raw()).await;
+                    output.into_checked_result(schemas.output.as_ref())
                 }
                 Err(error) => Err(error),
             };
