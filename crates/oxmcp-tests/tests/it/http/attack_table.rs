@@ -164,6 +164,12 @@ pub(crate) const TABLE: &[Row] = &[
         mounts: &[],
         why: "It is a function or a store that is called without any connection.",
         tests: &[
+            "attack_20_invented_keys_are_no_requests_to_the_issuer",
+            "attack_20_neither_symmetric_nor_embedded_keys_are_taken",
+            "attack_20_public_keys_that_are_wrong_are_refused",
+            "attack_20_tokens_of_other_kinds_and_algorithms_are_refused",
+            "attack_20_tokens_that_are_not_for_us_or_not_for_now_are_refused",
+            "attack_20_tokens_that_are_wrong_in_form_are_refused",
             "attack_11_redirects_stay_with_the_server_that_was_meant",
             "attack_16_a_session_is_named_once",
             "attack_16_no_header_makes_validation_fail",

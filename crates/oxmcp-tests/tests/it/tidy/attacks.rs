@@ -18,7 +18,7 @@ fn tests_of(text: &str) -> Vec<(&str, bool)> {
     let test = |at: usize| {
         let (before, name) = lines[at].split_once("fn ").unwrap();
         let indentation = before.len() - before.trim_start().len();
-        let end = format!("{}}}", &before[..indentation]);
+        let end = format!("{}}}", " ".repeat(indentation));
         let mut body = lines[at..].iter().take_while(|line| **line != end);
         (
             name.split('(').next().unwrap(),
