@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use oxmcp_json::{Cursor, Text, write_string};
+use oxmcp_json::{Cursor, Text, Walk, write_string};
 use serde::de::IgnoredAny;
 use serde_json::{Value, value::RawValue};
 
@@ -61,16 +61,20 @@ fn means(text: Text<'_>, value: &Value) {
 
 /// What is read as an integer while it is walked over is one.
 fn integers(object: Text<'_>) {
-    let mut members = object.members();
+    let mut walk = Walk::new(object);
+    let _ = walk.peek();
+    walk.enter();
     for (_, value) in object.members() {
-        let _ = members.key();
-        match members.integer() {
-            Some((text, integer)) => {
-                assert_eq!(text, value);
+        let _ = walk.value();
+        let _ = walk.peek();
+        let start = walk.at();
+        match walk.integer() {
+            Some(integer) => {
+                assert_eq!(walk.since(start), Some(value));
                 assert_eq!(value.get(), integer.to_string());
             }
-            None => assert_eq!(members.value(), Some(value)),
+            None => assert_eq!(walk.value(), Some(value)),
         }
     }
-    assert!(members.key().is_none());
+    assert!(walk.value().is_none());
 }

@@ -6,7 +6,7 @@
 //! | | |
 //! |---|---|
 //! | `cursor` | [`Cursor`]: the one pass over unchecked text |
-//! | `text` | [`Text`], [`Members`], [`Items`]: values that are known to be JSON |
+//! | `text` | [`Text`], [`Members`], [`Items`], [`Walk`]: values that are known to be JSON |
 //! | `names` | names that stand twice in an object |
 //! | `strings` | reading and writing strings |
 
@@ -17,7 +17,7 @@ mod text;
 
 pub use cursor::{Checked, Cursor, Mark, SyntaxError};
 pub use strings::write_string;
-pub use text::{Items, Members, SPACE, Text, pointer_token};
+pub use text::{Items, Members, SPACE, Text, Walk, pointer_token};
 
 /// The code in README.md is tested as documentation.
 #[cfg(doctest)]

@@ -15,7 +15,7 @@ impl<'a> Text<'a> {
     /// are small and nothing in their names is escaped.
     #[must_use]
     pub fn doubled_name(self) -> Option<Cow<'a, str>> {
-        value(&mut Walk::new(self.get())).err()
+        value(&mut Walk::new(self)).err()
     }
 }
 
@@ -24,21 +24,19 @@ type Doubled<'a> = Result<(), Cow<'a, str>>;
 
 /// Goes over the value that is next.
 fn value<'a>(walk: &mut Walk<'a>) -> Doubled<'a> {
-    let Some(at) = walk.next() else {
-        return Ok(());
-    };
-    match walk.enter(at) {
+    match walk.peek() {
         Some(b'{') => object(walk),
-        Some(_) => array(walk),
-        None => {
-            walk.value_at(at);
+        Some(b'[') => array(walk),
+        _ => {
+            walk.value();
             Ok(())
         }
     }
 }
 
 fn array<'a>(walk: &mut Walk<'a>) -> Doubled<'a> {
-    while walk.next().is_some() {
+    walk.enter();
+    while walk.peek().is_some() {
         value(walk)?;
     }
     walk.close();
@@ -46,6 +44,7 @@ fn array<'a>(walk: &mut Walk<'a>) -> Doubled<'a> {
 }
 
 fn object<'a>(walk: &mut Walk<'a>) -> Doubled<'a> {
+    walk.enter();
     let mut names = Names::default();
     while let Some(key) = walk.value() {
         names.add(key)?;

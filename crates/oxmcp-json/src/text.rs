@@ -144,7 +144,7 @@ impl<'a> From<&'a RawValue> for Text<'a> {
 /// Integers of so many digits fit into an `i64`.
 const MAX_DIGITS: usize = 18;
 
-/// The members of an object, in order. Keys and values can be taken one at a time instead of in pairs.
+/// The members of an object, in order: keys and values.
 #[derive(Debug)]
 pub struct Members<'a>(Option<Walk<'a>>);
 
@@ -158,25 +158,9 @@ impl<'a> Members<'a> {
         self.0.as_mut()?.value()
     }
 
-    /// Whether the value that is next is a string.
-    pub fn is_string(&mut self) -> bool {
-        self.0.as_mut().is_some_and(Walk::is_string)
-    }
-
     /// The value of the key that was taken.
     pub fn value(&mut self) -> Option<Text<'a>> {
         self.0.as_mut()?.value()
-    }
-
-    /// The same, where it is an integer of few digits: it is read while it is walked over.
-    #[inline]
-    pub fn integer(&mut self) -> Option<(Text<'a>, i64)> {
-        self.0.as_mut()?.integer()
-    }
-
-    /// The same, where it is a string.
-    pub fn string(&mut self) -> Option<Cow<'a, str>> {
-        self.0.as_mut()?.string()
     }
 }
 
@@ -209,34 +193,22 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// A place in a text that has been checked.
+/// A place in a text that has been checked. Going into what is nested, instead of taking it whole, passes over each byte once,
+/// however deep it stands.
 #[derive(Debug)]
-pub(crate) struct Walk<'a> {
+pub struct Walk<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl<'a> Walk<'a> {
     /// Before a value.
-    pub(crate) fn new(text: &'a str) -> Self {
-        Self { text, at: 0 }
-    }
-
-    /// Goes into the object or array that begins at `at`, where [`next`](Self::next) has stopped, and says with which bracket. `None`
-    /// where something else begins there.
-    #[inline]
-    pub(crate) fn enter(&mut self, at: usize) -> Option<u8> {
-        let bracket = *self.text.as_bytes().get(at)?;
-        matches!(bracket, b'{' | b'[').then(|| {
-            self.at = at + 1;
-            bracket
-        })
-    }
-
-    /// Goes out of what is open, at whose end it is.
-    #[inline]
-    pub(crate) fn close(&mut self) {
-        self.at += 1;
+    #[must_use]
+    pub fn new(text: Text<'a>) -> Self {
+        Self {
+            text: text.get(),
+            at: 0,
+        }
     }
 
     /// Behind the bracket that `text` begins with, where it is this one.
@@ -244,16 +216,50 @@ impl<'a> Walk<'a> {
         (text.as_bytes().first() == Some(&bracket)).then_some(Self { text, at: 1 })
     }
 
-    /// Takes the next value, a key being one, whatever stands before it. `None` at the end of what is open.
-    pub(crate) fn value(&mut self) -> Option<Text<'a>> {
-        let start = self.next()?;
-        self.value_at(start)
+    /// The first byte of the next value, a key being one, whatever stands before it. `None` at the end of what is open.
+    #[inline]
+    pub fn peek(&mut self) -> Option<u8> {
+        loop {
+            match *self.text.as_bytes().get(self.at)? {
+                b' ' | b'\n' | b'\r' | b'\t' | b',' | b':' => self.at += 1,
+                b'}' | b']' => return None,
+                byte => return Some(byte),
+            }
+        }
     }
 
-    /// Takes the value that begins at `start`, where [`next`](Self::next) has stopped.
-    pub(crate) fn value_at(&mut self, start: usize) -> Option<Text<'a>> {
-        let bytes = self.text.as_bytes();
-        let (end, plain) = match bytes.get(start)? {
+    /// Goes into the object or array that [`peek`](Self::peek) has seen.
+    #[inline]
+    pub fn enter(&mut self) {
+        self.at += 1;
+    }
+
+    /// Goes out of what is open, at whose end it is.
+    #[inline]
+    pub fn close(&mut self) {
+        self.at += 1;
+    }
+
+    /// How far it has come, in bytes. After [`peek`](Self::peek), that is where the next value begins.
+    #[inline]
+    #[must_use]
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The value that began at `start` and ends here.
+    #[inline]
+    #[must_use]
+    pub fn since(&self, start: usize) -> Option<Text<'a>> {
+        self.text.get(start..self.at).map(Text::checked)
+    }
+
+    /// Takes the next value, a key being one. `None` at the end of what is open.
+    #[inline]
+    pub fn value(&mut self) -> Option<Text<'a>> {
+        let first = self.peek()?;
+        let (bytes, start) = (self.text.as_bytes(), self.at);
+        let (end, plain) = match first {
             b'"' => string_end(bytes, start)?,
             b'{' | b'[' => (nested_end(bytes, start)?, false),
             _ => (scalar_end(bytes, start), false),
@@ -262,28 +268,22 @@ impl<'a> Walk<'a> {
         Some(Text::string(self.text.get(start..end)?, plain))
     }
 
-    fn is_string(&mut self) -> bool {
-        let start = self.next();
-        start.and_then(|start| self.text.as_bytes().get(start)) == Some(&b'"')
-    }
-
-    /// Takes the next value, which is a string.
-    fn string(&mut self) -> Option<Cow<'a, str>> {
-        let start = self.next()? + 1;
+    /// Takes the next value where it is a string.
+    pub fn string(&mut self) -> Option<Cow<'a, str>> {
+        self.peek().filter(|first| *first == b'"')?;
+        let start = self.at + 1;
         let (string, length) = read_string(self.text.get(start..)?)?;
         self.at = start + length + 1;
         Some(string)
     }
 
-    /// Takes the next value where it is an integer that is nothing else for any reader, as `-0` is.
+    /// Takes the next value where it is an integer of few digits that is nothing else for any reader, as `-0` is: it is read
+    /// while it is walked over.
     #[inline]
-    fn integer(&mut self) -> Option<(Text<'a>, i64)> {
-        let start = self.next()?;
-        let value = self.text.as_bytes().get(start..)?;
-        let (sign, digits) = match value.split_first()? {
-            (b'-', digits) => (-1, digits),
-            _ => (1, value),
-        };
+    pub fn integer(&mut self) -> Option<i64> {
+        let first = self.peek()?;
+        let start = self.at + usize::from(first == b'-');
+        let digits = self.text.as_bytes().get(start..)?;
         let (mut integer, mut length) = (0, 0);
         for byte in digits {
             match byte {
@@ -294,24 +294,11 @@ impl<'a> Walk<'a> {
             }
             length += 1;
         }
-        if length == 0 || (sign < 0 && integer == 0) {
+        if length == 0 || (first == b'-' && integer == 0) {
             return None;
         }
-        self.at = start + length + usize::from(sign < 0);
-        let text = self.text.get(start..self.at)?;
-        Some((Text::checked(text), sign * integer))
-    }
-
-    /// Where the next value begins.
-    #[inline]
-    pub(crate) fn next(&mut self) -> Option<usize> {
-        loop {
-            match self.text.as_bytes().get(self.at)? {
-                b' ' | b'\n' | b'\r' | b'\t' | b',' | b':' => self.at += 1,
-                b'}' | b']' => return None,
-                _ => return Some(self.at),
-            }
-        }
+        self.at = start + length;
+        Some(if first == b'-' { -integer } else { integer })
     }
 }
 
@@ -443,13 +430,20 @@ mod tests {
         ] {
             for (before, after) in [("", ""), (" ", " "), ("", ",\"b\":2")] {
                 let object = format!("{{\"a\":{before}{value}{after}}}");
-                let mut members = Members::of(&object);
-                assert!(members.key().is_some_and(|key| key.is_str("a")));
-                let read = members.integer();
-                assert_eq!(read.map(|(_, integer)| integer), integer, "{object}");
-                let text = read.map(|(text, _)| text).or_else(|| members.value());
+                let mut walk = Walk::new(Text::checked(&object));
+                assert_eq!(walk.peek(), Some(b'{'));
+                walk.enter();
+                assert!(walk.value().is_some_and(|key| key.is_str("a")));
+                assert_eq!(walk.peek(), value.bytes().next());
+                let start = walk.at();
+                let read = walk.integer();
+                assert_eq!(read, integer, "{object}");
+                let text = match read {
+                    Some(_) => walk.since(start),
+                    None => walk.value(),
+                };
                 assert_eq!(text.map(Text::get), Some(value), "{object}");
-                assert_eq!(members.key().is_some(), after.len() > 1, "{object}");
+                assert_eq!(walk.peek().is_some(), after.len() > 1, "{object}");
             }
         }
     }

@@ -5,7 +5,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json, value::RawValue};
 
-use crate::schema::Schema;
+use crate::{fast::read::Read, schema::Schema};
 
 #[derive(Debug, Deserialize, PartialEq)]
 struct Typed {
@@ -28,7 +28,9 @@ fn schema() -> impl Strategy<Value = Value> {
         json!({"const": 1.0}),
         json!({"anyOf": [{"type": "string", "maxLength": 1}, {"type": "integer", "maximum": 5}, {"type": "null"}]}),
         json!({"type": "array", "items": {"type": "integer"}, "maxItems": 2}),
+        json!({"type": "array", "items": {"type": "object", "properties": {"x": {}}}}),
         json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}),
+        json!({"type": "object", "additionalProperties": {"type": ["integer", "null"]}}),
     ]);
     let additional = select(vec![
         json!(true),
@@ -98,6 +100,10 @@ fn object() -> impl Strategy<Value = String> {
         r#"{"x":1}"#,
         r#"{ "x":"1"}"#,
         r#"{"x":1,"x":null}"#,
+        r#"{"x":1,"x":2}"#,
+        r#"{"y":1,"y":2}"#,
+        r#"{"x":{"y":1,"y":2}}"#,
+        r#"[{"x":1},{"x":1,"\u0078":2}]"#,
     ]);
     let member = (name, value, select(vec!["", " ", "\n\t"]));
     let member = member.prop_map(|(name, value, space)| {
@@ -111,6 +117,14 @@ fn is_read_as_it_would_be<T: DeserializeOwned + PartialEq>(schema: &Schema, json
     read.is_none() || read == serde_json::from_str(json).ok()
 }
 
+/// Whether a walk that accepts the object has proven that no name stands twice in it, and the same for one that reads it.
+fn are_names_proven_single(schema: &Schema, json: &str) -> [bool; 2] {
+    let text = Text::checked(json);
+    let read = schema.read::<Value>(text);
+    let is_plain = |read: Read<Value>| !read.has_unlisted_names;
+    [schema.names_are_single(text), read.is_some_and(is_plain)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -119,6 +133,9 @@ proptest! {
         let Ok(schema) = Schema::from_json(schema) else { return Ok(()) };
         prop_assert!(is_read_as_it_would_be::<Value>(&schema, &json), "{schema:?} {json}");
         prop_assert!(is_read_as_it_would_be::<Typed>(&schema, &json), "{schema:?} {json}");
+        if Text::checked(&json).doubled_name().is_some() {
+            prop_assert_eq!(are_names_proven_single(&schema, &json), [false; 2], "{:?} {}", schema, json);
+        }
         let raw = RawValue::from_string(json.clone()).unwrap();
         // What no value can be made of is none that the full validator could hold against anything.
         if serde_json::from_str::<Value>(&json).is_ok() {

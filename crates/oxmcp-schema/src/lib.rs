@@ -22,7 +22,7 @@
 //! |---|---|
 //! | `schema`, `into_schema`, `options`, `violations`, `error` | the public types |
 //! | `infer` | from a type to a schema: what schemars makes, simplified, in the order of the fields |
-//! | `fast` | validating and reading in one walk over the text, for the schemas that types have |
+//! | `fast` | validating, reading and writing in one walk, for the schemas that types have |
 //! | `full` | the validator of every keyword of every dialect, with a work budget |
 //! | `explain` | violations in words that a model can act on |
 //! | `limits` | bounds on the size of schemas |
@@ -76,7 +76,7 @@ pub mod internal {
             refused::refused_property,
             spelling::nearest,
         },
-        fast::read::Read,
+        fast::{read::Read, write::Written},
         // The trait without the derive macro of the same name.
         infer::json_schema::JsonSchema,
         strings::{StringField, StringFields, StringObject, StringValue},

@@ -14,8 +14,9 @@ use crate::{
     explain::{expected::expected, messages},
     fast::{
         accept,
-        check::Check,
+        check::{ANYTHING, Check},
         read::{self, Read},
+        write::{self, Written},
     },
     full::{dialect::Dialect, nodes::Validator},
     infer::{
@@ -188,6 +189,19 @@ impl Schema {
         read::read(&self.0.fast, instance)
     }
 
+    /// Writes a value as serde_json does, and holds it against the schema meanwhile, if there is one.
+    ///
+    /// # Errors
+    /// Where it cannot be JSON.
+    #[doc(hidden)]
+    pub fn write<T: Serialize + ?Sized>(
+        schema: Option<&Self>,
+        value: &T,
+    ) -> serde_json::Result<Written> {
+        let check = schema.map_or(&ANYTHING, |schema| &schema.0.fast);
+        write::write(check, value)
+    }
+
     #[cold]
     fn validate_fully(&self, instance: Text<'_>) -> Result<(), Violations> {
         let full = match self.full() {
@@ -277,6 +291,13 @@ impl Schema {
     #[must_use]
     pub fn accepts_fast(&self, instance: &RawValue) -> bool {
         accept::accepts(&self.0.fast, Text::from(instance))
+    }
+
+    /// Whether the fast check proves that no name stands twice in an object of the value; for tests.
+    #[cfg(test)]
+    pub(crate) fn names_are_single(&self, instance: Text<'_>) -> bool {
+        let mut acceptor = accept::Acceptor::new(instance);
+        acceptor.value(&self.0.fast) && !acceptor.has_unlisted_names
     }
 
     /// What the full validator says; for tests.

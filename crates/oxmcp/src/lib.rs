@@ -75,6 +75,7 @@
 //! | `store`, with the feature `http-server` | what outlives a connection or a process: events of streams, sessions |
 //! | [`extension`], [`Extension`] | methods, notifications and settings that the protocol does not have |
 //! | [`middleware`] | code that sees requests and notifications, on their way in or out |
+//! | [`trace`] | spans of requests, and one trace on both sides |
 //! | [`testing`] | client and server in one process, and a peer that follows a script |
 //! | [`protocol`] | the types of the protocol, under the specification's names: [`protocol::Tool`] is what a client reads in a list, and [`Tool`] what a server is given |
 //! | [`traits`] | what handlers may take and return, and other bounds that are rarely named |
@@ -174,10 +175,12 @@ pub use oxmcp_schema::{
 pub use server::{
     ArgumentOptions, Asked, Completer, Completing, FileResources, OrToolError, Prompt, Question,
     Reply, Resource, ResourceTemplate, Server, ServerSession, SessionCall, StateKey, Structured,
-    StructuredContent, TemplateVariables, Tool, ToolError, file_resources, logging, prompt,
-    resource, tool,
+    StructuredContent, TemplateVariables, Tool, ToolError, Wrapped, file_resources, logging,
+    prompt, resource, tool,
 };
-pub use session::{Progress, ReportProgress, RequestContext, StateScope, middleware, with_state};
+pub use session::{
+    Progress, ReportProgress, RequestContext, StateScope, middleware, trace, with_state,
+};
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "client")]
 pub use transport::Command;

@@ -1,37 +1,110 @@
 //! Fast check at run time: one walk over JSON text, without building a value.
 
-use oxmcp_json::Text;
+use oxmcp_json::{Text, Walk};
 use serde_json::Value;
 
-use crate::fast::check::{Check, Span, Typed, kind};
+use crate::fast::check::{Check, Span, Typed, bit, kind};
 
 /// Whether the check accepts the value. False says nothing: the full validator decides.
 pub(crate) fn accepts(check: &Check, instance: Text<'_>) -> bool {
     match check {
         Check::Anything => true,
         Check::Unknown => false,
-        _ => accepts_typed(check, instance),
+        _ => Acceptor::new(instance).value(check),
     }
 }
 
-fn accepts_typed(check: &Check, instance: Text<'_>) -> bool {
-    let text = instance.get();
-    match text.as_bytes().first() {
-        Some(b'{') => check
-            .typed(kind::OBJECT)
-            .is_some_and(|typed| object(typed, instance)),
-        Some(b'[') => check
-            .typed(kind::ARRAY)
-            .is_some_and(|typed| array(typed, instance)),
-        Some(b'"') => check
-            .typed(kind::STRING)
-            .is_some_and(|typed| string(typed, instance)),
-        Some(b'n') => check
-            .typed(kind::NULL)
-            .is_some_and(|typed| typed.lists(Value::is_null)),
-        Some(b't') => boolean(check, true),
-        Some(b'f') => boolean(check, false),
-        _ => number(check, text),
+/// A walk over a value that is held against its check.
+pub(crate) struct Acceptor<'a> {
+    pub(crate) walk: Walk<'a>,
+    /// Whether there are names that the check does not list. They are not compared with each other; of the others, none
+    /// stands twice in one object.
+    pub(crate) has_unlisted_names: bool,
+}
+
+impl<'a> Acceptor<'a> {
+    pub(crate) fn new(instance: Text<'a>) -> Self {
+        Self {
+            walk: Walk::new(instance),
+            has_unlisted_names: false,
+        }
+    }
+
+    /// Takes the next value, if the check accepts it. Where not, the walk is over.
+    pub(crate) fn value(&mut self, check: &Check) -> bool {
+        match (self.walk.peek(), check) {
+            (None, _) | (_, Check::Unknown) => false,
+            (Some(first), Check::Anything) => {
+                self.has_unlisted_names |= matches!(first, b'{' | b'[');
+                self.walk.value().is_some()
+            }
+            (Some(first), _) => self.typed(first, check),
+        }
+    }
+
+    fn typed(&mut self, first: u8, check: &Check) -> bool {
+        match first {
+            b'{' => check
+                .typed(kind::OBJECT)
+                .is_some_and(|typed| self.object(typed)),
+            b'[' => check
+                .typed(kind::ARRAY)
+                .is_some_and(|typed| self.array(typed)),
+            b'"' => check
+                .typed(kind::STRING)
+                .is_some_and(|typed| self.string(typed)),
+            b'n' => accepts_null(check) && self.walk.value().is_some(),
+            b't' | b'f' => accepts_boolean(check, first == b't') && self.walk.value().is_some(),
+            _ => match self.walk.integer() {
+                Some(integer) => accepts_integer(check, integer),
+                None => {
+                    let number = self.walk.value();
+                    number.is_some_and(|number| accepts_number(check, number.get()))
+                }
+            },
+        }
+    }
+
+    fn string(&mut self, typed: &Typed) -> bool {
+        if typed.takes_any_string() {
+            return self.walk.value().is_some();
+        }
+        let string = self.walk.string();
+        string.is_some_and(|string| typed.accepts_string(&string))
+    }
+
+    fn array(&mut self, typed: &Typed) -> bool {
+        if typed.values.is_some() {
+            return false;
+        }
+        self.walk.enter();
+        let mut count = 0_usize;
+        while self.walk.peek().is_some() {
+            if !self.value(&typed.items) {
+                return false;
+            }
+            count += 1;
+        }
+        self.walk.close();
+        typed.accepts_count(count)
+    }
+
+    fn object(&mut self, typed: &Typed) -> bool {
+        if typed.values.is_some() {
+            return false;
+        }
+        self.walk.enter();
+        let mut properties = Properties::of(typed);
+        while let Some(key) = self.walk.value() {
+            let name = key.as_str();
+            let check = name.and_then(|name| properties.meet(&name));
+            if !check.is_some_and(|check| self.value(check)) {
+                return false;
+            }
+        }
+        self.walk.close();
+        self.has_unlisted_names |= properties.has_others;
+        properties.are_complete()
     }
 }
 
@@ -42,87 +115,75 @@ impl Typed {
         values.is_none_or(|values| values.iter().any(is_value))
     }
 
-    fn accepts_number(&self, number: f64) -> bool {
+    fn fits_limits(&self, number: f64) -> bool {
         let numbers = self.numbers.as_ref();
         numbers.is_none_or(|numbers| numbers.accepts(number))
     }
+
+    fn takes_any_string(&self) -> bool {
+        self.values.is_none() && self.lengths.is_none()
+    }
+
+    #[inline]
+    fn accepts_string(&self, string: &str) -> bool {
+        let is_long_enough = |lengths: &Span| lengths.accepts(string.chars().count());
+        self.takes_any_string()
+            || self.lists(|listed| listed.as_str() == Some(string))
+                && self.lengths.as_ref().is_none_or(is_long_enough)
+    }
+
+    pub(crate) fn accepts_count(&self, count: usize) -> bool {
+        let span = self.item_count.as_ref();
+        span.is_none_or(|span| span.accepts(count))
+    }
 }
 
-fn boolean(check: &Check, value: bool) -> bool {
+pub(crate) fn accepts_null(check: &Check) -> bool {
+    let typed = check.typed(kind::NULL);
+    typed.is_some_and(|typed| typed.lists(Value::is_null))
+}
+
+pub(crate) fn accepts_boolean(check: &Check, value: bool) -> bool {
     let typed = check.typed(kind::BOOLEAN);
     typed.is_some_and(|typed| typed.lists(|listed| *listed == Value::Bool(value)))
+}
+
+#[inline]
+pub(crate) fn accepts_string(check: &Check, string: &str) -> bool {
+    let typed = check.typed(kind::STRING);
+    typed.is_some_and(|typed| typed.accepts_string(string))
 }
 
 #[expect(
     clippy::cast_precision_loss,
     reason = "limits are not compared with integers that are not exact"
 )]
-fn integer(check: &Check, integer: i64) -> bool {
+#[inline]
+pub(crate) fn accepts_integer(check: &Check, integer: i64) -> bool {
     check.typed(kind::INTEGER).is_some_and(|typed| {
-        typed.lists(|listed| listed.as_i64() == Some(integer))
-            && typed.accepts_number(integer as f64)
+        typed.lists(|listed| listed.as_i64() == Some(integer)) && typed.fits_limits(integer as f64)
     })
 }
 
-fn number(check: &Check, text: &str) -> bool {
+/// Whether it is accepted, where it is not written as an integer.
+pub(crate) fn accepts_fraction(check: &Check, fraction: f64) -> bool {
+    let typed = check.typed(kind::FRACTION);
+    typed.is_some_and(|typed| {
+        typed.values.is_none() && fraction.is_finite() && typed.fits_limits(fraction)
+    })
+}
+
+fn accepts_number(check: &Check, text: &str) -> bool {
     if let Ok(value) = text.parse() {
         // `-0` is a fraction for serde_json, which readers of the value may rely on.
-        return text != "-0" && integer(check, value);
+        return text != "-0" && accepts_integer(check, value);
     }
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         // Larger than any `i64`: rare enough for the full validator.
         return false;
     }
-    let Some(typed) = check.typed(kind::FRACTION) else {
-        return false;
-    };
-    let fraction = text
-        .parse()
-        .is_ok_and(|number: f64| number.is_finite() && typed.accepts_number(number));
-    typed.values.is_none() && fraction
-}
-
-fn string(typed: &Typed, instance: Text<'_>) -> bool {
-    if typed.values.is_none() && typed.lengths.is_none() {
-        return true;
-    }
-    let Some(value) = instance.as_str() else {
-        return false;
-    };
-    let is_long_enough = |lengths: &Span| lengths.accepts(value.chars().count());
-    typed.lists(|listed| listed.as_str() == Some(&*value))
-        && typed.lengths.as_ref().is_none_or(is_long_enough)
-}
-
-fn array(typed: &Typed, instance: Text<'_>) -> bool {
-    if typed.values.is_some() {
-        return false;
-    }
-    let mut count = 0_usize;
-    for item in instance.items() {
-        if !accepts(&typed.items, item) {
-            return false;
-        }
-        count += 1;
-    }
-    typed
-        .item_count
-        .as_ref()
-        .is_none_or(|span| span.accepts(count))
-}
-
-fn object(typed: &Typed, instance: Text<'_>) -> bool {
-    if typed.values.is_some() {
-        return false;
-    }
-    let mut properties = Properties::of(typed);
-    for (key, value) in instance.members() {
-        let name = key.as_str();
-        if !name.is_some_and(|name| properties.accept(&name, value)) {
-            return false;
-        }
-    }
-    properties.are_complete()
+    text.parse()
+        .is_ok_and(|fraction| accepts_fraction(check, fraction))
 }
 
 /// The properties of an object, as they are met.
@@ -130,7 +191,9 @@ pub(crate) struct Properties<'c> {
     typed: &'c Typed,
     /// The bits of those that were met.
     met: u64,
-    /// Whether something was accepted that is none of them.
+    /// The place of the one that is likely to come next: most objects have theirs in the order of the schema.
+    next: usize,
+    /// Whether there were names of none of them, or of one that has no bit.
     pub(crate) has_others: bool,
 }
 
@@ -139,49 +202,27 @@ impl<'c> Properties<'c> {
         Self {
             typed,
             met: 0,
+            next: 0,
             has_others: false,
         }
     }
 
-    /// Whether a property of this name may have this value. A name that comes twice counts once, and is accepted only if
-    /// both values are: whichever is taken, it holds.
-    pub(crate) fn accept(&mut self, name: &str, value: Text<'_>) -> bool {
-        self.meet(name, |check| accepts(check, value))
-    }
-
-    /// The same where the value is known to be this integer.
+    /// The check of the value of this name. `None` where the name is known to have come before: which value counts then is
+    /// not for a check to say.
     #[inline]
-    pub(crate) fn accept_integer(&mut self, name: &str, value: i64) -> bool {
-        self.meet(name, |check| match check {
-            Check::Anything => true,
-            check => integer(check, value),
-        })
-    }
-
-    /// Whether a property of this name may have any string. Where not, it is not met.
-    pub(crate) fn accept_any_string(&mut self, name: &str) -> bool {
-        self.meet(name, |check| match check {
-            Check::Anything => true,
-            _ => check
-                .typed(kind::STRING)
-                .is_some_and(|typed| typed.values.is_none() && typed.lengths.is_none()),
-        })
-    }
-
-    #[inline]
-    fn meet(&mut self, name: &str, accepts: impl FnOnce(&Check) -> bool) -> bool {
-        let position = self.typed.position(name);
-        let property = position.and_then(|it| Some((it, self.typed.properties.get(it)?)));
-        let Some((position, property)) = property else {
+    pub(crate) fn meet(&mut self, name: &str) -> Option<&'c Check> {
+        let Some((position, property)) = self.typed.find(name, self.next) else {
             self.has_others = true;
-            return accepts(&self.typed.additional);
+            return Some(&self.typed.additional);
         };
-        let accepted = accepts(&property.check);
-        if accepted {
-            let bit = u32::try_from(position).ok();
-            self.met |= bit.and_then(|it| 1_u64.checked_shl(it)).unwrap_or(0);
-        }
-        accepted
+        self.next = position + 1;
+        let Some(bit) = bit(position) else {
+            self.has_others = true;
+            return Some(&property.check);
+        };
+        let is_new = self.met & bit == 0;
+        self.met |= bit;
+        is_new.then_some(&property.check)
     }
 
     /// Whether all that are required were met.

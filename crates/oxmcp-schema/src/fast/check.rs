@@ -22,6 +22,9 @@ pub(crate) mod kind {
 /// A list of values is gone through for each value, so that a longer one is left to the full validator, which searches.
 const MAX_LISTED: usize = 64;
 
+/// So many properties of an object are gone through; more are searched.
+const FEW: usize = 8;
+
 /// Integers up to here are exact as `f64`.
 const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
 
@@ -43,7 +46,10 @@ pub(crate) struct Typed {
     pub(crate) values: Option<Box<[Value]>>,
     pub(crate) numbers: Option<Numbers>,
     pub(crate) lengths: Option<Span>,
+    /// In the order in which they were declared.
     pub(crate) properties: Box<[Property]>,
+    /// The places of the properties, sorted by their names, where they are many.
+    by_name: Box<[usize]>,
     /// The bits of the required properties, by their places in `properties`.
     pub(crate) required: u64,
     pub(crate) additional: Check,
@@ -70,6 +76,9 @@ pub(crate) struct Span {
     pub(crate) minimum: u64,
     pub(crate) maximum: u64,
 }
+
+/// The check of that which has nothing to meet.
+pub(crate) static ANYTHING: Check = Check::Anything;
 
 impl Check {
     pub(crate) fn compile(schema: &Value) -> Self {
@@ -124,12 +133,14 @@ fn compile_object(map: &Map<String, Value>) -> Option<Check> {
 }
 
 fn compile_typed(map: &Map<String, Value>) -> Option<Typed> {
+    let properties = properties(map)?;
     let mut typed = Typed {
         kinds: kinds(map)?,
         values: None,
         numbers: None,
         lengths: None,
-        properties: properties(map)?,
+        by_name: by_name(&properties),
+        properties,
         required: 0,
         additional: Check::Anything,
         items: Check::Anything,
@@ -171,38 +182,63 @@ impl Typed {
 
     fn require(&mut self, names: &Value) -> Option<()> {
         for name in names.as_array()? {
-            let index = self.position(name.as_str()?)?;
-            self.required |= 1_u64.checked_shl(u32::try_from(index).ok()?)?;
+            let (index, _) = self.find(name.as_str()?, 0)?;
+            self.required |= bit(index)?;
         }
         Some(())
     }
 
-    /// The place of the property of this name.
+    /// The property of this name, and its place, which is likely to be this one.
     #[inline]
-    pub(crate) fn position(&self, name: &str) -> Option<usize> {
-        if self.properties.len() <= 8 {
-            return self
-                .properties
-                .iter()
-                .position(|property| *property.name == *name);
+    pub(crate) fn find(&self, name: &str, likely: usize) -> Option<(usize, &Property)> {
+        if let Some(property) = self.properties.get(likely)
+            && *property.name == *name
+        {
+            return Some((likely, property));
         }
-        self.properties
-            .binary_search_by(|property| (*property.name).cmp(name))
-            .ok()
+        self.search(name)
+    }
+
+    fn search(&self, name: &str) -> Option<(usize, &Property)> {
+        if self.by_name.is_empty() {
+            let mut properties = self.properties.iter().enumerate();
+            return properties.find(|(_, property)| *property.name == *name);
+        }
+        let name_at = |place: &usize| self.properties.get(*place).map(|it| &*it.name);
+        let found = self
+            .by_name
+            .binary_search_by(|it| name_at(it).cmp(&Some(name)));
+        let place = *self.by_name.get(found.ok()?)?;
+        Some((place, self.properties.get(place)?))
     }
 }
 
-/// The properties, sorted by name.
+/// The bit of the property in this place; only so many have one.
+#[inline]
+pub(crate) fn bit(place: usize) -> Option<u64> {
+    1_u64.checked_shl(u32::try_from(place).ok()?)
+}
+
+/// The properties, as they were declared.
 fn properties(map: &Map<String, Value>) -> Option<Box<[Property]>> {
-    let mut properties = Vec::new();
-    if let Some(schemas) = map.get("properties") {
-        properties.extend(schemas.as_object()?.iter().map(|(name, schema)| Property {
-            name: name.as_str().into(),
-            check: Check::compile(schema),
-        }));
+    let Some(schemas) = map.get("properties") else {
+        return Some(Box::default());
+    };
+    let schemas = order::in_order(schemas.as_object()?, map.get("required"));
+    let properties = schemas.into_iter().map(|(name, schema)| Property {
+        name: name.as_str().into(),
+        check: Check::compile(schema),
+    });
+    Some(properties.collect())
+}
+
+fn by_name(properties: &[Property]) -> Box<[usize]> {
+    if properties.len() <= FEW {
+        return Box::default();
     }
-    properties.sort_by(|one, other| one.name.cmp(&other.name));
-    Some(properties.into_boxed_slice())
+    let mut places: Vec<_> = (0..properties.len()).collect();
+    places.sort_by_key(|place| properties.get(*place).map(|it| &it.name));
+    places.into()
 }
 
 fn kinds(map: &Map<String, Value>) -> Option<u8> {

@@ -1,22 +1,19 @@
 //! Deserializer that validates: one walk over the text reads a value and holds it against the schema.
 
-use std::mem;
-
-use oxmcp_json::{Members, Text};
+use oxmcp_json::Text;
 use serde::{
     Deserializer,
     de::{
-        DeserializeOwned, DeserializeSeed, Error as _, MapAccess, Visitor,
+        DeserializeOwned, DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor,
         value::BorrowedStrDeserializer,
     },
-    forward_to_deserialize_any,
 };
 use serde_json::{Error, Result};
 
 use crate::fast::{
-    accept::Properties,
-    check::{Check, kind},
-    values::{Str, Value},
+    accept::{Acceptor, Properties, accepts_integer, accepts_string},
+    check::{Check, Typed, kind},
+    values::{Str, by_serde_json, visit_integer},
 };
 
 /// An object that was read.
@@ -25,134 +22,324 @@ use crate::fast::{
 pub struct Read<T> {
     /// What was read.
     pub value: T,
-    /// Whether it has members that are no properties of the schema.
-    pub has_others: bool,
+    /// Whether it has names, at any depth, that are no properties of the schema. Where not, no name stands twice in an object.
+    pub has_unlisted_names: bool,
 }
 
 /// Reads an object that the check accepts. `None` says nothing: the full validator decides whether it is valid, and
 /// serde_json what is wrong with it where it cannot be read.
 pub(crate) fn read<T: DeserializeOwned>(check: &Check, instance: Text<'_>) -> Option<Read<T>> {
-    let typed = check.typed(kind::OBJECT)?;
-    if typed.values.is_some() || !instance.is_object() {
+    if !instance.is_object() {
         return None;
     }
-    let mut object = Object {
-        members: instance.members(),
-        next: Next::Key,
-        properties: Properties::of(typed),
-    };
-    let value = T::deserialize(&mut object).ok()?;
-    // A type may stop before the end: then the rest is unchecked.
-    let is_over = object.members.key().is_none();
-    let Properties { has_others, .. } = object.properties;
-    (is_over && object.properties.are_complete()).then_some(Read { value, has_others })
+    let mut acceptor = Acceptor::new(instance);
+    let value = T::deserialize(Checked {
+        acceptor: &mut acceptor,
+        check,
+    });
+    // A type may take nothing: then all is unchecked.
+    let is_over = acceptor.walk.at() == instance.get().len();
+    let has_unlisted_names = acceptor.has_unlisted_names;
+    value.ok().filter(|_| is_over).map(|value| Read {
+        value,
+        has_unlisted_names,
+    })
 }
 
-/// Error that hands the value over to serde_json. It never leaves this file.
+/// Error that hands the value over to serde_json. It never leaves this room.
 fn leave_it() -> Error {
     Error::custom("for serde_json to read")
 }
 
-/// An object, each of whose members is held against the schema before it is handed out.
-struct Object<'de, 'c> {
-    members: Members<'de>,
-    next: Next<'de>,
-    properties: Properties<'c>,
+/// A value that is held against its check while it is read. It is taken whole, or there is an error, or it is not taken
+/// at all.
+struct Checked<'r, 'de, 'c> {
+    acceptor: &'r mut Acceptor<'de>,
+    check: &'c Check,
 }
 
-/// What comes next of an object.
-enum Next<'de> {
-    Key,
-    /// A value whose key was handed out.
-    Value(Value<'de>),
-    /// The same, an unchecked string: it may be long, and is walked over only once.
-    String,
-}
+impl<'de, 'c> Checked<'_, 'de, 'c> {
+    fn peek(&mut self) -> Option<u8> {
+        self.acceptor.walk.peek()
+    }
 
-impl<'de> Object<'de, '_> {
-    /// The value of the property that is next, if it is accepted.
-    #[inline]
-    fn value(&mut self, name: &str) -> Option<Value<'de>> {
-        let (value, is_accepted) = if let Some((text, integer)) = self.members.integer() {
-            let value = Value {
-                text,
-                integer: Some(integer),
-            };
-            (value, self.properties.accept_integer(name, integer))
-        } else {
-            let text = self.members.value()?;
-            let value = Value {
-                text,
-                integer: None,
-            };
-            (value, self.properties.accept(name, text))
+    /// What the next value has to meet, if it is a container of one of these kinds. `None` leaves it to serde_json, which is
+    /// as fast where there is nothing to check.
+    fn container(&mut self, kinds: u8) -> Option<(u8, &'c Typed)> {
+        let kind = match self.peek()? {
+            b'{' => kind::OBJECT,
+            b'[' => kind::ARRAY,
+            _ => return None,
         };
-        is_accepted.then_some(value)
+        let typed = self.check.typed(kind & kinds)?;
+        typed.values.is_none().then_some((kind, typed))
+    }
+
+    /// Takes the value, for serde_json to read.
+    fn text(self) -> Result<Text<'de>> {
+        self.acceptor.walk.peek();
+        let start = self.acceptor.walk.at();
+        let is_accepted = self.acceptor.value(self.check);
+        let text = self.acceptor.walk.since(start).filter(|_| is_accepted);
+        text.ok_or_else(leave_it)
+    }
+
+    fn str(self) -> Result<Str<'de>> {
+        let string = self.acceptor.walk.string().ok_or_else(leave_it)?;
+        let is_accepted = match self.check {
+            Check::Anything => true,
+            check => accepts_string(check, &string),
+        };
+        is_accepted.then_some(Str(string)).ok_or_else(leave_it)
+    }
+
+    fn object<V: Visitor<'de>>(self, typed: &'c Typed, visitor: V) -> Result<V::Value> {
+        let Self { acceptor, .. } = self;
+        acceptor.walk.enter();
+        let mut object = Object {
+            acceptor,
+            properties: Properties::of(typed),
+            value: None,
+        };
+        let value = visitor.visit_map(&mut object)?;
+        let Object {
+            acceptor,
+            properties,
+            ..
+        } = object;
+        // A type may stop before the end: then the rest is unchecked.
+        let is_over = acceptor.walk.peek().is_none();
+        acceptor.walk.close();
+        acceptor.has_unlisted_names |= properties.has_others;
+        let is_complete = is_over && properties.are_complete();
+        is_complete.then_some(value).ok_or_else(leave_it)
+    }
+
+    fn array<V: Visitor<'de>>(self, typed: &'c Typed, visitor: V) -> Result<V::Value> {
+        let Self { acceptor, .. } = self;
+        acceptor.walk.enter();
+        let mut array = Array {
+            acceptor,
+            typed,
+            count: 0,
+        };
+        let value = visitor.visit_seq(&mut array)?;
+        let Array {
+            acceptor, count, ..
+        } = array;
+        let is_over = acceptor.walk.peek().is_none();
+        acceptor.walk.close();
+        let is_complete = is_over && typed.accepts_count(count);
+        is_complete.then_some(value).ok_or_else(leave_it)
     }
 }
 
-impl<'de> Deserializer<'de> for &mut Object<'de, '_> {
+/// Methods that leave it to the same method of serde_json.
+macro_rules! by_serde_json {
+    ($($method:ident($($argument:ident: $type:ty),*);)+) => {$(
+        fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value> {
+            by_serde_json(self.text()?, |json| json.$method($($argument,)* visitor))
+        }
+    )+};
+}
+
+/// The same but for integers, which are read while they are walked over.
+macro_rules! numbers {
+    ($($method:ident)+) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+            let Some(integer) = self.acceptor.walk.integer() else {
+                return by_serde_json(self.text()?, |json| json.$method(visitor));
+            };
+            match self.check {
+                Check::Anything => visit_integer(integer, visitor),
+                check if accepts_integer(check, integer) => visit_integer(integer, visitor),
+                _ => Err(leave_it()),
+            }
+        }
+    )+};
+}
+
+/// The same but for strings.
+macro_rules! strings {
+    ($($method:ident)+) => {$(
+        fn $method<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value> {
+            match self.peek() {
+                Some(b'"') => self.str()?.$method(visitor),
+                _ => by_serde_json(self.text()?, |json| json.$method(visitor)),
+            }
+        }
+    )+};
+}
+
+/// The same but for objects and arrays in which there is something to check.
+macro_rules! containers {
+    ($($method:ident($($argument:ident: $type:ty),*) of $kinds:expr;)+) => {$(
+        fn $method<V: Visitor<'de>>(mut self, $($argument: $type,)* visitor: V) -> Result<V::Value> {
+            match self.container($kinds) {
+                Some((kind::OBJECT, typed)) => self.object(typed, visitor),
+                Some((_, typed)) => self.array(typed, visitor),
+                None => by_serde_json(self.text()?, |json| json.$method($($argument,)* visitor)),
+            }
+        }
+    )+};
+}
+
+impl<'de> Deserializer<'de> for Checked<'_, 'de, '_> {
     type Error = Error;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        visitor.visit_map(self)
+    fn deserialize_any<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value> {
+        match (self.peek(), self.container(kind::OBJECT | kind::ARRAY)) {
+            (Some(b'"'), _) => self.str()?.deserialize_any(visitor),
+            (_, Some((kind::OBJECT, typed))) => self.object(typed, visitor),
+            (_, Some((_, typed))) => self.array(typed, visitor),
+            _ => by_serde_json(self.text()?, |json| json.deserialize_any(visitor)),
+        }
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value> {
+        let is_true = self.peek() == Some(b't');
+        let text = self.text()?;
+        if is_true || text.get() == "false" {
+            return visitor.visit_bool(is_true);
+        }
+        Err(leave_it())
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value> {
+        if self.peek() == Some(b'n') {
+            return self.text().and_then(|_| visitor.visit_none());
+        }
+        visitor.visit_some(self)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
-        _name: &'static str,
-        _visitor: V,
+        name: &'static str,
+        visitor: V,
     ) -> Result<V::Value> {
-        // It may be a `RawValue`, which wants the text.
-        Err(leave_it())
+        // No type of Rust has such a name: it is a `RawValue`, which only serde_json can read.
+        if name.starts_with('$') {
+            let text = self.text()?;
+            return by_serde_json(text, |json| json.deserialize_newtype_struct(name, visitor));
+        }
+        visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        visitor.visit_some(self)
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.text().and_then(|_| visitor.visit_unit())
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _variants: &'static [&'static str],
-        _visitor: V,
+        mut self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
     ) -> Result<V::Value> {
-        Err(leave_it())
+        if self.peek() == Some(b'"') {
+            return self.str()?.deserialize_enum(name, variants, visitor);
+        }
+        let text = self.text()?;
+        by_serde_json(text, |json| json.deserialize_enum(name, variants, visitor))
     }
 
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct identifier ignored_any
+    containers! {
+        deserialize_seq() of kind::ARRAY;
+        deserialize_tuple(len: usize) of kind::ARRAY;
+        deserialize_tuple_struct(name: &'static str, len: usize) of kind::ARRAY;
+        deserialize_map() of kind::OBJECT;
+        deserialize_struct(name: &'static str, fields: &'static [&'static str]) of kind::OBJECT | kind::ARRAY;
+    }
+
+    numbers! {
+        deserialize_i8
+        deserialize_i16
+        deserialize_i32
+        deserialize_i64
+        deserialize_u8
+        deserialize_u16
+        deserialize_u32
+        deserialize_u64
+        deserialize_f32
+        deserialize_f64
+    }
+
+    strings! {
+        deserialize_char
+        deserialize_str
+        deserialize_string
+        deserialize_identifier
+    }
+
+    by_serde_json! {
+        deserialize_i128();
+        deserialize_u128();
+        deserialize_bytes();
+        deserialize_byte_buf();
+        deserialize_unit();
+        deserialize_unit_struct(name: &'static str);
     }
 }
 
-impl<'de> MapAccess<'de> for &mut Object<'de, '_> {
+/// An object, each of whose members is held against the schema while it is handed out.
+struct Object<'r, 'de, 'c> {
+    acceptor: &'r mut Acceptor<'de>,
+    properties: Properties<'c>,
+    /// The check of the value that comes next, whose name was handed out.
+    value: Option<&'c Check>,
+}
+
+impl<'de> MapAccess<'de> for &mut Object<'_, 'de, '_> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
-        let Some(key) = self.members.key() else {
+        let Some(key) = self.acceptor.walk.value() else {
             return Ok(None);
         };
         let name = key.as_plain().ok_or_else(leave_it)?;
-        if self.members.is_string() && self.properties.accept_any_string(name) {
-            self.next = Next::String;
-        } else {
-            let value = self.value(name).ok_or_else(leave_it)?;
-            self.next = Next::Value(value);
+        let check = self.properties.meet(name).ok_or_else(leave_it)?;
+        if self.value.replace(check).is_some() {
+            return Err(leave_it());
         }
         seed.deserialize(BorrowedStrDeserializer::new(name))
             .map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
-        let string = match mem::replace(&mut self.next, Next::Key) {
-            Next::Key => None,
-            Next::Value(value) if value.text.is_string() => value.text.as_str(),
-            Next::Value(value) => return seed.deserialize(value),
-            Next::String => self.members.string(),
-        };
-        seed.deserialize(Str(string.ok_or_else(leave_it)?))
+        let check = self.value.take().ok_or_else(leave_it)?;
+        read_next(self.acceptor, check, seed)
     }
+}
+
+/// An array, each of whose items is held against the schema while it is handed out.
+struct Array<'r, 'de, 'c> {
+    acceptor: &'r mut Acceptor<'de>,
+    typed: &'c Typed,
+    count: usize,
+}
+
+impl<'de> SeqAccess<'de> for &mut Array<'_, 'de, '_> {
+    type Error = Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>> {
+        if self.acceptor.walk.peek().is_none() {
+            return Ok(None);
+        }
+        self.count += 1;
+        read_next(self.acceptor, &self.typed.items, seed).map(Some)
+    }
+}
+
+fn read_next<'de, S: DeserializeSeed<'de>>(
+    acceptor: &mut Acceptor<'de>,
+    check: &Check,
+    seed: S,
+) -> Result<S::Value> {
+    acceptor.walk.peek();
+    let start = acceptor.walk.at();
+    let value = seed.deserialize(Checked { acceptor, check })?;
+    // A type may take nothing: then the value is unchecked, and would be taken for the next one.
+    let is_taken = acceptor.walk.at() > start;
+    is_taken.then_some(value).ok_or_else(leave_it)
 }
 
 #[cfg(test)]
@@ -186,6 +373,9 @@ mod tests {
     #[derive(Debug, Deserialize, PartialEq)]
     struct Wrapper(String);
 
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Point(i8, Option<f32>);
+
     /// A field for each way in which serde asks for a value.
     #[derive(Debug, Deserialize, PartialEq)]
     struct Everything {
@@ -201,6 +391,9 @@ mod tests {
         wrapper: Option<Wrapper>,
         any: Option<Json>,
         list: Option<Vec<String>>,
+        inners: Option<Vec<Inner>>,
+        point: Option<Point>,
+        pairs: Option<BTreeMap<i8, (String, char)>>,
         unit: Option<()>,
     }
 
@@ -211,12 +404,12 @@ mod tests {
         rest: BTreeMap<String, Json>,
     }
 
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 17] = [
         "text", "char", "int", "big", "float", "flag", "inner", "kind", "either", "wrapper", "any",
-        "list", "unit", "unknown",
+        "list", "inners", "point", "pairs", "unit", "unknown",
     ];
 
-    const VALUES: [&str; 24] = [
+    const VALUES: [&str; 31] = [
         "null",
         "true",
         "0",
@@ -241,6 +434,13 @@ mod tests {
         "[1]",
         "{}",
         r#"{"x":1,"x":2}"#,
+        r#"[ {"x":1.5} , {"x":2,"y":[3]} ]"#,
+        r#"[{"x":1},{"x":null}]"#,
+        "[[1.5]]",
+        "[1,null]",
+        "[1,2,3]",
+        r#"{"7":["a","b"]}"#,
+        r#"{"\u0037":["a","b"]}"#,
     ];
 
     fn members() -> impl Strategy<Value = String> {
@@ -257,10 +457,16 @@ mod tests {
     }
 
     fn is_read_alike<T: DeserializeOwned + PartialEq + std::fmt::Debug>(json: &str) {
-        let object = Check::compile(&json!({"type": "object"}));
         let expected = serde_json::from_str::<T>(json).ok();
-        if let Some(read) = read::<T>(&object, Text::checked(json)) {
-            assert_eq!(Some(read.value), expected, "{json}");
+        let kinds = ["null", "boolean", "number", "string", "array", "object"];
+        let object = json!({"additionalProperties": {"type": kinds}});
+        // With something to check within, values are walked into; else serde_json has them.
+        let items = json!({"type": kinds, "items": object, "additionalProperties": object});
+        for values in [json!(true), json!({"type": kinds}), items] {
+            let check = Check::compile(&json!({"type": "object", "additionalProperties": values}));
+            if let Some(read) = read::<T>(&check, Text::checked(json)) {
+                assert_eq!(Some(&read.value), expected.as_ref(), "{json} {values}");
+            }
         }
     }
 
@@ -286,7 +492,7 @@ mod tests {
         }));
         let json = r#"{"text":"a\n","int":3,"more":[{}]}"#;
         let read = read::<Everything>(&object, Text::checked(json)).unwrap();
-        assert!(read.has_others);
+        assert!(read.has_unlisted_names);
         let read = read.value;
         assert_eq!((read.text.as_deref(), read.int), (Some("a\n"), Some(3)));
     }
@@ -313,6 +519,71 @@ mod tests {
             );
         }
         assert!(read::<Everything>(&object, Text::checked(r#"{"text":"abc"}"#)).is_some());
-        assert!(read::<Box<RawValue>>(&object, Text::checked(r#"{"text":"a"}"#)).is_none());
+    }
+
+    #[test]
+    fn a_type_that_takes_less_than_all_is_not_read() {
+        /// A type that takes nothing.
+        #[derive(Debug, PartialEq)]
+        struct Nothing;
+
+        impl<'de> Deserialize<'de> for Nothing {
+            fn deserialize<D: Deserializer<'de>>(_: D) -> std::result::Result<Self, D::Error> {
+                Ok(Self)
+            }
+        }
+
+        /// A type that takes the first key, or the first item, and no more.
+        #[derive(Debug, PartialEq)]
+        struct First;
+
+        impl<'de> Deserialize<'de> for First {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+                from.deserialize_any(Self)
+            }
+        }
+
+        impl<'de> Visitor<'de> for First {
+            type Value = Self;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("anything")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> std::result::Result<Self, A::Error> {
+                map.next_key::<String>().map(|_| self)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut seq: A,
+            ) -> std::result::Result<Self, A::Error> {
+                seq.next_element::<u8>().map(|_| self)
+            }
+        }
+
+        let check = Check::compile(&json!({
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": "integer"}},
+        }));
+        let text = Text::checked(r#"{"a":[1,2],"b":[3,4]}"#);
+        assert_eq!(read::<Nothing>(&check, text), None);
+        assert_eq!(read::<First>(&check, text), None);
+        assert_eq!(read::<BTreeMap<String, Nothing>>(&check, text), None);
+        assert_eq!(read::<BTreeMap<String, First>>(&check, text), None);
+        assert_eq!(read::<BTreeMap<String, Vec<Nothing>>>(&check, text), None);
+        assert!(read::<BTreeMap<String, Vec<u8>>>(&check, text).is_some());
+    }
+
+    #[test]
+    fn a_raw_value_within_is_read() {
+        let object = Check::compile(&json!({"properties": {"a": {"type": "array"}}}));
+        let read_raw = |json| read::<BTreeMap<String, Box<RawValue>>>(&object, Text::checked(json));
+        let read = read_raw(r#"{"a": [ 1 ]}"#).unwrap();
+        assert_eq!(read.value["a"].get(), "[ 1 ]");
+        assert!(read_raw(r#"{"a":1}"#).is_none());
     }
 }

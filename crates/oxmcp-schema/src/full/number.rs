@@ -41,8 +41,8 @@ fn integer(number: &Number) -> Option<i128> {
 }
 
 fn float(number: &Number) -> f64 {
-    // A number without a value, as another JSON library would have it, is larger than all others.
-    number.as_f64().unwrap_or(f64::INFINITY)
+    // A number without a value, as another JSON library would have it, is larger than all others. There is one zero.
+    number.as_f64().unwrap_or(f64::INFINITY) + 0.0
 }
 
 fn compare_mixed(integer: i128, float: f64) -> Ordering {
@@ -193,6 +193,7 @@ mod tests {
         let cases = [
             (json!(1), json!(1.0), Ordering::Equal),
             (json!(0), json!(-0.0), Ordering::Equal),
+            (json!(0.0), json!(-0.0), Ordering::Equal),
             (json!(1), json!(1.5), Ordering::Less),
             (json!(-1), json!(-1.5), Ordering::Greater),
             (

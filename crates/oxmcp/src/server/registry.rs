@@ -7,6 +7,7 @@ use oxmcp_protocol::{
     CacheHint, Cursor, Meta, Revision, SubscriptionFilter,
     internal::{HasMeta, Project},
 };
+use oxmcp_schema::internal::quote_text;
 
 use crate::{
     error::Result,
@@ -147,8 +148,16 @@ pub(crate) trait Callable: Feature {
     /// Where a protocol error is the answer.
     fn refuse(&self, fault: &str) -> Result<Body>;
 
-    /// The work of one request. It may be called again, with the same arguments.
+    /// The work of one request. It may be called again, with the same arguments, in which it refuses [doubled
+    /// names](doubled_name).
     fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work;
+}
+
+/// The fault of arguments in which a name stands twice: two readers could take two values, one to check and another to use.
+pub(crate) fn doubled_name(arguments: Text<'_>) -> Option<String> {
+    let name = arguments.doubled_name()?;
+    let name = quote_text(&name);
+    Some(format!("{name} stands there twice; give it once"))
 }
 
 /// Features of one kind, by their unique id, in the order of the ids.

@@ -8,7 +8,7 @@ use crate::{
     server::{
         prompt::IntoPromptResult,
         resource::IntoResourceResult,
-        tool::{IntoToolResult, ToolError},
+        tool::{CheckedResult, IntoToolResult, ToolError},
     },
 };
 
@@ -65,6 +65,10 @@ impl<T: IntoToolResult> IntoToolResult for Reply<T> {
 
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
         self.into_complete()?.into_tool_result()
+    }
+
+    fn into_checked_result(self, schema: Option<&Schema>) -> Result<CheckedResult, ToolError> {
+        self.into_complete()?.into_checked_result(schema)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
         dispatch::{Call, Served, call::misfit},
         features::Registered,
         prompt::RegisteredPrompt,
-        registry::Callable,
+        registry::{Callable, doubled_name},
         resource::{RegisteredTemplate, Target},
     },
 };
@@ -38,14 +38,13 @@ pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: &Call<'_>)
     call.role.check_deferred()?;
     let arguments = call.params.arguments.filter(|it| !it.is_null());
     let arguments = arguments.unwrap_or(Text::EMPTY);
-    if let Some(name) = arguments.doubled_name() {
-        // Before anything reads them: two readers could take two values, one to check and another to use.
-        let fault = format!("{} stands there twice; give it once", quote_text(&name));
-        return feature.refuse(&fault).map(Served::Ready);
-    }
     let mode = feature.ask_mode();
     if !ask::needs_rounds(call, mode) {
         return Ok(Served::Pending(feature.call(call.cx.clone(), arguments)));
+    }
+    if let Some(fault) = doubled_name(arguments) {
+        // The feature would refuse it too, but later than the state of the request is opened, which is bound to them.
+        return feature.refuse(&fault).map(Served::Ready);
     }
     let request = RoundRequest::new(T::METHOD, &name, arguments);
     let feature = Arc::clone(feature);

@@ -15,7 +15,7 @@ use crate::{
     server::{
         completion::{Completers, Completes},
         options::check_icons,
-        registry::{AskMode, Callable, Visibility, impl_feature},
+        registry::{AskMode, Callable, Visibility, doubled_name, impl_feature},
     },
     session::{
         connection::RequestContext,
@@ -81,6 +81,9 @@ impl RegisteredPrompt {
     }
 
     fn begin(&self, context: RequestContext, arguments: Text<'_>) -> Begun {
+        if let Some(fault) = doubled_name(arguments) {
+            return Err(fault);
+        }
         let given = given(arguments)?;
         self.check_required(&given)?;
         (self.handler)(context, given)

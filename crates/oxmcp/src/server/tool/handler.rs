@@ -11,10 +11,11 @@ use oxmcp_schema::{
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::{IntoToolResult, ToolError};
+use super::{IntoToolResult, ToolError, output::CheckedResult};
 use crate::{
     error::{Error, Result},
     logged::Logged,
+    server::registry::doubled_name,
     session::{
         connection::RequestContext,
         handler::traits::{Handler, HandlerContext, HandlerFuture},
@@ -66,7 +67,7 @@ impl ToolArguments for () {
     }
 
     fn read(_cx: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
-        schemas.check(json)
+        schemas.check(Text::checked(json))
     }
 }
 
@@ -78,7 +79,7 @@ impl ToolArguments for (RequestContext,) {
     }
 
     fn read(context: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
-        schemas.check(json).map(|()| (context,))
+        schemas.check(Text::checked(json)).map(|()| (context,))
     }
 }
 
@@ -122,40 +123,43 @@ pub struct ToolSchemas {
 
 impl ToolSchemas {
     /// Validates the arguments of a call.
-    fn check(&self, arguments: &str) -> Result<(), ToolError> {
+    fn check(&self, arguments: Text<'_>) -> Result<(), ToolError> {
+        self.check_names(arguments)?;
         let input = self.input.as_ref();
-        let valid = input.map_or(Ok(()), |it| it.validate_text(Text::checked(arguments)));
+        let valid = input.map_or(Ok(()), |it| it.validate_text(arguments));
         valid.map_err(|violations| self.invalid(&violations))
+    }
+
+    fn check_names(&self, arguments: Text<'_>) -> Result<(), ToolError> {
+        let fault = doubled_name(arguments);
+        fault.map_or(Ok(()), |fault| Err(self.invalid(&fault)))
     }
 
     /// Validates the arguments of a call, and reads them.
     fn read<T: DeserializeOwned>(&self, arguments: &str) -> Result<T, ToolError> {
-        let text = Text::checked(arguments);
-        // Mostly one walk does both.
-        let read = self.input.as_ref().and_then(|schema| schema.read(text));
-        let (value, has_others, rewritten) = match read {
-            Some(Read { value, has_others }) => (value, has_others, None),
-            None => {
-                let (value, rewritten) = self.read_slowly(text)?;
-                (value, self.has_others(text), rewritten)
-            }
+        let arguments = Text::checked(arguments);
+        // Mostly one walk does all.
+        let read = self.input.as_ref().and_then(|it| it.read(arguments));
+        let Some(Read {
+            value,
+            has_unlisted_names,
+        }) = read
+        else {
+            return self.read_slowly(arguments);
         };
-        if has_others && self.is_inferred {
-            let text = rewritten.as_deref().map_or(text, Text::checked);
-            self.check_spelling::<T>(text)?;
+        if has_unlisted_names {
+            self.check_names(arguments)?;
+            self.check_spelling::<T>(arguments)?;
         }
         Ok(value)
     }
 
     /// Validates the arguments of a call, and has serde_json read them: as they are, or rewritten.
     #[cold]
-    fn read_slowly<T: DeserializeOwned>(
-        &self,
-        arguments: Text<'_>,
-    ) -> Result<(T, Option<String>), ToolError> {
-        self.check(arguments.get())?;
+    fn read_slowly<T: DeserializeOwned>(&self, arguments: Text<'_>) -> Result<T, ToolError> {
+        self.check(arguments)?;
         let error = match arguments.parse() {
-            Ok(value) => return Ok((value, None)),
+            Ok(value) => return self.check_spelling::<T>(arguments).map(|()| value),
             Err(error) => error,
         };
         // `3.0` is an integer for the schema that the model was told.
@@ -164,7 +168,7 @@ impl ToolSchemas {
         };
         let arguments = Text::checked(&rewritten);
         match arguments.parse() {
-            Ok(value) => Ok((value, Some(rewritten))),
+            Ok(value) => self.check_spelling::<T>(arguments).map(|()| value),
             Err(error) => Err(self.refused::<T>(arguments, &error)),
         }
     }
@@ -184,14 +188,10 @@ impl ToolSchemas {
         self.invalid(&format_args!("{place}{said}"))
     }
 
-    fn has_others(&self, arguments: Text<'_>) -> bool {
-        let input = self.input.as_ref();
-        input.is_some_and(|input| input.has_others(arguments))
-    }
-
     /// Refuses a property whose name is misspelt. What else there is, clients add: it is let through.
     fn check_spelling<T: DeserializeOwned>(&self, arguments: Text<'_>) -> Result<(), ToolError> {
-        let Some(input) = &self.input else {
+        let input = self.input.as_ref().filter(|_| self.is_inferred);
+        let Some(input) = input.filter(|it| it.has_others(arguments)) else {
             return Ok(());
         };
         if let Some(misspelt) = misspelt_property::<T>(input, arguments) {
@@ -212,12 +212,14 @@ impl ToolSchemas {
     ///
     /// # Errors
     /// A protocol error of the handler, and a result that does not fit the output schema.
-    pub(super) fn finish(&self, output: Result<CallToolResult, ToolError>) -> Result<Body> {
-        let result = match output {
-            Ok(result) => result,
-            Err(error) => error.into_result()?,
+    pub(super) fn finish(&self, output: Result<CheckedResult, ToolError>) -> Result<Body> {
+        let CheckedResult { result, is_valid } = match output {
+            Ok(checked) => checked,
+            Err(error) => error.into_result()?.into(),
         };
-        self.check_output(&result)?;
+        if !is_valid {
+            self.check_output(&result)?;
+        }
         Ok(Body::Tool(result))
     }
 
@@ -258,7 +260,10 @@ where
         Box::pin(async move {
             let read = Arguments::read(context, &schemas, &arguments);
             match read.map(|arguments| handler.call(arguments).run()) {
-                Ok(running) => schemas.finish(running.await.into_tool_result()),
+                Ok(running) => {
+                    let output = running.await;
+                    schemas.finish(output.into_checked_result(schemas.output.as_ref()))
+                }
                 Err(error) => schemas.finish(Err(error)),
             }
         })
@@ -276,10 +281,11 @@ where
     Arc::new(move |context, arguments, schemas| {
         let handler = Arc::clone(&handler);
         Box::pin(async move {
-            let output = match schemas.check(&arguments) {
+            let text = Text::checked(&arguments);
+            let output = match schemas.check(text) {
                 Ok(()) => {
-                    let arguments = Text::checked(&arguments).to_raw();
-                    handler(context, arguments).await.into_tool_result()
+                    let output = handler(context, text.to_raw()).await;
+                    output.into_checked_result(schemas.output.as_ref())
                 }
                 Err(error) => Err(error),
             };

@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 use oxmcp_protocol::{CallToolResult, ContentBlock};
-use oxmcp_schema::{JsonSchema, Schema};
+use oxmcp_schema::{JsonSchema, Schema, internal::Written};
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 
 use super::{IntoToolError, ToolError};
 use crate::error::Error;
@@ -42,11 +41,44 @@ pub trait IntoToolResult {
     /// # Errors
     /// What the tool failed with.
     fn into_tool_result(self) -> Result<CallToolResult, ToolError>;
+
+    /// The same of a tool with this output schema, which what is written can be held against meanwhile.
+    #[doc(hidden)]
+    fn into_checked_result(self, schema: Option<&Schema>) -> Result<CheckedResult, ToolError>
+    where
+        Self: Sized,
+    {
+        let _ = schema;
+        self.into_tool_result().map(CheckedResult::from)
+    }
+}
+
+/// A result, and what is known of it.
+#[doc(hidden)]
+#[expect(unnameable_types, reason = "only a hidden method mentions it")]
+#[derive(Debug)]
+pub struct CheckedResult {
+    pub(super) result: CallToolResult,
+    /// Whether its structured content is known to fit the output schema.
+    pub(super) is_valid: bool,
+}
+
+impl From<CallToolResult> for CheckedResult {
+    fn from(result: CallToolResult) -> Self {
+        Self {
+            result,
+            is_valid: false,
+        }
+    }
 }
 
 /// A value of any serializable type, which a tool returns as structured content.
 ///
 /// The model gets its JSON as text too, since not every client hands structured content on.
+///
+/// Revisions before 2026-07-28 know objects alone: a value of another kind, as a list, stands in the member `result` of one
+/// there, and so does its output schema. Clients of this crate read it as it was returned, in every revision. For clients that
+/// should find the same shape in all of them, [`wrapped`](Self::wrapped) puts it there always.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Structured, Tool};
@@ -99,6 +131,48 @@ impl<T> Structured<T> {
     }
 }
 
+impl<T> Structured<Wrapped<T>> {
+    /// A value in the member `result` of an object, in every revision, with a schema that says so.
+    ///
+    /// ```
+    /// use oxmcp::{Server, Structured, Tool, Wrapped, testing};
+    ///
+    /// async fn names() -> Structured<Wrapped<Vec<String>>> {
+    ///     Structured::wrapped(vec!["Ada".to_owned()])
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> oxmcp::Result<()> {
+    /// let server = Server::new("people", "1.0.0").tool(Tool::new("names", "List names", names));
+    /// let session = testing::connect(&server).await?;
+    /// let result = session.call_tool("names", ()).await?;
+    /// assert_eq!(result.structured_content.unwrap().get(), r#"{"result":["Ada"]}"#);
+    /// // It is read as what it is.
+    /// let names: Vec<String> = session.call_tool("names", ()).structured().await?;
+    /// assert_eq!(names, ["Ada"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn wrapped(result: T) -> Self {
+        Self(Wrapped { result })
+    }
+}
+
+/// A value in an object, as its member `result`; mostly made by [`Structured::wrapped`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, oxmcp_macros::JsonSchema)]
+// What these docs say is nothing for a model.
+#[schemars(description = "")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "it is a wrapper, and made to be made"
+)]
+pub struct Wrapped<T> {
+    /// The value.
+    #[schemars(description = "")]
+    pub result: T,
+}
+
 /// A [`Structured`] value, and content of its author's own.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "it is what a tool returns"]
@@ -113,9 +187,11 @@ impl<T: Serialize + JsonSchema> IntoToolResult for StructuredContent<T> {
     }
 
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
-        let mut result = CallToolResult::new(self.content);
-        result.structured_content = Some(checked(to_raw_value(&self.value))?);
-        Ok(result)
+        self.into_checked_result(None).map(|it| it.result)
+    }
+
+    fn into_checked_result(self, schema: Option<&Schema>) -> Result<CheckedResult, ToolError> {
+        Ok(with_structured(self.content, write(schema, &self.value)?))
     }
 }
 
@@ -125,20 +201,27 @@ impl<T: Serialize + JsonSchema> IntoToolResult for Structured<T> {
     }
 
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
-        structured(to_raw_value(&self.0))
+        self.into_checked_result(None).map(|it| it.result)
+    }
+
+    fn into_checked_result(self, schema: Option<&Schema>) -> Result<CheckedResult, ToolError> {
+        let written = write(schema, &self.0)?;
+        let text = ContentBlock::text(written.json.get());
+        Ok(with_structured(vec![text], written))
     }
 }
 
-fn structured(json: serde_json::Result<Box<RawValue>>) -> Result<CallToolResult, ToolError> {
-    let json = checked(json)?;
-    let mut result = CallToolResult::default();
-    result.content.push(ContentBlock::text(json.get()));
-    result.structured_content = Some(json);
-    Ok(result)
+fn with_structured(content: Vec<ContentBlock>, written: Written) -> CheckedResult {
+    let mut result = CallToolResult::new(content);
+    result.structured_content = Some(written.json);
+    CheckedResult {
+        result,
+        is_valid: written.is_valid,
+    }
 }
 
-fn checked(json: serde_json::Result<Box<RawValue>>) -> Result<Box<RawValue>, ToolError> {
-    json.map_err(|error| {
+fn write<T: Serialize>(schema: Option<&Schema>, value: &T) -> Result<Written, ToolError> {
+    Schema::write(schema, value).map_err(|error| {
         let error = Error::internal("the tool's result cannot be serialized").with_source(error);
         error.into()
     })
@@ -153,7 +236,11 @@ macro_rules! scalars {
             }
 
             fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
-                structured(to_raw_value(&self))
+                Structured(self).into_tool_result()
+            }
+
+            fn into_checked_result(self, schema: Option<&Schema>) -> Result<CheckedResult, ToolError> {
+                Structured(self).into_checked_result(schema)
             }
         }
     )*};
@@ -220,5 +307,10 @@ impl<T: IntoToolResult, E: IntoToolError> IntoToolResult for Result<T, E> {
     fn into_tool_result(self) -> Result<CallToolResult, ToolError> {
         self.map_err(IntoToolError::into_tool_error)?
             .into_tool_result()
+    }
+
+    fn into_checked_result(self, schema: Option<&Schema>) -> Result<CheckedResult, ToolError> {
+        self.map_err(IntoToolError::into_tool_error)?
+            .into_checked_result(schema)
     }
 }

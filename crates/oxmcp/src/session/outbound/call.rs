@@ -29,6 +29,10 @@ use crate::{
         },
         panics,
         task::spawn_on,
+        trace::{
+            propagator,
+            span::{self, OutboundSpan},
+        },
     },
 };
 
@@ -218,6 +222,7 @@ struct CallInFlight<'a> {
     connection: &'a Arc<Connection>,
     method: &'a str,
     id: i64,
+    span: OutboundSpan,
     is_sent: bool,
     is_answered: bool,
     /// Why it is cancelled, if it is.
@@ -240,11 +245,13 @@ impl<'a> CallInFlight<'a> {
         (progress, alarm): (Option<ProgressSender>, Instant),
     ) -> Result<Self> {
         let wants_progress = progress.is_some();
+        let span = span::outbound(connection.role().revision(), method, params);
         let (id, needs_timer) = connection.calls().enter(progress, alarm)?;
         let mut call = Self {
             connection,
             method,
             id,
+            span,
             is_sent: false,
             is_answered: false,
             reason: DROPPED,
@@ -255,14 +262,28 @@ impl<'a> CallInFlight<'a> {
         if let Some(on_begin) = options.on_begin.take() {
             on_begin(id);
         }
+        call.span.begin(id);
+        let trace = propagator::inject(&call.span.span);
         let extra = ExtraMeta {
             envelope: connection.role().envelope(),
             progress: wants_progress,
+            trace: trace.as_ref(),
             meta: options.meta.as_object(),
         };
-        connection.notify_raw(|out| write_request(out, id, method, params, extra))?;
-        call.is_sent = true;
+        let sent = call.append(|out| write_request(out, id, method, params, extra));
+        call.is_sent = sent.inspect_err(|error| call.span.finish(Err(error)))?;
         Ok(call)
+    }
+
+    /// Appends a message of this call; not where the call has failed with the peer that the message is for, since the next peer
+    /// must not get it. Returns whether it was appended.
+    fn append(&self, write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>) -> Result<bool> {
+        let mut has_failed = false;
+        self.connection.notify_raw(|out| {
+            has_failed = self.connection.calls().has_failed(self.id);
+            if has_failed { Ok(()) } else { write(out) }
+        })?;
+        Ok(!has_failed)
     }
 
     /// Waits for the answer, reports progress, and heeds the deadline and a cancellation.
@@ -299,6 +320,7 @@ impl<'a> CallInFlight<'a> {
                 answer = poll_fn(|cx| calls.poll(self.id, cx)) => {
                     if let Some(answer) = answer {
                         self.is_answered = true;
+                        self.span.finish(answer.as_ref().map(|result| &*result.json));
                         // All progress that came before the answer is reported before the answer.
                         while let Some(update) = updates.as_mut().and_then(ProgressReceiver::next_now) {
                             report(on_progress, update);
@@ -329,14 +351,20 @@ impl Drop for CallInFlight<'_> {
             return;
         }
         let connection = self.connection;
+        if self.is_sent {
+            self.span.fail(if self.reason == TIMED_OUT {
+                "timeout"
+            } else {
+                "cancelled"
+            });
+        }
         let is_waiting = connection.calls().leave(self.id);
         // `initialize` must not be cancelled, says the specification of every revision that has it.
         if is_waiting && self.is_sent && self.method != "initialize" {
             let mut params = CancelledParams::new(RequestId::Number(self.id));
             params.reason = Some(self.reason.to_owned());
             // A peer that is gone needs no cancellation.
-            let _ = connection
-                .notify_raw(|out| write_notification(out, "notifications/cancelled", &params));
+            let _ = self.append(|out| write_notification(out, "notifications/cancelled", &params));
         }
         if connection.is_closing() {
             // It may have been the last that the driver was waiting for.

@@ -1,12 +1,16 @@
 //! Validation of arguments and results against their schemas.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use oxmcp::{
-    ErrorCode, JsonSchema, Revision, Server, Structured, Tool, ToolError, protocol::CallToolResult,
+    ErrorCode, JsonSchema, Reply, RequestContext, Revision, Server, Structured, Tool, ToolError,
+    protocol::CallToolResult,
 };
 use serde_json::{Value, json};
 
@@ -317,6 +321,19 @@ async fn a_name_that_stands_twice_in_arguments_is_refused_by_every_tool() {
     struct Any {
         a: Value,
     }
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Plain {
+        #[expect(dead_code, reason = "only its reading is tested")]
+        a: Option<Vec<Inner>>,
+        #[expect(dead_code, reason = "only its reading is tested")]
+        b: Option<BTreeMap<String, u8>>,
+    }
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Inner {
+        #[expect(dead_code, reason = "only its reading is tested")]
+        #[serde(default)]
+        b: u8,
+    }
     let open = json!({"type": "object"});
     let echo = |name: &str| {
         Tool::dynamic(name, "", open.clone(), |_cx, arguments| async move {
@@ -327,15 +344,28 @@ async fn a_name_that_stands_twice_in_arguments_is_refused_by_every_tool() {
         echo("dynamic"),
         echo("proxy").unvalidated(),
         Tool::new("typed", "", |any: Any| async move { any.a.to_string() }),
+        Tool::new("nested", "", |_: Plain| async { "called" }),
+        Tool::new("trusting", "", |any: Any| async move { any.a.to_string() }).unvalidated(),
         Tool::new("none", "", || async { "called" }),
+        Tool::new("asking", "", |_: RequestContext, _: Plain| async {
+            "called"
+        }),
     ]);
     let mut peer = crate::support::script(&server).await;
     peer.initialize(Revision::V2025_11_25).await.unwrap();
-    for name in ["dynamic", "proxy", "typed", "none"] {
-        for arguments in [
-            r#"{"a":1,"a":2}"#,
-            r#"{"a":[{"b":1,"\u0062":1}]}"#,
-            r#"{"b":1,"a":{"x":null,"x":null}}"#,
+    for name in [
+        "dynamic", "proxy", "typed", "nested", "trusting", "none", "asking",
+    ] {
+        for (arguments, doubled) in [
+            (r#"{"a":1,"a":2}"#, "a"),
+            (r#"{"a":[],"a":[]}"#, "a"),
+            (r#"{"a":null,"\u0061":[]}"#, "a"),
+            (r#"{"a":[{"b":1},{"b":1,"b":1}]}"#, "b"),
+            (r#"{"a":[{"b":1,"\u0062":1}]}"#, "b"),
+            (r#"{"b":1,"a":{"x":null,"x":null}}"#, "x"),
+            (r#"{"a":[],"b":{"x":1,"x":1}}"#, "x"),
+            (r#"{"a":[],"more":1,"more":2}"#, "more"),
+            (r#"{"a":[{"y":[{"z":1,"z":1}]}]}"#, "z"),
         ] {
             let params = format!(r#"{{"name":"{name}","arguments":{arguments}}}"#);
             let line =
@@ -343,7 +373,65 @@ async fn a_name_that_stands_twice_in_arguments_is_refused_by_every_tool() {
             peer.send_line(line).await.unwrap();
             let answer = peer.receive().await.unwrap();
             assert_eq!(answer["result"]["isError"], true, "{name}: {answer}");
-            assert!(text(&answer).contains("stands there twice"), "{answer}");
+            let fault = format!("{doubled:?} stands there twice; give it once");
+            let expected = format!("The arguments of {name} are not valid.\n{fault}");
+            assert_eq!(text(&answer), expected, "{arguments}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_tool_writes_is_validated_whatever_its_type_says() {
+    /// Its schema is derived, and what it writes is not what that says.
+    #[derive(JsonSchema)]
+    struct Liar {
+        #[expect(dead_code, reason = "only the schema is made of it")]
+        count: u32,
+    }
+    impl serde::Serialize for Liar {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_map([("count", "many")])
+        }
+    }
+    #[derive(serde::Serialize, JsonSchema)]
+    struct Reading {
+        celsius: f64,
+        #[schemars(range(max = 100))]
+        humidity: u8,
+    }
+    let reading =
+        |celsius, humidity| move || async move { Structured(Reading { celsius, humidity }) };
+    let server = Server::new("liars", "1.0.0").tools([
+        Tool::new("liar", "", || async { Structured(Liar { count: 1 }) }),
+        Tool::new("infinite", "", reading(f64::INFINITY, 50)),
+        Tool::new("damp", "", reading(20.0, 101)),
+        Tool::new("text", "", || async {
+            Structured(Liar { count: 1 }).with_text("many")
+        }),
+        Tool::new("maybe", "", || async {
+            Ok::<_, ToolError>(Structured(Liar { count: 1 }))
+        }),
+        Tool::new("asking", "", |_: RequestContext| async {
+            Reply::Complete(Structured(Liar { count: 1 }))
+        }),
+        Tool::new("narrowed", "", reading(20.0, 50)).output_schema(json!({
+            "type": "object", "properties": {"celsius": {"maximum": 19}},
+        })),
+        Tool::new("honest", "", reading(20.0, 50)),
+        Tool::new("trusting", "", || async { Structured(Liar { count: 1 }) }).unvalidated(),
+    ]);
+    for revision in Revision::ALL {
+        for name in [
+            "liar", "infinite", "damp", "text", "maybe", "asking", "narrowed",
+        ] {
+            let answer = call(&server, revision, name, json!({})).await;
+            let message =
+                format!("tool {name} returned a result that does not fit its output schema");
+            assert_eq!(answer["error"]["message"], message, "{answer}");
+        }
+        for name in ["honest", "trusting"] {
+            let answer = call(&server, revision, name, json!({})).await;
+            assert!(answer["result"].is_object(), "{answer}");
         }
     }
 }

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     limits::Limits,
-    session::task::{after, reached},
+    session::task::{after, reached, spawn},
 };
 
 /// How long nothing is accepted after a failure, unless a connection ends before: mostly file descriptors are missing, and trying
@@ -91,7 +91,7 @@ where
     S: HttpService,
 {
     let (serving, signal) = Serving::new(listener.local_addr()?);
-    tokio::spawn(run(listener, service, limits.clone(), signal, on_close));
+    spawn(run(listener, service, limits.clone(), signal, on_close));
     Ok(serving)
 }
 

@@ -80,7 +80,7 @@ pub(super) fn begin(
         unread_silences: 0,
         taken: 0,
     };
-    tokio::spawn(stream.run(start.reply.map(Box::new)));
+    spawn(stream.run(start.reply.map(Box::new)));
     Some(body)
 }
 

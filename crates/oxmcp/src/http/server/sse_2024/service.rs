@@ -309,6 +309,7 @@ impl LegacySse {
         // Handlers know by which request the session was opened; theirs come by others, all to the one connection.
         let caller = Caller {
             is_alone: false,
+            trace: None,
             ..caller(Arc::new(parts))
         };
         let session = server.connect_to(transport, caller).await;
