@@ -177,7 +177,7 @@ pub use server::{
     IntoToolResult, OrToolError, Prompt, PromptArguments, PromptInput, Question, Questions, Reply,
     Resource, ResourceArguments, ResourceTemplate, Server, ServerSession, SessionCall, StateKey,
     Structured, StructuredContent, TemplateArguments, TemplateInput, TemplateVariables, Tool,
-    ToolArguments, ToolError, ToolInput, file_resources, logging, prompt, resource, tool,
+    ToolArguments, ToolError, ToolInput, Wrapped, file_resources, logging, prompt, resource, tool,
 };
 pub use session::{
     Handler, HandlerContext, HandlerFuture, IntoError, Progress, ProgressAmount, ReportProgress,

@@ -37,11 +37,9 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let revision: Revision = variable("PROTOCOL_VERSION")?.parse()?;
     let context = variable("CONTEXT").map_or(Ok(Value::Null), |context| context.parse())?;
 
-    let mut client = Client::new("oxmcp-conformance", env!("CARGO_PKG_VERSION")).on_elicit(agree);
-    if !revision.is_modern() {
-        // A modern revision is found out, as it is by a client that says nothing of revisions.
-        client = client.revisions([revision]);
-    }
+    let client = Client::new("oxmcp-conformance", env!("CARGO_PKG_VERSION"))
+        .revisions([revision])
+        .on_elicit(agree);
     let session = client.connect(Endpoint::new(url)).await?;
     scenarios::run(&scenario, &session, &context).await?;
     session.close().await?;

@@ -6,6 +6,7 @@
 //! | `session.rs` | [`ClientSession`], and the state of a session that its handle and its connection share |
 //! | `dispatch.rs`, `methods.rs` | a server's requests and notifications on their way to the handlers; one row for each method |
 //! | `offers.rs`, `server_facts.rs` | what a server offers, by what it has said of itself |
+//! | `requested_state.rs` | what a legacy server was asked for that it forgets with the session |
 //! | `connect/` | opening a session: discovery, negotiation, fallback, and what is remembered of servers |
 //! | `requests/` | a method for each request, [`Call`], lists, typed results, rounds of input, mirrored headers |
 //! | `handlers/` | the user's handlers: elicitation, sampling, roots, notifications |
@@ -24,6 +25,7 @@ mod features;
 mod handlers;
 mod methods;
 mod offers;
+mod requested_state;
 mod requests;
 mod server_facts;
 mod session;

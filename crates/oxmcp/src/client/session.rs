@@ -2,6 +2,7 @@
 
 use std::{
     any::Any,
+    pin::Pin,
     sync::{
         Arc, OnceLock, Weak,
         atomic::{AtomicBool, Ordering},
@@ -14,13 +15,14 @@ use oxmcp_protocol::{
     Notification, ProgressParams, RequestId, Revision, ServerCapabilities, SubscriptionFilter,
     internal::Project, method,
 };
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard, OnceCell};
 
 use crate::{
     client::{
         cache::{key::Invalidation, response_cache::SessionCache},
         client::Client,
         handlers::url_elicitations::UrlElicitations,
+        requested_state::RequestedState,
         requests::{header_mirroring::HeaderMirroring, output_schemas::OutputSchemas},
         server_facts::{ServerFacts, no_capabilities},
         subscriptions::{desired::DesiredSubscriptions, listener::Listeners},
@@ -270,6 +272,40 @@ pub(crate) struct SessionState {
     pub(crate) output_schemas: OutputSchemas,
     /// How fast the incoming middleware has been.
     pub(crate) inline: Arc<InlineExecution>,
+    /// What the server was asked for that it forgets with the session.
+    pub(crate) requested: RequestedState,
+    reconnection: OnceLock<Arc<Reconnection>>,
+}
+
+/// The way back to a server, which sessions share that follow each other.
+pub(crate) struct Reconnection(AsyncMutex<Latest>);
+
+/// The session that was opened last, and what opens another.
+pub(crate) struct Latest {
+    pub(crate) connector: Box<dyn Connector>,
+    pub(crate) connection: Weak<Connection>,
+}
+
+/// What opens a session with one server, again and again.
+pub(crate) trait Connector: Send {
+    fn connect<'a>(&'a mut self, client: &'a Client) -> Connecting<'a>;
+}
+
+/// A session that is being opened.
+pub(crate) type Connecting<'a> = Pin<Box<dyn Future<Output = Result<ClientSession>> + Send + 'a>>;
+
+impl Reconnection {
+    pub(crate) fn new(connector: Box<dyn Connector>, connection: Weak<Connection>) -> Arc<Self> {
+        Arc::new(Self(AsyncMutex::new(Latest {
+            connector,
+            connection,
+        })))
+    }
+
+    /// Waits until nobody else connects anew.
+    pub(crate) async fn lock(&self) -> AsyncMutexGuard<'_, Latest> {
+        self.0.lock().await
+    }
 }
 
 /// What was agreed on when the session was opened.
@@ -299,6 +335,8 @@ impl SessionState {
             headers: HeaderMirroring::new(mirror),
             output_schemas: OutputSchemas::default(),
             inline: Arc::new(InlineExecution::new()),
+            requested: RequestedState::default(),
+            reconnection: OnceLock::new(),
         })
     }
 
@@ -326,6 +364,16 @@ impl SessionState {
         // There is one session for each connection, and the first agreement stands.
         let _ = self.negotiated.set(negotiated);
         let _ = self.handle.set(Arc::downgrade(&session.handle));
+    }
+
+    /// The way back to the server, once the session was handed out.
+    pub(crate) fn reconnection(&self) -> Option<&Arc<Reconnection>> {
+        self.reconnection.get()
+    }
+
+    pub(crate) fn set_reconnection(&self, reconnection: Arc<Reconnection>) {
+        // It is set once, by what has opened the session.
+        let _ = self.reconnection.set(reconnection);
     }
 
     /// The `_meta` that a modern request must carry, and the capabilities in it.

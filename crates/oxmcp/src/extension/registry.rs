@@ -145,9 +145,10 @@ impl Extensions {
         Ok(granted)
     }
 
-    /// The extension that has this key of filters.
-    pub(crate) fn publisher(&self, key: &str) -> Option<Publisher<'_>> {
-        self.key(key).map(|(extension, _)| Publisher(extension))
+    /// Whether one of them has this key of filters.
+    #[cfg(feature = "server")]
+    pub(crate) fn has_listen_key(&self, key: &str) -> bool {
+        self.key(key).is_some()
     }
 
     fn key(&self, key: &str) -> Option<(&Extension, &FilterKey)> {
@@ -221,6 +222,12 @@ impl Extensions {
         demanding.map_or(Ok(()), |extension| extension.expect(declared, name))
     }
 
+    /// Whether a revision has a notification that is sent to clients; one that no extension says anything of is in all.
+    #[cfg(feature = "server")]
+    pub(crate) fn has_notification(&self, name: &str, revision: Revision) -> bool {
+        self.sender(&[], name, revision).is_ok()
+    }
+
     /// The extension that sends a message, in a revision. `None` where no extension says anything of it, or the revision has it
     /// by itself.
     fn sender(
@@ -248,27 +255,6 @@ impl Extensions {
         Err(Error::unsupported(format!(
             "the peer speaks revision {revision}, which has no {name}; nothing was sent"
         )))
-    }
-}
-
-/// An extension that sends a notification to its subscribers.
-pub(crate) struct Publisher<'a>(&'a Extension);
-
-impl Publisher<'_> {
-    /// Whether a client in a legacy session is told, which cannot subscribe: it is where it knows the extension.
-    pub(crate) fn tells(
-        &self,
-        name: &str,
-        revision: Revision,
-        capabilities: &ClientCapabilities,
-    ) -> bool {
-        self.has(name, revision) && self.0.is_declared(capabilities.extensions.as_ref())
-    }
-
-    /// Whether a revision has the notification.
-    pub(crate) fn has(&self, name: &str, revision: Revision) -> bool {
-        let mut sent = self.0.sent.iter().filter(|it| it.name == name).peekable();
-        sent.peek().is_none() || sent.any(|it| it.is_in(name, revision))
     }
 }
 

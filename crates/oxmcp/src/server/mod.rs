@@ -53,5 +53,5 @@ pub use session::ServerSession;
 pub use tool::attribute::tool;
 pub use tool::{
     IntoToolError, IntoToolResult, OrToolError, Structured, StructuredContent, Tool, ToolArguments,
-    ToolError, ToolInput,
+    ToolError, ToolInput, Wrapped,
 };

@@ -72,7 +72,8 @@ pub trait Transport: Send + 'static {
     /// Connects to the peer.
     ///
     /// It is called once for each session. A transport that can connect only once fails the second time; one that can
-    /// do it again (that starts a process, or dials) lets a client try again after a peer that went away.
+    /// do it again (that starts a process, or dials) lets a client try again after a peer that went away, be it while it connects or
+    /// [later](crate::ClientSession::reconnect): a client keeps the transport for as long as the session.
     ///
     /// # Errors
     /// Whatever keeps it from connecting, in words that a user can act on.

@@ -193,15 +193,34 @@ async fn a_client_can_subscribe_by_hand() {
 }
 
 #[tokio::test]
-async fn legacy_clients_that_do_not_know_the_extension_hear_nothing() {
-    let server = server(towers());
+async fn legacy_clients_hear_what_is_published_whatever_they_have_declared() {
+    for extension in [towers(), towers().requires_client()] {
+        let server = server(extension);
+        for revision in LEGACY {
+            let mut peer = script(&server).await;
+            peer.initialize(revision).await.unwrap();
+            let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+            assert_eq!(peer.ask(ping).await.unwrap()["id"], 1, "{revision}");
+            server.publish::<Struck>(KEY, "north", hours(1)).unwrap();
+            let heard = peer.receive().await.unwrap();
+            assert_eq!(heard["method"], Struck::NAME, "{revision}");
+            assert_eq!(heard["params"]["hours"], 1, "{revision}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn legacy_clients_hear_nothing_that_their_revision_does_not_have() {
+    let clock = clock().listen_key(KEY);
+    let server = server(clock.notifies::<Struck>(Revision::V2026_07_28..));
     for revision in LEGACY {
         let mut peer = script(&server).await;
         peer.initialize(revision).await.unwrap();
+        let ping = |id: i64| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+        assert_eq!(peer.ask(ping(1)).await.unwrap()["id"], 1, "{revision}");
         server.publish::<Struck>(KEY, "north", hours(1)).unwrap();
         settle().await;
-        let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
-        assert_eq!(peer.ask(ping).await.unwrap()["id"], 1, "{revision}");
+        assert_eq!(peer.ask(ping(2)).await.unwrap()["id"], 2, "{revision}");
     }
 }
 

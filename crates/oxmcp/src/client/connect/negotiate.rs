@@ -26,7 +26,7 @@ use crate::{
         },
         features::Features,
         server_facts::ServerFacts,
-        session::{ClientSession, Negotiated},
+        session::{ClientSession, Connecting, Connector, Negotiated, Reconnection},
         subscriptions::{
             listen_request::{Backoff, is_retryable},
             sync::sync_subscriptions,
@@ -53,8 +53,12 @@ impl Client {
     /// When the future is dropped, the connection is closed in the background.
     pub async fn connect(&self, transport: impl Transport) -> Result<ClientSession> {
         let features = self.features().clone();
-        let unasked = unasked(&features);
-        connect(self, transport, features.revisions.clone(), unasked).await
+        let route = Route {
+            transport,
+            revisions: features.revisions.clone(),
+            unasked: unasked(&features),
+        };
+        connect_by(route, self).await
     }
 
     /// Like [`connect`](Self::connect), but in a revision of this choice: for tests of users, with a server in the same process.
@@ -64,8 +68,38 @@ impl Client {
         transport: impl Transport,
         revision: Revision,
     ) -> Result<ClientSession> {
-        connect(self, transport, vec![revision], None).await
+        let route = Route {
+            transport,
+            revisions: vec![revision],
+            unasked: None,
+        };
+        connect_by(route, self).await
     }
+}
+
+/// The way to a server, which can be gone again where the transport can.
+struct Route<T> {
+    transport: T,
+    /// The revisions that may be spoken.
+    revisions: Vec<Revision>,
+    /// The modern revision that needs no asking.
+    unasked: Option<Revision>,
+}
+
+impl<T: Transport> Connector for Route<T> {
+    fn connect<'a>(&'a mut self, client: &'a Client) -> Connecting<'a> {
+        Box::pin(connect(client, self))
+    }
+}
+
+/// Connects, and keeps the way for another time.
+async fn connect_by<T: Transport>(mut route: Route<T>, client: &Client) -> Result<ClientSession> {
+    let session = connect(client, &mut route).await?;
+    let connection = Arc::downgrade(session.connection());
+    session
+        .state()
+        .set_reconnection(Reconnection::new(Box::new(route), connection));
+    Ok(session)
 }
 
 /// The request that opens a session.
@@ -121,12 +155,12 @@ fn unasked(features: &Features) -> Option<Revision> {
 
 /// Connects, and once more where the server went away at a request that it did not know, or would not be initialized after it:
 /// some do.
-async fn connect(
-    client: &Client,
-    mut transport: impl Transport,
-    revisions: Vec<Revision>,
-    unasked: Option<Revision>,
-) -> Result<ClientSession> {
+async fn connect<T: Transport>(client: &Client, route: &mut Route<T>) -> Result<ClientSession> {
+    let Route {
+        transport,
+        revisions,
+        unasked,
+    } = route;
     client.check()?;
     client.note_runtime();
     if revisions.is_empty() {
@@ -136,14 +170,14 @@ async fn connect(
     }
     let server = transport
         .identity()
-        .filter(|_| newest(&revisions, true).is_some() && newest(&revisions, false).is_some());
+        .filter(|_| newest(revisions, true).is_some() && newest(revisions, false).is_some());
     let mut first = match unasked {
-        Some(revision) => FirstRequest::Unasked(revision),
-        None => FirstRequest::choose(client, server.as_deref(), &revisions),
+        Some(revision) => FirstRequest::Unasked(*revision),
+        None => FirstRequest::choose(client, server.as_deref(), revisions),
     };
     let mut failed = None;
     loop {
-        let handshake = match Handshake::begin(client, &mut transport, &revisions).await {
+        let handshake = match Handshake::begin(client, transport, revisions).await {
             Ok(handshake) => handshake,
             // Where the transport cannot connect again, the first error is the one that says what happened.
             Err(error) => return Err(failed.unwrap_or(error)),
@@ -175,10 +209,10 @@ async fn connect(
         // One that never read what it was sent did not go away because of that.
         let went_away = error.is_closed() && !transport.ended_unread();
         let Some(fallback) = first
-            .fallback(&revisions)
+            .fallback(revisions)
             .filter(|_| failed.is_none() && !answers_each && (went_away || refused_both))
         else {
-            let error = explain(error, &transport);
+            let error = explain(error, transport);
             return Err(match failed {
                 Some(before) => started_twice(&before, error),
                 None => error,

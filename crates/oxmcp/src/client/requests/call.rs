@@ -138,6 +138,8 @@ impl<M: Method> Call<M> {
                         Box::pin(request.answer_rounds(input)).await?
                     }
                 };
+                let requested = &request.session.state().requested;
+                requested.note_granted::<M>(&request.params);
                 read::<M>(&request.session, result)
             }),
             Err(error) => Box::pin(ready(Err(error))),

@@ -5,7 +5,11 @@ use std::future::pending;
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     CallToolParams, InputResponses, Method, Revision,
-    internal::{ResultType, has_result_type, peek_result_type, with_input_responses},
+    internal::{
+        ResultType, has_result_type,
+        negotiation::{ProbeOutcome, on_error},
+        peek_result_type, with_input_responses,
+    },
     method::CallTool,
 };
 use serde_json::value::to_raw_value;
@@ -71,7 +75,7 @@ pub(crate) struct PendingInput {
 }
 
 impl CallRequest {
-    /// Makes the request once; that of a tool once more, where the server found that its headers do not fit.
+    /// Makes the request once; once more, where the server has refused the headers of a tool's, or a revision that it speaks.
     pub(crate) async fn send(&mut self) -> Result<CallAnswer> {
         let listings = self.session.state().headers.listings();
         self.options.start = Some(Instant::now());
@@ -79,7 +83,7 @@ impl CallRequest {
         let answer = connection.call_written(self.method, &self.params, &mut self.options);
         let result = match answer.await {
             Ok(result) => result,
-            Err(error) => Box::pin(self.retry_with_headers(error, listings)).await?,
+            Err(error) => Box::pin(self.retry(error, listings)).await?,
         };
         if !self.session.revision().is_modern() {
             return Ok(CallAnswer::Complete(result));
@@ -97,27 +101,17 @@ impl CallRequest {
         })
     }
 
-    /// Makes the request once more after an error, if the tools were listed in between and the server wants other headers than
-    /// it got: the tool may want others now. `listings` is the number of listings before the request was made.
-    async fn retry_with_headers(&mut self, error: Error, listings: u64) -> Result<CallResult> {
+    /// Makes the request once more after an error, where that may help. `listings` is the number of listings of tools before the
+    /// request was made.
+    async fn retry(&mut self, error: Error, listings: u64) -> Result<CallResult> {
         self.note_url_elicitations(&error);
-        let is_mismatch = self.session.state().headers.is_mismatch(&error);
-        let name = (self.method == CallTool::NAME && is_mismatch).then(|| tool_name(&self.params));
-        let Some(name) = name.flatten() else {
-            return Err(error);
-        };
-        let options = &mut self.options;
-        let start = options.start.unwrap_or_else(Instant::now);
-        let limit = options.timeout.min(options.max_total);
-        let may_help = select! {
-            biased;
-            () = cancelled(options.cancel.as_ref()) => return Err(cancellation(self.method)),
-            may_help = list_tools_again(&self.session, &name, listings) => may_help,
-            () = sleep_until(after(start, limit)) => false,
-        };
-        if !may_help {
+        let start = self.options.start.unwrap_or_else(Instant::now);
+        if !self.is_taken_in_same_revision(&error)
+            && !self.wants_other_headers(&error, start, listings).await?
+        {
             return Err(error);
         }
+        let options = &mut self.options;
         options.start = Some(Instant::now());
         options.max_total = options.max_total.saturating_sub(start.elapsed());
         options.timeout = options.timeout.min(options.max_total);
@@ -126,6 +120,36 @@ impl CallRequest {
             .call_written(self.method, &self.params, options)
             .await;
         again.inspect_err(|error| self.note_url_elicitations(error))
+    }
+
+    /// Whether the server has refused the revision of the request, and says that it speaks it: that is odd, and another node of
+    /// the server may take it. Clients should then ask again in a revision that it names.
+    fn is_taken_in_same_revision(&self, error: &Error) -> bool {
+        let revision = self.session.revision();
+        on_error(error, &[revision]) == ProbeOutcome::AskAgain(revision)
+    }
+
+    /// Whether the tools were listed since, and the server wants other headers than it got: the tool may want others now.
+    async fn wants_other_headers(
+        &mut self,
+        error: &Error,
+        start: Instant,
+        listings: u64,
+    ) -> Result<bool> {
+        let is_mismatch = self.session.state().headers.is_mismatch(error);
+        let name = (self.method == CallTool::NAME && is_mismatch).then(|| tool_name(&self.params));
+        let Some(name) = name.flatten() else {
+            return Ok(false);
+        };
+        // Mutable, as the whole is: callbacks can be sent to another thread, and not shared.
+        let options = &mut self.options;
+        let limit = options.timeout.min(options.max_total);
+        select! {
+            biased;
+            () = cancelled(options.cancel.as_ref()) => Err(cancellation(self.method)),
+            may_help = list_tools_again(&self.session, &name, listings) => Ok(may_help),
+            () = sleep_until(after(start, limit)) => Ok(false),
+        }
     }
 
     /// Notes the elicitations by URL that an error asks for.

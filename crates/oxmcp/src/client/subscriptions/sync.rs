@@ -237,6 +237,7 @@ impl SubscriptionSync {
             let dropped = join_all(less.iter().map(|uri| self.ask(Unsubscribe::NAME, uri)));
             for (uri, result) in less.iter().zip(dropped.await) {
                 held.remove(uri);
+                self.state.requested.unsubscribed(uri);
                 if let Err(error) = result {
                     tracing::debug!(error = %Logged(&error), uri, "the server did not take back a subscription");
                 }
@@ -246,6 +247,7 @@ impl SubscriptionSync {
                 match result {
                     Ok(_) => {
                         self.desired().acknowledge(uri);
+                        self.state.requested.subscribed(uri);
                         held.insert(uri.clone());
                     }
                     Err(error) => self.desired().refuse(uri, &|| error.copy()),

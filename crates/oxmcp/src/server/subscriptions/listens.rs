@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::Topics;
 use crate::{
     error::{Error, Result},
-    extension::registry::{Publisher, send_notification},
+    extension::registry::{Extensions, send_notification},
     logged::Logged,
     session::{
         connection::{Connection, ContextParts},
@@ -89,11 +89,11 @@ impl Listens {
         limit: usize,
         (key, value): (&str, &Value),
         event: &Event,
-        publisher: &Publisher<'_>,
+        extensions: &Extensions,
     ) {
         for listen in &*self.0.lock() {
             if !listen.topics.lists.has_other(key, value)
-                || !publisher.has(event.name, listen.revision)
+                || !extensions.has_notification(event.name, listen.revision)
             {
                 continue;
             }

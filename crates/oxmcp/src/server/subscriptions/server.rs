@@ -119,7 +119,8 @@ impl Server {
     }
 
     /// Sends a notification of an extension to all subscribed clients: modern clients that have subscribed to `value` under
-    /// the extension's `key`, and legacy clients that have declared the extension, since they cannot subscribe.
+    /// the extension's `key`, and all clients with a session of 2025-11-25 or earlier, since they cannot subscribe. Those need not
+    /// have declared the extension, as for [`RequestContext::notify`]: they ignore what they do not know.
     ///
     /// A subscription is notified of a value that its filter has under the key, by itself or in a list; `true` is all of
     /// them. What is published for one client reaches it in order. It may be called from any thread. A subscription that does
@@ -151,26 +152,32 @@ impl Server {
         params: N::Params,
     ) -> Result<()> {
         let features = self.features();
-        let Some(publisher) = features.extensions.publisher(key) else {
+        let extensions = &features.extensions;
+        if !extensions.has_listen_key(key) {
             return Err(Error::misuse(format!(
                 "no extension of this server has the key {key:?}: say so with Extension::listen_key"
             )));
-        };
+        }
         let params = notification_params::<N>(params)?;
         let (value, name) = (value.into(), N::NAME);
         let event = Event::new(name, params);
         let limit = features.limits.max_queued_events;
         self.listens()
-            .publish(limit, (key, &value), &event, &publisher);
+            .publish(limit, (key, &value), &event, extensions);
         for session in self.sessions() {
             let role = session.role();
             let event = event.clone();
             let limit = session.connection().limits.max_queued_events;
             role.listens
-                .publish(limit, (key, &value), &event, &publisher);
-            if let Some(client) = role.legacy_session().initialized_client()
-                && publisher.tells(name, client.revision, &client.capabilities)
-            {
+                .publish(limit, (key, &value), &event, extensions);
+            let client = role.legacy_session().initialized_client();
+            let may_notify = client.is_some_and(|client| {
+                let declared = client.capabilities.extensions.as_ref();
+                extensions
+                    .may_notify_client(name, client.revision, declared)
+                    .is_ok()
+            });
+            if may_notify {
                 let connection = Arc::clone(session.connection());
                 let queue = Arc::clone(role.published(&connection));
                 let job = Box::pin(async move {

@@ -23,7 +23,7 @@ pub use definition::Tool;
 pub use error::{IntoToolError, OrToolError, ToolError};
 pub use handler::{ToolArguments, ToolInput};
 pub(super) use output::CheckedResult;
-pub use output::{IntoToolResult, Structured, StructuredContent};
+pub use output::{IntoToolResult, Structured, StructuredContent, Wrapped};
 #[cfg(feature = "http-server")]
 pub(crate) use registered::ExpectedHeaders;
 pub(crate) use registered::RegisteredTool;

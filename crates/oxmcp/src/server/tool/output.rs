@@ -76,6 +76,10 @@ impl From<CallToolResult> for CheckedResult {
 ///
 /// The model gets its JSON as text too, since not every client hands structured content on.
 ///
+/// Revisions before 2026-07-28 know objects alone: a value of another kind, as a list, stands in the member `result` of one
+/// there, and so does its output schema. Clients of this crate read it as it was returned, in every revision. For clients that
+/// should find the same shape in all of them, [`wrapped`](Self::wrapped) puts it there always.
+///
 /// ```
 /// use oxmcp::{JsonSchema, Structured, Tool};
 ///
@@ -125,6 +129,48 @@ impl<T> Structured<T> {
             content: content.into_iter().collect(),
         }
     }
+}
+
+impl<T> Structured<Wrapped<T>> {
+    /// A value in the member `result` of an object, in every revision, with a schema that says so.
+    ///
+    /// ```
+    /// use oxmcp::{Server, Structured, Tool, Wrapped, testing};
+    ///
+    /// async fn names() -> Structured<Wrapped<Vec<String>>> {
+    ///     Structured::wrapped(vec!["Ada".to_owned()])
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> oxmcp::Result<()> {
+    /// let server = Server::new("people", "1.0.0").tool(Tool::new("names", "List names", names));
+    /// let session = testing::connect(&server).await?;
+    /// let result = session.call_tool("names", ()).await?;
+    /// assert_eq!(result.structured_content.unwrap().get(), r#"{"result":["Ada"]}"#);
+    /// // It is read as what it is.
+    /// let names: Vec<String> = session.call_tool("names", ()).structured().await?;
+    /// assert_eq!(names, ["Ada"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn wrapped(result: T) -> Self {
+        Self(Wrapped { result })
+    }
+}
+
+/// A value in an object, as its member `result`; mostly made by [`Structured::wrapped`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, oxmcp_macros::JsonSchema)]
+// What these docs say is nothing for a model.
+#[schemars(description = "")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "it is a wrapper, and made to be made"
+)]
+pub struct Wrapped<T> {
+    /// The value.
+    #[schemars(description = "")]
+    pub result: T,
 }
 
 /// A [`Structured`] value, and content of its author's own.

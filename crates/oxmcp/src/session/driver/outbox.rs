@@ -286,15 +286,17 @@ impl Outbox {
         wake(state);
     }
 
-    /// For the driver of a peer that has ended: drops what was meant for it.
+    /// For the driver of a peer that has ended: drops what was meant for it, and calls `and` before anything else is appended.
     #[cfg(feature = "client")]
-    pub(crate) fn discard(&self) {
+    pub(in crate::session) fn discard<T>(&self, and: impl FnOnce() -> T) -> T {
         let mut state = self.state.lock();
         state.buffer.clear();
         self.buffered.store(0, Ordering::Relaxed);
         self.being_written.store(0, Ordering::Relaxed);
+        let done = and();
         drop(state);
         self.drained.notify_waiters();
+        done
     }
 
     /// For the driver: waits until there is something to write, which stays here, or the connection's state has changed.

@@ -1,6 +1,6 @@
 //! A peer that has ended and is connected to anew, as a process that is started again.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, task::Waker, time::Duration};
 
 use tokio::{
     select,
@@ -39,9 +39,7 @@ impl Restarts {
     ) -> Result<bool> {
         let mut ended = ended;
         loop {
-            // In this order: a call that is entered later is sent to the next process.
-            connection.outbox.discard();
-            connection.calls().fail_all(ended.message());
+            connection.lose_peer(ended.message());
             // What still runs is ended now: nothing may be wanted for a long time.
             if let Err(error) = write.close().await {
                 tracing::debug!(error = %Logged(&error), "the server that has ended did not close cleanly");
@@ -77,6 +75,15 @@ impl Restarts {
     }
 }
 
+impl Connection {
+    /// Drops what was meant for a peer that has ended, and fails the calls to it. What is sent from here on is for the next one.
+    fn lose_peer(&self, reason: &str) {
+        // Under one lock: what a call has appended is either dropped, and the call fails, or it is sent to the next peer.
+        let failed = self.outbox.discard(|| self.calls().fail_all(reason));
+        failed.into_iter().for_each(Waker::wake);
+    }
+}
+
 /// Waits until something is to be sent. Returns `false` where this side closes the session instead.
 async fn is_wanted(connection: &Connection) -> bool {
     loop {
@@ -100,7 +107,120 @@ async fn closes_within(connection: &Connection, pause: Duration) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        any::Any,
+        pin::pin,
+        task::{Context, Poll, Wake},
+    };
+
+    use oxmcp_protocol::{
+        EmptyParams,
+        internal::{RawNotification, RequestParams},
+    };
+
     use super::*;
+    use crate::{
+        limits::Limits,
+        session::{
+            connection::{Arrival, Next, Request, Role, Side},
+            middleware::response::Response,
+            outbound::options::CallOptions,
+            task::BoxFuture,
+        },
+    };
+
+    /// A client that no peer asks or notifies.
+    #[derive(Debug)]
+    struct Caller;
+
+    impl Role for Caller {
+        fn side(&self) -> Side {
+            Side::Client
+        }
+
+        fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+            self
+        }
+
+        fn request(&self, _: &Arc<Connection>, _: Arrival<'_>) {}
+
+        fn notification(&self, _: &Arc<Connection>, _: RawNotification<'_, RequestParams<'_>>) {}
+
+        fn handle(&self, _: Request) -> BoxFuture<Result<Response>> {
+            Box::pin(async { Ok(Response::empty()) })
+        }
+
+        fn outgoing(&self) -> Option<Next> {
+            None
+        }
+
+        fn has_meta_key(&self, _: &str) -> bool {
+            false
+        }
+
+        fn closed(&self, _: &Arc<Connection>) {}
+    }
+
+    fn connection() -> Arc<Connection> {
+        Connection::new(Arc::new(Caller), Limits::default())
+    }
+
+    async fn ping(connection: Arc<Connection>, options: CallOptions) -> Result<Box<str>> {
+        connection
+            .call("ping", &EmptyParams::default(), options)
+            .await
+    }
+
+    #[tokio::test]
+    async fn a_call_that_failed_with_its_peer_is_not_sent_to_the_next() {
+        let connection = connection();
+        // The peer ends after the call was entered, and before it is sent.
+        let losing = Arc::clone(&connection);
+        let options = CallOptions {
+            on_begin: Some(Box::new(move |_| losing.lose_peer("the peer ended"))),
+            ..CallOptions::default()
+        };
+        let called = ping(Arc::clone(&connection), options).await;
+        assert!(called.unwrap_err().is_closed());
+        assert_eq!(connection.outbox.unsent(), 0, "it was sent");
+    }
+
+    #[tokio::test]
+    async fn a_call_is_sent_to_the_next_peer_once_the_last_is_lost() {
+        /// Calls when it is woken.
+        struct CallsAgain(Arc<Connection>);
+
+        impl Wake for CallsAgain {
+            fn wake(self: Arc<Self>) {
+                let mut call = pin!(ping(Arc::clone(&self.0), CallOptions::default()));
+                let mut cx = Context::from_waker(Waker::noop());
+                assert!(call.as_mut().poll(&mut cx).is_pending());
+                assert_ne!(self.0.outbox.unsent(), 0);
+            }
+        }
+
+        let connection = connection();
+        let mut lost = pin!(ping(Arc::clone(&connection), CallOptions::default()));
+        let waker = Waker::from(Arc::new(CallsAgain(Arc::clone(&connection))));
+        assert!(
+            lost.as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+        connection.lose_peer("the peer ended");
+        let sent = connection.outbox.unsent();
+        assert_ne!(sent, 0, "the call that came after it was dropped");
+        let Poll::Ready(Err(error)) = lost.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+        else {
+            panic!("the call to the peer that ended still waits");
+        };
+        assert!(error.is_closed());
+        assert_eq!(
+            connection.outbox.unsent(),
+            sent,
+            "a call that failed is not cancelled"
+        );
+    }
 
     #[tokio::test(start_paused = true)]
     async fn restarts_come_ever_later_and_end() {

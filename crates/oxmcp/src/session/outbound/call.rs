@@ -260,9 +260,19 @@ impl<'a> CallInFlight<'a> {
             progress: wants_progress,
             meta: options.meta.as_object(),
         };
-        connection.notify_raw(|out| write_request(out, id, method, params, extra))?;
-        call.is_sent = true;
+        call.is_sent = call.append(|out| write_request(out, id, method, params, extra))?;
         Ok(call)
+    }
+
+    /// Appends a message of this call; not where the call has failed with the peer that the message is for, since the next peer
+    /// must not get it. Returns whether it was appended.
+    fn append(&self, write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>) -> Result<bool> {
+        let mut has_failed = false;
+        self.connection.notify_raw(|out| {
+            has_failed = self.connection.calls().has_failed(self.id);
+            if has_failed { Ok(()) } else { write(out) }
+        })?;
+        Ok(!has_failed)
     }
 
     /// Waits for the answer, reports progress, and heeds the deadline and a cancellation.
@@ -335,8 +345,7 @@ impl Drop for CallInFlight<'_> {
             let mut params = CancelledParams::new(RequestId::Number(self.id));
             params.reason = Some(self.reason.to_owned());
             // A peer that is gone needs no cancellation.
-            let _ = connection
-                .notify_raw(|out| write_notification(out, "notifications/cancelled", &params));
+            let _ = self.append(|out| write_notification(out, "notifications/cancelled", &params));
         }
         if connection.is_closing() {
             // It may have been the last that the driver was waiting for.

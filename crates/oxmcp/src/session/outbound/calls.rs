@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, hash_map::Entry},
     hash::{BuildHasherDefault, Hasher},
+    sync::atomic::{AtomicI64, Ordering},
     task::{Context, Poll, Waker},
 };
 
@@ -79,6 +80,8 @@ pub(crate) struct PendingCalls {
     earlier: Notify,
     /// Set when there will be no more answers.
     no_more_answers: Latch,
+    /// The calls up to this id have failed with the peer that they were made to, or were answered before.
+    failed_up_to: AtomicI64,
 }
 
 #[derive(Debug, Default)]
@@ -316,13 +319,18 @@ impl PendingCalls {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Fails all calls that wait, with `reason`. Those that come are made.
+    /// Fails all calls that wait, with `reason`. Those that come are made. Returns whom to wake.
     #[cfg(feature = "client")]
-    pub(crate) fn fail_all(&self, reason: &str) {
+    pub(crate) fn fail_all(&self, reason: &str) -> Vec<Waker> {
         let mut state = self.state.lock();
-        let wakers = state.fail_unanswered(reason);
-        drop(state);
-        wakers.into_iter().for_each(Waker::wake);
+        self.failed_up_to.store(state.last_id, Ordering::Relaxed);
+        state.fail_unanswered(reason)
+    }
+
+    /// Whether a call that was not answered has failed with the peer that it was made to. To be asked under the lock of the
+    /// outbox, under which calls fail.
+    pub(in crate::session) fn has_failed(&self, id: i64) -> bool {
+        id <= self.failed_up_to.load(Ordering::Relaxed)
     }
 
     /// Whether there will be no more answers.

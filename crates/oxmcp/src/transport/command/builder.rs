@@ -63,7 +63,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 ///
 /// In a session of 2026-07-28 or later nothing is lost with the process but the calls in flight, which fail with
 /// [`Error::is_closed`](crate::Error::is_closed): with the next call, or at once where something is watched, it is started anew, at
-/// most five times in five minutes. Sessions of earlier revisions end with their process.
+/// most five times in five minutes. Sessions of earlier revisions end with their process;
+/// [`ClientSession::reconnect`](crate::ClientSession::reconnect) starts it anew.
 ///
 /// # Windows
 /// A name without an ending finds `.exe` files only. `npx` and its kind are scripts there: write

@@ -2,6 +2,7 @@
 
 mod mortal_servers;
 pub(crate) mod negotiation;
+mod reconnecting;
 mod restarts;
 mod slow_servers;
 mod surfaced_failures;

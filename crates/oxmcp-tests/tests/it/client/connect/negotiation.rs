@@ -3,7 +3,9 @@
 use oxmcp::{ClientSession, FeatureKind, Revision, Server, in_memory, testing::ScriptedPeer};
 use serde_json::{Value, json};
 
-use crate::client::{answer, client, connecting, discovered, expect, initialized, refuse};
+use crate::client::{
+    answer, calling, client, connecting, discovered, done, expect, initialized, refuse,
+};
 use crate::support::{LEGACY, calculator};
 
 pub(crate) fn unsupported(versions: &[&str]) -> Value {
@@ -426,4 +428,28 @@ async fn handlers_of_changes_ask_in_the_background() {
     found["capabilities"] = json!({"tools": {"listChanged": true}});
     answer(&mut peer, &request, found).await;
     expect(&mut peer, "subscriptions/listen").await;
+}
+
+#[tokio::test]
+async fn a_request_is_made_once_more_where_its_revision_is_refused_and_named() {
+    let (mut peer, opening) = connecting(client().revisions([Revision::LATEST])).await;
+    let session = opening.await.unwrap().unwrap();
+    let own: &[&str] = &["2026-07-28", "2025-11-25"];
+    for (supported, refusals, works) in
+        [(own, 1, true), (own, 2, false), (&["2025-11-25"], 1, false)]
+    {
+        let call = calling(&session);
+        for _ in 0..refusals {
+            let request = expect(&mut peer, "tools/call").await;
+            refuse(&mut peer, &request, unsupported(supported)).await;
+        }
+        if works {
+            let request = expect(&mut peer, "tools/call").await;
+            answer(&mut peer, &request, done()).await;
+        }
+        match call.await.unwrap() {
+            Ok(_) => assert!(works),
+            Err(error) => assert!(!works && error.code().value() == -32022, "{error}"),
+        }
+    }
 }

@@ -38,10 +38,10 @@ impl Transport for Startable {
     }
 }
 
-type Starts = mpsc::Receiver<ScriptedPeer>;
-type Connecting = tokio::task::JoinHandle<Result<ClientSession>>;
+pub(super) type Starts = mpsc::Receiver<ScriptedPeer>;
+pub(super) type Connecting = tokio::task::JoinHandle<Result<ClientSession>>;
 
-fn start(client: &Client, identity: Option<&'static str>) -> (Starts, Connecting) {
+pub(super) fn start(client: &Client, identity: Option<&'static str>) -> (Starts, Connecting) {
     let (starts, started) = mpsc::channel(1);
     let client = client.clone();
     let transport = Startable { starts, identity };
@@ -51,7 +51,7 @@ fn start(client: &Client, identity: Option<&'static str>) -> (Starts, Connecting
     )
 }
 
-async fn initialize(peer: &mut ScriptedPeer) {
+pub(super) async fn initialize(peer: &mut ScriptedPeer) {
     let request = expect(peer, "initialize").await;
     answer(peer, &request, initialized("2025-11-25")).await;
     expect(peer, "notifications/initialized").await;

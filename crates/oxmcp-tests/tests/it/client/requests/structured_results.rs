@@ -1,6 +1,6 @@
 //! Structured results, read as types.
 
-use oxmcp::{JsonSchema, Revision, Server, Structured, Tool, ToolError, testing};
+use oxmcp::{JsonSchema, Revision, Server, Structured, Tool, ToolError, Wrapped, testing};
 use serde_json::{Value, json};
 
 use crate::client::{answer, expect, session};
@@ -87,6 +87,56 @@ async fn what_comes_back_is_of_the_same_shape_in_every_revision() {
             let read = session.call_tool("t", json!({})).structured::<Value>();
             assert_eq!(read.await.unwrap(), value, "{revision}");
         }
+    }
+}
+
+#[tokio::test]
+async fn what_a_tool_wraps_has_one_shape_in_every_revision() {
+    async fn list() -> Structured<Wrapped<Vec<Weather>>> {
+        Structured::wrapped(vec![Weather { celsius: 22.5 }])
+    }
+
+    let server = Server::new("shapes", "1.0.0").tool(Tool::new("t", "", list));
+    for revision in Revision::ALL {
+        let session = testing::connect(&server).revision(revision).await.unwrap();
+        let whole = json!({"result": [{"celsius": 22.5}]});
+        let result = session.call_tool("t", ()).await.unwrap();
+        let text: Value = serde_json::from_str(&result.to_text()).unwrap();
+        assert_eq!(text, whole, "{revision}");
+        assert!(result.meta.is_empty(), "the projection has not wrapped it");
+        let read = session.call_tool("t", ()).structured::<Value>();
+        assert_eq!(read.await.unwrap(), whole, "{revision}");
+        let read = session.call_tool("t", ()).structured::<Vec<Weather>>();
+        assert_eq!(read.await.unwrap(), [Weather { celsius: 22.5 }]);
+        let tools = session.tools().all().await.unwrap();
+        let schema = tools.first().unwrap().output_schema.as_ref();
+        let Some(schema) = schema else {
+            assert!(result.structured_content.is_none(), "{revision}");
+            continue;
+        };
+        let structured = result.structured_content.unwrap();
+        assert_eq!(
+            structured.get(),
+            result.content.first().unwrap().as_text().unwrap()
+        );
+        let schema: Value = serde_json::from_str(schema.get()).unwrap();
+        assert_eq!(
+            schema,
+            json!({
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "type": "object",
+                "properties": {"result": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"celsius": {"type": "number"}},
+                        "required": ["celsius"],
+                    },
+                }},
+                "required": ["result"],
+            }),
+            "{revision}"
+        );
     }
 }
 

@@ -1,0 +1,381 @@
+//! Challenges: the `WWW-Authenticate` header, parsed and written.
+
+use std::fmt;
+
+use http::{HeaderMap, HeaderValue, header::WWW_AUTHENTICATE};
+
+use crate::scope::ScopeSet;
+
+/// Bytes of one header that are read.
+const MAX_HEADER: usize = 8192;
+/// Headers that are read.
+const MAX_HEADERS: usize = 16;
+/// Challenges that are kept.
+const MAX_CHALLENGES: usize = 32;
+/// Parameters of a challenge that are kept.
+const MAX_PARAMETERS: usize = 32;
+
+/// What a server asks for when it refuses a request: a scheme such as `Bearer` or `DPoP`, and parameters.
+///
+/// ```
+/// use oxmcp_auth::Challenge;
+///
+/// let mut headers = http::HeaderMap::new();
+/// headers.append("WWW-Authenticate", "Basic realm=\"x\", Bearer scope=\"mcp:read mcp:write\"".parse()?);
+/// let challenges = Challenge::from_headers(&headers);
+/// assert_eq!(challenges[1].scheme(), "Bearer");
+/// assert_eq!(challenges[1].parameter("scope"), Some("mcp:read mcp:write"));
+/// # Ok::<(), http::header::InvalidHeaderValue>(())
+/// ```
+///
+/// See [Protected Resource Metadata Discovery](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements)
+/// and [RFC 9110, section 11.6.1](https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Challenge {
+    scheme: String,
+    parameters: Vec<(String, String)>,
+}
+
+impl Challenge {
+    /// A challenge of a scheme, without parameters.
+    #[must_use]
+    pub fn new(scheme: impl Into<String>) -> Self {
+        Self {
+            scheme: scheme.into(),
+            parameters: Vec::new(),
+        }
+    }
+
+    /// The challenge `Bearer` ([RFC 6750](https://www.rfc-editor.org/rfc/rfc6750#section-3)).
+    #[must_use]
+    pub fn bearer() -> Self {
+        Self::new("Bearer")
+    }
+
+    /// The challenge `DPoP` ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449#section-7.1)).
+    #[must_use]
+    pub fn dpop() -> Self {
+        Self::new("DPoP")
+    }
+
+    /// Adds a parameter. Characters that a header cannot hold become `?`.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.parameters.push((name.into(), value.into()));
+        self
+    }
+
+    /// The challenges of all `WWW-Authenticate` headers, in their order. What cannot be read is left out, with what comes
+    /// after it in the same header: a server that writes badly is still answered.
+    #[must_use]
+    pub fn from_headers(headers: &HeaderMap) -> Vec<Self> {
+        let mut challenges = Vec::new();
+        for value in headers.get_all(WWW_AUTHENTICATE).iter().take(MAX_HEADERS) {
+            let bytes = value.as_bytes();
+            Reader {
+                rest: bytes.get(..MAX_HEADER).unwrap_or(bytes),
+            }
+            .challenges(&mut challenges);
+        }
+        challenges
+    }
+
+    /// The challenge among several that an OAuth client answers: `DPoP` if it prefers that, else `Bearer`, else the other
+    /// of the two.
+    #[must_use]
+    pub fn for_oauth(challenges: &[Self], prefer_dpop: bool) -> Option<&Self> {
+        let of = |scheme: &str| challenges.iter().find(|it| it.is(scheme));
+        if prefer_dpop {
+            of("DPoP").or_else(|| of("Bearer"))
+        } else {
+            of("Bearer").or_else(|| of("DPoP"))
+        }
+    }
+
+    /// The scheme, as it was written.
+    #[must_use]
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    /// Whether the scheme is that one, in any case.
+    #[must_use]
+    pub fn is(&self, scheme: &str) -> bool {
+        self.scheme.eq_ignore_ascii_case(scheme)
+    }
+
+    /// The first parameter of a name, in any case.
+    #[must_use]
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let mut all = self.parameters.iter();
+        all.find(|(it, _)| it.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The parameter `error`, such as `invalid_token` or `insufficient_scope`.
+    #[must_use]
+    pub fn error(&self) -> Option<&str> {
+        self.parameter("error")
+    }
+
+    /// The URL of the resource's metadata ([RFC 9728](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)).
+    #[must_use]
+    pub fn resource_metadata(&self) -> Option<&str> {
+        self.parameter("resource_metadata")
+    }
+
+    /// The scopes that the request needs, if the challenge says them.
+    #[must_use]
+    pub fn scope(&self) -> Option<ScopeSet> {
+        self.parameter("scope").map(ScopeSet::parse)
+    }
+
+    /// The challenge as the value of a header.
+    #[must_use]
+    pub fn to_header_value(&self) -> HeaderValue {
+        // `Display` writes visible ASCII and spaces alone.
+        HeaderValue::from_str(&self.to_string())
+            .unwrap_or_else(|_| HeaderValue::from_static("Bearer"))
+    }
+}
+
+impl fmt::Display for Challenge {
+    /// The challenge as it stands in a header.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_token(f, &self.scheme)?;
+        for (i, (name, value)) in self.parameters.iter().enumerate() {
+            f.write_str(if i == 0 { " " } else { ", " })?;
+            write_token(f, name)?;
+            f.write_str("=\"")?;
+            for c in value.chars() {
+                match c {
+                    '"' | '\\' => write!(f, "\\{c}")?,
+                    ' '..='~' => write!(f, "{c}")?,
+                    _ => f.write_str("?")?,
+                }
+            }
+            f.write_str("\"")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_token(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    text.chars()
+        .filter(|c| u8::try_from(*c).is_ok_and(is_token))
+        .try_for_each(|c| write!(f, "{c}"))
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// What of a header is still to be read.
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn challenges(mut self, into: &mut Vec<Challenge>) {
+        // Parameters belong to the challenge before them in the same header.
+        let mut current: Option<Challenge> = None;
+        while into.len() < MAX_CHALLENGES {
+            self.take_while(|byte| matches!(byte, b' ' | b'\t' | b','));
+            let word = self.take_while(is_token);
+            if word.is_empty() {
+                break;
+            }
+            let word = String::from_utf8_lossy(word).into_owned();
+            if let Some(value) = self.value() {
+                let Some(value) = value else {
+                    break;
+                };
+                if let Some(challenge) = &mut current
+                    && challenge.parameters.len() < MAX_PARAMETERS
+                {
+                    challenge.parameters.push((word, value));
+                }
+            } else {
+                into.extend(current.replace(Challenge::new(word)));
+                self.skip_token68();
+            }
+        }
+        if into.len() < MAX_CHALLENGES {
+            into.extend(current);
+        }
+    }
+
+    /// The value of a parameter, if `=` comes next; `None` within, if it cannot be read.
+    fn value(&mut self) -> Option<Option<String>> {
+        let before = self.rest;
+        self.spaces();
+        let Some(rest) = self.rest.strip_prefix(b"=") else {
+            self.rest = before;
+            return None;
+        };
+        self.rest = rest;
+        self.spaces();
+        if let Some(rest) = self.rest.strip_prefix(b"\"") {
+            self.rest = rest;
+            return Some(self.quoted());
+        }
+        // URLs without quotes are not tokens, and are sent all the same.
+        let value = self.take_while(|byte| byte.is_ascii_graphic() && byte != b',' && byte != b'"');
+        Some((!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned()))
+    }
+
+    fn quoted(&mut self) -> Option<String> {
+        let mut value = Vec::new();
+        loop {
+            let (byte, rest) = self.rest.split_first()?;
+            self.rest = rest;
+            match byte {
+                b'"' => return Some(String::from_utf8_lossy(&value).into_owned()),
+                b'\\' => {
+                    let (byte, rest) = self.rest.split_first()?;
+                    self.rest = rest;
+                    value.push(*byte);
+                }
+                byte => value.push(*byte),
+            }
+        }
+    }
+
+    /// What `Negotiate` and its like have instead of parameters.
+    fn skip_token68(&mut self) {
+        let before = self.rest;
+        self.spaces();
+        self.take_while(|byte| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte));
+        self.take_while(|byte| byte == b'=');
+        self.spaces();
+        if !matches!(self.rest.first(), None | Some(b',')) {
+            self.rest = before;
+        }
+    }
+
+    fn spaces(&mut self) {
+        self.take_while(|byte| matches!(byte, b' ' | b'\t'));
+    }
+
+    fn take_while(&mut self, is_in: impl Fn(u8) -> bool) -> &'a [u8] {
+        let end = self.rest.iter().position(|byte| !is_in(*byte));
+        let (taken, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        self.rest = rest;
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(values: &[&[u8]]) -> Vec<Challenge> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(WWW_AUTHENTICATE, HeaderValue::from_bytes(value).unwrap());
+        }
+        Challenge::from_headers(&headers)
+    }
+
+    fn written(value: &str) -> Vec<String> {
+        let challenges = parse(&[value.as_bytes()]);
+        challenges.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn challenges_are_read_as_servers_write_them() {
+        let table: &[(&str, &[&str])] = &[
+            ("", &[]),
+            ("Bearer", &["Bearer"]),
+            ("bearer realm=x", &["bearer realm=\"x\""]),
+            ("DPoP, Bearer a=\"b\"", &["DPoP", "Bearer a=\"b\""]),
+            (
+                "Bearer a=\"1\" , b = 2,, DPoP algs=\"ES256 EdDSA\"",
+                &["Bearer a=\"1\", b=\"2\"", "DPoP algs=\"ES256 EdDSA\""],
+            ),
+            (
+                "Negotiate YWJj==, Bearer a=\"1\"",
+                &["Negotiate", "Bearer a=\"1\""],
+            ),
+            ("Negotiate a", &["Negotiate"]),
+            (
+                r#"Bearer error_description="he said \"no\", DPoP x=\\y""#,
+                &[r#"Bearer error_description="he said \"no\", DPoP x=\\y""#],
+            ),
+            (
+                "Bearer resource_metadata=https://h/.well-known/oauth-protected-resource?a=b, scope=x",
+                &[
+                    "Bearer resource_metadata=\"https://h/.well-known/oauth-protected-resource?a=b\", scope=\"x\"",
+                ],
+            ),
+            ("Bearer a=\"1\" b=\"2\"", &["Bearer a=\"1\", b=\"2\""]),
+            // What cannot be read ends the header, and what was read before stays.
+            ("Bearer a=\"1\", b=\"2", &["Bearer a=\"1\""]),
+            ("Bearer a=\"1\", b=", &["Bearer a=\"1\""]),
+            ("Bearer a=\"1\", {json}", &["Bearer a=\"1\""]),
+            ("a=\"1\", Bearer b=2", &["Bearer b=\"2\""]),
+            ("\"", &[]),
+        ];
+        for (value, expected) in table {
+            assert_eq!(written(value), *expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn several_headers_are_one_list_and_do_not_share_parameters() {
+        let challenges = parse(&[b"Basic", b"scope=x", b"Bearer scope=\"a b\""]);
+        assert_eq!(challenges.len(), 2);
+        assert_eq!(challenges[0].parameter("scope"), None);
+        assert_eq!(challenges[1].scope(), Some(ScopeSet::parse("a b")));
+        assert!(
+            Challenge::for_oauth(&challenges, true)
+                .unwrap()
+                .is("bearer")
+        );
+    }
+
+    #[test]
+    fn the_first_of_two_parameters_of_a_name_counts() {
+        let challenges = parse(&[b"Bearer scope=a, SCOPE=b"]);
+        assert_eq!(challenges[0].parameter("Scope"), Some("a"));
+    }
+
+    #[test]
+    fn what_a_server_sends_is_bounded() {
+        let many = "Bearer a=1,".repeat(700);
+        assert_eq!(parse(&[many.as_bytes()]).len(), MAX_CHALLENGES);
+        let many = format!("Bearer {}", "a=1,".repeat(700));
+        let challenges = parse(&[many.as_bytes()]);
+        assert_eq!(challenges[0].parameters.len(), MAX_PARAMETERS);
+        let long = format!("Bearer a=\"{}\"", "x".repeat(MAX_HEADER));
+        assert_eq!(parse(&[long.as_bytes()])[0].parameters, []);
+        assert_eq!(parse(&[b"Bearer".as_slice(); 40]).len(), MAX_HEADERS);
+    }
+
+    #[test]
+    fn a_written_challenge_cannot_break_out_of_its_header() {
+        let challenge = Challenge::new("Bearer\r\nX: y").with("er ror", "a\"b\\c\r\nSet-Cookie: ü");
+        assert_eq!(
+            challenge.to_header_value(),
+            r#"BearerXy error="a\"b\\c??Set-Cookie: ?""#
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_header_is_read(bytes in proptest::collection::vec(0x20_u8..=0xff, 0..200)) {
+            if let Ok(value) = HeaderValue::from_bytes(&bytes) {
+                let headers = HeaderMap::from_iter([(WWW_AUTHENTICATE, value)]);
+                let _ = Challenge::from_headers(&headers);
+            }
+        }
+
+        #[test]
+        fn what_is_written_is_read(name in "[a-z_]{1,9}", value in "[ -~]{0,40}") {
+            let challenge = Challenge::dpop().with(name, value).with("b", "c");
+            prop_assert_eq!(parse(&[challenge.to_header_value().as_bytes()]), [challenge]);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! How a client proves who it is at a token endpoint.
+
+use std::{fmt, sync::Arc};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
+use serde::Serialize;
+use url::form_urlencoded;
+
+use super::identity::Client;
+use crate::{
+    error::{AuthError, Result},
+    jose::SigningKey,
+    metadata::authorization_server::AuthorizationServerMetadata,
+    random::unguessable,
+    secret::Secret,
+    time::UnixTime,
+};
+
+/// Seconds that an assertion lives.
+const ASSERTION_LIFETIME: u64 = 120;
+
+/// How a client authenticates.
+#[derive(Clone)]
+pub(super) enum ClientAuthentication {
+    /// Not at all: a public client says its id.
+    None,
+    /// By a secret, as the server's metadata says.
+    Secret(Secret),
+    /// By a secret in the header ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)).
+    SecretBasic(Secret),
+    /// By a secret in the body.
+    SecretPost(Secret),
+    /// By an assertion that is signed ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)).
+    PrivateKeyJwt(Arc<SigningKey>),
+}
+
+impl fmt::Debug for ClientAuthentication {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Secret(_) => "secret",
+            Self::SecretBasic(_) => "client_secret_basic",
+            Self::SecretPost(_) => "client_secret_post",
+            Self::PrivateKeyJwt(_) => "private_key_jwt",
+        })
+    }
+}
+
+/// The claims of an assertion.
+#[derive(Serialize)]
+struct Assertion<'a> {
+    iss: &'a str,
+    sub: &'a str,
+    aud: &'a str,
+    jti: &'a str,
+    iat: u64,
+    exp: u64,
+}
+
+/// The parameters of a form that is to be sent, in their order.
+pub(super) type Form = Vec<(&'static str, Secret)>;
+
+/// Adds to a request what says who the client is, and proves it.
+pub(super) fn authenticate(
+    client: &Client,
+    server: &AuthorizationServerMetadata,
+    now: UnixTime,
+    headers: &mut HeaderMap,
+    form: &mut Form,
+) -> Result<()> {
+    client.check_issuer(&server.issuer)?;
+    let id = client.id();
+    match client.authentication() {
+        ClientAuthentication::None => form.push(("client_id", id.into())),
+        ClientAuthentication::Secret(secret) => match method_of_secret(server) {
+            "client_secret_post" => post(id, secret, form),
+            "none" => form.push(("client_id", id.into())),
+            _ => basic(id, secret, headers)?,
+        },
+        ClientAuthentication::SecretBasic(secret) => basic(id, secret, headers)?,
+        ClientAuthentication::SecretPost(secret) => post(id, secret, form),
+        ClientAuthentication::PrivateKeyJwt(key) => {
+            check_algorithm(key, server)?;
+            let token_id = unguessable()?;
+            let assertion = Assertion {
+                iss: id,
+                sub: id,
+                aud: &server.issuer,
+                jti: token_id.expose(),
+                iat: now.seconds(),
+                exp: now.plus(ASSERTION_LIFETIME).seconds(),
+            };
+            let assertion = key.sign("JWT", &assertion)?;
+            let kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+            form.push(("client_assertion_type", kind.into()));
+            form.push(("client_assertion", assertion.into()));
+        }
+    }
+    Ok(())
+}
+
+/// How a secret is sent: in the header unless the server takes it in the body alone, or takes none at all.
+fn method_of_secret(server: &AuthorizationServerMetadata) -> &'static str {
+    let Some(offered) = &server.token_endpoint_auth_methods_supported else {
+        return "client_secret_basic";
+    };
+    let known = ["client_secret_basic", "client_secret_post", "none"];
+    let found = known
+        .into_iter()
+        .find(|it| offered.iter().any(|of| of == it));
+    found.unwrap_or("client_secret_basic")
+}
+
+fn basic(id: &str, secret: &Secret, headers: &mut HeaderMap) -> Result<()> {
+    let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = Secret::new(format!("{}:{}", encode(id), encode(secret.expose())));
+    let value = Secret::new(format!("Basic {}", STANDARD.encode(pair.expose())));
+    let mut value = HeaderValue::from_str(value.expose())
+        .map_err(|_| AuthError::configuration("the client's secret is too long for a header"))?;
+    value.set_sensitive(true);
+    headers.insert(AUTHORIZATION, value);
+    Ok(())
+}
+
+fn post(id: &str, secret: &Secret, form: &mut Form) {
+    form.push(("client_id", id.into()));
+    form.push(("client_secret", secret.clone()));
+}
+
+fn check_algorithm(key: &SigningKey, server: &AuthorizationServerMetadata) -> Result<()> {
+    let own = key.algorithm().as_str();
+    let Some(offered) = &server.token_endpoint_auth_signing_alg_values_supported else {
+        return Ok(());
+    };
+    if offered.iter().any(|it| it == own) {
+        return Ok(());
+    }
+    Err(AuthError::unsupported(format!(
+        "{:?} takes assertions that are signed by {}, and the key signs by {own}",
+        server.issuer,
+        offered.join(", ")
+    )))
+}

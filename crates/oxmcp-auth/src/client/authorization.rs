@@ -1,0 +1,348 @@
+//! The authorization request, and the answer to it.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+use url::form_urlencoded;
+
+use super::{
+    discovery::Discovered, identity::Client, oauth_error::shown, registration::is_native_redirect,
+};
+use crate::{
+    error::{AuthError, Result},
+    random::unguessable,
+    scope::ScopeSet,
+    secret::Secret,
+    url_rules::parse,
+};
+
+/// Bytes of an answer that are read.
+const MAX_ANSWER: usize = 16 * 1024;
+
+/// An authorization request: a person is sent to the authorization server, and the answer comes to a redirect URI.
+///
+/// ```
+/// # use oxmcp_auth::{Response, ScopeSet, UnixTime, client::*};
+/// # let now = UnixTime::default();
+/// # let mut discovery = Discovery::new("https://mcp.example/mcp", None, DiscoveryOptions::default())?;
+/// # let _ = discovery.request(now)?;
+/// # let answer = r#"{"resource": "https://mcp.example/mcp", "authorization_servers": ["https://as.example"]}"#;
+/// # discovery.receive(&Response::new(answer.into()), now)?;
+/// # let answer = r#"{"issuer": "https://as.example", "authorization_endpoint": "https://as.example/authorize",
+/// #   "code_challenge_methods_supported": ["S256"]}"#;
+/// # let discovered = discovery.receive(&Response::new(answer.into()), now)?.unwrap();
+/// let client = Client::new("my-client")?;
+/// let attempt = Authorization::new(&discovered, &client, "http://127.0.0.1:4711/callback")
+///     .scopes(ScopeSet::parse("mcp:read"))
+///     .begin()?;
+/// assert!(attempt.url().starts_with("https://as.example/authorize?response_type=code&client_id=my-client"));
+/// // The answer to another request, or nobody's.
+/// let error = attempt.finish("http://127.0.0.1:4711/callback?code=x&state=guessed").unwrap_err();
+/// assert!(error.message().contains("state"));
+/// # Ok::<(), oxmcp_auth::AuthError>(())
+/// ```
+///
+/// See [Authorization Flow Steps](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#authorization-flow-steps).
+#[derive(Clone, Debug)]
+pub struct Authorization<'a> {
+    discovered: &'a Discovered,
+    client: &'a Client,
+    redirect_uri: &'a str,
+    scopes: ScopeSet,
+    thumbprint: Option<String>,
+    parameters: Vec<(String, String)>,
+}
+
+impl<'a> Authorization<'a> {
+    /// A request for a client, to be answered at a redirect URI.
+    #[must_use]
+    pub fn new(discovered: &'a Discovered, client: &'a Client, redirect_uri: &'a str) -> Self {
+        Self {
+            discovered,
+            client,
+            redirect_uri,
+            scopes: ScopeSet::new(),
+            thumbprint: None,
+            parameters: Vec::new(),
+        }
+    }
+
+    /// The scopes to ask for; without any, no `scope` is sent.
+    #[must_use]
+    pub fn scopes(mut self, scopes: ScopeSet) -> Self {
+        self.scopes = scopes;
+        self
+    }
+
+    /// The thumbprint of the key that the code is to be bound to
+    /// ([RFC 9449, section 10](https://www.rfc-editor.org/rfc/rfc9449#section-10)).
+    #[must_use]
+    pub fn proof_key(mut self, thumbprint: impl Into<String>) -> Self {
+        self.thumbprint = Some(thumbprint.into());
+        self
+    }
+
+    /// Another parameter, such as `login_hint`. Those of this request itself cannot be changed.
+    #[must_use]
+    pub fn parameter(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.parameters.push((name.into(), value.into()));
+        self
+    }
+
+    /// Makes the request: the URL to send a person to, and what is kept until the answer comes.
+    ///
+    /// # Errors
+    ///
+    /// If the server has no authorization endpoint or no PKCE with S256, if the client belongs to another server, or the
+    /// redirect URI is neither https nor loopback nor of a private scheme.
+    pub fn begin(self) -> Result<AuthorizationAttempt> {
+        let server = &self.discovered.server;
+        let endpoint = server.authorization_endpoint()?;
+        self.client.check_issuer(&server.issuer)?;
+        is_native_redirect(self.redirect_uri)?;
+        let (verifier, state) = (unguessable()?, unguessable()?);
+        let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.expose().as_bytes()));
+        let scope = self.scopes.to_string();
+        let mut own = vec![
+            ("response_type", "code"),
+            ("client_id", self.client.id()),
+            ("redirect_uri", self.redirect_uri),
+            ("state", state.expose()),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
+        ];
+        let resource = self.discovered.resource.as_deref();
+        own.extend(resource.map(|it| ("resource", it)));
+        own.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
+        own.extend(self.thumbprint.as_deref().map(|it| ("dpop_jkt", it)));
+        let others = self.parameters.iter().filter(|(name, _)| {
+            let is_ours = own.iter().any(|(own, _)| own == name);
+            !is_ours && !matches!(name.as_str(), "resource" | "scope" | "dpop_jkt")
+        });
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(&own).extend_pairs(others);
+        // OpenID Connect gives refresh tokens only where the person is asked.
+        let has_prompt = self.parameters.iter().any(|(name, _)| name == "prompt");
+        if self.scopes.contains("offline_access") && !has_prompt {
+            query.append_pair("prompt", "consent");
+        }
+        // A query that the endpoint has already is kept.
+        let divider = match parse(endpoint, "authorization_endpoint")?.query() {
+            None => "?",
+            Some("") => "",
+            Some(_) => "&",
+        };
+        Ok(AuthorizationAttempt {
+            url: format!("{endpoint}{divider}{}", query.finish()),
+            issuer: server.issuer.clone(),
+            is_issuer_required: server.authorization_response_iss_parameter_supported,
+            client_id: self.client.id().to_owned(),
+            redirect_uri: self.redirect_uri.to_owned(),
+            resource: self.discovered.resource.clone(),
+            scopes: scope,
+            state,
+            verifier,
+        })
+    }
+}
+
+/// An authorization request that was made: what is kept until the answer to it comes, and is used for one answer.
+#[derive(Clone, Debug)]
+pub struct AuthorizationAttempt {
+    url: String,
+    issuer: String,
+    is_issuer_required: bool,
+    client_id: String,
+    redirect_uri: String,
+    resource: Option<String>,
+    scopes: String,
+    state: Secret,
+    verifier: Secret,
+}
+
+/// An attempt as text.
+#[derive(Serialize, Deserialize)]
+struct StoredAttempt {
+    issuer: String,
+    is_issuer_required: bool,
+    client_id: String,
+    redirect_uri: String,
+    resource: Option<String>,
+    scopes: String,
+    state: String,
+    verifier: String,
+}
+
+impl AuthorizationAttempt {
+    /// The URL to send the person to. After [`from_json`](Self::from_json) it is empty.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The `state` of the request, by which an answer is found among several attempts.
+    #[must_use]
+    pub fn state(&self) -> &Secret {
+        &self.state
+    }
+
+    /// The issuer that the answer must come from.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// The redirect URI that the answer comes to.
+    #[must_use]
+    pub fn redirect_uri(&self) -> &str {
+        &self.redirect_uri
+    }
+
+    /// The scopes that were asked for.
+    #[must_use]
+    pub fn scopes(&self) -> ScopeSet {
+        ScopeSet::parse(&self.scopes)
+    }
+
+    pub(super) fn client_id(&self) -> &str {
+        &self.client_id
+    }
+
+    pub(super) fn resource(&self) -> Option<&str> {
+        self.resource.as_deref()
+    }
+
+    pub(super) fn verifier(&self) -> &Secret {
+        &self.verifier
+    }
+
+    /// The attempt as text, for an answer that comes to another process. Whoever has it and the code has the token: seal it.
+    #[must_use]
+    pub fn to_json(&self) -> Secret {
+        let stored = StoredAttempt {
+            issuer: self.issuer.clone(),
+            is_issuer_required: self.is_issuer_required,
+            client_id: self.client_id.clone(),
+            redirect_uri: self.redirect_uri.clone(),
+            resource: self.resource.clone(),
+            scopes: self.scopes.clone(),
+            state: self.state.expose().to_owned(),
+            verifier: self.verifier.expose().to_owned(),
+        };
+        Secret::new(serde_json::to_string(&stored).unwrap_or_default())
+    }
+
+    /// The attempt that a text was made of.
+    ///
+    /// # Errors
+    ///
+    /// If it was made of none.
+    pub fn from_json(text: &Secret) -> Result<Self> {
+        let stored: StoredAttempt = serde_json::from_str(text.expose())
+            .map_err(|_| AuthError::malformed("the stored attempt to log in cannot be read"))?;
+        Ok(Self {
+            url: String::new(),
+            issuer: stored.issuer,
+            is_issuer_required: stored.is_issuer_required,
+            client_id: stored.client_id,
+            redirect_uri: stored.redirect_uri,
+            resource: stored.resource,
+            scopes: stored.scopes,
+            state: stored.state.into(),
+            verifier: stored.verifier.into(),
+        })
+    }
+
+    /// Takes the answer: the URL that the browser was sent to, or its query alone.
+    ///
+    /// # Errors
+    ///
+    /// If it is the answer to another request, comes from another issuer, is an error, or has no code. Of an answer that
+    /// cannot be trusted nothing is shown.
+    ///
+    /// See [Authorization Response Validation](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#authorization-response-validation).
+    pub fn finish(&self, answer: &str) -> Result<AuthorizationCode> {
+        if answer.len() > MAX_ANSWER {
+            return Err(AuthError::limit(format!(
+                "the answer to the authorization request is longer than {MAX_ANSWER} bytes"
+            )));
+        }
+        let query = answer.split_once('?').map_or(answer, |(_, query)| query);
+        let query = query.split('#').next().unwrap_or_default();
+        let mut found = Answer::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            found.take(&name, value.into_owned())?;
+        }
+        self.check(&found)?;
+        if let Some(code) = &found.error {
+            let code = shown(code, &[]);
+            let description = found.description.as_deref().unwrap_or("no reason is given");
+            let message = format!(
+                "the authorization server {:?} did not authorize: {code}: {}",
+                self.issuer,
+                shown(description, &[])
+            );
+            return Err(AuthError::refused(message, Some(&code)));
+        }
+        match found.code.filter(|it| !it.is_empty()) {
+            Some(code) => Ok(AuthorizationCode(code.into())),
+            None => Err(AuthError::malformed(
+                "the answer to the authorization request has neither a code nor an error",
+            )),
+        }
+    }
+
+    /// Checks that the answer is to this request and from its server, before anything else of it is looked at.
+    fn check(&self, answer: &Answer) -> Result<()> {
+        if answer.state.as_deref().map(Secret::from).as_ref() != Some(&self.state) {
+            return Err(AuthError::untrusted(
+                "the answer is not to this authorization request: its `state` is missing or another. Log in again",
+            ));
+        }
+        let issuer = &self.issuer;
+        match &answer.issuer {
+            Some(from) if from == issuer => Ok(()),
+            Some(from) => Err(AuthError::untrusted(format!(
+                "the answer is from {:?}, and {issuer:?} was asked: they must be the same, letter by letter",
+                shown(from, &[])
+            ))),
+            None if self.is_issuer_required => Err(AuthError::untrusted(format!(
+                "the answer does not say who gave it (`iss`), and {issuer:?} says that its answers do"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The parameters of an answer.
+#[derive(Default)]
+struct Answer {
+    state: Option<String>,
+    issuer: Option<String>,
+    code: Option<String>,
+    error: Option<String>,
+    description: Option<String>,
+}
+
+impl Answer {
+    fn take(&mut self, name: &str, value: String) -> Result<()> {
+        let place = match name {
+            "state" => &mut self.state,
+            "iss" => &mut self.issuer,
+            "code" => &mut self.code,
+            "error" => &mut self.error,
+            "error_description" => &mut self.description,
+            _ => return Ok(()),
+        };
+        if place.replace(value).is_some() {
+            return Err(AuthError::untrusted(format!(
+                "the answer to the authorization request has `{name}` twice"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A code that is exchanged for tokens, once.
+#[derive(Clone, Debug)]
+pub struct AuthorizationCode(pub(super) Secret);

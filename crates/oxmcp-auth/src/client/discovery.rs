@@ -1,0 +1,352 @@
+//! From an MCP server to the metadata of its authorization server.
+
+use std::collections::VecDeque;
+
+use http::{
+    HeaderValue, Method, StatusCode,
+    header::{ACCEPT, HeaderName},
+};
+
+use super::conversation::Conversation;
+use crate::{
+    challenge::Challenge,
+    error::{AuthError, AuthErrorKind, Result},
+    exchange::{Body, Request, Response},
+    metadata::{
+        authorization_server::AuthorizationServerMetadata,
+        protected_resource::ProtectedResourceMetadata,
+        well_known::{
+            authorization_server_metadata_urls, origin, protected_resource_metadata_urls,
+        },
+    },
+    time::UnixTime,
+    url_rules::{UrlRules, parse},
+};
+
+/// Which `resource` goes with requests to the authorization server
+/// ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707#section-2)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResourceParameter {
+    /// What the server's metadata says, or else the server's URL.
+    #[default]
+    Discovered,
+    /// This text.
+    Fixed(String),
+    /// None: for authorization servers that refuse it.
+    Omitted,
+}
+
+/// What of discovery a user decides: most leave all as it is.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct DiscoveryOptions {
+    /// The issuer, where it is known better than the server says it: for metadata whose issuer is spelt otherwise, for a
+    /// server that names several, or none.
+    pub issuer: Option<String>,
+    /// Issuers to prefer where the server names several: those at which there are credentials.
+    pub preferred_issuers: Vec<String>,
+    /// The `resource` to send.
+    pub resource: ResourceParameter,
+    /// Whether the rules of revision 2025-03-26 are never used: an authorization server at the MCP server's own origin,
+    /// where nothing is said anywhere.
+    pub without_default_endpoints: bool,
+}
+
+/// What discovery has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Discovered {
+    /// The authorization server, its metadata checked.
+    pub server: AuthorizationServerMetadata,
+    /// The `resource` to send, letter by letter.
+    pub resource: Option<String>,
+    /// Metadata of the MCP server, where it has any.
+    pub resource_metadata: Option<ProtectedResourceMetadata>,
+    /// Whether the server says nothing of itself and the endpoints are those of revision 2025-03-26. No credential that was
+    /// kept may be sent to these: anything that can hide metadata could name them.
+    pub is_default: bool,
+}
+
+/// The search for the authorization server of an MCP server.
+///
+/// ```
+/// use oxmcp_auth::{Response, UnixTime, client::{Conversation, Discovery, DiscoveryOptions}};
+///
+/// let now = UnixTime::default();
+/// let mut discovery = Discovery::new("https://mcp.example/mcp", None, DiscoveryOptions::default())?;
+/// assert_eq!(discovery.request(now)?.uri(), "https://mcp.example/.well-known/oauth-protected-resource/mcp");
+/// let answer = r#"{"resource": "https://mcp.example/mcp", "authorization_servers": ["https://as.example"]}"#;
+/// assert!(discovery.receive(&Response::new(answer.into()), now)?.is_none());
+/// assert_eq!(discovery.request(now)?.uri(), "https://as.example/.well-known/oauth-authorization-server");
+/// let answer = r#"{"issuer": "https://as.example", "token_endpoint": "https://as.example/token"}"#;
+/// let found = discovery.receive(&Response::new(answer.into()), now)?.expect("all is known");
+/// assert_eq!(found.resource.as_deref(), Some("https://mcp.example/mcp"));
+/// # Ok::<(), oxmcp_auth::AuthError>(())
+/// ```
+///
+/// See [Authorization Server Discovery](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/authorization-server-discovery).
+#[derive(Debug)]
+pub struct Discovery {
+    server: String,
+    rules: UrlRules,
+    options: DiscoveryOptions,
+    stage: Stage,
+    /// The places that are still to be asked; the first is the next.
+    places: VecDeque<String>,
+    /// What came from the places that were asked in this stage, for the error.
+    answers: Vec<String>,
+    /// Whether each place that was asked in any stage said 404.
+    is_all_absent: bool,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Metadata of the MCP server.
+    Resource { is_announced: bool },
+    /// Metadata of the authorization server.
+    Server {
+        issuer: String,
+        resource: Option<ProtectedResourceMetadata>,
+    },
+    /// Metadata of an authorization server at the origin of the MCP server, which says nothing of itself.
+    Origin { origin: String },
+}
+
+/// What a place has answered.
+enum Answer<'a> {
+    Document(&'a [u8]),
+    /// Nothing is there, and another place may be asked.
+    Absent,
+}
+
+impl Discovery {
+    /// Begins the search for an MCP server's URL, with the challenge that it gave.
+    ///
+    /// # Errors
+    ///
+    /// If the URL of the server, or of the metadata in the challenge, may not be asked.
+    pub fn new(
+        server: impl Into<String>,
+        challenge: Option<&Challenge>,
+        options: DiscoveryOptions,
+    ) -> Result<Self> {
+        let server = server.into();
+        let rules = UrlRules::for_server(&server)?;
+        let announced = challenge.and_then(Challenge::resource_metadata);
+        // Where a place is announced, no other counts: a neighbour on the same origin may have metadata at the root.
+        let places = match announced {
+            Some(url) => {
+                rules.check(url, "resource_metadata of the challenge")?;
+                vec![url.to_owned()]
+            }
+            None => protected_resource_metadata_urls(&server)?,
+        };
+        Ok(Self {
+            server,
+            rules,
+            options,
+            stage: Stage::Resource {
+                is_announced: announced.is_some(),
+            },
+            places: places.into(),
+            answers: Vec::new(),
+            is_all_absent: true,
+        })
+    }
+
+    /// Takes the metadata of the MCP server, and goes on to that of its authorization server.
+    fn resource_found(&mut self, body: &[u8]) -> Result<()> {
+        let metadata = ProtectedResourceMetadata::parse(body)?;
+        metadata.check_resource(&self.server)?;
+        let issuer = self.choose_issuer(&metadata)?;
+        self.ask_server(issuer, Some(metadata))
+    }
+
+    fn choose_issuer(&self, metadata: &ProtectedResourceMetadata) -> Result<String> {
+        if let Some(issuer) = &self.options.issuer {
+            return Ok(issuer.clone());
+        }
+        let servers = &metadata.authorization_servers;
+        let preferred = |it: &&String| self.options.preferred_issuers.contains(it);
+        let issuer = servers.iter().find(preferred).or_else(|| servers.first());
+        issuer.cloned().ok_or_else(|| {
+            AuthError::malformed(format!(
+                "the metadata of {:?} names no authorization server (`authorization_servers`): nobody knows where to get a \
+                 token. If you know it, configure the issuer",
+                self.server
+            ))
+        })
+    }
+
+    fn ask_server(
+        &mut self,
+        issuer: String,
+        resource: Option<ProtectedResourceMetadata>,
+    ) -> Result<()> {
+        self.rules.check(&issuer, "issuer")?;
+        self.places = authorization_server_metadata_urls(&issuer)?.into();
+        self.answers.clear();
+        self.stage = Stage::Server { issuer, resource };
+        Ok(())
+    }
+
+    /// All places of the stage are asked, and nothing is there.
+    fn exhausted(&mut self) -> Result<Option<Discovered>> {
+        match &self.stage {
+            Stage::Resource { is_announced } => {
+                let may_guess = !is_announced && self.is_all_absent;
+                if let Some(issuer) = self.options.issuer.clone() {
+                    self.ask_server(issuer, None)?;
+                    return Ok(None);
+                }
+                if !may_guess || self.options.without_default_endpoints {
+                    return Err(self.nothing("metadata of the MCP server", &self.server));
+                }
+                let origin = origin(&parse(&self.server, "URL of the MCP server")?);
+                self.places = authorization_server_metadata_urls(&origin)?.into();
+                self.answers.clear();
+                self.stage = Stage::Origin { origin };
+                Ok(None)
+            }
+            Stage::Server { issuer, .. } => {
+                Err(self.nothing("metadata of the authorization server", issuer))
+            }
+            Stage::Origin { origin } => {
+                if !self.is_all_absent {
+                    return Err(self.nothing("metadata of the authorization server", origin));
+                }
+                let server = AuthorizationServerMetadata::default_endpoints(origin);
+                self.found(server, None, true).map(Some)
+            }
+        }
+    }
+
+    fn nothing(&self, what: &str, of: &str) -> AuthError {
+        let answers = self.answers.join(", ");
+        AuthError::unsupported(format!(
+            "there is no {what} {of:?}: {answers}. If you know the authorization server, configure the issuer"
+        ))
+    }
+
+    fn found(
+        &self,
+        server: AuthorizationServerMetadata,
+        resource: Option<ProtectedResourceMetadata>,
+        is_default: bool,
+    ) -> Result<Discovered> {
+        let parameter = match &self.options.resource {
+            ResourceParameter::Fixed(text) => Some(text.clone()),
+            ResourceParameter::Omitted => None,
+            ResourceParameter::Discovered => Some(match &resource {
+                Some(metadata) => metadata.resource.clone(),
+                None => canonical(&self.server)?,
+            }),
+        };
+        Ok(Discovered {
+            server,
+            resource: parameter,
+            resource_metadata: resource,
+            is_default,
+        })
+    }
+
+    fn read<'a>(&mut self, url: &str, response: &'a Response) -> Result<Answer<'a>> {
+        let status = response.status();
+        let body = response.body().as_ref();
+        let is_object = || body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+        if status == StatusCode::OK && is_object() {
+            return Ok(Answer::Document(body));
+        }
+        // Servers of web pages answer 200 with their front page wherever nothing is.
+        let may_go_on =
+            status.is_client_error() || matches!(status, StatusCode::OK | StatusCode::BAD_GATEWAY);
+        self.is_all_absent &= status == StatusCode::NOT_FOUND;
+        let came = if status == StatusCode::OK {
+            "200 without a JSON object".to_owned()
+        } else {
+            status.as_u16().to_string()
+        };
+        self.answers.push(format!("{url} answered {came}"));
+        if may_go_on {
+            return Ok(Answer::Absent);
+        }
+        let kind = if status.is_server_error() {
+            AuthErrorKind::Unavailable
+        } else {
+            AuthErrorKind::Malformed
+        };
+        Err(AuthError::new(
+            kind,
+            format!("a metadata document was expected at {url:?}, and {came} came"),
+        ))
+    }
+}
+
+impl Conversation for Discovery {
+    type Output = Discovered;
+
+    fn request(&mut self, _now: UnixTime) -> Result<Request> {
+        let Some(url) = self.places.front() else {
+            return Err(AuthError::configuration(
+                "the discovery has ended: begin another",
+            ));
+        };
+        let mut request = Request::new(Body::default());
+        *request.method_mut() = Method::GET;
+        *request.uri_mut() = uri(url)?;
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if matches!(self.stage, Stage::Origin { .. }) {
+            let name = HeaderName::from_static("mcp-protocol-version");
+            headers.insert(name, HeaderValue::from_static("2025-03-26"));
+        }
+        Ok(request)
+    }
+
+    fn receive(&mut self, response: &Response, _now: UnixTime) -> Result<Option<Discovered>> {
+        let Some(url) = self.places.pop_front() else {
+            return Err(AuthError::configuration(
+                "the discovery has ended: begin another",
+            ));
+        };
+        let Answer::Document(body) = self.read(&url, response)? else {
+            return if self.places.is_empty() {
+                self.exhausted()
+            } else {
+                Ok(None)
+            };
+        };
+        let (issuer, resource) = match &mut self.stage {
+            Stage::Resource { .. } => return self.resource_found(body).map(|()| None),
+            Stage::Server { issuer, resource } => (issuer.clone(), resource.take()),
+            Stage::Origin { origin } => (origin.clone(), None),
+        };
+        self.places.clear();
+        let server = AuthorizationServerMetadata::parse(body)?;
+        server.check(&issuer, self.rules)?;
+        self.found(server, resource, false).map(Some)
+    }
+}
+
+/// A URL as the target of a request.
+pub(super) fn uri(url: &str) -> Result<http::Uri> {
+    // What the `url` crate reads may still hold characters that the `http` crate refuses.
+    let parsed = parse(url, "URL")?;
+    let text = parsed.as_str().split('#').next().unwrap_or_default();
+    text.parse()
+        .map_err(|_| AuthError::malformed(format!("{url:?} cannot be asked")))
+}
+
+/// The canonical URI of an MCP server: its URL without a fragment, and without a slash that stands for no path.
+fn canonical(server: &str) -> Result<String> {
+    let parsed = parse(server, "URL of the MCP server")?;
+    let text = server.split('#').next().unwrap_or_default();
+    let is_bare = parsed.path() == "/" && parsed.query().is_none();
+    let text = if is_bare {
+        text.trim_end_matches('/')
+    } else {
+        text
+    };
+    Ok(text.to_owned())
+}

@@ -1,0 +1,295 @@
+//! The client at an authorization server, and which one to use.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    authentication::ClientAuthentication,
+    registration::{ClientMetadata, Registration, is_https_with_path},
+};
+use crate::{
+    error::{AuthError, Result},
+    jose::SigningKey,
+    metadata::authorization_server::AuthorizationServerMetadata,
+    scope::ScopeSet,
+    secret::Secret,
+    time::UnixTime,
+};
+
+/// Bytes of a client's id.
+const MAX_ID: usize = 2048;
+
+/// A client as an authorization server knows it: an id, and how it proves that it is that one.
+///
+/// ```
+/// use oxmcp_auth::client::Client;
+///
+/// let client = Client::new("my-client")?.with_secret("hunter2").issued_by("https://as.example");
+/// assert!(!format!("{client:?}").contains("hunter2"));
+/// # Ok::<(), oxmcp_auth::AuthError>(())
+/// ```
+///
+/// See [Client Registration](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration).
+#[derive(Clone, Debug)]
+pub struct Client {
+    id: String,
+    authentication: ClientAuthentication,
+    issuer: Option<String>,
+    redirect_uris: Option<Vec<String>>,
+    expires_at: Option<UnixTime>,
+}
+
+impl Client {
+    /// A client that was registered by hand. Say at which server, by [`issued_by`](Self::issued_by).
+    ///
+    /// # Errors
+    ///
+    /// If the id is empty, longer than 2 KiB, or not visible ASCII.
+    pub fn new(id: impl Into<String>) -> Result<Self> {
+        let id = id.into();
+        let is_id =
+            (1..=MAX_ID).contains(&id.len()) && id.bytes().all(|it| matches!(it, b' '..=b'~'));
+        if !is_id {
+            return Err(AuthError::malformed(
+                "the id of a client is empty, too long, or not visible ASCII",
+            ));
+        }
+        Ok(Self {
+            id,
+            authentication: ClientAuthentication::None,
+            issuer: None,
+            redirect_uris: None,
+            expires_at: None,
+        })
+    }
+
+    /// A client whose id is the URL of its metadata. It is the same at every server.
+    ///
+    /// # Errors
+    ///
+    /// If the URL is not https, or has no path.
+    pub fn from_document_url(url: impl Into<String>) -> Result<Self> {
+        let url = url.into();
+        check_document_url(&url)?;
+        Self::new(url)
+    }
+
+    pub(super) fn registered(issuer: &str, id: String) -> Result<Self> {
+        Ok(Self::new(id)?.issued_by(issuer))
+    }
+
+    /// The client has a secret, which is sent as the server's metadata says.
+    #[must_use]
+    pub fn with_secret(mut self, secret: impl Into<Secret>) -> Self {
+        self.authentication = ClientAuthentication::Secret(secret.into());
+        self
+    }
+
+    /// The client signs assertions by its private key (`private_key_jwt`).
+    #[must_use]
+    pub fn with_key(mut self, key: Arc<SigningKey>) -> Self {
+        self.authentication = ClientAuthentication::PrivateKeyJwt(key);
+        self
+    }
+
+    /// The client is known to this authorization server and is used nowhere else.
+    #[must_use]
+    pub fn issued_by(mut self, issuer: impl Into<String>) -> Self {
+        self.issuer = Some(issuer.into());
+        self
+    }
+
+    /// Redirect URIs that the client is registered with: it is not used with others.
+    #[must_use]
+    pub fn with_redirect_uris(mut self, uris: Vec<String>) -> Self {
+        self.redirect_uris = Some(uris);
+        self
+    }
+
+    pub(super) fn with_registered_secret(
+        mut self,
+        secret: Secret,
+        method: Option<&str>,
+    ) -> Result<Self> {
+        self.authentication = match method {
+            None | Some("client_secret_basic") => ClientAuthentication::SecretBasic(secret),
+            Some("client_secret_post") => ClientAuthentication::SecretPost(secret),
+            Some("none") => ClientAuthentication::None,
+            Some(other) => {
+                return Err(AuthError::unsupported(format!(
+                    "the server registered the client for {other:?}, which nobody asked for"
+                )));
+            }
+        };
+        Ok(self)
+    }
+
+    pub(super) fn with_expiry(mut self, at: UnixTime) -> Self {
+        self.expires_at = Some(at);
+        self
+    }
+
+    /// The id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The server that knows it, if it is bound to one.
+    #[must_use]
+    pub fn issuer(&self) -> Option<&str> {
+        self.issuer.as_deref()
+    }
+
+    pub(super) fn authentication(&self) -> &ClientAuthentication {
+        &self.authentication
+    }
+
+    /// Whether it can be used at a server, with a redirect URI, now.
+    #[must_use]
+    pub fn is_usable(&self, issuer: &str, redirect_uri: Option<&str>, now: UnixTime) -> bool {
+        let is_theirs = self.issuer.as_deref().is_none_or(|it| it == issuer);
+        let is_registered = redirect_uri.is_none_or(|uri| {
+            let uris = self.redirect_uris.as_ref();
+            uris.is_none_or(|uris| uris.iter().any(|it| it == uri))
+        });
+        is_theirs && is_registered && self.expires_at.is_none_or(|at| now < at)
+    }
+
+    /// Refuses to be used at another server than its own.
+    pub(super) fn check_issuer(&self, issuer: &str) -> Result<()> {
+        match &self.issuer {
+            Some(own) if own != issuer => Err(AuthError::untrusted(format!(
+                "the client {:?} is registered at {own:?}, and the MCP server now names the authorization server {issuer:?}: \
+                 its credentials are not sent there. If the change is right, configure a client of the new server",
+                self.id
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is kept of it. A client with a private key is configured anew each time, and not kept.
+    pub(super) fn to_stored(&self) -> StoredClient {
+        let (method, secret) = match &self.authentication {
+            ClientAuthentication::None | ClientAuthentication::PrivateKeyJwt(_) => (None, None),
+            ClientAuthentication::Secret(it) => (Some("secret"), Some(it)),
+            ClientAuthentication::SecretBasic(it) => (Some("client_secret_basic"), Some(it)),
+            ClientAuthentication::SecretPost(it) => (Some("client_secret_post"), Some(it)),
+        };
+        StoredClient {
+            id: self.id.clone(),
+            method: method.map(str::to_owned),
+            secret: secret.map(|it| it.expose().to_owned()),
+            issuer: self.issuer.clone(),
+            redirect_uris: self.redirect_uris.clone(),
+            expires_at: self.expires_at.map(UnixTime::seconds),
+        }
+    }
+
+    pub(super) fn from_stored(stored: StoredClient) -> Result<Self> {
+        let secret = stored.secret.map(Secret::new);
+        let authentication = match (stored.method.as_deref(), secret) {
+            (None, _) => ClientAuthentication::None,
+            (Some("secret"), Some(it)) => ClientAuthentication::Secret(it),
+            (Some("client_secret_basic"), Some(it)) => ClientAuthentication::SecretBasic(it),
+            (Some("client_secret_post"), Some(it)) => ClientAuthentication::SecretPost(it),
+            _ => return Err(AuthError::malformed("stored credentials cannot be read")),
+        };
+        Ok(Self {
+            authentication,
+            issuer: stored.issuer,
+            redirect_uris: stored.redirect_uris,
+            expires_at: stored.expires_at.map(UnixTime::from_seconds),
+            ..Self::new(stored.id)?
+        })
+    }
+}
+
+/// A client as it is kept.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredClient {
+    id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    method: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    secret: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    issuer: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    redirect_uris: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<u64>,
+}
+
+pub(super) fn check_document_url(url: &str) -> Result<()> {
+    if is_https_with_path(url) {
+        return Ok(());
+    }
+    Err(AuthError::configuration(format!(
+        "the URL of the client's metadata {url:?} must be https, with a path and without a fragment"
+    )))
+}
+
+/// The ways in which a client can have an id, as a user has configured them.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ClientOptions {
+    /// Clients that were registered by hand, or earlier.
+    pub registered: Vec<Client>,
+    /// A client whose id is the URL of its metadata: [`Client::from_document_url`].
+    pub document: Option<Client>,
+    /// What to register with.
+    pub dynamic: Option<ClientMetadata>,
+}
+
+/// What is to be done to have a client's id.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ClientChoice {
+    /// Nothing: this is the client.
+    Ready(Client),
+    /// The client is to be registered.
+    Register(Box<Registration>),
+}
+
+/// Chooses how to have an id at a server: by a client that is registered there, by the URL of the client's metadata, or by
+/// registration.
+///
+/// # Errors
+///
+/// If there is no way; if a client that was configured belongs to another server and no other way is left, the error says
+/// that.
+///
+/// See [Client Registration](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration).
+pub fn choose_client(
+    server: &AuthorizationServerMetadata,
+    options: &ClientOptions,
+    redirect_uri: Option<&str>,
+    scopes: &ScopeSet,
+    now: UnixTime,
+) -> Result<ClientChoice> {
+    let issuer = server.issuer.as_str();
+    let usable = |it: &&Client| it.is_usable(issuer, redirect_uri, now);
+    if let Some(client) = options.registered.iter().find(usable) {
+        return Ok(ClientChoice::Ready(client.clone()));
+    }
+    if let Some(client) = &options.document
+        && server.client_id_metadata_document_supported
+    {
+        return Ok(ClientChoice::Ready(client.clone()));
+    }
+    if let Some(metadata) = &options.dynamic
+        && server.registration_endpoint.is_some()
+    {
+        let registration = Registration::new(server, metadata.clone(), scopes)?;
+        return Ok(ClientChoice::Register(Box::new(registration)));
+    }
+    for client in &options.registered {
+        client.check_issuer(issuer)?;
+    }
+    Err(AuthError::configuration(format!(
+        "there is no client for the authorization server {issuer:?}: it takes neither registrations nor ids that are URLs, or \
+         none is configured. Have a client registered there, and configure its id"
+    )))
+}

@@ -1,0 +1,95 @@
+//! What the response of an MCP server says of the token that a request had.
+
+use http::{HeaderMap, StatusCode};
+
+use crate::{challenge::Challenge, scope::ScopeSet};
+
+/// Bytes of a nonce.
+const MAX_NONCE: usize = 1024;
+
+/// Why an MCP server did not serve a request, where authorization is the reason.
+///
+/// ```
+/// use oxmcp_auth::client::Refusal;
+///
+/// let mut headers = http::HeaderMap::new();
+/// headers.insert("WWW-Authenticate", "Bearer error=\"insufficient_scope\", scope=\"mcp:write\"".parse()?);
+/// let refusal = Refusal::read(http::StatusCode::FORBIDDEN, &headers);
+/// assert!(matches!(refusal, Some(Refusal::InsufficientScope { scopes, .. }) if scopes.contains("mcp:write")));
+/// # Ok::<(), http::header::InvalidHeaderValue>(())
+/// ```
+///
+/// See [Error Handling](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#error-handling).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// 401: there was no token, or it is not valid. The challenge is the one that an OAuth client answers, if there was one.
+    Unauthorized {
+        /// The challenge.
+        challenge: Option<Challenge>,
+    },
+    /// 401: the proof of possession needs this nonce, and the request may be sent again with it.
+    NonceRequired {
+        /// The nonce.
+        nonce: String,
+        /// The challenge.
+        challenge: Challenge,
+    },
+    /// 403: the token is valid, and lacks scopes.
+    InsufficientScope {
+        /// The scopes that the request needs.
+        scopes: ScopeSet,
+        /// The challenge.
+        challenge: Challenge,
+    },
+}
+
+impl Refusal {
+    /// Reads a response. `None` is a response that no token changes: a 403 for another reason, or any other status.
+    #[must_use]
+    pub fn read(status: StatusCode, headers: &HeaderMap) -> Option<Self> {
+        let challenges = Challenge::from_headers(headers);
+        if status == StatusCode::UNAUTHORIZED {
+            let wants_nonce =
+                |it: &&Challenge| it.is("DPoP") && it.error() == Some("use_dpop_nonce");
+            if let Some(challenge) = challenges.iter().find(wants_nonce)
+                && let Some(nonce) = nonce(headers)
+            {
+                return Some(Self::NonceRequired {
+                    nonce,
+                    challenge: challenge.clone(),
+                });
+            }
+            let challenge = Challenge::for_oauth(&challenges, false).cloned();
+            return Some(Self::Unauthorized { challenge });
+        }
+        if status == StatusCode::FORBIDDEN {
+            let lacks = |it: &Challenge| it.error() == Some("insufficient_scope");
+            let challenge = challenges.into_iter().find(lacks)?;
+            let scopes = challenge.scope().unwrap_or_default();
+            return Some(Self::InsufficientScope { scopes, challenge });
+        }
+        None
+    }
+
+    /// The challenge that came, if one came that an OAuth client answers.
+    #[must_use]
+    pub fn challenge(&self) -> Option<&Challenge> {
+        match self {
+            Self::Unauthorized { challenge } => challenge.as_ref(),
+            Self::NonceRequired { challenge, .. } | Self::InsufficientScope { challenge, .. } => {
+                Some(challenge)
+            }
+        }
+    }
+}
+
+/// The nonce that a response gives for the next proof.
+pub(super) fn nonce(headers: &HeaderMap) -> Option<String> {
+    let nonce = headers.get("dpop-nonce")?.to_str().ok()?;
+    let is_nonce = (1..=MAX_NONCE).contains(&nonce.len())
+        && nonce
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'));
+    is_nonce.then(|| nonce.to_owned())
+}

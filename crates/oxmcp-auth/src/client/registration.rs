@@ -1,0 +1,286 @@
+//! Metadata of a client, and dynamic registration with it.
+
+use http::{HeaderValue, Method, StatusCode, header};
+use serde::{Deserialize, Serialize};
+
+use super::{conversation::Conversation, discovery::uri, identity::Client, oauth_error};
+use crate::{
+    error::{AuthError, Result},
+    exchange::{Body, Request, Response},
+    metadata::{authorization_server::AuthorizationServerMetadata, document},
+    scope::ScopeSet,
+    secret::Secret,
+    time::UnixTime,
+    url_rules::{is_loopback, parse},
+};
+
+/// Kind of a client, by where it runs.
+///
+/// See [Client Registration](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration#dynamic-client-registration).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ApplicationType {
+    /// On a person's machine: redirects come to loopback, or by a scheme of its own.
+    Native,
+    /// On a server: redirects come by https.
+    Web,
+}
+
+/// What a client says of itself, when it registers or in a document of its own
+/// ([RFC 7591](https://www.rfc-editor.org/rfc/rfc7591#section-2)).
+///
+/// ```
+/// use oxmcp_auth::client::{ApplicationType, ClientMetadata};
+///
+/// let metadata = ClientMetadata::new("My client", ["http://127.0.0.1:4711/callback"])?;
+/// assert_eq!(metadata.application_type, ApplicationType::Native);
+/// let document = metadata.document("https://client.example/oauth.json")?;
+/// assert!(document.contains(r#""client_id":"https://client.example/oauth.json""#));
+/// # Ok::<(), oxmcp_auth::AuthError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ClientMetadata {
+    /// The name that people see when they agree.
+    pub client_name: String,
+    /// A page about the client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_uri: Option<String>,
+    /// A picture of the client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logo_uri: Option<String>,
+    /// Where answers may be sent, letter by letter.
+    pub redirect_uris: Vec<String>,
+    /// Grants that it uses.
+    pub grant_types: Vec<String>,
+    /// Kinds of answers that it takes.
+    pub response_types: Vec<String>,
+    /// Where it runs.
+    pub application_type: ApplicationType,
+    /// How it authenticates at the token endpoint. Where it is absent, dynamic registration chooses from what the server
+    /// offers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_endpoint_auth_method: Option<String>,
+    /// Scopes that it may ask for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// The public keys of a client that authenticates by `private_key_jwt`: a key set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jwks: Option<serde_json::Value>,
+    /// The name of the software, whatever its installation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub software_id: Option<String>,
+    /// The release of the software.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub software_version: Option<String>,
+}
+
+impl ClientMetadata {
+    /// Metadata of a client that people log in with: codes and refresh tokens. It is native if a redirect URI is on loopback
+    /// or has a scheme of its own.
+    ///
+    /// # Errors
+    ///
+    /// If a redirect URI is neither https, nor loopback, nor of a private scheme (with a dot in it, as `com.example.app:/`).
+    pub fn new<S: Into<String>>(
+        client_name: impl Into<String>,
+        redirect_uris: impl IntoIterator<Item = S>,
+    ) -> Result<Self> {
+        let redirect_uris: Vec<_> = redirect_uris.into_iter().map(Into::into).collect();
+        let mut is_native = false;
+        for uri in &redirect_uris {
+            is_native |= is_native_redirect(uri)?;
+        }
+        let owned = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect();
+        Ok(Self {
+            client_name: client_name.into(),
+            client_uri: None,
+            logo_uri: None,
+            redirect_uris,
+            grant_types: owned(&["authorization_code", "refresh_token"]),
+            response_types: owned(&["code"]),
+            application_type: if is_native {
+                ApplicationType::Native
+            } else {
+                ApplicationType::Web
+            },
+            token_endpoint_auth_method: None,
+            scope: None,
+            jwks: None,
+            software_id: None,
+            software_version: None,
+        })
+    }
+
+    /// The document to serve at a URL that is then the client's id.
+    ///
+    /// # Errors
+    ///
+    /// If the URL is none that a client's id can be.
+    pub fn document(&self, url: &str) -> Result<String> {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            client_id: &'a str,
+            #[serde(flatten)]
+            metadata: &'a ClientMetadata,
+        }
+        super::identity::check_document_url(url)?;
+        let document = Document {
+            client_id: url,
+            metadata: self,
+        };
+        Ok(serde_json::to_string(&document).unwrap_or_default())
+    }
+}
+
+/// Checks a redirect URI; whether it is that of a native application.
+pub(super) fn is_native_redirect(redirect: &str) -> Result<bool> {
+    let refused = |why: &str| {
+        Err(AuthError::configuration(format!(
+            "the redirect URI {redirect:?} {why}"
+        )))
+    };
+    if redirect.contains('#') {
+        return refused("has a fragment");
+    }
+    let Ok(url) = url::Url::parse(redirect) else {
+        return refused("is no URL");
+    };
+    match url.scheme() {
+        "http" if is_loopback(&url) => Ok(true),
+        "https" => Ok(is_loopback(&url)),
+        scheme if scheme.contains('.') => Ok(true),
+        _ => refused("must be https, or http on loopback, or of a private scheme with a dot in it"),
+    }
+}
+
+/// Dynamic registration: a request, and a client as the result.
+///
+/// See [Dynamic Client Registration](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration#dynamic-client-registration).
+#[derive(Debug)]
+pub struct Registration {
+    endpoint: String,
+    issuer: String,
+    metadata: ClientMetadata,
+}
+
+/// What of the answer is used ([RFC 7591, section 3.2.1](https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1)).
+#[derive(Deserialize)]
+struct Answer {
+    client_id: String,
+    #[serde(default)]
+    client_secret: Option<String>,
+    #[serde(default)]
+    client_secret_expires_at: Option<f64>,
+    #[serde(default)]
+    token_endpoint_auth_method: Option<String>,
+}
+
+impl Registration {
+    /// Registers a client at a server.
+    ///
+    /// # Errors
+    ///
+    /// If clients cannot register there, or it offers no way to authenticate that a client without keys has.
+    pub fn new(
+        server: &AuthorizationServerMetadata,
+        mut metadata: ClientMetadata,
+        scopes: &ScopeSet,
+    ) -> Result<Self> {
+        let Some(endpoint) = server.registration_endpoint.clone() else {
+            return Err(AuthError::unsupported(format!(
+                "clients cannot register at {:?}: have a client registered there, and configure its id",
+                server.issuer
+            )));
+        };
+        if metadata.token_endpoint_auth_method.is_none() {
+            metadata.token_endpoint_auth_method = Some(method(server)?.to_owned());
+        }
+        if metadata.scope.is_none() && !scopes.is_empty() {
+            metadata.scope = Some(scopes.to_string());
+        }
+        Ok(Self {
+            endpoint,
+            issuer: server.issuer.clone(),
+            metadata,
+        })
+    }
+}
+
+/// The method to ask for: none, if the server has that, since a secret on a person's machine is none.
+fn method(server: &AuthorizationServerMetadata) -> Result<&'static str> {
+    let Some(offered) = &server.token_endpoint_auth_methods_supported else {
+        return Ok("client_secret_basic");
+    };
+    let known = ["none", "client_secret_basic", "client_secret_post"];
+    let found = known
+        .into_iter()
+        .find(|it| offered.iter().any(|of| of == it));
+    found.ok_or_else(|| {
+        AuthError::unsupported(format!(
+            "{:?} takes clients that authenticate by {} alone: have a client registered there, and configure it",
+            server.issuer,
+            offered.join(", ")
+        ))
+    })
+}
+
+impl Conversation for Registration {
+    type Output = Client;
+
+    fn request(&mut self, _now: UnixTime) -> Result<Request> {
+        let body = serde_json::to_vec(&self.metadata)
+            .map_err(|_| AuthError::configuration("the metadata of the client is no JSON"))?;
+        let mut request = Request::new(Body::from(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = uri(&self.endpoint)?;
+        let json = HeaderValue::from_static("application/json");
+        request
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, json.clone());
+        request.headers_mut().insert(header::ACCEPT, json);
+        Ok(request)
+    }
+
+    fn receive(&mut self, response: &Response, _now: UnixTime) -> Result<Option<Client>> {
+        if !matches!(response.status(), StatusCode::CREATED | StatusCode::OK) {
+            let asked = format!(
+                "the registration of a client with redirect URIs {:?} at {:?}",
+                self.metadata.redirect_uris, self.endpoint
+            );
+            return Err(oauth_error::of(response, &asked, &[]));
+        }
+        let answer: Answer =
+            document::read(response.body().as_ref(), "answer to the registration")?;
+        let method = answer.token_endpoint_auth_method;
+        let method = method.or_else(|| self.metadata.token_endpoint_auth_method.clone());
+        let mut client = Client::registered(&self.issuer, answer.client_id)?
+            .with_redirect_uris(self.metadata.redirect_uris.clone());
+        // Some servers give a secret to those who asked for none: the method counts.
+        if let Some(secret) = answer.client_secret.filter(|it| !it.is_empty()) {
+            client = client.with_registered_secret(Secret::new(secret), method.as_deref())?;
+        } else if let Some(method) = method.filter(|it| it.starts_with("client_secret")) {
+            return Err(AuthError::malformed(format!(
+                "{:?} registered a client for {method:?} and gave it no secret",
+                self.endpoint
+            )));
+        }
+        // 0 is a secret that does not expire.
+        if let Some(at) = answer.client_secret_expires_at.filter(|it| *it >= 1.0) {
+            client = client.with_expiry(super::tokens::whole_seconds(at));
+        }
+        Ok(Some(client))
+    }
+}
+
+/// Whether a URL can be asked at all, as an early check of what a user has configured.
+pub(super) fn is_https_with_path(url: &str) -> bool {
+    parse(url, "URL").is_ok_and(|it| {
+        it.scheme() == "https"
+            && it.path() != "/"
+            && it.fragment().is_none()
+            && it.username().is_empty()
+            && it.password().is_none()
+    })
+}

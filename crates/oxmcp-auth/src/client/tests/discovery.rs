@@ -1,0 +1,342 @@
+//! Where metadata is looked for, and what is believed.
+
+use super::*;
+use crate::{client::ResourceParameter, error::AuthErrorKind};
+
+const PRM: &str =
+    r#"{"resource": "https://mcp.example/mcp", "authorization_servers": ["https://as.example"]}"#;
+const PRM_URL: &str = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
+const ROOT_PRM_URL: &str = "https://mcp.example/.well-known/oauth-protected-resource";
+const META: &str =
+    r#"{"issuer": "https://as.example", "token_endpoint": "https://as.example/token"}"#;
+const META_URL: &str = "https://as.example/.well-known/oauth-authorization-server";
+const OIDC_URL: &str = "https://as.example/.well-known/openid-configuration";
+
+fn announced(url: &str) -> Challenge {
+    Challenge::bearer().with("resource_metadata", url)
+}
+
+fn with(change: impl FnOnce(&mut DiscoveryOptions)) -> DiscoveryOptions {
+    let mut options = DiscoveryOptions::default();
+    change(&mut options);
+    options
+}
+
+#[test]
+fn metadata_is_found_wherever_it_may_be() {
+    let plain = || DiscoveryOptions::default();
+    let (asked, found) = discover(
+        MCP,
+        None,
+        plain(),
+        &[(PRM_URL, 200, PRM), (META_URL, 200, META)],
+    );
+    assert_eq!(asked, [PRM_URL, META_URL]);
+    assert_eq!(found.unwrap().resource.as_deref(), Some(MCP));
+
+    // At the root, without a path, and by OpenID Connect.
+    let root =
+        r#"{"resource": "https://mcp.example", "authorization_servers": ["https://as.example"]}"#;
+    let (asked, found) = discover(
+        MCP,
+        None,
+        plain(),
+        &[(ROOT_PRM_URL, 200, root), (OIDC_URL, 200, META)],
+    );
+    assert_eq!(asked, [PRM_URL, ROOT_PRM_URL, META_URL, OIDC_URL]);
+    assert_eq!(
+        found.unwrap().resource.as_deref(),
+        Some("https://mcp.example"),
+        "no slash is added"
+    );
+
+    // At an announced place, with an issuer with a path.
+    let custom = "https://mcp.example/custom/metadata.json";
+    let prm = PRM.replace(AS, "https://as.example/tenant");
+    let meta = META.replace(AS, "https://as.example/tenant");
+    let last = "https://as.example/tenant/.well-known/openid-configuration";
+    let challenge = announced(custom);
+    let (asked, found) = discover(
+        MCP,
+        Some(&challenge),
+        plain(),
+        &[(custom, 200, &prm), (last, 200, &meta)],
+    );
+    assert_eq!(asked[0], custom);
+    assert_eq!(asked.len(), 4);
+    assert_eq!(found.unwrap().server.issuer, "https://as.example/tenant");
+}
+
+#[test]
+fn an_announced_place_is_the_only_one() {
+    let challenge = announced("https://mcp.example/other");
+    let (asked, found) = discover(
+        MCP,
+        Some(&challenge),
+        DiscoveryOptions::default(),
+        &[
+            (PRM_URL, 200, PRM),
+            (ROOT_PRM_URL, 200, PRM),
+            (META_URL, 200, META),
+        ],
+    );
+    assert_eq!(asked, ["https://mcp.example/other"]);
+    let error = found.unwrap_err();
+    assert!(
+        error
+            .message()
+            .contains("https://mcp.example/other answered 404"),
+        "{error}"
+    );
+}
+
+#[test]
+fn places_that_must_not_be_asked_are_not() {
+    for place in [
+        "http://mcp.example/x",
+        "file:///etc/passwd",
+        "http://127.0.0.1/x",
+        "https://a:b@mcp.example/",
+    ] {
+        let challenge = announced(place);
+        let (asked, found) = discover(MCP, Some(&challenge), DiscoveryOptions::default(), &[]);
+        assert!(asked.is_empty() && found.is_err(), "{place}");
+    }
+    for issuer in [
+        "http://as.example",
+        "http://localhost:9",
+        "https://as.example/#x",
+        "as.example",
+    ] {
+        let prm = PRM.replace(AS, issuer);
+        let (asked, found) = discover(
+            MCP,
+            None,
+            DiscoveryOptions::default(),
+            &[(PRM_URL, 200, &prm)],
+        );
+        assert!(asked.len() == 1 && found.is_err(), "{issuer}");
+    }
+}
+
+#[test]
+fn metadata_of_another_resource_is_refused_before_anything_that_it_names_is_asked() {
+    let prm = PRM.replace(MCP, "https://evil.example.com/mcp");
+    let (asked, found) = discover(
+        MCP,
+        None,
+        DiscoveryOptions::default(),
+        &[(PRM_URL, 200, &prm), (META_URL, 200, META)],
+    );
+    assert_eq!(asked, [PRM_URL]);
+    assert_eq!(found.unwrap_err().kind(), AuthErrorKind::Untrusted);
+}
+
+#[test]
+fn another_issuer_in_the_metadata_ends_the_search() {
+    let meta = META.replace("\"https://as.example\"", "\"https://as.example/\"");
+    let web: Web<'_> = &[
+        (PRM_URL, 200, PRM),
+        (META_URL, 200, &meta),
+        (OIDC_URL, 200, META),
+    ];
+    let (asked, found) = discover(MCP, None, DiscoveryOptions::default(), web);
+    assert_eq!(asked, [PRM_URL, META_URL], "no other place is asked");
+    let error = found.unwrap_err();
+    assert!(
+        error.message().contains("\"https://as.example/\"")
+            && error.message().contains("\"https://as.example\"")
+    );
+    // Whoever trusts it pins the issuer as it is.
+    let pinned = with(|it| it.issuer = Some("https://as.example/".to_owned()));
+    let (_, found) = discover(MCP, None, pinned, web);
+    assert_eq!(found.unwrap().server.issuer, "https://as.example/");
+}
+
+#[test]
+fn errors_of_a_server_end_the_search_and_are_no_absence() {
+    for status in [500, 503, 504, 301, 302, 204] {
+        for web in [
+            [(PRM_URL, status, ""), (META_URL, 200, META)],
+            [(PRM_URL, 200, PRM), (META_URL, status, "")],
+        ] {
+            let (_, found) = discover(MCP, None, DiscoveryOptions::default(), &web);
+            let error = found.unwrap_err();
+            assert!(error.message().contains(&status.to_string()), "{error}");
+            assert_eq!(error.kind() == AuthErrorKind::Unavailable, status >= 500);
+        }
+    }
+    for status in [400, 401, 403, 405, 410, 502] {
+        let web = [
+            (PRM_URL, 200, PRM),
+            (META_URL, status, ""),
+            (OIDC_URL, 200, META),
+        ];
+        let (_, found) = discover(MCP, None, DiscoveryOptions::default(), &web);
+        assert!(found.is_ok(), "{status}");
+    }
+}
+
+#[test]
+fn default_endpoints_are_for_servers_that_answer_404_everywhere() {
+    let origin = "https://mcp.example/.well-known/oauth-authorization-server";
+    let plain = DiscoveryOptions::default;
+    let (asked, found) = discover(MCP, None, plain(), &[]);
+    assert_eq!(asked.len(), 4);
+    assert_eq!(asked[2], origin);
+    let found = found.unwrap();
+    assert!(found.is_default);
+    assert_eq!(
+        found.server.token_endpoint().unwrap(),
+        "https://mcp.example/token"
+    );
+    assert_eq!(found.resource.as_deref(), Some(MCP));
+
+    // Metadata at the origin, as revision 2025-03-26 has it.
+    let meta = META.replace(AS, "https://mcp.example");
+    let (_, found) = discover(MCP, None, plain(), &[(origin, 200, &meta)]);
+    assert!(!found.unwrap().is_default);
+
+    // Whatever else came, somebody may have hidden the metadata.
+    let html = "<!doctype html>";
+    for (place, status) in [
+        (PRM_URL, 403),
+        (ROOT_PRM_URL, 200),
+        (PRM_URL, 502),
+        (origin, 401),
+        (origin, 500),
+        (origin, 200),
+    ] {
+        let (_, found) = discover(MCP, None, plain(), &[(place, status, html)]);
+        assert!(found.is_err(), "{place} {status}");
+    }
+    let (asked, found) = discover(
+        MCP,
+        None,
+        with(|it| it.without_default_endpoints = true),
+        &[],
+    );
+    assert!(asked.len() == 2 && found.is_err());
+}
+
+#[test]
+fn the_origin_is_told_which_revision_is_meant() {
+    let mut discovery = Discovery::new(MCP, None, DiscoveryOptions::default()).unwrap();
+    let (asked, _) = run(&mut discovery, |_| response(404, ""));
+    let revisions = asked
+        .iter()
+        .map(|it| it.headers().contains_key("mcp-protocol-version"));
+    assert_eq!(revisions.collect::<Vec<_>>(), [false, false, true, true]);
+}
+
+#[test]
+fn front_pages_are_no_metadata() {
+    let html = "<!doctype html><title>{</title>";
+    let web = [
+        (PRM_URL, 200, html),
+        (ROOT_PRM_URL, 200, PRM),
+        (META_URL, 200, html),
+        (OIDC_URL, 200, META),
+    ];
+    let (_, found) = discover(MCP, None, DiscoveryOptions::default(), &web);
+    assert!(found.is_ok());
+}
+
+#[test]
+fn of_several_servers_the_preferred_one_is_asked() {
+    let prm = PRM.replace(
+        "[\"https://as.example\"]",
+        "[\"https://other.example\", \"https://as.example\"]",
+    );
+    let web: Web<'_> = &[(PRM_URL, 200, &prm), (META_URL, 200, META)];
+    let preferred =
+        with(|it| it.preferred_issuers = vec!["https://gone.example".to_owned(), AS.to_owned()]);
+    let (_, found) = discover(MCP, None, preferred, web);
+    assert_eq!(found.unwrap().server.issuer, AS);
+    let (asked, _) = discover(MCP, None, DiscoveryOptions::default(), web);
+    assert!(asked[1].starts_with("https://other.example/"));
+    let none = PRM.replace("\"https://as.example\"", "");
+    let (_, found) = discover(
+        MCP,
+        None,
+        DiscoveryOptions::default(),
+        &[(PRM_URL, 200, &none)],
+    );
+    assert!(
+        found
+            .unwrap_err()
+            .message()
+            .contains("authorization_servers")
+    );
+}
+
+#[test]
+fn the_resource_is_what_was_said_letter_by_letter_or_what_a_user_says() {
+    let web: Web<'_> = &[
+        (PRM_URL, 200, &PRM.replace(MCP, "https://MCP.example/mcp/")),
+        (META_URL, 200, META),
+    ];
+    let resource = |parameter| {
+        discover(MCP, None, with(|it| it.resource = parameter), web)
+            .1
+            .unwrap()
+            .resource
+    };
+    assert_eq!(
+        resource(ResourceParameter::Discovered).as_deref(),
+        Some("https://MCP.example/mcp/")
+    );
+    assert_eq!(
+        resource(ResourceParameter::Fixed("api://x".to_owned())).as_deref(),
+        Some("api://x")
+    );
+    assert_eq!(resource(ResourceParameter::Omitted), None);
+    // Without metadata it is the server's URL, with no slash for no path.
+    for (url, expected) in [
+        ("https://mcp.example/#x", "https://mcp.example"),
+        ("https://mcp.example", "https://mcp.example"),
+        ("https://mcp.example/mcp/", "https://mcp.example/mcp/"),
+    ] {
+        let (_, found) = discover(url, None, DiscoveryOptions::default(), &[]);
+        assert_eq!(found.unwrap().resource.as_deref(), Some(expected));
+    }
+}
+
+#[test]
+fn loopback_is_found_from_loopback() {
+    let mcp = "http://127.0.0.1:3000/mcp";
+    let prm = r#"{"resource": "http://127.0.0.1:3000/mcp", "authorization_servers": ["http://localhost:4000"]}"#;
+    let meta =
+        r#"{"issuer": "http://localhost:4000", "token_endpoint": "http://localhost:4000/token"}"#;
+    let web: Web<'_> = &[
+        (
+            "http://127.0.0.1:3000/.well-known/oauth-protected-resource/mcp",
+            200,
+            prm,
+        ),
+        (
+            "http://localhost:4000/.well-known/oauth-authorization-server",
+            200,
+            meta,
+        ),
+    ];
+    assert!(
+        discover(mcp, None, DiscoveryOptions::default(), web)
+            .1
+            .is_ok()
+    );
+}
+
+#[test]
+fn a_conversation_that_ended_says_so() {
+    let mut discovery = Discovery::new(MCP, None, DiscoveryOptions::default()).unwrap();
+    let _ = discovery.receive(&response(200, PRM), NOW);
+    assert!(
+        discovery
+            .receive(&response(200, META), NOW)
+            .unwrap()
+            .is_some()
+    );
+    assert!(discovery.request(NOW).is_err());
+    assert!(discovery.receive(&response(200, META), NOW).is_err());
+}

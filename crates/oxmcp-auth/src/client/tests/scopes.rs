@@ -1,0 +1,127 @@
+//! Which scopes are asked for, and how often.
+
+use super::*;
+use crate::{
+    client::{ScopeSelection, StepUps},
+    metadata::protected_resource::ProtectedResourceMetadata,
+    scope::ScopeSet,
+};
+
+fn found(supported: Option<&[&str]>, offered: Option<&[&str]>) -> Discovered {
+    let owned = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+    let mut server = server();
+    server.scopes_supported = offered.map(owned);
+    let mut metadata = ProtectedResourceMetadata::new(MCP, [AS]);
+    metadata.scopes_supported = supported.map(owned);
+    Discovered {
+        resource_metadata: Some(metadata),
+        ..discovered(server)
+    }
+}
+
+#[test]
+fn scopes_are_those_of_the_challenge_then_those_of_the_metadata_then_none() {
+    let plain = ScopeSelection::default();
+    let select = |challenge: Option<&str>, supported: Option<&[&str]>, before: &str| {
+        let challenge = challenge.map(|it| Challenge::bearer().with("scope", it));
+        plain
+            .select(
+                challenge.as_ref(),
+                &found(supported, None),
+                &ScopeSet::parse(before),
+            )
+            .to_string()
+    };
+    assert_eq!(select(Some("a"), Some(&["b", "c"]), ""), "a");
+    assert_eq!(select(None, Some(&["b", "c"]), ""), "b c");
+    assert_eq!(select(None, None, ""), "");
+    assert_eq!(select(Some(""), Some(&["b"]), ""), "b");
+    assert_eq!(
+        select(Some("w"), Some(&["profile"]), "r"),
+        "r w",
+        "what was asked for is kept"
+    );
+}
+
+#[test]
+fn offline_access_is_asked_for_where_the_authorization_server_has_it() {
+    let challenge = Challenge::bearer().with("scope", "a");
+    let mut selection = ScopeSelection::default();
+    let select = |selection: &ScopeSelection, offered| {
+        selection
+            .select(Some(&challenge), &found(None, offered), &ScopeSet::new())
+            .to_string()
+    };
+    assert_eq!(
+        select(&selection, Some(&["a", "offline_access"])),
+        "a offline_access"
+    );
+    assert_eq!(select(&selection, Some(&["a"])), "a");
+    assert_eq!(select(&selection, None), "a");
+    selection.without_offline_access = true;
+    assert_eq!(select(&selection, Some(&["offline_access"])), "a");
+}
+
+#[test]
+fn what_a_user_fixes_is_asked_for_and_grows_by_step_ups_alone() {
+    let selection = ScopeSelection {
+        fixed: Some(ScopeSet::parse("mine")),
+        ..ScopeSelection::default()
+    };
+    let challenge = Challenge::bearer().with("scope", "theirs");
+    let found = found(Some(&["b"]), Some(&["offline_access"]));
+    assert_eq!(
+        selection
+            .select(Some(&challenge), &found, &ScopeSet::new())
+            .to_string(),
+        "mine"
+    );
+    let again = selection.select(Some(&challenge), &found, &ScopeSet::parse("mine"));
+    assert_eq!(again.to_string(), "mine theirs");
+}
+
+#[test]
+fn a_server_that_asks_for_more_each_time_is_given_up() {
+    let mut step_ups = StepUps::default();
+    let mut requested = ScopeSet::parse("a");
+    for i in 0..2 {
+        requested = step_ups
+            .step_up(
+                "tools/call x",
+                &requested,
+                &ScopeSet::parse(&format!("s{i}")),
+            )
+            .unwrap();
+    }
+    assert_eq!(requested.to_string(), "a s0 s1");
+    let error = step_ups
+        .step_up("tools/call x", &requested, &ScopeSet::parse("s2"))
+        .unwrap_err();
+    assert_eq!(error.oauth_error(), Some("insufficient_scope"));
+    // Another operation has its own count, and one that was served begins anew.
+    assert!(
+        step_ups
+            .step_up("tools/call y", &requested, &ScopeSet::parse("s2"))
+            .is_ok()
+    );
+    step_ups.served("tools/call x");
+    assert!(
+        step_ups
+            .step_up("tools/call x", &requested, &ScopeSet::parse("s2"))
+            .is_ok()
+    );
+    for i in 0..10_000 {
+        let _ = step_ups.step_up(&i.to_string(), &requested, &ScopeSet::parse("s2"));
+    }
+}
+
+#[test]
+fn what_names_no_scope_or_nothing_new_is_not_asked_for_again() {
+    let mut step_ups = StepUps::default();
+    for needed in ["", "a"] {
+        let error = step_ups
+            .step_up("x", &ScopeSet::parse("a b"), &ScopeSet::parse(needed))
+            .unwrap_err();
+        assert_eq!(error.oauth_error(), Some("insufficient_scope"));
+    }
+}

@@ -1,0 +1,440 @@
+//! What is sent to token endpoints, and what of the answers is used.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    client::{
+        Authorization, Client, Refusal, Revocation, SubjectToken, TokenExchange, TokenRequest,
+        TokenType, Tokens,
+    },
+    dpop::ProofKey,
+    error::AuthErrorKind,
+    jose::{Algorithm, SigningKey},
+    scope::ScopeSet,
+    secret::Secret,
+};
+
+const BEARER: &str = r#"{"access_token": "at", "token_type": "bearer", "expires_in": 60, "refresh_token": "rt", "scope": "a"}"#;
+
+fn scopes() -> ScopeSet {
+    ScopeSet::parse("a b")
+}
+
+fn client() -> Client {
+    Client::new("me").unwrap()
+}
+
+fn offering(methods: &[&str]) -> AuthorizationServerMetadata {
+    let mut server = server();
+    let methods = methods.iter().map(|it| (*it).to_owned());
+    server.token_endpoint_auth_methods_supported = Some(methods.collect());
+    server
+}
+
+fn refresh(server: &AuthorizationServerMetadata, client: &Client) -> TokenRequest {
+    TokenRequest::refresh(server, client, &"old".into(), Some(MCP), scopes()).unwrap()
+}
+
+#[test]
+fn a_code_is_exchanged_with_its_verifier_redirect_and_resource() {
+    let discovered = discovered(server());
+    let client = client();
+    let attempt = Authorization::new(&discovered, &client, "http://127.0.0.1:1/cb")
+        .scopes(scopes())
+        .begin()
+        .unwrap();
+    let code = attempt
+        .finish(&format!("code=abc&state={}", attempt.state().expose()))
+        .unwrap();
+    let mut request =
+        TokenRequest::authorization_code(&discovered.server, &client, &attempt, code.clone())
+            .unwrap();
+    let (asked, tokens) = run(&mut request, |_| {
+        response(200, r#"{"access_token": "at", "token_type": "Bearer"}"#)
+    });
+    assert_eq!(asked[0].uri(), "https://as.example/token");
+    assert_eq!(asked[0].method(), "POST");
+    let sent = form(&asked[0]);
+    let expected = [
+        ("grant_type", "authorization_code"),
+        ("code", "abc"),
+        ("redirect_uri", "http://127.0.0.1:1/cb"),
+        ("code_verifier", attempt.verifier().expose()),
+        ("resource", MCP),
+        ("client_id", "me"),
+    ];
+    assert_eq!(sent, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+    let tokens = tokens.unwrap();
+    assert_eq!(
+        tokens.scopes,
+        scopes(),
+        "what was asked for, where nothing is said"
+    );
+    assert_eq!(tokens.expires_at, None);
+
+    let mut other = server();
+    other.issuer = "https://other.example".to_owned();
+    assert!(TokenRequest::authorization_code(&other, &client, &attempt, code.clone()).is_err());
+    let another = Client::new("you").unwrap();
+    assert!(
+        TokenRequest::authorization_code(&discovered.server, &another, &attempt, code).is_err()
+    );
+}
+
+#[test]
+fn a_refresh_names_the_resource_and_no_scope() {
+    let (asked, tokens) = run(&mut refresh(&server(), &client()), |_| {
+        response(200, BEARER)
+    });
+    let sent = form(&asked[0]);
+    assert_eq!(value(&sent, "resource"), Some(MCP));
+    assert_eq!(value(&sent, "scope"), None);
+    assert_eq!(value(&sent, "refresh_token"), Some("old"));
+    let tokens = tokens.unwrap();
+    assert_eq!(tokens.scopes, ScopeSet::parse("a"));
+    assert_eq!(tokens.expires_at, Some(NOW.plus(60)));
+    assert!(tokens.expires_within(60, NOW) && !tokens.expires_within(59, NOW));
+    let newer = Tokens {
+        refresh_token: None,
+        ..tokens.clone()
+    };
+    assert_eq!(tokens.refreshed(newer).refresh_token, Some("rt".into()));
+}
+
+#[test]
+fn time_is_counted_from_the_question() {
+    let mut request = refresh(&server(), &client());
+    request.request(NOW).unwrap();
+    let tokens = request
+        .receive(&response(200, BEARER), NOW.plus(50))
+        .unwrap()
+        .unwrap();
+    assert_eq!(tokens.expires_at, Some(NOW.plus(60)));
+}
+
+#[test]
+fn a_secret_goes_as_the_server_takes_it() {
+    let secret = client().with_secret("h:u&n ü");
+    let sent = |methods: &[&str]| refresh(&offering(methods), &secret).request(NOW).unwrap();
+    let basic = sent(&["client_secret_post", "client_secret_basic"]);
+    use base64::Engine as _;
+    let expected = base64::engine::general_purpose::STANDARD.encode("me:h%3Au%26n+%C3%BC");
+    assert_eq!(
+        basic.headers()["authorization"],
+        format!("Basic {expected}")
+    );
+    assert!(basic.headers()["authorization"].is_sensitive());
+    assert_eq!(value(&form(&basic), "client_id"), None);
+    let post = sent(&["client_secret_post"]);
+    assert_eq!(value(&form(&post), "client_secret"), Some("h:u&n ü"));
+    assert!(!post.headers().contains_key("authorization"));
+    let none = sent(&["none"]);
+    assert_eq!(value(&form(&none), "client_secret"), None);
+    assert_eq!(value(&form(&none), "client_id"), Some("me"));
+    for request in [basic, post] {
+        assert!(!format!("{request:?}").contains("h:u"), "{request:?}");
+    }
+}
+
+#[test]
+fn an_assertion_is_signed_for_the_issuer_and_is_new_each_time() {
+    let key = Arc::new(SigningKey::generate(Algorithm::Es256).unwrap());
+    let client = client().with_key(Arc::clone(&key));
+    let server = offering(&["private_key_jwt"]);
+    let mut request =
+        TokenRequest::client_credentials(&server, &client, Some(MCP), scopes()).unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let sent = form(&request.request(NOW).unwrap());
+        assert_eq!(value(&sent, "grant_type"), Some("client_credentials"));
+        assert_eq!(
+            value(&sent, "client_assertion_type"),
+            Some("urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+        );
+        assert_eq!(value(&sent, "scope"), Some("a b"));
+        assert_eq!(value(&sent, "client_id"), None);
+        let claims = claims(value(&sent, "client_assertion").unwrap());
+        assert_eq!(
+            (&claims["iss"], &claims["sub"], &claims["aud"]),
+            (&"me".into(), &"me".into(), &AS.into())
+        );
+        assert_eq!(
+            claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap(),
+            120
+        );
+        seen.push(claims["jti"].to_string());
+    }
+    assert_ne!(seen[0], seen[1]);
+    let mut server = server;
+    server.token_endpoint_auth_signing_alg_values_supported = Some(vec!["RS256".to_owned()]);
+    let error = refresh(&server, &client).request(NOW).unwrap_err();
+    assert!(error.message().contains("RS256") && error.message().contains("ES256"));
+}
+
+fn claims(token: &str) -> serde_json::Value {
+    use base64::Engine as _;
+    let payload = token.split('.').nth(1).unwrap();
+    let payload = base64::engine::general_purpose::URL_SAFE_NO_PAD
+        .decode(payload)
+        .unwrap();
+    serde_json::from_slice(&payload).unwrap()
+}
+
+#[test]
+fn a_client_of_another_server_sends_nothing() {
+    let client = client().with_secret("x").issued_by("https://other.example");
+    let error = TokenRequest::client_credentials(&server(), &client, None, scopes()).unwrap_err();
+    assert_eq!(error.kind(), AuthErrorKind::Untrusted);
+}
+
+#[test]
+fn a_workload_sends_its_assertion_and_no_client() {
+    let mut request =
+        TokenRequest::jwt_bearer(&server(), None, &"a.b.c".into(), Some(MCP), ScopeSet::new())
+            .unwrap();
+    let sent = form(&request.request(NOW).unwrap());
+    let expected = [
+        ("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"),
+        ("assertion", "a.b.c"),
+        ("resource", MCP),
+    ];
+    assert_eq!(sent, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+}
+
+#[test]
+fn an_identity_is_exchanged_for_a_grant() {
+    let subject = SubjectToken::id_token("id");
+    let exchange = || {
+        let exchange =
+            TokenExchange::id_jag(&server(), &client(), &subject, "https://mas.example/");
+        exchange.unwrap().resource(MCP).scopes(&scopes())
+    };
+    let good = r#"{"issued_token_type": "urn:ietf:params:oauth:token-type:id-jag", "access_token": "jag", "token_type": "N_A"}"#;
+    let (asked, grant) = run(&mut exchange(), |_| response(200, good));
+    let sent = form(&asked[0]);
+    for (name, expected) in [
+        (
+            "grant_type",
+            "urn:ietf:params:oauth:grant-type:token-exchange",
+        ),
+        (
+            "requested_token_type",
+            "urn:ietf:params:oauth:token-type:id-jag",
+        ),
+        ("audience", "https://mas.example/"),
+        ("resource", MCP),
+        ("subject_token", "id"),
+        (
+            "subject_token_type",
+            "urn:ietf:params:oauth:token-type:id_token",
+        ),
+        ("scope", "a b"),
+    ] {
+        assert_eq!(value(&sent, name), Some(expected));
+    }
+    assert_eq!(grant.unwrap(), Secret::new("jag"));
+    let (_, other) = run(&mut exchange(), |_| response(200, BEARER));
+    assert!(other.is_err(), "an access token is no grant");
+}
+
+#[test]
+fn answers_that_cannot_be_used_are_refused_without_their_tokens() {
+    let long = format!(
+        r#"{{"access_token": "hunter2{}", "token_type": "Bearer"}}"#,
+        "x".repeat(70_000)
+    );
+    for bad in [
+        "",
+        "hunter2",
+        "{}",
+        r#"{"access_token": "hunter2"}"#,
+        r#"{"access_token": "", "token_type": "Bearer"}"#,
+        r#"{"access_token": "hunter2\r\nX: y", "token_type": "Bearer"}"#,
+        r#"{"access_token": "hunter2", "token_type": "mac"}"#,
+        r#"{"access_token": "hunter2", "token_type": "DPoP"}"#,
+        r#"{"access_token": ["hunter2"], "token_type": "Bearer"}"#,
+        long.as_str(),
+    ] {
+        let (_, result) = run(&mut refresh(&server(), &client()), |_| response(200, bad));
+        let error = result.unwrap_err();
+        assert!(!error.message().contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn lifetimes_are_read_as_servers_write_them() {
+    for (written, expected) in [
+        ("3600", Some(3600)),
+        ("3600.9", Some(3600)),
+        ("\"3600\"", Some(3600)),
+        ("-5", Some(0)),
+        ("1e300", Some(u64::MAX)),
+        ("null", None),
+        ("\"soon\"", None),
+        ("[]", None),
+    ] {
+        let body =
+            format!(r#"{{"access_token": "at", "token_type": "Bearer", "expires_in": {written}}}"#);
+        let (_, tokens) = run(&mut refresh(&server(), &client()), |_| response(200, &body));
+        let expires_at = tokens.unwrap().expires_at;
+        assert_eq!(expires_at, expected.map(|it| NOW.plus(it)), "{written}");
+    }
+}
+
+#[test]
+fn errors_name_the_place_and_the_code_and_no_secret() {
+    let (_, result) = run(&mut refresh(&server(), &client()), |_| {
+        response(
+            400,
+            r#"{"error": "invalid_grant", "error_description": "no grant for old\u0007!"}"#,
+        )
+    });
+    let error = result.unwrap_err();
+    assert_eq!(error.oauth_error(), Some("invalid_grant"));
+    assert_eq!(
+        error.message(),
+        "the token request to \"https://as.example/token\" answered 400, invalid_grant: no grant for … !"
+    );
+    for status in [429, 500, 503] {
+        let (_, result) = run(&mut refresh(&server(), &client()), |_| {
+            response(status, "<html>")
+        });
+        assert_eq!(result.unwrap_err().kind(), AuthErrorKind::Unavailable);
+    }
+    let (_, result) = run(&mut refresh(&server(), &client()), |_| response(302, ""));
+    assert_eq!(result.unwrap_err().kind(), AuthErrorKind::Refused);
+}
+
+fn challenge_nonce() -> Response {
+    let mut response = response(400, r#"{"error": "use_dpop_nonce"}"#);
+    response
+        .headers_mut()
+        .insert("dpop-nonce", "n1".parse().unwrap());
+    response
+}
+
+#[test]
+fn a_nonce_is_taken_once_with_a_new_proof() {
+    let key = Arc::new(ProofKey::generate().unwrap());
+    let mut request = refresh(&server(), &client()).proof_key(Arc::clone(&key));
+    let bound = r#"{"access_token": "at", "token_type": "DPoP"}"#;
+    let (asked, tokens) = run(&mut request, |request| {
+        let proof = claims(request.headers()["dpop"].to_str().unwrap());
+        assert_eq!(
+            (&proof["htm"], &proof["htu"]),
+            (&"POST".into(), &"https://as.example/token".into())
+        );
+        if proof["nonce"].is_null() {
+            challenge_nonce()
+        } else {
+            response(200, bound)
+        }
+    });
+    assert_eq!(asked.len(), 2);
+    let id = |i: usize| claims(asked[i].headers()["dpop"].to_str().unwrap())["jti"].to_string();
+    assert_ne!(id(0), id(1));
+    assert_eq!(form(&asked[0]), form(&asked[1]));
+    let tokens = tokens.unwrap();
+    assert_eq!(tokens.token_type, TokenType::DPoP);
+
+    let url = "https://mcp.example/mcp?x=1";
+    let headers = tokens
+        .headers(&http::Method::GET, url, Some((&key, Some("n2"))), NOW)
+        .unwrap();
+    assert_eq!(headers["authorization"], "DPoP at");
+    assert!(headers["authorization"].is_sensitive());
+    let proof = claims(headers["dpop"].to_str().unwrap());
+    assert_eq!(
+        (&proof["htu"], &proof["nonce"]),
+        (&MCP.into(), &"n2".into())
+    );
+    assert!(proof["ath"].is_string());
+    assert!(tokens.headers(&http::Method::GET, url, None, NOW).is_err());
+
+    // A server that is never content is asked twice.
+    let mut request = refresh(&server(), &client()).proof_key(Arc::clone(&key));
+    let (asked, result) = run(&mut request, |_| challenge_nonce());
+    assert_eq!(asked.len(), 2);
+    assert_eq!(result.unwrap_err().oauth_error(), Some("use_dpop_nonce"));
+    // What anybody could use was not asked for.
+    let mut request = refresh(&server(), &client()).proof_key(key);
+    let (_, result) = run(&mut request, |_| response(200, BEARER));
+    assert_eq!(result.unwrap_err().kind(), AuthErrorKind::Unsupported);
+}
+
+#[test]
+fn a_bearer_token_goes_in_one_header() {
+    let (_, tokens) = run(&mut refresh(&server(), &client()), |_| {
+        response(200, BEARER)
+    });
+    let tokens = tokens.unwrap();
+    let headers = tokens.headers(&http::Method::POST, MCP, None, NOW).unwrap();
+    assert_eq!(headers.len(), 1);
+    assert_eq!(headers["authorization"], "Bearer at");
+    assert!(
+        !format!("{headers:?} {tokens:?}").contains("at\""),
+        "{headers:?} {tokens:?}"
+    );
+}
+
+#[test]
+fn logging_out_gives_the_refresh_token_back() {
+    let (_, tokens) = run(&mut refresh(&server(), &client()), |_| {
+        response(200, BEARER)
+    });
+    let tokens = tokens.unwrap();
+    let mut revocation = Revocation::new(&server(), &client(), &tokens).unwrap();
+    let (asked, result) = run(&mut revocation, |_| response(200, ""));
+    result.unwrap();
+    assert_eq!(asked[0].uri(), "https://as.example/revoke");
+    let sent = form(&asked[0]);
+    assert_eq!(value(&sent, "token"), Some("rt"));
+    assert_eq!(value(&sent, "token_type_hint"), Some("refresh_token"));
+    let (_, result) = run(&mut revocation, |_| response(503, ""));
+    assert!(result.is_err());
+    let without = AuthorizationServerMetadata {
+        revocation_endpoint: None,
+        ..server()
+    };
+    assert!(Revocation::new(&without, &client(), &tokens).is_none());
+}
+
+#[test]
+fn refusals_of_the_mcp_server_are_told_apart() {
+    let read = |status: u16, challenge: &str, nonce: &str| {
+        let mut headers = http::HeaderMap::new();
+        headers.insert("www-authenticate", challenge.parse().unwrap());
+        headers.insert("dpop-nonce", nonce.parse().unwrap());
+        Refusal::read(StatusCode::from_u16(status).unwrap(), &headers)
+    };
+    assert!(matches!(
+        read(401, "", "x"),
+        Some(Refusal::Unauthorized { challenge: None })
+    ));
+    assert!(matches!(
+        read(401, "Bearer", "x"),
+        Some(Refusal::Unauthorized { challenge: Some(_) })
+    ));
+    assert!(matches!(
+        read(401, "DPoP resource_metadata=\"x\"", "x"),
+        Some(Refusal::Unauthorized { challenge: Some(_) })
+    ));
+    let wants = "Bearer, DPoP error=\"use_dpop_nonce\"";
+    assert!(
+        matches!(read(401, wants, "n"), Some(Refusal::NonceRequired { nonce, .. }) if nonce == "n")
+    );
+    assert!(matches!(
+        read(401, wants, "a b"),
+        Some(Refusal::Unauthorized { .. })
+    ));
+    let lacks = "Bearer error=\"insufficient_scope\", scope=\"a\"";
+    assert!(matches!(
+        read(403, lacks, "x"),
+        Some(Refusal::InsufficientScope { .. })
+    ));
+    assert_eq!(read(403, "Bearer", "x"), None);
+    assert_eq!(read(403, "", "x"), None);
+    assert_eq!(read(200, lacks, "x"), None);
+    assert_eq!(read(500, lacks, "x"), None);
+}

@@ -1,0 +1,389 @@
+//! Token requests of every grant.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use url::form_urlencoded;
+
+use super::{
+    authentication::{Form, authenticate},
+    authorization::{AuthorizationAttempt, AuthorizationCode},
+    conversation::Conversation,
+    discovery::uri,
+    identity::Client,
+    oauth_error,
+    refusal::nonce,
+    tokens::{TokenAnswer, Tokens, sensitive},
+};
+use crate::{
+    dpop::{Proof, ProofKey},
+    error::{AuthError, Result},
+    exchange::{Body, Request, Response},
+    metadata::authorization_server::AuthorizationServerMetadata,
+    scope::ScopeSet,
+    secret::Secret,
+    time::UnixTime,
+};
+
+/// The type of an identity assertion that is a JWT for another authorization server.
+const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+
+/// A token request: a grant goes in, tokens come out. Where the server wants a nonce in the proof of possession, it is sent
+/// again once.
+///
+/// ```
+/// use oxmcp_auth::{AuthorizationServerMetadata, Response, ScopeSet, UnixTime, client::{Client, Conversation, TokenRequest}};
+///
+/// let server = AuthorizationServerMetadata::parse(br#"{"issuer": "https://as.example", "token_endpoint": "https://as.example/token"}"#)?;
+/// let client = Client::new("my-service")?.with_secret("hunter2");
+/// let mut request = TokenRequest::client_credentials(&server, &client, Some("https://mcp.example/mcp"), ScopeSet::new())?;
+/// let now = UnixTime::from_seconds(1_000);
+/// let sent = request.request(now)?;
+/// assert_eq!(sent.body().as_ref(), b"grant_type=client_credentials&resource=https%3A%2F%2Fmcp.example%2Fmcp");
+/// let answer = Response::new(r#"{"access_token": "abc", "token_type": "Bearer", "expires_in": 60}"#.into());
+/// let tokens = request.receive(&answer, now)?.expect("tokens");
+/// assert_eq!(tokens.expires_at, Some(UnixTime::from_seconds(1_060)));
+/// # Ok::<(), oxmcp_auth::AuthError>(())
+/// ```
+#[derive(Debug)]
+pub struct TokenRequest {
+    post: Post,
+    requested: ScopeSet,
+}
+
+impl TokenRequest {
+    /// The grant of a code that a person's browser brought.
+    ///
+    /// # Errors
+    ///
+    /// If the attempt was made at another server, or for another client; if the server names no token endpoint.
+    pub fn authorization_code(
+        server: &AuthorizationServerMetadata,
+        client: &Client,
+        attempt: &AuthorizationAttempt,
+        code: AuthorizationCode,
+    ) -> Result<Self> {
+        if attempt.issuer() != server.issuer || attempt.client_id() != client.id() {
+            return Err(AuthError::untrusted(format!(
+                "the code was asked for at {:?}, and is not taken to {:?}",
+                attempt.issuer(),
+                server.issuer
+            )));
+        }
+        let form = vec![
+            ("grant_type", "authorization_code".into()),
+            ("code", code.0),
+            ("redirect_uri", attempt.redirect_uri().into()),
+            ("code_verifier", attempt.verifier().clone()),
+        ];
+        // The scopes are those of the code.
+        let mut request = Self::new(server, Some(client), form, attempt.resource(), None)?;
+        request.requested = attempt.scopes();
+        Ok(request)
+    }
+
+    /// The grant of a refresh token. `scopes` are those that the tokens had.
+    ///
+    /// # Errors
+    ///
+    /// If the server names no token endpoint.
+    pub fn refresh(
+        server: &AuthorizationServerMetadata,
+        client: &Client,
+        refresh_token: &Secret,
+        resource: Option<&str>,
+        scopes: ScopeSet,
+    ) -> Result<Self> {
+        let form = vec![
+            ("grant_type", "refresh_token".into()),
+            ("refresh_token", refresh_token.clone()),
+        ];
+        // Without `scope` the scopes stay, whatever the server has made of those that were asked for.
+        let mut request = Self::new(server, Some(client), form, resource, None)?;
+        request.requested = scopes;
+        Ok(request)
+    }
+
+    /// The grant of a client that acts for itself.
+    ///
+    /// # Errors
+    ///
+    /// If the server names no token endpoint.
+    ///
+    /// See [OAuth Client Credentials](https://modelcontextprotocol.io/extensions/auth/oauth-client-credentials).
+    pub fn client_credentials(
+        server: &AuthorizationServerMetadata,
+        client: &Client,
+        resource: Option<&str>,
+        scopes: ScopeSet,
+    ) -> Result<Self> {
+        let form = vec![("grant_type", "client_credentials".into())];
+        Self::new(server, Some(client), form, resource, Some(scopes))
+    }
+
+    /// The grant of an assertion that somebody signed whom the server trusts: an identity provider, or the platform that a
+    /// workload runs on, which needs no client ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
+    ///
+    /// # Errors
+    ///
+    /// If the server names no token endpoint.
+    pub fn jwt_bearer(
+        server: &AuthorizationServerMetadata,
+        client: Option<&Client>,
+        assertion: &Secret,
+        resource: Option<&str>,
+        scopes: ScopeSet,
+    ) -> Result<Self> {
+        let grant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+        let form = vec![
+            ("grant_type", grant.into()),
+            ("assertion", assertion.clone()),
+        ];
+        Self::new(server, client, form, resource, Some(scopes))
+    }
+
+    fn new(
+        server: &AuthorizationServerMetadata,
+        client: Option<&Client>,
+        mut form: Form,
+        resource: Option<&str>,
+        scopes: Option<ScopeSet>,
+    ) -> Result<Self> {
+        form.extend(resource.map(|it| ("resource", it.into())));
+        let scopes = scopes.unwrap_or_default();
+        if !scopes.is_empty() {
+            form.push(("scope", scopes.to_string().into()));
+        }
+        Ok(Self {
+            post: Post::new(server, client, form)?,
+            requested: scopes,
+        })
+    }
+
+    /// The tokens are to be bound to a key: proofs go with the request, and tokens of another kind are refused.
+    #[must_use]
+    pub fn proof_key(mut self, key: Arc<ProofKey>) -> Self {
+        self.post.proof_key = Some(key);
+        self
+    }
+}
+
+impl Conversation for TokenRequest {
+    type Output = Tokens;
+
+    fn request(&mut self, now: UnixTime) -> Result<Request> {
+        self.post.request(now)
+    }
+
+    fn receive(&mut self, response: &Response, _now: UnixTime) -> Result<Option<Tokens>> {
+        let Some(answer) = self.post.receive(response)? else {
+            return Ok(None);
+        };
+        let is_bound = self.post.proof_key.is_some();
+        Tokens::of(answer, &self.requested, self.post.asked_at, is_bound).map(Some)
+    }
+}
+
+/// The exchange of an identity assertion, at the identity provider of an enterprise, for a grant that the authorization
+/// server of an MCP server takes by [`TokenRequest::jwt_bearer`].
+///
+/// See [Enterprise-Managed Authorization](https://modelcontextprotocol.io/extensions/auth/enterprise-managed-authorization).
+#[derive(Debug)]
+pub struct TokenExchange {
+    post: Post,
+}
+
+impl TokenExchange {
+    /// Exchanges a subject token at an identity provider, for a grant at the authorization server with the issuer `audience`.
+    ///
+    /// # Errors
+    ///
+    /// If the identity provider names no token endpoint.
+    pub fn id_jag(
+        identity_provider: &AuthorizationServerMetadata,
+        client: &Client,
+        subject: &SubjectToken,
+        audience: &str,
+    ) -> Result<Self> {
+        let grant = "urn:ietf:params:oauth:grant-type:token-exchange";
+        let form: Form = vec![
+            ("grant_type", grant.into()),
+            ("requested_token_type", ID_JAG.into()),
+            ("audience", audience.into()),
+            ("subject_token", subject.token.clone()),
+            ("subject_token_type", subject.kind.into()),
+        ];
+        Ok(Self {
+            post: Post::new(identity_provider, Some(client), form)?,
+        })
+    }
+
+    /// The MCP server that the grant is for.
+    #[must_use]
+    pub fn resource(mut self, resource: &str) -> Self {
+        self.post.form.push(("resource", resource.into()));
+        self
+    }
+
+    /// The scopes that the grant is for.
+    #[must_use]
+    pub fn scopes(mut self, scopes: &ScopeSet) -> Self {
+        if !scopes.is_empty() {
+            self.post.form.push(("scope", scopes.to_string().into()));
+        }
+        self
+    }
+}
+
+/// What says who a person is, as their identity provider gave it.
+#[derive(Clone, Debug)]
+pub struct SubjectToken {
+    token: Secret,
+    kind: &'static str,
+}
+
+impl SubjectToken {
+    /// An ID token of OpenID Connect.
+    #[must_use]
+    pub fn id_token(token: impl Into<Secret>) -> Self {
+        Self {
+            token: token.into(),
+            kind: "urn:ietf:params:oauth:token-type:id_token",
+        }
+    }
+
+    /// An assertion of SAML 2.
+    #[must_use]
+    pub fn saml2(token: impl Into<Secret>) -> Self {
+        Self {
+            token: token.into(),
+            kind: "urn:ietf:params:oauth:token-type:saml2",
+        }
+    }
+
+    /// A refresh token of the identity provider.
+    #[must_use]
+    pub fn refresh_token(token: impl Into<Secret>) -> Self {
+        Self {
+            token: token.into(),
+            kind: "urn:ietf:params:oauth:token-type:refresh_token",
+        }
+    }
+}
+
+impl Conversation for TokenExchange {
+    type Output = Secret;
+
+    fn request(&mut self, now: UnixTime) -> Result<Request> {
+        self.post.request(now)
+    }
+
+    fn receive(&mut self, response: &Response, _now: UnixTime) -> Result<Option<Secret>> {
+        let Some(answer) = self.post.receive(response)? else {
+            return Ok(None);
+        };
+        if answer.issued_token_type.as_deref() != Some(ID_JAG) {
+            return Err(AuthError::malformed(format!(
+                "an identity assertion ({ID_JAG}) was asked for at {:?}, and another token came",
+                self.post.endpoint
+            )));
+        }
+        Ok(Some(answer.access_token.into()))
+    }
+}
+
+/// A form that is posted to a token endpoint.
+#[derive(Debug)]
+struct Post {
+    server: AuthorizationServerMetadata,
+    endpoint: String,
+    client: Option<Client>,
+    form: Form,
+    proof_key: Option<Arc<ProofKey>>,
+    nonce: Option<String>,
+    asked_at: UnixTime,
+}
+
+impl Post {
+    fn new(
+        server: &AuthorizationServerMetadata,
+        client: Option<&Client>,
+        form: Form,
+    ) -> Result<Self> {
+        if let Some(client) = client {
+            client.check_issuer(&server.issuer)?;
+        }
+        Ok(Self {
+            endpoint: server.token_endpoint()?.to_owned(),
+            server: server.clone(),
+            client: client.cloned(),
+            form,
+            proof_key: None,
+            nonce: None,
+            asked_at: UnixTime::default(),
+        })
+    }
+
+    fn request(&mut self, now: UnixTime) -> Result<Request> {
+        self.asked_at = now;
+        let mut form = self.form.clone();
+        let mut headers = HeaderMap::new();
+        if let Some(client) = &self.client {
+            authenticate(client, &self.server, now, &mut headers, &mut form)?;
+        }
+        if let Some(key) = &self.proof_key {
+            let proof = Proof::new(&Method::POST, &self.endpoint, now);
+            let proof = self.nonce.iter().fold(proof, |proof, it| proof.nonce(it));
+            let proof = sensitive(&key.proof(&proof)?)?;
+            headers.insert(HeaderName::from_static("dpop"), proof);
+        }
+        post_form(&self.endpoint, &form, headers)
+    }
+
+    /// The answer, or nothing if the request is to be sent again.
+    fn receive(&mut self, response: &Response) -> Result<Option<TokenAnswer>> {
+        if response.status() == StatusCode::OK {
+            return TokenAnswer::read(response.body().as_ref(), &self.endpoint).map(Some);
+        }
+        let code = oauth_error::code(response);
+        if self.proof_key.is_some()
+            && self.nonce.is_none()
+            && code.as_deref() == Some("use_dpop_nonce")
+            && let Some(nonce) = nonce(response.headers())
+        {
+            self.nonce = Some(nonce);
+            return Ok(None);
+        }
+        let secrets: Vec<_> = self.form.iter().filter_map(secret_of).collect();
+        let asked = format!("the token request to {:?}", self.endpoint);
+        Err(oauth_error::of(response, &asked, &secrets))
+    }
+}
+
+/// What of a form must not come back in an error.
+fn secret_of<'a>((name, value): &'a (&'static str, Secret)) -> Option<&'a str> {
+    let is_secret = matches!(
+        *name,
+        "code" | "code_verifier" | "refresh_token" | "assertion" | "subject_token" | "token"
+    );
+    is_secret.then(|| value.expose())
+}
+
+/// A form as a request.
+pub(super) fn post_form(endpoint: &str, form: &Form, mut headers: HeaderMap) -> Result<Request> {
+    let mut body = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in form {
+        body.append_pair(name, value.expose());
+    }
+    let mut request = Request::new(Body::from(body.finish()));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = uri(endpoint)?;
+    let of = HeaderValue::from_static;
+    headers.insert(
+        header::CONTENT_TYPE,
+        of("application/x-www-form-urlencoded"),
+    );
+    headers.insert(header::ACCEPT, of("application/json"));
+    *request.headers_mut() = headers;
+    Ok(request)
+}

@@ -1,0 +1,185 @@
+//! Tokens as they were given, and as they are sent.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header::AUTHORIZATION};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::{
+    dpop::{Proof, ProofKey},
+    error::{AuthError, Result},
+    metadata::document,
+    scope::ScopeSet,
+    secret::Secret,
+    time::UnixTime,
+};
+
+/// Bytes of a token.
+const MAX_TOKEN: usize = 64 * 1024;
+
+/// How a token is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum TokenType {
+    /// Whoever has it may use it ([RFC 6750](https://www.rfc-editor.org/rfc/rfc6750)).
+    Bearer,
+    /// It is bound to a key, and a proof of possession goes with it ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
+    DPoP,
+}
+
+/// Tokens that an authorization server gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tokens {
+    /// What goes with requests to the MCP server, and nowhere else.
+    pub access_token: Secret,
+    /// How it is sent.
+    pub token_type: TokenType,
+    /// When it ends, if the server said so; counted from when it was asked for.
+    pub expires_at: Option<UnixTime>,
+    /// What the next tokens are got with, if the server gave it.
+    pub refresh_token: Option<Secret>,
+    /// The scopes that were granted: those that were asked for, if the server does not say.
+    pub scopes: ScopeSet,
+}
+
+/// The answer of a token endpoint ([RFC 6749, section 5.1](https://www.rfc-editor.org/rfc/rfc6749#section-5.1)).
+#[derive(Deserialize)]
+pub(super) struct TokenAnswer {
+    pub(super) access_token: String,
+    pub(super) token_type: String,
+    #[serde(default, deserialize_with = "seconds")]
+    pub(super) expires_in: Option<u64>,
+    #[serde(default)]
+    pub(super) refresh_token: Option<String>,
+    #[serde(default)]
+    pub(super) scope: Option<String>,
+    #[serde(default)]
+    pub(super) issued_token_type: Option<String>,
+}
+
+impl TokenAnswer {
+    pub(super) fn read(body: &[u8], endpoint: &str) -> Result<Self> {
+        let answer: Self = document::read(body, &format!("token answer of {endpoint:?}"))?;
+        let tokens = [Some(&answer.access_token), answer.refresh_token.as_ref()];
+        if tokens.into_iter().flatten().any(|it| !is_token(it)) {
+            return Err(AuthError::malformed(format!(
+                "{endpoint:?} gave a token that is empty, longer than {MAX_TOKEN} bytes, or not visible ASCII"
+            )));
+        }
+        Ok(answer)
+    }
+}
+
+impl Tokens {
+    pub(super) fn of(
+        answer: TokenAnswer,
+        requested: &ScopeSet,
+        asked_at: UnixTime,
+        is_bound: bool,
+    ) -> Result<Self> {
+        let token_type = if answer.token_type.eq_ignore_ascii_case("bearer") {
+            TokenType::Bearer
+        } else if answer.token_type.eq_ignore_ascii_case("dpop") {
+            TokenType::DPoP
+        } else {
+            return Err(AuthError::unsupported(
+                "the token is of a type that is neither Bearer nor DPoP",
+            ));
+        };
+        if is_bound != (token_type == TokenType::DPoP) {
+            return Err(AuthError::unsupported(if is_bound {
+                "a token that is bound by DPoP was asked for, and the authorization server gave one that anybody could use"
+            } else {
+                "the authorization server gave a token that is bound by DPoP, and no proof was sent"
+            }));
+        }
+        Ok(Self {
+            access_token: answer.access_token.into(),
+            token_type,
+            expires_at: answer.expires_in.map(|seconds| asked_at.plus(seconds)),
+            refresh_token: answer.refresh_token.map(Secret::new),
+            scopes: answer
+                .scope
+                .map_or_else(|| requested.clone(), |it| ScopeSet::parse(&it)),
+        })
+    }
+
+    /// Whether the token ends within so many seconds.
+    #[must_use]
+    pub fn expires_within(&self, seconds: u64, now: UnixTime) -> bool {
+        self.expires_at.is_some_and(|at| at <= now.plus(seconds))
+    }
+
+    /// The tokens after a refresh: without a new refresh token, the old one stays.
+    #[must_use]
+    pub fn refreshed(&self, mut new: Self) -> Self {
+        new.refresh_token = new.refresh_token.or_else(|| self.refresh_token.clone());
+        new
+    }
+
+    /// The headers of a request to the MCP server: `Authorization`, and for a token that is bound `DPoP`, a proof for this one
+    /// request, made of the key and the nonce that the server gave last.
+    ///
+    /// # Errors
+    ///
+    /// If the token is bound and there is no key.
+    pub fn headers(
+        &self,
+        method: &Method,
+        url: &str,
+        possession: Option<(&ProofKey, Option<&str>)>,
+        now: UnixTime,
+    ) -> Result<HeaderMap> {
+        let mut headers = HeaderMap::new();
+        let scheme = match self.token_type {
+            TokenType::Bearer => "Bearer",
+            TokenType::DPoP => "DPoP",
+        };
+        let value = Secret::new(format!("{scheme} {}", self.access_token.expose()));
+        headers.insert(AUTHORIZATION, sensitive(value.expose())?);
+        if self.token_type == TokenType::DPoP {
+            let (key, nonce) = possession.ok_or_else(|| {
+                AuthError::configuration(
+                    "the token is bound to a key that is not there: log in again",
+                )
+            })?;
+            let proof = Proof::new(method, url, now).access_token(&self.access_token);
+            let proof = nonce.into_iter().fold(proof, |proof, it| proof.nonce(it));
+            let proof = sensitive(&key.proof(&proof)?)?;
+            headers.insert(HeaderName::from_static("dpop"), proof);
+        }
+        Ok(headers)
+    }
+}
+
+/// A header whose value no `Debug` shows.
+pub(super) fn sensitive(value: &str) -> Result<HeaderValue> {
+    let mut value = HeaderValue::from_str(value)
+        .map_err(|_| AuthError::malformed("a token holds what a header cannot hold"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+pub(super) fn is_token(text: &str) -> bool {
+    (1..=MAX_TOKEN).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_graphic())
+}
+
+/// A number of seconds, which some servers write as a text or with a fraction. What is none counts as absent.
+fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Ok(match serde_json::Value::deserialize(from)? {
+        serde_json::Value::Number(number) => number
+            .as_u64()
+            .or_else(|| number.as_f64().map(|it| whole_seconds(it).seconds())),
+        serde_json::Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    })
+}
+
+/// Seconds without their fraction; 0 for what is below.
+pub(super) fn whole_seconds(seconds: f64) -> UnixTime {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the cast saturates, which is what is wanted"
+    )]
+    UnixTime::from_seconds(seconds as u64)
+}

@@ -1,0 +1,37 @@
+//! Proofs that were seen, so that none is used twice.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::time::UnixTime;
+
+/// Proofs that one node keeps in mind. At some 100 bytes each that is 10 MB.
+const MAX: usize = 100_000;
+
+/// The ids of the proofs that a node has seen within the time that proofs are valid for. Beyond 100 000 the oldest are
+/// forgotten: a proof is checked only where its token is valid, so filling it takes a valid token.
+///
+/// Each node has its own: a proof can be used once on each within its time.
+#[derive(Debug, Default)]
+pub struct ReplayCache {
+    seen: HashSet<[u8; 32]>,
+    /// In the order that they came in, which is that of their ends, but for clocks that were set.
+    order: VecDeque<(UnixTime, [u8; 32])>,
+}
+
+impl ReplayCache {
+    /// Keeps a proof in mind until that time; `false` where it was seen before.
+    pub fn insert(&mut self, id: [u8; 32], until: UnixTime, now: UnixTime) -> bool {
+        while let Some((end, oldest)) = self.order.front() {
+            if *end >= now && self.order.len() < MAX {
+                break;
+            }
+            self.seen.remove(oldest);
+            self.order.pop_front();
+        }
+        let is_new = self.seen.insert(id);
+        if is_new {
+            self.order.push_back((until, id));
+        }
+        is_new
+    }
+}

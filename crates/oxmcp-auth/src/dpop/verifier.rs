@@ -1,0 +1,225 @@
+//! Proofs, as servers check them.
+
+use std::fmt;
+
+use http::{HeaderMap, Method};
+use ring::digest::{SHA256, digest};
+use serde::Deserialize;
+use url::Url;
+
+use super::{
+    nonce::NonceKeys,
+    proof::{PROOF_TYPE, token_hash},
+};
+use crate::{
+    error::{AuthError, Result},
+    jose::{Algorithm, Jws},
+    secret::Secret,
+    time::UnixTime,
+};
+
+/// Algorithms of proofs that are taken. RSA is not: a stranger's key of 8192 bits would be work for nothing.
+const ALGORITHMS: [Algorithm; 3] = [Algorithm::Es256, Algorithm::EdDsa, Algorithm::Es384];
+
+/// Seconds that a proof may be old, or ahead.
+const MAX_AGE: u64 = 300;
+
+/// Characters of an id. Ours have 43.
+const MAX_ID: usize = 256;
+
+/// Checks proofs ([RFC 9449, section 4.3](https://www.rfc-editor.org/rfc/rfc9449#section-4.3)).
+#[derive(Clone, Debug, Default)]
+pub struct ProofVerifier {
+    nonces: Option<NonceKeys>,
+}
+
+/// A request that bears a token, for which a proof is needed.
+#[derive(Clone, Copy)]
+pub struct ProvenRequest<'a> {
+    method: &'a Method,
+    url: &'a str,
+    headers: &'a HeaderMap,
+    access_token: &'a Secret,
+}
+
+impl<'a> ProvenRequest<'a> {
+    /// A request by that method, with these headers. `url` is what the client has sent it to, by this server's own
+    /// configuration.
+    #[must_use]
+    pub fn new(
+        method: &'a Method,
+        url: &'a str,
+        headers: &'a HeaderMap,
+        access_token: &'a Secret,
+    ) -> Self {
+        Self {
+            method,
+            url,
+            headers,
+            access_token,
+        }
+    }
+}
+
+/// The headers have the token in them.
+impl fmt::Debug for ProvenRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProvenRequest")
+            .field("method", &self.method)
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a proof has proven.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Proven {
+    /// The thumbprint of the key that made the proof, which the token must be bound to.
+    pub thumbprint: String,
+    /// The id of the proof together with its key, for a [`ReplayCache`](super::ReplayCache).
+    pub id: [u8; 32],
+    /// When the proof is no longer valid.
+    pub until: UnixTime,
+}
+
+/// Why a proof is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProofError {
+    /// The proof is not valid.
+    Invalid(AuthError),
+    /// It has no nonce of this server, or an old one: the client is to repeat the request with a proof that has this one.
+    Nonce(String),
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    jti: String,
+    htm: String,
+    htu: String,
+    iat: f64,
+    ath: Option<String>,
+    nonce: Option<String>,
+}
+
+impl ProofVerifier {
+    /// Checks proofs, without demanding nonces.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Demands a nonce of these keys in each proof.
+    #[must_use]
+    pub fn require_nonces(self, keys: NonceKeys) -> Self {
+        Self { nonces: Some(keys) }
+    }
+
+    /// The names of the algorithms of proofs that are taken, for challenges and metadata.
+    #[must_use]
+    pub fn algorithms() -> [&'static str; 3] {
+        ALGORITHMS.map(Algorithm::as_str)
+    }
+
+    /// A nonce for the header `DPoP-Nonce` of a response, where nonces are demanded.
+    #[must_use]
+    pub fn nonce(&self, now: UnixTime) -> Option<String> {
+        self.nonces.as_ref().map(|keys| keys.make(now))
+    }
+
+    /// Checks the proof of a request.
+    ///
+    /// That the token is bound to the key is for the caller to check, and that the proof was not seen before, by what is
+    /// returned.
+    ///
+    /// # Errors
+    ///
+    /// Where there is not one proof, or it is not valid for this request.
+    pub fn verify(&self, request: &ProvenRequest<'_>, now: UnixTime) -> Result<Proven, ProofError> {
+        let proof = single_proof(request.headers)?;
+        let invalid = |sentence: &str| Err(ProofError::Invalid(AuthError::invalid_token(sentence)));
+        let jws = Jws::parse(proof).map_err(|error| {
+            ProofError::Invalid(AuthError::invalid_token(format!(
+                "of the DPoP proof: {error}"
+            )))
+        })?;
+        if jws.typ() != Some(PROOF_TYPE) {
+            return invalid("the DPoP proof must have the typ dpop+jwt");
+        }
+        if !ALGORITHMS.contains(&jws.algorithm()) {
+            return invalid("the DPoP proof must be signed by ES256, EdDSA or ES384");
+        }
+        let Some(key) = &jws.embedded_key else {
+            return invalid(
+                "the DPoP proof has no public key (\"jwk\"), or one with a private part",
+            );
+        };
+        if !jws.is_signed_by(key) {
+            return invalid("the signature of the DPoP proof is not that of its key");
+        }
+        let Ok(claims) = serde_json::from_slice::<Claims>(jws.payload()) else {
+            return invalid("the DPoP proof must have jti, htm, htu and iat");
+        };
+        if claims.htm != request.method.as_str() {
+            return invalid("the DPoP proof is for another method (\"htm\")");
+        }
+        if !is_same_url(&claims.htu, request.url) {
+            return invalid("the DPoP proof is for another URL (\"htu\")");
+        }
+        if claims.ath.as_deref() != Some(&token_hash(request.access_token.expose())) {
+            return invalid("the DPoP proof is for another access token (\"ath\")");
+        }
+        if claims.jti.is_empty() || claims.jti.len() > MAX_ID {
+            return invalid("the DPoP proof must have an id (\"jti\") of 1 to 256 characters");
+        }
+        if let Some(keys) = &self.nonces {
+            let nonce = claims.nonce.as_deref();
+            if !nonce.is_some_and(|nonce| keys.is_current(nonce, now)) {
+                return Err(ProofError::Nonce(keys.make(now)));
+            }
+        }
+        let Some(made) = made(claims.iat).filter(|made| {
+            now.seconds_since(*made) <= MAX_AGE && made.seconds_since(now) <= MAX_AGE
+        }) else {
+            return invalid(
+                "the DPoP proof is too old, or from the future (\"iat\"): each request needs a new one",
+            );
+        };
+        let thumbprint = key.thumbprint();
+        let id = digest(&SHA256, format!("{thumbprint}{}", claims.jti).as_bytes());
+        Ok(Proven {
+            id: id.as_ref().try_into().unwrap_or_default(),
+            until: made.plus(MAX_AGE),
+            thumbprint,
+        })
+    }
+}
+
+fn single_proof(headers: &HeaderMap) -> Result<&str, ProofError> {
+    let mut proofs = headers.get_all("dpop").iter();
+    let proof = proofs.next().and_then(|value| value.to_str().ok());
+    match (proof, proofs.next()) {
+        (Some(proof), None) => Ok(proof),
+        _ => Err(ProofError::Invalid(AuthError::invalid_token(
+            "a token that is bound to a key needs one DPoP proof, in one DPoP header",
+        ))),
+    }
+}
+
+fn made(seconds: f64) -> Option<UnixTime> {
+    let since = std::time::Duration::try_from_secs_f64(seconds).ok()?;
+    Some(UnixTime::from_seconds(since.as_secs()))
+}
+
+/// Whether two URLs are the same but for query and fragment, upper and lower case of scheme and host, and a port that is
+/// the scheme's own.
+fn is_same_url(proof: &str, own: &str) -> bool {
+    let parts = |url: &str| {
+        let url = Url::parse(url).ok().filter(Url::has_host)?;
+        let port = url.port_or_known_default();
+        let host = url.host_str().map(str::to_owned);
+        Some((url.scheme().to_owned(), host, port, url.path().to_owned()))
+    };
+    parts(own).is_some_and(|own| parts(proof) == Some(own))
+}

@@ -1,0 +1,354 @@
+//! Public keys, as JSON.
+
+use ring::{
+    digest::{SHA256, digest},
+    signature::{
+        ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256,
+        RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RSA_PSS_2048_8192_SHA256,
+        RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512, RsaParameters, RsaPublicKeyComponents,
+        UnparsedPublicKey,
+    },
+};
+use serde::{Deserialize, Serialize};
+
+use super::{algorithm::Algorithm, base64url};
+use crate::error::{AuthError, Result};
+
+/// A public key ([RFC 7517](https://www.rfc-editor.org/rfc/rfc7517)): RSA from 2048 to 8192 bits, P-256, P-384 or Ed25519.
+///
+/// ```
+/// use oxmcp_auth::jose::{Algorithm, Jwk, SigningKey};
+///
+/// let key = SigningKey::generate(Algorithm::Es256)?;
+/// let public = Jwk::from_json(&serde_json::to_string(key.public_jwk()).unwrap())?;
+/// assert_eq!(public.thumbprint(), key.public_jwk().thumbprint());
+/// # Ok::<(), oxmcp_auth::AuthError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Jwk {
+    material: Material,
+    key_id: Option<String>,
+    algorithm: Option<Algorithm>,
+}
+
+/// What a public key consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Material {
+    /// Modulus and exponent, big-endian without leading zeros.
+    Rsa {
+        n: Vec<u8>,
+        e: Vec<u8>,
+    },
+    /// A point as 0x04, x, y; the length tells the curve.
+    Ec {
+        curve: Curve,
+        point: Vec<u8>,
+    },
+    Ed25519 {
+        x: Vec<u8>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Curve {
+    P256,
+    P384,
+}
+
+impl Curve {
+    fn name(self) -> &'static str {
+        match self {
+            Self::P256 => "P-256",
+            Self::P384 => "P-384",
+        }
+    }
+
+    /// Bytes of a coordinate.
+    fn size(self) -> usize {
+        match self {
+            Self::P256 => 32,
+            Self::P384 => 48,
+        }
+    }
+}
+
+/// The members of a key that are looked at. Each stands once: a second one is an error of the parser. Private members are
+/// read so that a key that was published by mistake is refused.
+#[derive(Deserialize)]
+pub(super) struct Wire {
+    kty: String,
+    #[serde(rename = "use")]
+    usage: Option<String>,
+    key_ops: Option<Vec<String>>,
+    alg: Option<String>,
+    kid: Option<String>,
+    crv: Option<String>,
+    n: Option<String>,
+    e: Option<String>,
+    x: Option<String>,
+    y: Option<String>,
+    d: Option<serde::de::IgnoredAny>,
+}
+
+/// The members in the order that a thumbprint has them in, which is that of the alphabet.
+#[derive(Default, Serialize)]
+struct Written<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    crv: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    e: Option<String>,
+    kty: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    x: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    y: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kid: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alg: Option<&'a str>,
+    #[serde(rename = "use", skip_serializing_if = "Option::is_none")]
+    usage: Option<&'a str>,
+}
+
+impl Jwk {
+    /// Reads a key.
+    ///
+    /// # Errors
+    ///
+    /// Where it is no key for signatures of a kind that is supported, has a private part, or is not JSON.
+    pub fn from_json(json: &str) -> Result<Self> {
+        let wire = serde_json::from_str(json)
+            .map_err(|error| AuthError::malformed(format!("this is no JSON Web Key: {error}")))?;
+        Self::from_wire(wire)
+    }
+
+    pub(super) fn from_wire(wire: Wire) -> Result<Self> {
+        if wire.d.is_some() {
+            return Err(AuthError::malformed(
+                "the key has its private part (\"d\") in it: publish the public part alone, and replace this key",
+            ));
+        }
+        let operations = wire.key_ops.as_deref();
+        let is_for_signatures = wire.usage.as_deref().is_none_or(|it| it == "sig")
+            && operations.is_none_or(|all| all.iter().any(|it| it == "verify"));
+        if !is_for_signatures {
+            return Err(AuthError::malformed(
+                "the key is not for signatures, by its \"use\" or \"key_ops\"",
+            ));
+        }
+        let material = Material::from_wire(&wire)?;
+        let algorithm = wire.alg.as_deref().map(|name| {
+            let known = Algorithm::parse(name).filter(|it| material.takes(*it));
+            known.ok_or_else(|| {
+                AuthError::malformed(
+                    "the \"alg\" of the key is unknown, or is not for a key of its kind",
+                )
+            })
+        });
+        Ok(Self {
+            material,
+            key_id: wire.kid,
+            algorithm: algorithm.transpose()?,
+        })
+    }
+
+    pub(super) fn new(material: Material, algorithm: Algorithm) -> Self {
+        Self {
+            material,
+            key_id: None,
+            algorithm: Some(algorithm),
+        }
+    }
+
+    pub(super) fn set_key_id(&mut self, key_id: String) {
+        self.key_id = Some(key_id);
+    }
+
+    pub(super) fn set_algorithm(&mut self, algorithm: Algorithm) {
+        self.algorithm = Some(algorithm);
+    }
+
+    /// Its `kid`, which tokens name it by.
+    #[must_use]
+    pub fn key_id(&self) -> Option<&str> {
+        self.key_id.as_deref()
+    }
+
+    /// The one algorithm that it is for, where it says so.
+    #[must_use]
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        self.algorithm
+    }
+
+    /// Its SHA-256 thumbprint in base64url ([RFC 7638](https://www.rfc-editor.org/rfc/rfc7638)): the same for the same key,
+    /// whatever else is said of it.
+    #[must_use]
+    pub fn thumbprint(&self) -> String {
+        let json = serde_json::to_vec(&self.material.written()).unwrap_or_default();
+        base64url::encode(digest(&SHA256, &json))
+    }
+
+    /// Whether a signature of that algorithm can be this key's.
+    pub(super) fn takes(&self, algorithm: Algorithm) -> bool {
+        self.algorithm.is_none_or(|it| it == algorithm) && self.material.takes(algorithm)
+    }
+
+    /// Whether the signature over the message is this key's, by that algorithm.
+    pub(crate) fn has_signed(
+        &self,
+        algorithm: Algorithm,
+        message: &[u8],
+        signature: &[u8],
+    ) -> bool {
+        if !self.takes(algorithm) {
+            return false;
+        }
+        match (&self.material, algorithm) {
+            (Material::Ec { point, .. }, Algorithm::Es256) => {
+                UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature)
+            }
+            (Material::Ec { point, .. }, Algorithm::Es384) => {
+                UnparsedPublicKey::new(&ECDSA_P384_SHA384_FIXED, point).verify(message, signature)
+            }
+            (Material::Ed25519 { x }, Algorithm::EdDsa) => {
+                UnparsedPublicKey::new(&ED25519, x).verify(message, signature)
+            }
+            (Material::Rsa { n, e }, _) => match rsa_parameters(algorithm) {
+                Some(parameters) => {
+                    RsaPublicKeyComponents { n, e }.verify(parameters, message, signature)
+                }
+                None => return false,
+            },
+            _ => return false,
+        }
+        .is_ok()
+    }
+}
+
+/// As it is published: with `kid` and `alg`, where it has them, and `use`.
+impl Serialize for Jwk {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut written = self.material.written();
+        written.kid = self.key_id();
+        written.alg = self.algorithm.map(Algorithm::as_str);
+        written.usage = Some("sig");
+        written.serialize(serializer)
+    }
+}
+
+impl Material {
+    fn from_wire(wire: &Wire) -> Result<Self> {
+        let part = |name: &str, value: &Option<String>| {
+            let bytes = value.as_deref().and_then(base64url::decode);
+            bytes.ok_or_else(|| {
+                AuthError::malformed(format!(
+                    "the {name:?} of the key is missing, or is not base64url"
+                ))
+            })
+        };
+        match (wire.kty.as_str(), wire.crv.as_deref()) {
+            ("RSA", _) => Self::rsa(&part("n", &wire.n)?, &part("e", &wire.e)?),
+            ("EC", Some("P-256")) => {
+                Self::ec(Curve::P256, &part("x", &wire.x)?, &part("y", &wire.y)?)
+            }
+            ("EC", Some("P-384")) => {
+                Self::ec(Curve::P384, &part("x", &wire.x)?, &part("y", &wire.y)?)
+            }
+            ("OKP", Some("Ed25519")) => {
+                let x = part("x", &wire.x)?;
+                if x.len() == 32 {
+                    Ok(Self::Ed25519 { x })
+                } else {
+                    Err(AuthError::malformed("an Ed25519 key has 32 bytes"))
+                }
+            }
+            _ => Err(AuthError::malformed(
+                "keys of this kind are not supported: RSA, EC on P-256 and P-384, and OKP with Ed25519 are",
+            )),
+        }
+    }
+
+    /// Leading zeros, which some issuers write, are dropped.
+    pub(super) fn rsa(n: &[u8], e: &[u8]) -> Result<Self> {
+        let trimmed = |bytes: &[u8]| {
+            let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+            bytes.iter().skip(zeros).copied().collect::<Vec<_>>()
+        };
+        let (n, e) = (trimmed(n), trimmed(e));
+        if !(256..=1024).contains(&n.len()) {
+            return Err(AuthError::malformed(format!(
+                "an RSA key has 2048 to 8192 bits, this one has {}",
+                n.len() * 8
+            )));
+        }
+        Ok(Self::Rsa { n, e })
+    }
+
+    fn ec(curve: Curve, x: &[u8], y: &[u8]) -> Result<Self> {
+        if x.len() != curve.size() || y.len() != curve.size() {
+            return Err(AuthError::malformed(format!(
+                "\"x\" and \"y\" of a key on {} have {} bytes each",
+                curve.name(),
+                curve.size()
+            )));
+        }
+        let point = [&[4], x, y].concat();
+        Ok(Self::Ec { curve, point })
+    }
+
+    fn takes(&self, algorithm: Algorithm) -> bool {
+        match self {
+            Self::Rsa { .. } => algorithm.is_rsa(),
+            Self::Ec {
+                curve: Curve::P256, ..
+            } => algorithm == Algorithm::Es256,
+            Self::Ec {
+                curve: Curve::P384, ..
+            } => algorithm == Algorithm::Es384,
+            Self::Ed25519 { .. } => algorithm == Algorithm::EdDsa,
+        }
+    }
+
+    /// What a thumbprint is made of.
+    fn written(&self) -> Written<'_> {
+        match self {
+            Self::Rsa { n, e } => Written {
+                kty: "RSA",
+                n: Some(base64url::encode(n)),
+                e: Some(base64url::encode(e)),
+                ..Written::default()
+            },
+            Self::Ec { curve, point } => {
+                let coordinates = point.get(1..).unwrap_or_default();
+                let (x, y) = coordinates.split_at(coordinates.len() / 2);
+                Written {
+                    kty: "EC",
+                    crv: Some(curve.name()),
+                    x: Some(base64url::encode(x)),
+                    y: Some(base64url::encode(y)),
+                    ..Written::default()
+                }
+            }
+            Self::Ed25519 { x } => Written {
+                kty: "OKP",
+                crv: Some("Ed25519"),
+                x: Some(base64url::encode(x)),
+                ..Written::default()
+            },
+        }
+    }
+}
+
+fn rsa_parameters(algorithm: Algorithm) -> Option<&'static RsaParameters> {
+    match algorithm {
+        Algorithm::Rs256 => Some(&RSA_PKCS1_2048_8192_SHA256),
+        Algorithm::Rs384 => Some(&RSA_PKCS1_2048_8192_SHA384),
+        Algorithm::Rs512 => Some(&RSA_PKCS1_2048_8192_SHA512),
+        Algorithm::Ps256 => Some(&RSA_PSS_2048_8192_SHA256),
+        Algorithm::Ps384 => Some(&RSA_PSS_2048_8192_SHA384),
+        Algorithm::Ps512 => Some(&RSA_PSS_2048_8192_SHA512),
+        Algorithm::Es256 | Algorithm::Es384 | Algorithm::EdDsa => None,
+    }
+}

@@ -1,0 +1,286 @@
+//! Private keys.
+
+use std::fmt;
+
+use ring::{
+    rand::SystemRandom,
+    rsa::PublicKeyComponents,
+    signature::{
+        ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair,
+        Ed25519KeyPair, KeyPair, RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512,
+        RSA_PSS_SHA256, RSA_PSS_SHA384, RSA_PSS_SHA512, RsaEncoding, RsaKeyPair,
+    },
+};
+use rustls_pki_types::{PrivateKeyDer, pem::PemObject};
+use serde::Serialize;
+
+use super::{
+    algorithm::Algorithm,
+    base64url,
+    jwk::{Curve, Jwk, Material},
+};
+use crate::error::{AuthError, Result};
+
+/// A private key that signs tokens: client assertions and proofs.
+///
+/// ```
+/// use oxmcp_auth::jose::{Algorithm, SigningKey};
+///
+/// let key = SigningKey::generate(Algorithm::Es256)?.with_key_id("2026");
+/// let token = key.sign("JWT", &serde_json::json!({"sub": "my-client"}))?;
+/// assert_eq!(token.split('.').count(), 3);
+/// # Ok::<(), oxmcp_auth::AuthError>(())
+/// ```
+pub struct SigningKey {
+    algorithm: Algorithm,
+    pair: Pair,
+    public: Jwk,
+}
+
+enum Pair {
+    Rsa(Box<RsaKeyPair>),
+    Ec(Box<EcdsaKeyPair>),
+    Ed25519(Box<Ed25519KeyPair>),
+}
+
+/// The header of a token.
+#[derive(Serialize)]
+struct Header<'a> {
+    typ: &'a str,
+    alg: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kid: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jwk: Option<&'a Jwk>,
+}
+
+impl SigningKey {
+    /// Reads a private key from PEM: `PRIVATE KEY` (PKCS #8) with P-256, P-384, Ed25519 or RSA, or `RSA PRIVATE KEY`. It signs
+    /// by ES256, ES384, EdDSA or RS256.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such key in it, the key is encrypted, or an RSA key has less than 2048 bits.
+    pub fn from_pem(pem: &str) -> Result<Self> {
+        if pem.contains("ENCRYPTED") {
+            return Err(AuthError::configuration(
+                "the private key is encrypted: decrypt it first (openssl pkcs8 -in key.pem -out plain.pem)",
+            ));
+        }
+        let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| {
+            AuthError::configuration(
+                "there is no private key in the PEM (-----BEGIN PRIVATE KEY-----)",
+            )
+        })?;
+        match &key {
+            PrivateKeyDer::Pkcs8(der) => Self::from_pkcs8_der(der.secret_pkcs8_der()),
+            PrivateKeyDer::Pkcs1(der) => RsaKeyPair::from_der(der.secret_pkcs1_der())
+                .map_err(|error| {
+                    AuthError::configuration(format!("the RSA key is refused: {error}"))
+                })
+                .and_then(Self::of_rsa),
+            _ => Err(AuthError::configuration(
+                "the private key is not in PKCS #8: convert it (openssl pkcs8 -topk8 -nocrypt -in key.pem)",
+            )),
+        }
+    }
+
+    /// Reads a private key from the DER of PKCS #8, as [`from_pem`](Self::from_pem) does.
+    ///
+    /// # Errors
+    ///
+    /// Where it is no such key.
+    pub fn from_pkcs8_der(der: &[u8]) -> Result<Self> {
+        let random = SystemRandom::new();
+        let ec = |algorithm| EcdsaKeyPair::from_pkcs8(algorithm, der, &random);
+        if let Ok(pair) = ec(&ECDSA_P256_SHA256_FIXED_SIGNING) {
+            return Self::of_ec(Algorithm::Es256, pair);
+        }
+        if let Ok(pair) = ec(&ECDSA_P384_SHA384_FIXED_SIGNING) {
+            return Self::of_ec(Algorithm::Es384, pair);
+        }
+        // What openssl makes has no public key in it, which the checked form demands.
+        if let Ok(pair) = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der) {
+            return Ok(Self::of_ed25519(pair));
+        }
+        match RsaKeyPair::from_pkcs8(der) {
+            Ok(pair) => Self::of_rsa(pair),
+            Err(error) => Err(AuthError::configuration(format!(
+                "the private key is refused ({error}): EC keys on P-256 and P-384 with their public part in them, Ed25519, and \
+                 RSA from 2048 bits are supported"
+            ))),
+        }
+    }
+
+    /// Makes a new key, from the randomness of the operating system.
+    ///
+    /// # Errors
+    ///
+    /// Where the algorithm is one of RSA, whose keys are read and not made here; or where there is no randomness.
+    pub fn generate(algorithm: Algorithm) -> Result<Self> {
+        let random = SystemRandom::new();
+        let no_randomness = |_| {
+            AuthError::configuration("the operating system gives no randomness to make a key of")
+        };
+        let generate_ec = |of| EcdsaKeyPair::generate_pkcs8(of, &random).map_err(no_randomness);
+        let document = match algorithm {
+            Algorithm::Es256 => generate_ec(&ECDSA_P256_SHA256_FIXED_SIGNING)?,
+            Algorithm::Es384 => generate_ec(&ECDSA_P384_SHA384_FIXED_SIGNING)?,
+            Algorithm::EdDsa => Ed25519KeyPair::generate_pkcs8(&random).map_err(no_randomness)?,
+            _ => {
+                return Err(AuthError::configuration(
+                    "RSA keys are read and not made: use ES256, ES384 or EdDSA",
+                ));
+            }
+        };
+        Self::from_pkcs8_der(document.as_ref())
+    }
+
+    /// Signs by that algorithm instead: an RSA key can sign by any of RSA's.
+    ///
+    /// # Errors
+    ///
+    /// Where the algorithm is not for keys of this kind.
+    pub fn with_algorithm(mut self, algorithm: Algorithm) -> Result<Self> {
+        if algorithm != self.algorithm && !(algorithm.is_rsa() && self.algorithm.is_rsa()) {
+            return Err(AuthError::configuration(format!(
+                "a key for {} does not sign by {algorithm}",
+                self.algorithm
+            )));
+        }
+        self.algorithm = algorithm;
+        self.public.set_algorithm(algorithm);
+        Ok(self)
+    }
+
+    /// Gives the key the name (`kid`) that it was published under.
+    #[must_use]
+    pub fn with_key_id(mut self, key_id: impl Into<String>) -> Self {
+        self.public.set_key_id(key_id.into());
+        self
+    }
+
+    /// The algorithm that it signs by.
+    #[must_use]
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// Its public half.
+    #[must_use]
+    pub fn public_jwk(&self) -> &Jwk {
+        &self.public
+    }
+
+    /// Signs claims as a token with that `typ`, and with the `kid` where the key has one.
+    ///
+    /// # Errors
+    ///
+    /// Where the claims cannot be written as JSON, or there is no randomness.
+    pub fn sign<C: Serialize + ?Sized>(&self, typ: &str, claims: &C) -> Result<String> {
+        self.compact(typ, self.public.key_id(), None, claims)
+    }
+
+    /// Signs claims as a token that brings the public key along, as proofs do.
+    pub(crate) fn sign_with_key<C: Serialize>(&self, typ: &str, claims: &C) -> Result<String> {
+        self.compact(typ, None, Some(&self.public), claims)
+    }
+
+    fn compact<C: Serialize + ?Sized>(
+        &self,
+        typ: &str,
+        kid: Option<&str>,
+        jwk: Option<&Jwk>,
+        claims: &C,
+    ) -> Result<String> {
+        let header = Header {
+            typ,
+            alg: self.algorithm.as_str(),
+            kid,
+            jwk,
+        };
+        let unwritten = |error| {
+            AuthError::configuration(format!("the claims cannot be written as JSON: {error}"))
+        };
+        let header = serde_json::to_vec(&header).map_err(unwritten)?;
+        let claims = serde_json::to_vec(claims).map_err(unwritten)?;
+        let mut token = base64url::encode(header);
+        token.push('.');
+        token.push_str(&base64url::encode(claims));
+        let signature = self.signature(token.as_bytes())?;
+        token.push('.');
+        token.push_str(&base64url::encode(signature));
+        Ok(token)
+    }
+
+    fn signature(&self, message: &[u8]) -> Result<Vec<u8>> {
+        let random = SystemRandom::new();
+        let signature = match &self.pair {
+            Pair::Rsa(pair) => {
+                let mut signature = vec![0; pair.public().modulus_len()];
+                let encoding = rsa_encoding(self.algorithm);
+                pair.sign(encoding, &random, message, &mut signature)
+                    .map(|()| signature)
+            }
+            Pair::Ec(pair) => pair.sign(&random, message).map(|it| it.as_ref().to_vec()),
+            Pair::Ed25519(pair) => Ok(pair.sign(message).as_ref().to_vec()),
+        };
+        signature.map_err(|_| {
+            AuthError::configuration("the operating system gives no randomness to sign with")
+        })
+    }
+
+    fn of_ec(algorithm: Algorithm, pair: EcdsaKeyPair) -> Result<Self> {
+        let curve = if algorithm == Algorithm::Es256 {
+            Curve::P256
+        } else {
+            Curve::P384
+        };
+        let point = pair.public_key().as_ref().to_vec();
+        Ok(Self {
+            algorithm,
+            public: Jwk::new(Material::Ec { curve, point }, algorithm),
+            pair: Pair::Ec(Box::new(pair)),
+        })
+    }
+
+    fn of_ed25519(pair: Ed25519KeyPair) -> Self {
+        let x = pair.public_key().as_ref().to_vec();
+        Self {
+            algorithm: Algorithm::EdDsa,
+            public: Jwk::new(Material::Ed25519 { x }, Algorithm::EdDsa),
+            pair: Pair::Ed25519(Box::new(pair)),
+        }
+    }
+
+    fn of_rsa(pair: RsaKeyPair) -> Result<Self> {
+        let public = PublicKeyComponents::<Vec<u8>>::from(pair.public());
+        let material = Material::rsa(&public.n, &public.e)?;
+        Ok(Self {
+            algorithm: Algorithm::Rs256,
+            public: Jwk::new(material, Algorithm::Rs256),
+            pair: Pair::Rsa(Box::new(pair)),
+        })
+    }
+}
+
+fn rsa_encoding(algorithm: Algorithm) -> &'static dyn RsaEncoding {
+    match algorithm {
+        Algorithm::Rs384 => &RSA_PKCS1_SHA384,
+        Algorithm::Rs512 => &RSA_PKCS1_SHA512,
+        Algorithm::Ps256 => &RSA_PSS_SHA256,
+        Algorithm::Ps384 => &RSA_PSS_SHA384,
+        Algorithm::Ps512 => &RSA_PSS_SHA512,
+        _ => &RSA_PKCS1_SHA256,
+    }
+}
+
+/// The private half is left out.
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SigningKey")
+            .field("algorithm", &self.algorithm)
+            .field("key_id", &self.public.key_id())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,51 @@
+//! Authorization of the Model Context Protocol as pure steps: what has arrived goes in, and the next HTTP request or the
+//! decision comes out. The crate knows no I/O, no runtime and no clock.
+//!
+//! | | |
+//! |---|---|
+//! | `error` | the one error type |
+//! | `exchange` | HTTP requests to send and responses to read |
+//! | `secret`, `random`, `time` | values that no log shows, randomness, seconds since 1970 |
+//! | `challenge` | `WWW-Authenticate`, parsed and written |
+//! | `scope` | sets of scopes |
+//! | `metadata/` | what resources and authorization servers say of themselves |
+//! | `client/` | the steps of a client: from a refused request to a token |
+//! | `jose/` | signed tokens: keys, key sets, signatures |
+//! | `dpop/` | proofs of possession, made and verified |
+//! | `jwt` | claims, and the checks that make an access token valid |
+//! | `server/` | the resource server's side: tokens verified, requests refused with an answer that says what to do |
+//! | `url_rules` | which URLs that a peer names may be asked |
+
+mod challenge;
+pub mod client;
+pub mod dpop;
+mod error;
+mod exchange;
+pub mod jose;
+mod jwt;
+mod metadata;
+mod random;
+mod scope;
+mod secret;
+pub mod server;
+mod time;
+mod url_rules;
+
+pub use challenge::Challenge;
+pub use error::{AuthError, AuthErrorKind};
+pub use exchange::{Body, Request, Response};
+pub use jwt::Claims;
+pub use metadata::{
+    authorization_server::AuthorizationServerMetadata,
+    protected_resource::ProtectedResourceMetadata,
+    well_known::{authorization_server_metadata_urls, protected_resource_metadata_urls},
+};
+pub use scope::ScopeSet;
+pub use secret::Secret;
+pub use time::UnixTime;
+pub use url_rules::UrlRules;
+
+/// The code in README.md is tested as documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

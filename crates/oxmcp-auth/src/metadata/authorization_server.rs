@@ -1,0 +1,272 @@
+//! Metadata of an authorization server.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::{AuthError, Result},
+    metadata::document,
+    url_rules::UrlRules,
+};
+
+/// What an authorization server says of itself ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414#section-2),
+/// [OpenID Connect Discovery](https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata)).
+///
+/// ```
+/// use oxmcp_auth::{AuthorizationServerMetadata, UrlRules};
+///
+/// let metadata = AuthorizationServerMetadata::parse(br#"{"issuer": "https://as.example/", "token_endpoint": "https://as.example/t"}"#)?;
+/// assert!(metadata.check("https://as.example/", UrlRules::https()).is_ok());
+/// assert!(metadata.check("https://as.example", UrlRules::https()).is_err(), "letter by letter");
+/// # Ok::<(), oxmcp_auth::AuthError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct AuthorizationServerMetadata {
+    /// The identifier of the server, letter by letter as it is sent.
+    pub issuer: String,
+    /// Where a person's browser is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authorization_endpoint: Option<String>,
+    /// Where tokens are got.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_endpoint: Option<String>,
+    /// Where clients register.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registration_endpoint: Option<String>,
+    /// Where tokens are given back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revocation_endpoint: Option<String>,
+    /// Where resource servers ask whether a token is valid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub introspection_endpoint: Option<String>,
+    /// Where the keys are that it signs with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jwks_uri: Option<String>,
+    /// Scopes that it knows.
+    #[serde(
+        deserialize_with = "document::list",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub scopes_supported: Option<Vec<String>>,
+    /// Kinds of answers of the authorization endpoint.
+    #[serde(
+        deserialize_with = "document::list",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub response_types_supported: Option<Vec<String>>,
+    /// Grants of the token endpoint.
+    #[serde(
+        deserialize_with = "document::list",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub grant_types_supported: Option<Vec<String>>,
+    /// How clients may authenticate at the token endpoint; `client_secret_basic` where it is absent.
+    #[serde(
+        deserialize_with = "document::list",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    /// Algorithms of the assertions by which clients may authenticate.
+    #[serde(
+        deserialize_with = "document::list",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub token_endpoint_auth_signing_alg_values_supported: Option<Vec<String>>,
+    /// Methods of PKCE; where `S256` is absent, no person is sent there.
+    #[serde(
+        deserialize_with = "document::list",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub code_challenge_methods_supported: Option<Vec<String>>,
+    /// Whether its answers say who gave them ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207#section-3)).
+    pub authorization_response_iss_parameter_supported: bool,
+    /// Whether a client's id may be the URL of its metadata.
+    pub client_id_metadata_document_supported: bool,
+    /// Algorithms of DPoP proofs ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449#section-5.1)).
+    #[serde(
+        deserialize_with = "document::list",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub dpop_signing_alg_values_supported: Option<Vec<String>>,
+    /// Profiles of grants, such as `urn:ietf:params:oauth:grant-profile:id-jag`.
+    #[serde(
+        deserialize_with = "document::list",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub authorization_grant_profiles_supported: Option<Vec<String>>,
+}
+
+impl AuthorizationServerMetadata {
+    /// Reads a document. It is not to be trusted before [`check`](Self::check).
+    ///
+    /// # Errors
+    ///
+    /// If it is not JSON, or is larger than anything sensible.
+    pub fn parse(body: &[u8]) -> Result<Self> {
+        document::read(body, "metadata of the authorization server")
+    }
+
+    /// The endpoints that a server of revision 2025-03-26 has where it says nothing: at the root of an origin.
+    ///
+    /// See [its page](https://modelcontextprotocol.io/specification/2025-03-26/basic/authorization#fallbacks-for-servers-without-metadata-discovery).
+    #[must_use]
+    pub fn default_endpoints(origin: &str) -> Self {
+        let at = |path: &str| Some(format!("{origin}{path}"));
+        Self {
+            issuer: origin.to_owned(),
+            authorization_endpoint: at("/authorize"),
+            token_endpoint: at("/token"),
+            registration_endpoint: at("/register"),
+            // PKCE was required of every server of that revision.
+            code_challenge_methods_supported: Some(vec!["S256".to_owned()]),
+            token_endpoint_auth_methods_supported: Some(vec!["none".to_owned()]),
+            ..Self::default()
+        }
+    }
+
+    /// Checks that the document is that of an issuer, letter by letter, and that its endpoints may be asked.
+    ///
+    /// # Errors
+    ///
+    /// If it is of another issuer, with both in the sentence, or an endpoint is neither https nor allowed loopback.
+    pub fn check(&self, issuer: &str, rules: UrlRules) -> Result<()> {
+        if self.issuer != issuer {
+            let theirs = &self.issuer;
+            return Err(AuthError::untrusted(format!(
+                "the metadata of the authorization server {issuer:?} says that its issuer is {theirs:?}: they must be the \
+                 same, letter by letter. If the server is yours, put one of them right; if you trust it, pin the issuer"
+            )));
+        }
+        rules.check(issuer, "issuer")?;
+        let endpoints = [
+            ("authorization_endpoint", &self.authorization_endpoint),
+            ("token_endpoint", &self.token_endpoint),
+            ("registration_endpoint", &self.registration_endpoint),
+            ("revocation_endpoint", &self.revocation_endpoint),
+            ("introspection_endpoint", &self.introspection_endpoint),
+            ("jwks_uri", &self.jwks_uri),
+        ];
+        for (name, url) in endpoints {
+            if let Some(url) = url {
+                rules.check(url, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The token endpoint.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub fn token_endpoint(&self) -> Result<&str> {
+        self.endpoint(self.token_endpoint.as_deref(), "token_endpoint")
+    }
+
+    /// The authorization endpoint, if codes can be got there with PKCE and S256.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or the server does not say that it supports S256.
+    pub fn authorization_endpoint(&self) -> Result<&str> {
+        let endpoint = self.endpoint(
+            self.authorization_endpoint.as_deref(),
+            "authorization_endpoint",
+        )?;
+        let methods = self.code_challenge_methods_supported.as_ref();
+        if methods.is_some_and(|all| all.iter().any(|it| it == "S256")) {
+            return Ok(endpoint);
+        }
+        Err(AuthError::unsupported(format!(
+            "the authorization server {:?} does not say that it supports PKCE with S256 \
+             (`code_challenge_methods_supported`): nobody may be sent there to log in",
+            self.issuer
+        )))
+    }
+
+    fn endpoint<'a>(&self, endpoint: Option<&'a str>, name: &str) -> Result<&'a str> {
+        endpoint.ok_or_else(|| {
+            AuthError::unsupported(format!(
+                "the authorization server {:?} names no {name}",
+                self.issuer
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::AuthErrorKind;
+
+    fn metadata() -> AuthorizationServerMetadata {
+        AuthorizationServerMetadata::default_endpoints("https://as.example")
+    }
+
+    #[test]
+    fn an_issuer_is_compared_letter_by_letter() {
+        for other in [
+            "https://as.example/",
+            "https://AS.example",
+            "https://as.example:443",
+            "https://attacker.example",
+            "",
+        ] {
+            let error = metadata().check(other, UrlRules::https()).unwrap_err();
+            assert_eq!(error.kind(), AuthErrorKind::Untrusted);
+            let names_both = error.message().contains(&format!("{other:?}"))
+                && error.message().contains("\"https://as.example\"");
+            assert!(names_both, "{error}");
+        }
+    }
+
+    #[test]
+    fn endpoints_that_must_not_be_asked_are_refused() {
+        for bad in [
+            "http://as.example/token",
+            "http://127.0.0.1/token",
+            "file:///token",
+            "token",
+        ] {
+            let set: [fn(&mut AuthorizationServerMetadata, String); 6] = [
+                |it, url| it.authorization_endpoint = Some(url),
+                |it, url| it.token_endpoint = Some(url),
+                |it, url| it.registration_endpoint = Some(url),
+                |it, url| it.revocation_endpoint = Some(url),
+                |it, url| it.introspection_endpoint = Some(url),
+                |it, url| it.jwks_uri = Some(url),
+            ];
+            for set in set {
+                let mut metadata = metadata();
+                set(&mut metadata, bad.to_owned());
+                let result = metadata.check("https://as.example", UrlRules::https());
+                assert!(result.is_err(), "{bad}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_s256_nobody_is_sent_to_log_in() {
+        for methods in [None, Some(vec![]), Some(vec!["plain".to_owned()])] {
+            let mut metadata = metadata();
+            metadata.code_challenge_methods_supported = methods;
+            let error = metadata.authorization_endpoint().unwrap_err();
+            assert_eq!(error.kind(), AuthErrorKind::Unsupported);
+            assert!(metadata.token_endpoint().is_ok());
+        }
+        assert!(metadata().authorization_endpoint().is_ok());
+    }
+
+    #[test]
+    fn an_empty_document_has_no_endpoints() {
+        let metadata = AuthorizationServerMetadata::parse(b"{}").unwrap();
+        assert!(metadata.token_endpoint().is_err());
+        assert!(metadata.authorization_endpoint().is_err());
+        assert!(
+            metadata
+                .check("https://as.example", UrlRules::https())
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! Metadata of a protected resource: an MCP server's, read and written.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::{AuthError, Result},
+    metadata::document,
+    url_rules::parse,
+};
+
+/// Authorization servers of a resource that are kept.
+const MAX_SERVERS: usize = 16;
+
+/// What an MCP server says of the tokens that it wants
+/// ([RFC 9728](https://www.rfc-editor.org/rfc/rfc9728#section-2)).
+///
+/// ```
+/// use oxmcp_auth::ProtectedResourceMetadata;
+///
+/// let mut metadata = ProtectedResourceMetadata::new("https://mcp.example.com/mcp", ["https://auth.example.com"]);
+/// metadata.scopes_supported = Some(vec!["mcp:read".to_owned()]);
+/// let json = metadata.to_json();
+/// assert_eq!(ProtectedResourceMetadata::parse(json.as_bytes())?, metadata);
+/// # Ok::<(), oxmcp_auth::AuthError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ProtectedResourceMetadata {
+    /// The identifier of the resource, letter by letter as it is sent.
+    pub resource: String,
+    /// Issuers of the tokens that it takes.
+    #[serde(
+        default,
+        deserialize_with = "servers",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub authorization_servers: Vec<String>,
+    /// Scopes that its basic functions need.
+    #[serde(
+        default,
+        deserialize_with = "document::list",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub scopes_supported: Option<Vec<String>>,
+    /// How tokens may be sent: MCP knows `header` alone.
+    #[serde(
+        default,
+        deserialize_with = "document::list",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub bearer_methods_supported: Option<Vec<String>>,
+    /// A name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_name: Option<String>,
+    /// A page for developers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_documentation: Option<String>,
+    /// Algorithms of the DPoP proofs that it takes.
+    #[serde(
+        default,
+        deserialize_with = "document::list",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub dpop_signing_alg_values_supported: Option<Vec<String>>,
+    /// Whether it takes tokens that are bound by DPoP, and no others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dpop_bound_access_tokens_required: Option<bool>,
+}
+
+impl ProtectedResourceMetadata {
+    /// Metadata of a resource with its authorization servers; tokens come in the header.
+    #[must_use]
+    pub fn new<S: Into<String>>(
+        resource: impl Into<String>,
+        authorization_servers: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let servers = authorization_servers.into_iter().map(Into::into);
+        Self {
+            resource: resource.into(),
+            authorization_servers: servers.collect(),
+            bearer_methods_supported: Some(vec!["header".to_owned()]),
+            ..Self::default()
+        }
+    }
+
+    /// Reads a document.
+    ///
+    /// # Errors
+    ///
+    /// If it is not JSON, has no `resource`, or is larger than anything sensible.
+    pub fn parse(body: &[u8]) -> Result<Self> {
+        document::read(body, "metadata of the protected resource")
+    }
+
+    /// The document.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Checks that the document speaks of the MCP server at a URL: `resource` is that URL, or a parent of it at the same
+    /// origin.
+    ///
+    /// # Errors
+    ///
+    /// If it does not, with both in the sentence.
+    pub fn check_resource(&self, server: &str) -> Result<()> {
+        let resource = &self.resource;
+        if is_same_or_parent(resource, server)? {
+            return Ok(());
+        }
+        Err(AuthError::untrusted(format!(
+            "the protected resource metadata is of {resource:?}, and the MCP server is {server:?}: a token for the one must \
+             not be sent to the other. Connect to the URL that the metadata names, or have its `resource` put right"
+        )))
+    }
+}
+
+/// Whether a resource is a server's URL, or a parent of it on a border between segments of the path.
+fn is_same_or_parent(resource: &str, server: &str) -> Result<bool> {
+    let resource = parse(resource, "`resource` of the protected resource metadata")?;
+    let server = parse(server, "URL of the MCP server")?;
+    let (parent, path) = (resource.path().trim_end_matches('/'), server.path());
+    let is_prefix = path
+        .strip_prefix(parent)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let is_query_ours = resource.query().is_none() || resource.query() == server.query();
+    Ok(resource.origin() == server.origin()
+        && is_prefix
+        && is_query_ours
+        && resource.fragment().is_none()
+        && resource.username().is_empty()
+        && resource.password().is_none())
+}
+
+fn servers<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let mut servers = document::list(from)?.unwrap_or_default();
+    servers.truncate(MAX_SERVERS);
+    Ok(servers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_is_the_server_or_a_parent_of_it() {
+        let table = [
+            ("https://h.example/a/mcp", true),
+            ("https://H.example:443/a/mcp", true),
+            ("https://h.example/a/mcp/", true),
+            ("https://h.example/a", true),
+            ("https://h.example/", true),
+            ("https://h.example", true),
+            ("https://h.example/a/m", false),
+            ("https://h.example/a/mcp/deeper", false),
+            ("https://h.example/A/mcp", false),
+            ("https://h.example/a/mcp?x=1", false),
+            ("https://h.example/a/mcp#x", false),
+            ("http://h.example/a/mcp", false),
+            ("https://h.example:8443/a/mcp", false),
+            ("https://evil.example/a/mcp", false),
+            ("https://h.example.evil.example/a/mcp", false),
+            ("https://h.example@evil.example/a/mcp", false),
+            ("https://user@h.example/a/mcp", false),
+            ("https://h.example/a/../b", false),
+        ];
+        for (resource, is_ours) in table {
+            let metadata = ProtectedResourceMetadata::new(resource, ["https://as.example"]);
+            let result = metadata.check_resource("https://h.example/a/mcp");
+            assert_eq!(result.is_ok(), is_ours, "{resource}");
+        }
+        let error = ProtectedResourceMetadata::new("https://evil.example", [""; 0])
+            .check_resource("https://h.example/")
+            .unwrap_err();
+        assert!(error.message().contains("\"https://evil.example\""));
+        assert!(error.message().contains("\"https://h.example/\""));
+    }
+
+    #[test]
+    fn hostile_documents_are_refused_or_cut() {
+        let parse = |text: &str| ProtectedResourceMetadata::parse(text.as_bytes());
+        assert!(parse("").is_err());
+        assert!(parse("<html>").is_err());
+        assert!(parse("[]").is_err());
+        assert!(parse("{}").is_err());
+        assert!(parse(r#"{"resource": 1}"#).is_err());
+        let servers = vec!["https://as.example"; 200];
+        let text = serde_json::json!({"resource": "x", "authorization_servers": servers});
+        let metadata = parse(&text.to_string()).unwrap();
+        assert_eq!(metadata.authorization_servers.len(), MAX_SERVERS);
+        let many = serde_json::json!({"resource": "x", "scopes_supported": vec!["a"; 300]});
+        assert!(parse(&many.to_string()).is_err());
+        let odd = parse(r#"{"resource": "x", "scopes_supported": [1, "a", null]}"#).unwrap();
+        assert_eq!(odd.scopes_supported, Some(vec!["a".to_owned()]));
+        let long = format!(
+            "{{\"resource\": \"x\"{}}}",
+            " ".repeat(document::MAX_DOCUMENT)
+        );
+        assert!(parse(&long).is_err());
+        // Of what was sent, nothing comes back but the place.
+        let error = parse(r#"{"resource": "x", "resource_name": ["hunter2"]}"#).unwrap_err();
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+}

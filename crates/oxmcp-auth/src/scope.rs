@@ -1,0 +1,124 @@
+//! Sets of scopes: parsed, joined and written in the order in which they were named.
+
+use std::fmt;
+
+/// Scopes that are kept of what a peer names.
+const MAX_SCOPES: usize = 256;
+/// Bytes of one scope.
+const MAX_SCOPE: usize = 512;
+
+/// A set of scopes, in the order in which they were named first
+/// ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)).
+///
+/// What is no scope is left out: what is longer than 512 bytes, or has characters that none may have; and what comes after
+/// 256.
+///
+/// ```
+/// use oxmcp_auth::ScopeSet;
+///
+/// let scopes = ScopeSet::parse("mcp:read mcp:write").union(&ScopeSet::parse("mcp:read admin"));
+/// assert_eq!(scopes.to_string(), "mcp:read mcp:write admin");
+/// assert!(scopes.contains("admin"));
+/// ```
+#[derive(Clone, Debug, Default, Eq)]
+pub struct ScopeSet(Vec<String>);
+
+impl ScopeSet {
+    /// No scopes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The scopes of a text in which spaces divide them.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        text.split(' ').collect()
+    }
+
+    /// Adds a scope, if it is one and is not there.
+    pub fn insert(&mut self, scope: &str) {
+        let is_scope = (1..=MAX_SCOPE).contains(&scope.len())
+            && scope
+                .bytes()
+                .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'));
+        if is_scope && self.0.len() < MAX_SCOPES && !self.contains(scope) {
+            self.0.push(scope.to_owned());
+        }
+    }
+
+    /// These scopes, and then those of the other that are not here.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        self.iter().chain(other.iter()).collect()
+    }
+
+    /// Whether a scope is there, letter by letter.
+    #[must_use]
+    pub fn contains(&self, scope: &str) -> bool {
+        self.iter().any(|it| it == scope)
+    }
+
+    /// Whether all scopes of the other are here.
+    #[must_use]
+    pub fn includes(&self, other: &Self) -> bool {
+        other.iter().all(|scope| self.contains(scope))
+    }
+
+    /// The scopes in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Sets are equal whatever the order.
+impl PartialEq for ScopeSet {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.len() == other.0.len() && self.includes(other)
+    }
+}
+
+impl<T: AsRef<str>> FromIterator<T> for ScopeSet {
+    fn from_iter<I: IntoIterator<Item = T>>(scopes: I) -> Self {
+        let mut set = Self::new();
+        for scope in scopes {
+            set.insert(scope.as_ref());
+        }
+        set
+    }
+}
+
+impl fmt::Display for ScopeSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_are_a_set_with_an_order() {
+        let scopes = ScopeSet::parse("  b a b  c\" \u{fc} ");
+        assert_eq!(scopes.to_string(), "b a");
+        assert_eq!(scopes, ScopeSet::parse("a b"));
+        assert_ne!(scopes, ScopeSet::parse("a"));
+        assert_ne!(scopes, ScopeSet::parse("a c"));
+        assert!(scopes.includes(&ScopeSet::new()));
+        assert!(!scopes.includes(&ScopeSet::parse("a d")));
+    }
+
+    #[test]
+    fn the_number_and_length_of_scopes_is_bounded() {
+        let many: ScopeSet = (0..1000).map(|i| i.to_string()).collect();
+        assert_eq!(many.iter().count(), MAX_SCOPES);
+        assert!(ScopeSet::parse(&"x".repeat(MAX_SCOPE + 1)).is_empty());
+    }
+}

@@ -1,0 +1,57 @@
+//! A text that no log shows.
+
+use std::fmt;
+
+use zeroize::Zeroizing;
+
+/// A token, code, key or password. `Debug` hides it, comparison takes as long wherever two of one length differ, and it is
+/// wiped when it is dropped.
+///
+/// ```
+/// let secret = oxmcp_auth::Secret::new("hunter2");
+/// assert_eq!(format!("{secret:?}"), "Secret(…)");
+/// assert_eq!(secret.expose(), "hunter2");
+/// ```
+#[derive(Clone)]
+pub struct Secret(Zeroizing<String>);
+
+impl Secret {
+    /// Keeps a text as a secret.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(Zeroizing::new(text.into()))
+    }
+
+    /// The text, to be sent where it belongs and nowhere else.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b) = (self.0.as_bytes(), other.0.as_bytes());
+        a.len() == b.len() && a.iter().zip(b).fold(0, |bits, (a, b)| bits | (a ^ b)) == 0
+    }
+}
+
+impl Eq for Secret {}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}

@@ -1,0 +1,154 @@
+//! Tokens whose issuer is asked.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::{HeaderValue, Method, StatusCode, header};
+use serde::Deserialize;
+
+use super::verified_token::VerifiedToken;
+use crate::{
+    error::{AuthError, Result},
+    exchange::{Body, Request, Response},
+    jwt::{Claims, Expected},
+    secret::Secret,
+    time::UnixTime,
+};
+
+/// Seconds for which an answer holds, where nothing else was set.
+const HOLDS: u64 = 30;
+
+/// Bytes of an answer that are read.
+const MAX_BYTES: usize = 64 * 1024;
+
+/// An authorization server that is asked whether a token is valid
+/// ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)): for tokens that are not JSON Web Tokens, and for revocations that
+/// must be known within seconds.
+///
+/// ```
+/// use oxmcp_auth::{Secret, server::Introspection};
+///
+/// let introspection = Introspection::new("https://auth.example.com", "https://auth.example.com/introspect")
+///     .basic("mcp-server", &Secret::new("hunter2"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Introspection {
+    pub(super) issuer: String,
+    endpoint: String,
+    authorization: Option<HeaderValue>,
+    holds: u64,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    active: bool,
+}
+
+impl Introspection {
+    /// Asks that endpoint of that issuer.
+    #[must_use]
+    pub fn new(issuer: impl Into<String>, endpoint: impl Into<String>) -> Self {
+        Self {
+            issuer: issuer.into(),
+            endpoint: endpoint.into(),
+            authorization: None,
+            holds: HOLDS,
+        }
+    }
+
+    /// Asks with the name and the secret of this server, as the issuer knows it.
+    #[must_use]
+    pub fn basic(mut self, client_id: &str, client_secret: &Secret) -> Self {
+        // Both are form-encoded first (RFC 6749, section 2.3.1).
+        let encode =
+            |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+        let pair = format!("{}:{}", encode(client_id), encode(client_secret.expose()));
+        self.authorization = sensitive(&format!("Basic {}", STANDARD.encode(pair)));
+        self
+    }
+
+    /// Asks with a token of this server's own.
+    #[must_use]
+    pub fn bearer(mut self, token: &Secret) -> Self {
+        self.authorization = sensitive(&format!("Bearer {}", token.expose()));
+        self
+    }
+
+    /// Seconds for which an answer holds, 30 by default and 1 at least: a token that was revoked is taken that much longer.
+    #[must_use]
+    pub fn holds(self, seconds: u64) -> Self {
+        Self {
+            // Whoever has asked must find the answer.
+            holds: seconds.max(1),
+            ..self
+        }
+    }
+
+    /// The request that asks for a token.
+    pub(super) fn request(&self, token: &Secret) -> Result<Request> {
+        let body = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("token", token.expose())
+            .append_pair("token_type_hint", "access_token")
+            .finish();
+        let mut request = http::Request::builder()
+            .method(Method::POST)
+            .uri(&self.endpoint)
+            .header(header::ACCEPT, "application/json")
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(Body::from(body))
+            .map_err(|_| {
+                AuthError::configuration(format!("{:?} cannot be asked for tokens", self.endpoint))
+            })?;
+        if let Some(authorization) = &self.authorization {
+            let headers = request.headers_mut();
+            headers.insert(header::AUTHORIZATION, authorization.clone());
+        }
+        Ok(request)
+    }
+
+    /// What the issuer says of the token, and until when that holds.
+    pub(super) fn read(
+        &self,
+        response: &Response,
+        audiences: &[String],
+        clock_skew: u64,
+        now: UnixTime,
+    ) -> Result<(VerifiedToken, UnixTime)> {
+        let body = response.body().as_ref();
+        if response.status() != StatusCode::OK || body.len() > MAX_BYTES {
+            return Err(AuthError::unavailable(format!(
+                "{} answers introspections with {} and {} bytes: check the endpoint, and the credentials of this server",
+                self.endpoint,
+                response.status(),
+                body.len()
+            )));
+        }
+        let answer: Answer = serde_json::from_slice(body).map_err(|_| {
+            AuthError::unavailable(format!("{} answers no introspections", self.endpoint))
+        })?;
+        if !answer.active {
+            return Err(AuthError::invalid_token(
+                "the token is not valid, by its issuer: it may have expired, or been revoked",
+            ));
+        }
+        let claims = Claims::parse(body)?;
+        let expected = Expected {
+            issuer: &self.issuer,
+            audiences,
+            clock_skew,
+            now,
+        };
+        expected.check_introspected(claims.known())?;
+        let end = claims
+            .known()
+            .exp
+            .map_or_else(|| now.plus(self.holds), |exp| exp.plus(clock_skew));
+        let token = VerifiedToken::from_claims(&self.issuer, claims);
+        Ok((token, end.min(now.plus(self.holds))))
+    }
+}
+
+/// A header that no log shows.
+fn sensitive(value: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(value).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}

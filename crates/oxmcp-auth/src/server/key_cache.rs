@@ -1,0 +1,235 @@
+//! The keys of an issuer: fetched, kept, and fetched again, but not more often than is good for either side.
+
+use http::{HeaderMap, Method, header};
+
+use crate::{
+    error::{AuthError, Result},
+    exchange::{Body, Request, Response},
+    jose::Jwks,
+    metadata::{
+        authorization_server::AuthorizationServerMetadata,
+        well_known::authorization_server_metadata_urls,
+    },
+    time::UnixTime,
+    url_rules::UrlRules,
+};
+
+/// Seconds that keys are fresh for, where the issuer does not say: between the bounds it may say another time.
+const FRESH: u64 = 3600;
+const MIN_FRESH: u64 = 300;
+const MAX_FRESH: u64 = 24 * 3600;
+
+/// Seconds that keys are used beyond that while none can be fetched. An issuer that has withdrawn a key must not be
+/// ignored for ever, and one that is down for a night must not take the server with it.
+const MAX_STALE: u64 = 24 * 3600;
+
+/// Seconds between fetches: tokens with invented key names must not become requests to the issuer.
+const MIN_INTERVAL: u64 = 30;
+
+/// Seconds after which a fetch that was begun counts as lost, as where its request was dropped.
+const LOST: u64 = 30;
+
+/// Where the keys of an issuer are.
+#[derive(Clone, Debug)]
+pub(super) enum KeySource {
+    /// They are known, and do not change.
+    Fixed(Jwks),
+    /// At this URL.
+    Url(String),
+    /// Where the issuer's metadata says.
+    Discovery,
+}
+
+/// The keys of one issuer.
+#[derive(Debug)]
+pub(super) struct KeyCache {
+    issuer: String,
+    source: KeySource,
+    /// Where metadata have said that they are.
+    found: Option<String>,
+    /// Which place of the metadata is asked next.
+    place: usize,
+    keys: Option<Kept>,
+    in_flight: Option<UnixTime>,
+    /// No fetch before this.
+    not_before: UnixTime,
+    error: Option<AuthError>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    keys: Jwks,
+    fresh_until: UnixTime,
+}
+
+/// What can be done for keys.
+pub(super) enum Refresh {
+    /// Send this, and give what comes to [`KeyCache::fetched`].
+    Fetch(Box<Request>),
+    /// It was sent, and the answer is under way.
+    InFlight,
+    /// It was asked just now.
+    TooEarly,
+}
+
+impl KeyCache {
+    pub(super) fn new(issuer: String, source: KeySource) -> Self {
+        Self {
+            issuer,
+            source,
+            found: None,
+            place: 0,
+            keys: None,
+            in_flight: None,
+            not_before: UnixTime::default(),
+            error: None,
+        }
+    }
+
+    /// The keys that can be used, and whether they are to be fetched again.
+    pub(super) fn keys(&self, now: UnixTime) -> Option<(&Jwks, bool)> {
+        if let KeySource::Fixed(keys) = &self.source {
+            return Some((keys, true));
+        }
+        let kept = self.keys.as_ref()?;
+        let is_usable = now < kept.fresh_until.plus(MAX_STALE);
+        is_usable.then_some((&kept.keys, now < kept.fresh_until))
+    }
+
+    /// Why there are none.
+    pub(super) fn error(&self) -> AuthError {
+        let why = self
+            .error
+            .as_ref()
+            .map_or("they have expired", AuthError::message);
+        AuthError::unavailable(format!("there are no keys of {}: {why}", self.issuer))
+    }
+
+    /// Begins to fetch the keys, unless that goes on, or has just been done.
+    pub(super) fn refresh(&mut self, now: UnixTime) -> Refresh {
+        if matches!(self.source, KeySource::Fixed(_)) {
+            return Refresh::TooEarly;
+        }
+        let is_under_way = |since: &UnixTime| now < since.plus(LOST);
+        if self.in_flight.as_ref().is_some_and(is_under_way) {
+            return Refresh::InFlight;
+        }
+        if now < self.not_before {
+            return Refresh::TooEarly;
+        }
+        match self.request() {
+            Ok(request) => {
+                self.in_flight = Some(now);
+                Refresh::Fetch(Box::new(request))
+            }
+            Err(error) => {
+                self.failed(error, now);
+                Refresh::TooEarly
+            }
+        }
+    }
+
+    fn request(&self) -> Result<Request> {
+        let url = match (&self.source, &self.found) {
+            (KeySource::Url(url), _) | (_, Some(url)) => url.clone(),
+            _ => {
+                let places = authorization_server_metadata_urls(&self.issuer)?;
+                let place = places.into_iter().nth(self.place);
+                place.ok_or_else(|| AuthError::unavailable("none of its metadata was found"))?
+            }
+        };
+        let request = http::Request::builder()
+            .method(Method::GET)
+            .uri(&url)
+            .header(header::ACCEPT, "application/json")
+            .body(Body::default());
+        request.map_err(|_| AuthError::malformed(format!("{url:?} cannot be asked for keys")))
+    }
+
+    /// Takes what has come of the last fetch. Another may be needed at once: metadata only say where the keys are.
+    pub(super) fn fetched(&mut self, outcome: Result<Response, AuthError>, now: UnixTime) {
+        if self.in_flight.take().is_none() {
+            return;
+        }
+        let asked_metadata = matches!(self.source, KeySource::Discovery) && self.found.is_none();
+        let outcome = match outcome {
+            Ok(response) if asked_metadata => self.take_metadata(&response),
+            Ok(response) => self.take_keys(&response, now),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = outcome {
+            self.failed(error, now);
+        }
+    }
+
+    fn take_metadata(&mut self, response: &Response) -> Result<()> {
+        if response.status().is_client_error() {
+            let place = self.place + 1;
+            if authorization_server_metadata_urls(&self.issuer)?.len() > place {
+                self.place = place;
+                return Ok(());
+            }
+        }
+        let body = success(response, "metadata")?;
+        let metadata = AuthorizationServerMetadata::parse(body)?;
+        metadata.check(&self.issuer, UrlRules::for_server(&self.issuer)?)?;
+        let Some(url) = metadata.jwks_uri else {
+            return Err(AuthError::unsupported(format!(
+                "the metadata of {} name no jwks_uri: configure where its keys are, or introspect its tokens",
+                self.issuer
+            )));
+        };
+        self.found = Some(url);
+        Ok(())
+    }
+
+    fn take_keys(&mut self, response: &Response, now: UnixTime) -> Result<()> {
+        let keys = Jwks::parse(success(response, "keys")?)?;
+        if keys.keys().is_empty() {
+            return Err(AuthError::unsupported(format!(
+                "{} has published no key for signatures of a kind that is supported",
+                self.issuer
+            )));
+        }
+        let fresh = max_age(response.headers()).unwrap_or(FRESH);
+        self.keys = Some(Kept {
+            keys,
+            fresh_until: now.plus(fresh.clamp(MIN_FRESH, MAX_FRESH)),
+        });
+        self.not_before = now.plus(MIN_INTERVAL);
+        self.error = None;
+        Ok(())
+    }
+
+    /// Keys that there are stay in use. Metadata are asked anew the next time: the issuer may have moved its keys.
+    fn failed(&mut self, error: AuthError, now: UnixTime) {
+        self.error = Some(error);
+        self.found = None;
+        self.place = 0;
+        self.not_before = now.plus(MIN_INTERVAL);
+    }
+}
+
+fn success<'a>(response: &'a Response, what: &str) -> Result<&'a [u8]> {
+    if !response.status().is_success() {
+        let status = response.status();
+        return Err(AuthError::unavailable(format!(
+            "the request for {what} was answered with {status}"
+        )));
+    }
+    Ok(response.body().as_ref())
+}
+
+fn max_age(headers: &HeaderMap) -> Option<u64> {
+    let values = headers.get_all(header::CACHE_CONTROL).iter();
+    let mut directives = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    directives.find_map(|directive| {
+        let (name, seconds) = directive.split_once('=')?;
+        let is_max_age = name.trim().eq_ignore_ascii_case("max-age");
+        is_max_age
+            .then(|| seconds.trim().trim_matches('"').parse().ok())
+            .flatten()
+    })
+}

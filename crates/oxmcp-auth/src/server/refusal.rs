@@ -1,0 +1,140 @@
+//! Refusals, and how they are answered.
+
+use http::StatusCode;
+
+use crate::{
+    error::{AuthError, AuthErrorKind},
+    scope::ScopeSet,
+};
+
+/// Why a request is not let in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(pub(super) Reason);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    Missing,
+    Malformed(AuthError),
+    Invalid(AuthError),
+    /// A proof is missing or not valid.
+    Proof(AuthError),
+    /// A proof needs this nonce.
+    Nonce(String),
+    /// All scopes that the operation needs.
+    Scopes(ScopeSet),
+    /// The tokens cannot be checked for now.
+    Unavailable(AuthError),
+}
+
+impl Refusal {
+    /// The request has no token.
+    #[must_use]
+    pub fn missing() -> Self {
+        Self(Reason::Missing)
+    }
+
+    /// The token is not valid here. What the error says is sent to the client.
+    #[must_use]
+    pub fn invalid(error: AuthError) -> Self {
+        Self(Reason::Invalid(error))
+    }
+
+    /// The token is valid, and not for this operation, which needs all of these scopes.
+    #[must_use]
+    pub fn insufficient_scope(needed: ScopeSet) -> Self {
+        Self(Reason::Scopes(needed))
+    }
+
+    /// Whether the token is valid cannot be found out for now. What the error says is for the log, and not sent.
+    #[must_use]
+    pub fn unavailable(error: AuthError) -> Self {
+        Self(Reason::Unavailable(error))
+    }
+
+    pub(super) fn malformed(sentence: &str) -> Self {
+        Self(Reason::Malformed(AuthError::new(
+            AuthErrorKind::Malformed,
+            sentence,
+        )))
+    }
+
+    /// The status of its answer: 401 for a token that is missing or not valid, 403 for one that does not suffice, 400 for a
+    /// request that is malformed, 503 where tokens cannot be checked.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        match self.0 {
+            Reason::Missing | Reason::Invalid(_) | Reason::Proof(_) | Reason::Nonce(_) => {
+                StatusCode::UNAUTHORIZED
+            }
+            Reason::Malformed(_) => StatusCode::BAD_REQUEST,
+            Reason::Scopes(_) => StatusCode::FORBIDDEN,
+            Reason::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// The code of the error, as challenges have it; `None` where the request has no token, and the client has made no
+    /// mistake yet ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
+    #[must_use]
+    pub fn code(&self) -> Option<&'static str> {
+        match self.0 {
+            Reason::Missing => None,
+            Reason::Malformed(_) => Some("invalid_request"),
+            Reason::Invalid(_) => Some("invalid_token"),
+            Reason::Proof(_) => Some("invalid_dpop_proof"),
+            Reason::Nonce(_) => Some("use_dpop_nonce"),
+            Reason::Scopes(_) => Some("insufficient_scope"),
+            Reason::Unavailable(_) => Some("temporarily_unavailable"),
+        }
+    }
+
+    /// A sentence for whoever has sent the request. It says nothing of the token but what is wrong with it, and nothing of
+    /// what goes on in the server.
+    #[must_use]
+    pub fn description(&self) -> String {
+        match &self.0 {
+            Reason::Missing => {
+                "an access token is needed: Authorization: Bearer <token>".to_owned()
+            }
+            Reason::Malformed(error) | Reason::Invalid(error) | Reason::Proof(error) => {
+                error.message().to_owned()
+            }
+            Reason::Nonce(_) => {
+                "the DPoP proof needs the nonce of the DPoP-Nonce header".to_owned()
+            }
+            Reason::Scopes(_) => "the access token does not allow this operation".to_owned(),
+            Reason::Unavailable(_) => {
+                "access tokens cannot be checked for now, try again".to_owned()
+            }
+        }
+    }
+
+    /// What is wrong, for the log of the server.
+    #[must_use]
+    pub fn error(&self) -> Option<&AuthError> {
+        match &self.0 {
+            Reason::Malformed(error)
+            | Reason::Invalid(error)
+            | Reason::Proof(error)
+            | Reason::Unavailable(error) => Some(error),
+            Reason::Missing | Reason::Nonce(_) | Reason::Scopes(_) => None,
+        }
+    }
+
+    /// The scopes that the operation needs.
+    #[must_use]
+    pub fn needed_scopes(&self) -> Option<&ScopeSet> {
+        match &self.0 {
+            Reason::Scopes(scopes) => Some(scopes),
+            _ => None,
+        }
+    }
+
+    /// The nonce for the header `DPoP-Nonce`.
+    #[must_use]
+    pub fn nonce(&self) -> Option<&str> {
+        match &self.0 {
+            Reason::Nonce(nonce) => Some(nonce),
+            _ => None,
+        }
+    }
+}

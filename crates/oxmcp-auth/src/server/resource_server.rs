@@ -1,0 +1,349 @@
+//! What a server demands of the tokens that are sent to it, and how it answers where they do not suffice.
+
+use std::fmt;
+
+use http::{HeaderMap, HeaderValue, Method, header};
+
+use super::{
+    credentials::{Credentials, Scheme},
+    refusal::{Reason, Refusal},
+    scopes::ScopeHierarchy,
+    verified_token::VerifiedToken,
+};
+use crate::{
+    challenge::Challenge,
+    dpop::{ProofError, ProofVerifier, ProvenRequest, ReplayCache},
+    error::{AuthError, Result},
+    exchange::{Body, Response},
+    metadata::{
+        protected_resource::ProtectedResourceMetadata, well_known::protected_resource_metadata_urls,
+    },
+    scope::ScopeSet,
+    time::UnixTime,
+    url_rules::UrlRules,
+};
+
+/// A protected MCP server, as its clients see it.
+///
+/// ```
+/// use oxmcp_auth::{ScopeSet, server::{Refusal, ResourceServer}};
+///
+/// let server = ResourceServer::new("https://mcp.example.com/mcp", ["https://auth.example.com"])?
+///     .scopes(ScopeSet::parse("mcp:read"));
+/// let answer = server.answer(&Refusal::missing());
+/// assert_eq!(answer.status(), 401);
+/// assert_eq!(
+///     answer.headers()["www-authenticate"],
+///     "Bearer resource_metadata=\"https://mcp.example.com/.well-known/oauth-protected-resource/mcp\", scope=\"mcp:read\"",
+/// );
+/// # Ok::<(), oxmcp_auth::AuthError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ResourceServer {
+    metadata: ProtectedResourceMetadata,
+    metadata_url: String,
+    scopes: ScopeSet,
+    hierarchy: ScopeHierarchy,
+    dpop: Option<ProofVerifier>,
+    dpop_only: bool,
+}
+
+/// A valid token, and the request that bears it.
+#[derive(Clone, Copy)]
+pub struct Presented<'a> {
+    credentials: &'a Credentials,
+    token: &'a VerifiedToken,
+    method: &'a Method,
+    headers: &'a HeaderMap,
+}
+
+impl<'a> Presented<'a> {
+    /// The token that was found valid of a request by that method, with these headers.
+    #[must_use]
+    pub fn new(
+        credentials: &'a Credentials,
+        token: &'a VerifiedToken,
+        method: &'a Method,
+        headers: &'a HeaderMap,
+    ) -> Self {
+        Self {
+            credentials,
+            token,
+            method,
+            headers,
+        }
+    }
+}
+
+/// The headers have the token in them.
+impl fmt::Debug for Presented<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Presented")
+            .field("token", &self.token)
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ResourceServer {
+    /// A server at that URL, which is the one that clients reach it by, through whatever proxies: nothing is ever taken
+    /// from the headers of a request. Tokens of these issuers are taken.
+    ///
+    /// # Errors
+    ///
+    /// Where the URL is not https (or http, on loopback) or has a fragment, or there is no issuer.
+    pub fn new<S: Into<String>>(
+        resource: impl Into<String>,
+        authorization_servers: impl IntoIterator<Item = S>,
+    ) -> Result<Self> {
+        let resource = resource.into();
+        let rules = UrlRules::https_or_loopback();
+        rules
+            .check(&resource, "URL of the protected server")
+            .map_err(|error| AuthError::configuration(error.message()))?;
+        let metadata = ProtectedResourceMetadata::new(&resource, authorization_servers);
+        if metadata.authorization_servers.is_empty() {
+            return Err(AuthError::configuration(
+                "a protected server needs an issuer, where its clients get their tokens",
+            ));
+        }
+        for issuer in &metadata.authorization_servers {
+            rules.check(issuer, "issuer")?;
+        }
+        let metadata_url = protected_resource_metadata_urls(&resource)?
+            .into_iter()
+            .next()
+            .unwrap_or_default();
+        Ok(Self {
+            metadata,
+            metadata_url,
+            scopes: ScopeSet::new(),
+            hierarchy: ScopeHierarchy::new(),
+            dpop: None,
+            dpop_only: false,
+        })
+    }
+
+    /// The scopes that every request needs. They are in its metadata and challenges, so that clients ask for them;
+    /// `offline_access` has no place here, since no operation needs it.
+    #[must_use]
+    pub fn scopes(mut self, scopes: ScopeSet) -> Self {
+        self.scopes = scopes;
+        self
+    }
+
+    /// All scopes that its operations know, for its metadata, where they are more than every request needs.
+    #[must_use]
+    pub fn scopes_supported(mut self, scopes: &ScopeSet) -> Self {
+        let all = scopes.iter().map(str::to_owned).collect();
+        self.metadata.scopes_supported = Some(all);
+        self
+    }
+
+    /// Scopes that imply others.
+    #[must_use]
+    pub fn hierarchy(mut self, hierarchy: ScopeHierarchy) -> Self {
+        self.hierarchy = hierarchy;
+        self
+    }
+
+    /// A name for people, in its metadata.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.metadata.resource_name = Some(name.into());
+        self
+    }
+
+    /// A page for developers, in its metadata.
+    #[must_use]
+    pub fn documentation(mut self, url: impl Into<String>) -> Self {
+        self.metadata.resource_documentation = Some(url.into());
+        self
+    }
+
+    /// Takes tokens that are bound to a key by [DPoP](crate::dpop), beside those that are not.
+    #[must_use]
+    pub fn dpop(mut self, proofs: ProofVerifier) -> Self {
+        let algorithms = ProofVerifier::algorithms().map(str::to_owned).to_vec();
+        self.metadata.dpop_signing_alg_values_supported = Some(algorithms);
+        self.dpop = Some(proofs);
+        self
+    }
+
+    /// Takes no tokens but those that are bound to a key by [DPoP](crate::dpop).
+    #[must_use]
+    pub fn require_dpop(self, proofs: ProofVerifier) -> Self {
+        let mut server = self.dpop(proofs);
+        server.metadata.dpop_bound_access_tokens_required = Some(true);
+        server.dpop_only = true;
+        server
+    }
+
+    /// Its URL.
+    #[must_use]
+    pub fn resource(&self) -> &str {
+        &self.metadata.resource
+    }
+
+    /// The URL of its metadata, which its challenges name.
+    #[must_use]
+    pub fn metadata_url(&self) -> &str {
+        &self.metadata_url
+    }
+
+    /// Its metadata ([RFC 9728](https://www.rfc-editor.org/rfc/rfc9728#section-2)).
+    #[must_use]
+    pub fn metadata(&self) -> ProtectedResourceMetadata {
+        let mut metadata = self.metadata.clone();
+        if metadata.scopes_supported.is_none() && !self.scopes.is_empty() {
+            metadata.scopes_supported = Some(self.scopes.iter().map(str::to_owned).collect());
+        }
+        metadata
+    }
+
+    /// Checks that whoever sent a valid token may use it: that it was sent by the scheme that it is for, and, where it is
+    /// bound to a key, with a proof by that key that was not seen before.
+    ///
+    /// # Errors
+    ///
+    /// Where that is not so.
+    pub fn check_possession(
+        &self,
+        presented: &Presented<'_>,
+        seen: &mut ReplayCache,
+        now: UnixTime,
+    ) -> Result<(), Refusal> {
+        let Presented {
+            credentials,
+            token,
+            method,
+            headers,
+        } = *presented;
+        let invalid = |sentence: &str| Refusal::invalid(AuthError::invalid_token(sentence));
+        let (bound_to, proofs) = match (&token.thumbprint, credentials.scheme, &self.dpop) {
+            (None, Scheme::Bearer, _) if !self.dpop_only => return Ok(()),
+            (None, _, _) => {
+                return Err(invalid(if self.dpop_only {
+                    "the token is not bound to a key, and this server takes none but those that are (DPoP)"
+                } else {
+                    "the token is not bound to a key: send it as Authorization: Bearer <token>"
+                }));
+            }
+            (Some(_), _, None) => {
+                return Err(invalid(
+                    "the token is bound to a key (DPoP), and this server takes no such tokens",
+                ));
+            }
+            (Some(_), Scheme::Bearer, Some(_)) => {
+                return Err(invalid(
+                    "the token is bound to a key: send it as Authorization: DPoP <token>, with a proof",
+                ));
+            }
+            (Some(thumbprint), Scheme::Dpop, Some(proofs)) => (thumbprint, proofs),
+        };
+        let request = ProvenRequest::new(method, self.resource(), headers, credentials.token());
+        let proven = proofs.verify(&request, now).map_err(|error| match error {
+            ProofError::Invalid(error) => Refusal(Reason::Proof(error)),
+            ProofError::Nonce(nonce) => Refusal(Reason::Nonce(nonce)),
+        })?;
+        let refuse = |sentence: &str| Refusal(Reason::Proof(AuthError::invalid_token(sentence)));
+        if proven.thumbprint != *bound_to {
+            return Err(refuse(
+                "the DPoP proof is by another key than the token is bound to",
+            ));
+        }
+        if !seen.insert(proven.id, proven.until, now) {
+            return Err(refuse(
+                "the DPoP proof was used before: each request needs a new one",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks that a token has the scopes that every request needs.
+    ///
+    /// # Errors
+    ///
+    /// Where it has not.
+    pub fn check_scopes(&self, token: &VerifiedToken) -> Result<(), Refusal> {
+        self.check_operation(token, &ScopeSet::new())
+    }
+
+    /// Checks that a token has the scopes that an operation needs, and those of every request.
+    ///
+    /// # Errors
+    ///
+    /// Where it has not: the refusal names all of them, so that one more authorization is enough.
+    pub fn check_operation(&self, token: &VerifiedToken, needed: &ScopeSet) -> Result<(), Refusal> {
+        let needed = self.scopes.union(needed);
+        if self.hierarchy.satisfies(&token.scopes, &needed) {
+            Ok(())
+        } else {
+            Err(Refusal::insufficient_scope(needed))
+        }
+    }
+
+    /// The challenges that tell the client what to do
+    /// ([MCP](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#error-handling)): one for each
+    /// scheme that is taken.
+    #[must_use]
+    pub fn challenges(&self, refusal: &Refusal) -> Vec<Challenge> {
+        if matches!(refusal.0, Reason::Unavailable(_)) {
+            return Vec::new();
+        }
+        let is_of_proof = matches!(refusal.0, Reason::Proof(_) | Reason::Nonce(_));
+        let mut challenges = Vec::new();
+        if !self.dpop_only && !is_of_proof {
+            challenges.push(self.challenge(Challenge::bearer(), refusal));
+        }
+        if self.dpop.is_some() {
+            let algorithms = ProofVerifier::algorithms().join(" ");
+            let challenge = self.challenge(Challenge::dpop(), refusal);
+            challenges.push(challenge.with("algs", algorithms));
+        }
+        challenges
+    }
+
+    fn challenge(&self, mut challenge: Challenge, refusal: &Refusal) -> Challenge {
+        if let Some(code) = refusal.code() {
+            challenge = challenge
+                .with("error", code)
+                .with("error_description", refusal.description());
+        }
+        challenge = challenge.with("resource_metadata", &self.metadata_url);
+        let scopes = refusal.needed_scopes().unwrap_or(&self.scopes);
+        if scopes.is_empty() {
+            challenge
+        } else {
+            challenge.with("scope", scopes.to_string())
+        }
+    }
+
+    /// The answer to a request that is not let in.
+    #[must_use]
+    pub fn answer(&self, refusal: &Refusal) -> Response {
+        let code = refusal.code().unwrap_or("unauthorized");
+        let body = serde_json::json!({"error": code, "error_description": refusal.description()});
+        let mut response = Response::new(Body::from(body.to_string()));
+        *response.status_mut() = refusal.status();
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        for challenge in self.challenges(refusal) {
+            headers.append(header::WWW_AUTHENTICATE, challenge.to_header_value());
+        }
+        if let Some(nonce) = refusal
+            .nonce()
+            .and_then(|it| HeaderValue::from_str(it).ok())
+        {
+            headers.insert("dpop-nonce", nonce);
+        }
+        if matches!(refusal.0, Reason::Unavailable(_)) {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        }
+        response
+    }
+}

@@ -1,0 +1,130 @@
+//! Tokens that were verified lately, by their hashes.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+use ring::digest::{SHA256, digest};
+
+use super::{refusal::Refusal, verified_token::VerifiedToken};
+use crate::time::UnixTime;
+
+/// Valid tokens that are kept: at some 2 KiB each that is 20 MiB.
+const MAX_VALID: usize = 10_000;
+
+/// Refused tokens that are kept. They are dropped all at once beyond that: each is good for a second.
+const MAX_REFUSED: usize = 1_000;
+
+/// Tokens that are refused though they are valid.
+const MAX_REVOKED: usize = 10_000;
+
+/// Seconds that a refusal is kept for.
+const REFUSED_FOR: u64 = 1;
+
+/// The hash of a token, which is all that is kept of it.
+pub(super) type TokenHash = [u8; 32];
+
+pub(super) fn token_hash(token: &str) -> TokenHash {
+    let hash = digest(&SHA256, token.as_bytes());
+    hash.as_ref().try_into().unwrap_or_default()
+}
+
+/// Verified tokens. The oldest give way to new ones.
+#[derive(Debug, Default)]
+pub(super) struct TokenCache {
+    valid: HashMap<TokenHash, Valid>,
+    order: VecDeque<TokenHash>,
+    refused: HashMap<TokenHash, (Refusal, UnixTime)>,
+    /// With the time from which on they would be refused in any case.
+    revoked: HashMap<TokenHash, UnixTime>,
+}
+
+#[derive(Debug)]
+struct Valid {
+    token: Arc<VerifiedToken>,
+    until: UnixTime,
+    /// The thumbprint of the key that has signed it.
+    key: Option<String>,
+}
+
+impl TokenCache {
+    /// What was found of a token, as long as that holds.
+    pub(super) fn get(
+        &self,
+        hash: &TokenHash,
+        now: UnixTime,
+    ) -> Option<Result<Arc<VerifiedToken>, Refusal>> {
+        if let Some(valid) = self.valid.get(hash) {
+            return (now < valid.until).then(|| Ok(Arc::clone(&valid.token)));
+        }
+        let (refusal, until) = self.refused.get(hash)?;
+        (now < *until).then(|| Err(refusal.clone()))
+    }
+
+    pub(super) fn is_revoked(&self, hash: &TokenHash) -> bool {
+        self.revoked.contains_key(hash)
+    }
+
+    /// Keeps a valid token until that time.
+    pub(super) fn insert(
+        &mut self,
+        hash: TokenHash,
+        token: Arc<VerifiedToken>,
+        until: UnixTime,
+        key: Option<String>,
+    ) {
+        while self.order.len() >= MAX_VALID {
+            let Some(oldest) = self.order.pop_front() else {
+                break;
+            };
+            self.valid.remove(&oldest);
+        }
+        self.refused.remove(&hash);
+        let valid = Valid { token, until, key };
+        if self.valid.insert(hash, valid).is_none() {
+            self.order.push_back(hash);
+        }
+    }
+
+    /// Keeps a refusal for a second.
+    pub(super) fn refuse(&mut self, hash: TokenHash, refusal: Refusal, now: UnixTime) {
+        if self.refused.len() >= MAX_REFUSED {
+            self.refused.clear();
+        }
+        self.remove(&hash);
+        let until = now.plus(REFUSED_FOR);
+        self.refused.insert(hash, (refusal, until));
+    }
+
+    /// Refuses a token from now on, until that time. Where too many are revoked, those go first that end first.
+    pub(super) fn revoke(&mut self, hash: TokenHash, until: UnixTime, now: UnixTime) {
+        self.remove(&hash);
+        if self.revoked.len() >= MAX_REVOKED {
+            self.revoked.retain(|_, until| *until > now);
+        }
+        if self.revoked.len() >= MAX_REVOKED {
+            let first = self.revoked.iter().min_by_key(|(_, until)| **until);
+            if let Some(hash) = first.map(|(hash, _)| *hash) {
+                self.revoked.remove(&hash);
+            }
+        }
+        self.revoked.insert(hash, until);
+    }
+
+    /// Drops the tokens of an issuer that were signed by a key that it no longer has.
+    pub(super) fn retain_keys(&mut self, issuer: &str, has: impl Fn(&str) -> bool) {
+        self.valid.retain(|_, valid| {
+            let is_of_it = valid.token.issuer == issuer;
+            !is_of_it || valid.key.as_deref().is_none_or(&has)
+        });
+        let valid = &self.valid;
+        self.order.retain(|hash| valid.contains_key(hash));
+    }
+
+    fn remove(&mut self, hash: &TokenHash) {
+        if self.valid.remove(hash).is_some() {
+            self.order.retain(|it| it != hash);
+        }
+    }
+}

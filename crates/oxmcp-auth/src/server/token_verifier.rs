@@ -1,0 +1,365 @@
+//! Whether a token is valid, and what must be fetched to know.
+
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use super::{
+    introspection::Introspection,
+    key_cache::{KeyCache, Refresh},
+    refusal::Refusal,
+    token_cache::{TokenCache, TokenHash, token_hash},
+    trusted_issuer::TrustedIssuer,
+    verified_token::VerifiedToken,
+};
+use crate::{
+    error::{AuthError, AuthErrorKind, Result},
+    exchange::{Request, Response},
+    jose::{Jws, KeyError},
+    jwt::{Claims, Expected},
+    secret::Secret,
+    time::UnixTime,
+    url_rules,
+};
+
+/// Seconds that clocks may differ by, where nothing else was set.
+const CLOCK_SKEW: u64 = 60;
+
+/// Issuers that are asked at once about tokens; one more is answered that it is to try again.
+const MAX_INTROSPECTIONS: usize = 1_000;
+
+/// Seconds after which a question counts as lost.
+const LOST: u64 = 30;
+
+/// Seconds for which a revoked token is refused, where it is not known when it ends: most end within the day.
+const REVOKED_FOR: u64 = 24 * 3600;
+
+/// Verifies access tokens: by the keys of issuers, or by asking them. What was found is kept, so that a token that comes
+/// again costs a hash and a lookup.
+///
+/// It is a machine of steps and does no I/O: [`verify`](Self::verify) says what to fetch, where it must know more;
+/// [`fetched`](Self::fetched) takes what came, and then the token is verified again. Of many requests that need the same,
+/// one is told to fetch, and the others to wait.
+///
+/// ```
+/// use oxmcp_auth::{Secret, UnixTime, server::{TokenVerifier, TrustedIssuer, Verification}};
+///
+/// let mut verifier = TokenVerifier::new(["https://mcp.example.com/mcp"])?
+///     .issuer(TrustedIssuer::new("https://auth.example.com"))?;
+/// let now = UnixTime::from_seconds(1_800_000_000);
+/// let verification = verifier.verify(&Secret::new("not a token"), now);
+/// assert!(matches!(verification, Verification::Refused(_)));
+/// # Ok::<(), oxmcp_auth::AuthError>(())
+/// ```
+pub struct TokenVerifier {
+    audiences: Vec<String>,
+    clock_skew: u64,
+    issuers: Vec<(TrustedIssuer, KeyCache)>,
+    introspection: Option<Introspection>,
+    /// Tokens whose issuer was asked, and when.
+    asked: HashMap<TokenHash, UnixTime>,
+    cache: TokenCache,
+}
+
+/// What is known of a token.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Verification {
+    /// It is valid.
+    Valid(Arc<VerifiedToken>),
+    /// It is not, or that cannot be found out.
+    Refused(Refusal),
+    /// Send [`Fetch::request`], give what comes to [`TokenVerifier::fetched`], and verify the token again.
+    Fetch(Fetch),
+    /// Another has been told to fetch what is needed: verify the token again once that has come.
+    Wait,
+}
+
+/// A request that must be answered before a token can be verified. Redirects are not to be followed.
+#[derive(Debug)]
+pub struct Fetch {
+    request: Box<Request>,
+    of: Of,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    /// Keys or metadata of the issuer at that place of the list.
+    Issuer(usize),
+    Token(TokenHash),
+}
+
+impl Fetch {
+    /// The request to send.
+    #[must_use]
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+}
+
+impl TokenVerifier {
+    /// Takes tokens for these audiences: the URL of the MCP server, as clients name it (`resource`), and what else its
+    /// issuers write for it. A URL that is an origin is taken with and without a slash at its end, since many clients
+    /// cannot help adding it.
+    ///
+    /// # Errors
+    ///
+    /// Where there is none: a server that took tokens for others would be their thief's.
+    pub fn new<S: Into<String>>(audiences: impl IntoIterator<Item = S>) -> Result<Self> {
+        let mut all: Vec<String> = audiences.into_iter().map(Into::into).collect();
+        if all.is_empty() || all.iter().any(String::is_empty) {
+            return Err(AuthError::configuration(
+                "a server that verifies tokens needs its audience: the URL that clients reach it by",
+            ));
+        }
+        let origins: Vec<_> = all.iter().filter_map(|it| other_form(it)).collect();
+        all.extend(origins);
+        Ok(Self {
+            audiences: all,
+            clock_skew: CLOCK_SKEW,
+            issuers: Vec::new(),
+            introspection: None,
+            asked: HashMap::new(),
+            cache: TokenCache::default(),
+        })
+    }
+
+    /// Takes tokens of that issuer as well.
+    ///
+    /// # Errors
+    ///
+    /// Where the issuer is no https URL (or http, on loopback), or is there already.
+    pub fn issuer(mut self, issuer: TrustedIssuer) -> Result<Self> {
+        let name = issuer.issuer.clone();
+        url_rules::UrlRules::https_or_loopback().check(&name, "issuer")?;
+        if self.issuers.iter().any(|(it, _)| it.issuer == name) {
+            return Err(AuthError::configuration(format!(
+                "the issuer {name:?} is there twice"
+            )));
+        }
+        let keys = KeyCache::new(name, issuer.source.clone());
+        self.issuers.push((issuer, keys));
+        Ok(self)
+    }
+
+    /// Asks about tokens that are no JSON Web Tokens of a trusted issuer.
+    #[must_use]
+    pub fn introspection(mut self, introspection: Introspection) -> Self {
+        self.introspection = Some(introspection);
+        self
+    }
+
+    /// Seconds that clocks may differ by, 60 by default.
+    #[must_use]
+    pub fn clock_skew(mut self, seconds: u64) -> Self {
+        self.clock_skew = seconds;
+        self
+    }
+
+    /// The issuers whose tokens are taken, for the metadata of the server.
+    pub fn issuers(&self) -> impl Iterator<Item = &str> {
+        let trusted = self.issuers.iter().map(|(it, _)| it.issuer.as_str());
+        let asked = self.introspection.iter().map(|it| it.issuer.as_str());
+        let is_new = |it: &&str| !self.issuers.iter().any(|(known, _)| known.issuer == *it);
+        trusted.chain(asked.filter(is_new))
+    }
+
+    /// What is known of a token without doing anything: most requests need no more, and it takes no exclusive access.
+    #[must_use]
+    pub fn verified(&self, token: &Secret, now: UnixTime) -> Option<Arc<VerifiedToken>> {
+        self.cache.get(&token_hash(token.expose()), now)?.ok()
+    }
+
+    /// Verifies a token. A signature that was not checked before takes up to half a millisecond.
+    pub fn verify(&mut self, token: &Secret, now: UnixTime) -> Verification {
+        let hash = token_hash(token.expose());
+        if self.cache.is_revoked(&hash) {
+            return Verification::Refused(Refusal::invalid(AuthError::invalid_token(
+                "the token was revoked",
+            )));
+        }
+        match self.cache.get(&hash, now) {
+            Some(Ok(token)) => return Verification::Valid(token),
+            Some(Err(refusal)) => return Verification::Refused(refusal),
+            None => {}
+        }
+        let verification = self.verify_anew(token, hash, now);
+        if let Verification::Refused(refusal) = &verification {
+            self.cache.refuse(hash, refusal.clone(), now);
+        }
+        verification
+    }
+
+    fn verify_anew(&mut self, token: &Secret, hash: TokenHash, now: UnixTime) -> Verification {
+        let signed = Jws::parse(token.expose()).and_then(|jws| {
+            let claims = Claims::parse(jws.payload())?;
+            Ok((jws, claims))
+        });
+        if let Ok((_, claims)) = &signed
+            && let Some(index) = self.issuer_of(claims)
+            && let Ok(signed) = signed
+        {
+            return self.verify_signed(index, signed, hash, now);
+        }
+        if self.introspection.is_some() {
+            return self.introspect(token, hash, now);
+        }
+        let error = signed.err().unwrap_or_else(|| {
+            AuthError::invalid_token("the token is from another issuer than this server trusts")
+        });
+        Verification::Refused(Refusal::invalid(error))
+    }
+
+    fn issuer_of(&self, claims: &Claims) -> Option<usize> {
+        let issuer = claims.known().iss.as_deref()?;
+        self.issuers.iter().position(|(it, _)| it.issuer == issuer)
+    }
+
+    /// What needs no key is checked first: a token that is refused in any case fetches none.
+    fn verify_signed(
+        &mut self,
+        index: usize,
+        (jws, claims): (Jws, Claims),
+        hash: TokenHash,
+        now: UnixTime,
+    ) -> Verification {
+        let refuse = |error| Verification::Refused(Refusal::invalid(error));
+        let Some((issuer, keys)) = self.issuers.get_mut(index) else {
+            return Verification::Wait;
+        };
+        let expected = Expected {
+            issuer: &issuer.issuer,
+            audiences: &self.audiences,
+            clock_skew: self.clock_skew,
+            now,
+        };
+        if let Err(error) = issuer.check(&jws, &claims, &expected) {
+            return refuse(error);
+        }
+        let found = keys.keys(now).map(|(keys, is_fresh)| {
+            let key = keys.verify(&jws).map(|key| key.thumbprint());
+            (key, is_fresh)
+        });
+        // Old keys are good until there are new ones: one request fetches these, and the others go on.
+        let is_missing = !matches!(found, Some((Ok(_) | Err(KeyError::Signature), true)));
+        let refresh = if is_missing {
+            keys.refresh(now)
+        } else {
+            Refresh::TooEarly
+        };
+        match (found, refresh) {
+            (_, Refresh::Fetch(request)) => Verification::Fetch(Fetch {
+                request,
+                of: Of::Issuer(index),
+            }),
+            (Some((Ok(key), _)), _) => {
+                let (token, until) = issuer.accept(claims, self.clock_skew);
+                let token = Arc::new(token);
+                self.cache
+                    .insert(hash, Arc::clone(&token), until, Some(key));
+                Verification::Valid(token)
+            }
+            (None | Some((Err(KeyError::Unknown), _)), Refresh::InFlight) => Verification::Wait,
+            (None, Refresh::TooEarly) => Verification::Refused(Refusal::unavailable(keys.error())),
+            (Some((Err(KeyError::Unknown), _)), Refresh::TooEarly) => {
+                refuse(AuthError::invalid_token(
+                    "the token is signed by a key that its issuer has not published",
+                ))
+            }
+            (Some((Err(KeyError::Signature), _)), _) => refuse(AuthError::invalid_token(
+                "the signature of the token is not that of its issuer",
+            )),
+        }
+    }
+
+    fn introspect(&mut self, token: &Secret, hash: TokenHash, now: UnixTime) -> Verification {
+        let Some(introspection) = &self.introspection else {
+            return Verification::Wait;
+        };
+        let is_under_way = |since: &UnixTime| now < since.plus(LOST);
+        if self.asked.get(&hash).is_some_and(is_under_way) {
+            return Verification::Wait;
+        }
+        if self.asked.len() >= MAX_INTROSPECTIONS {
+            self.asked.retain(|_, since| is_under_way(since));
+        }
+        if self.asked.len() >= MAX_INTROSPECTIONS {
+            return Verification::Refused(Refusal::unavailable(AuthError::unavailable(
+                "too many introspections are under way",
+            )));
+        }
+        match introspection.request(token) {
+            Ok(request) => {
+                self.asked.insert(hash, now);
+                Verification::Fetch(Fetch {
+                    request: Box::new(request),
+                    of: Of::Token(hash),
+                })
+            }
+            Err(error) => Verification::Refused(Refusal::unavailable(error)),
+        }
+    }
+
+    /// Takes what has come of a request: the response, or a sentence that says why there is none. The body need not be
+    /// read beyond 1 MiB.
+    pub fn fetched(&mut self, fetch: &Fetch, outcome: Result<Response, String>, now: UnixTime) {
+        let outcome = outcome.map_err(AuthError::unavailable);
+        match fetch.of {
+            Of::Issuer(index) => {
+                let Some((issuer, keys)) = self.issuers.get_mut(index) else {
+                    return;
+                };
+                keys.fetched(outcome, now);
+                if let Some((keys, true)) = keys.keys(now) {
+                    let has = |key: &str| keys.keys().iter().any(|it| it.thumbprint() == key);
+                    self.cache.retain_keys(&issuer.issuer, has);
+                }
+            }
+            Of::Token(hash) => self.introspected(hash, outcome, now),
+        }
+    }
+
+    fn introspected(&mut self, hash: TokenHash, outcome: Result<Response>, now: UnixTime) {
+        // An answer that nobody waits for any more is an old one.
+        let (Some(_), Some(introspection)) = (self.asked.remove(&hash), &self.introspection) else {
+            return;
+        };
+        let read = outcome.and_then(|response| {
+            introspection.read(&response, &self.audiences, self.clock_skew, now)
+        });
+        match read {
+            Ok((token, until)) => self.cache.insert(hash, Arc::new(token), until, None),
+            Err(error) if error.kind() == AuthErrorKind::Unavailable => {
+                self.cache.refuse(hash, Refusal::unavailable(error), now);
+            }
+            Err(error) => self.cache.refuse(hash, Refusal::invalid(error), now),
+        }
+    }
+
+    /// Refuses a token from now on, though it may be valid: where one's own program has learnt that it was revoked. Other
+    /// nodes know nothing of that.
+    pub fn forget(&mut self, token: &Secret, now: UnixTime) {
+        let claims = Jws::parse(token.expose()).and_then(|jws| Claims::parse(jws.payload()));
+        let expires = claims.ok().and_then(|claims| claims.known().exp);
+        let until = expires.map_or_else(|| now.plus(REVOKED_FOR), |end| end.plus(self.clock_skew));
+        self.cache.revoke(token_hash(token.expose()), until, now);
+    }
+}
+
+/// An origin with a slash at its end, or without the one that it has.
+fn other_form(audience: &str) -> Option<String> {
+    let url = url_rules::parse(audience, "audience").ok()?;
+    if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
+        return None;
+    }
+    let without = audience.strip_suffix('/');
+    Some(without.map_or_else(|| format!("{audience}/"), str::to_owned))
+}
+
+/// Tokens are not shown, nor whose they are.
+impl fmt::Debug for TokenVerifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenVerifier")
+            .field("audiences", &self.audiences)
+            .field("issuers", &self.issuers().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}

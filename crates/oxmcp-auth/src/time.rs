@@ -1,0 +1,51 @@
+//! Points in time, which come from the caller: the crate has no clock.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Seconds since the beginning of 1970, UTC, without leap seconds: the `NumericDate` of
+/// [RFC 7519](https://www.rfc-editor.org/rfc/rfc7519#section-2).
+///
+/// ```
+/// use oxmcp_auth::UnixTime;
+///
+/// let now = UnixTime::from(std::time::SystemTime::now());
+/// assert!(now.plus(60) > now);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnixTime(u64);
+
+impl UnixTime {
+    /// The point that many seconds after the beginning of 1970.
+    #[must_use]
+    pub const fn from_seconds(seconds: u64) -> Self {
+        Self(seconds)
+    }
+
+    /// Seconds since the beginning of 1970.
+    #[must_use]
+    pub const fn seconds(self) -> u64 {
+        self.0
+    }
+
+    /// The point that many seconds later, or the end of time.
+    #[must_use]
+    pub const fn plus(self, seconds: u64) -> Self {
+        Self(self.0.saturating_add(seconds))
+    }
+
+    /// Seconds from an earlier point to this one; 0 if it is later.
+    #[must_use]
+    pub const fn seconds_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl From<SystemTime> for UnixTime {
+    /// Points before 1970 become its beginning.
+    fn from(time: SystemTime) -> Self {
+        Self(
+            time.duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_secs()),
+        )
+    }
+}

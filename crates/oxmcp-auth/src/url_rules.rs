@@ -1,0 +1,165 @@
+//! The rules for URLs that a peer names or a user configures: https, or loopback where that is allowed.
+
+use url::{Host, Url};
+
+use crate::error::{AuthError, Result};
+
+/// Bytes of a URL that are read.
+const MAX_URL: usize = 4096;
+
+/// Which URLs may be asked: https always, http on loopback where the MCP server itself is on loopback.
+///
+/// Addresses that a name resolves to are the business of what does the I/O.
+///
+/// ```
+/// use oxmcp_auth::UrlRules;
+///
+/// let rules = UrlRules::for_server("http://127.0.0.1:3000/mcp")?;
+/// assert!(rules.check("http://localhost:4000/token", "token_endpoint").is_ok());
+/// let rules = UrlRules::for_server("https://mcp.example.com")?;
+/// assert!(rules.check("http://localhost:4000/token", "token_endpoint").is_err());
+/// # Ok::<(), oxmcp_auth::AuthError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UrlRules {
+    allow_loopback: bool,
+}
+
+impl UrlRules {
+    /// https alone.
+    #[must_use]
+    pub const fn https() -> Self {
+        Self {
+            allow_loopback: false,
+        }
+    }
+
+    /// https, and http on loopback: for development.
+    #[must_use]
+    pub const fn https_or_loopback() -> Self {
+        Self {
+            allow_loopback: true,
+        }
+    }
+
+    /// The rules for what the MCP server at a URL names: loopback only if it is there itself.
+    ///
+    /// # Errors
+    ///
+    /// If the URL is none of http or https.
+    pub fn for_server(url: &str) -> Result<Self> {
+        let parsed = parse(url, "URL of the MCP server")?;
+        Ok(Self {
+            allow_loopback: is_loopback(&parsed),
+        })
+    }
+
+    /// Checks a URL; `what` names it in the error.
+    ///
+    /// # Errors
+    ///
+    /// If it is not https (or http on loopback, where allowed), has a user name, a password or a fragment, or is longer
+    /// than 4 KiB.
+    pub fn check(self, url: &str, what: &str) -> Result<()> {
+        self.parse(url, what).map(drop)
+    }
+
+    /// Checks a URL, and takes it apart.
+    pub(crate) fn parse(self, url: &str, what: &str) -> Result<Url> {
+        let parsed = parse(url, what)?;
+        if !parsed.username().is_empty() || parsed.password().is_some() {
+            return Err(AuthError::untrusted(format!(
+                "the {what} has a user name or password in it"
+            )));
+        }
+        if parsed.fragment().is_some() {
+            return Err(AuthError::untrusted(format!(
+                "the {what} {url:?} has a fragment (`#…`): a URL that is asked has none"
+            )));
+        }
+        if parsed.scheme() == "https" || (self.allow_loopback && is_loopback(&parsed)) {
+            return Ok(parsed);
+        }
+        let hint = if is_loopback(&parsed) {
+            "; loopback is asked only where the MCP server is on loopback itself"
+        } else {
+            ""
+        };
+        Err(AuthError::untrusted(format!(
+            "the {what} {url:?} must be https{hint}"
+        )))
+    }
+}
+
+/// Takes an http or https URL apart.
+pub(crate) fn parse(url: &str, what: &str) -> Result<Url> {
+    if url.len() > MAX_URL {
+        return Err(AuthError::limit(format!(
+            "the {what} is longer than {MAX_URL} bytes"
+        )));
+    }
+    let parsed = Url::parse(url)
+        .map_err(|error| AuthError::malformed(format!("the {what} {url:?} is no URL: {error}")))?;
+    if !matches!(parsed.scheme(), "http" | "https") || parsed.host().is_none() {
+        return Err(AuthError::untrusted(format!(
+            "the {what} {url:?} must begin with https://"
+        )));
+    }
+    Ok(parsed)
+}
+
+/// Whether a URL's host is this machine by its spelling: 127.0.0.0/8, `::1`, `localhost`.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => {
+            let name = name.strip_suffix('.').unwrap_or(name);
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_https_or_allowed_loopback() {
+        let table = [
+            ("https://as.example/token", true, true),
+            ("https://127.0.0.1/token", true, true),
+            ("http://127.0.0.1:9/token", false, true),
+            ("http://127.9.9.9:9/token", false, true),
+            ("http://[::1]:9/token", false, true),
+            ("http://localhost/token", false, true),
+            ("http://LOCALHOST./token", false, true),
+            ("http://0.0.0.0/token", false, false),
+            ("http://as.example/token", false, false),
+            ("http://localhost.example/token", false, false),
+            ("file:///etc/passwd", false, false),
+            ("javascript:alert(1)", false, false),
+            ("https://user@as.example/", false, false),
+            ("https://:password@as.example/", false, false),
+            ("https://as.example/#fragment", false, false),
+            ("/token", false, false),
+            ("", false, false),
+        ];
+        for (url, https, loopback) in table {
+            assert_eq!(UrlRules::https().check(url, "it").is_ok(), https, "{url}");
+            let rules = UrlRules::https_or_loopback();
+            assert_eq!(rules.check(url, "it").is_ok(), loopback, "{url}");
+        }
+        let long = format!("https://as.example/{}", "a".repeat(MAX_URL));
+        assert!(UrlRules::https().check(&long, "it").is_err());
+    }
+
+    #[test]
+    fn passwords_stay_out_of_errors() {
+        let error = UrlRules::https()
+            .check("https://user:hunter2@as.example/", "it")
+            .unwrap_err();
+        assert!(!error.to_string().contains("hunter2"));
+    }
+}

@@ -1,0 +1,225 @@
+//! Sessions that have ended and are opened anew by their user.
+
+use std::future::IntoFuture;
+
+use oxmcp::{
+    ClientSession, ErrorCode, Result, Revision, SubscriptionEnd,
+    http::{Endpoint, StreamableHttp},
+    protocol::LoggingLevel,
+    testing::ScriptedPeer,
+};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::{
+    client::{
+        answer, calling, client,
+        connect::restarts::{Starts, initialize, start},
+        done, expect, initialized, method_not_found, refuse, session, soon,
+    },
+    support::calculator,
+};
+
+/// A session with a legacy server that logs, and tells of changes of resources.
+async fn open() -> (ScriptedPeer, ClientSession, Starts) {
+    let client = client().revisions([Revision::V2025_11_25]);
+    let (mut starts, connecting) = start(&client, None);
+    let mut peer = starts.recv().await.unwrap();
+    opened(&mut peer).await;
+    (peer, connecting.await.unwrap().unwrap(), starts)
+}
+
+async fn opened(peer: &mut ScriptedPeer) {
+    let request = expect(peer, "initialize").await;
+    let mut result = initialized("2025-11-25");
+    result["capabilities"] = json!({"tools": {}, "logging": {}, "resources": {"subscribe": true}});
+    answer(peer, &request, result).await;
+    expect(peer, "notifications/initialized").await;
+}
+
+async fn grant(peer: &mut ScriptedPeer, method: &str) -> Value {
+    let request = expect(peer, method).await;
+    answer(peer, &request, json!({})).await;
+    request["params"].clone()
+}
+
+fn reconnecting(session: &ClientSession) -> JoinHandle<Result<ClientSession>> {
+    let session = session.clone();
+    tokio::spawn(async move { session.reconnect().await })
+}
+
+async fn pings(peer: &mut ScriptedPeer, session: &ClientSession) {
+    let session = session.clone();
+    let ping = tokio::spawn(async move { session.ping().await });
+    grant(peer, "ping").await;
+    ping.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_session_whose_server_ended_is_opened_anew_as_it_was() {
+    let (mut first, session, mut starts) = open().await;
+    for uri in ["app://a", "app://b"] {
+        let asked = tokio::spawn(session.subscribe(uri).into_future());
+        grant(&mut first, "resources/subscribe").await;
+        asked.await.unwrap().unwrap();
+    }
+    let asked = tokio::spawn(session.unsubscribe("app://a").into_future());
+    grant(&mut first, "resources/unsubscribe").await;
+    asked.await.unwrap().unwrap();
+    let watching = session.clone();
+    let watching = tokio::spawn(async move { watching.watch_resource("app://c").await });
+    grant(&mut first, "resources/subscribe").await;
+    let mut watch = watching.await.unwrap().unwrap();
+    let leveled = session.clone();
+    let leveled = tokio::spawn(async move { leveled.set_log_level(LoggingLevel::Warning).await });
+    grant(&mut first, "logging/setLevel").await;
+    leveled.await.unwrap().unwrap();
+    let call = calling(&session);
+    expect(&mut first, "tools/call").await;
+
+    drop(first);
+    assert!(call.await.unwrap().unwrap_err().is_closed());
+    session.wait().await.unwrap();
+    assert!(watch.next().await.is_none());
+    assert_eq!(watch.end(), Some(SubscriptionEnd::Remote));
+    assert!(session.ping().await.unwrap_err().is_closed());
+
+    let anew = reconnecting(&session);
+    let mut second = starts.recv().await.unwrap();
+    opened(&mut second).await;
+    assert_eq!(
+        grant(&mut second, "logging/setLevel").await["level"],
+        "warning"
+    );
+    for uri in ["app://b", "app://c"] {
+        assert_eq!(grant(&mut second, "resources/subscribe").await["uri"], uri);
+    }
+    let anew = anew.await.unwrap().unwrap();
+    // The call that was in flight is not made again.
+    pings(&mut second, &anew).await;
+    assert!(session.ping().await.unwrap_err().is_closed());
+    let call = calling(&anew);
+    let request = expect(&mut second, "tools/call").await;
+    answer(&mut second, &request, done()).await;
+    call.await.unwrap().unwrap();
+    // What was restored is restored the next time, too.
+    drop(second);
+    anew.wait().await.unwrap();
+    let again = reconnecting(&anew);
+    let mut third = starts.recv().await.unwrap();
+    opened(&mut third).await;
+    assert_eq!(
+        grant(&mut third, "logging/setLevel").await["level"],
+        "warning"
+    );
+    for uri in ["app://b", "app://c"] {
+        assert_eq!(grant(&mut third, "resources/subscribe").await["uri"], uri);
+    }
+    let again = again.await.unwrap().unwrap();
+    pings(&mut third, &again).await;
+}
+
+#[tokio::test]
+async fn what_the_new_server_refuses_does_not_keep_the_session_from_being_opened() {
+    let (mut first, session, mut starts) = open().await;
+    let asked = tokio::spawn(session.subscribe("app://a").into_future());
+    grant(&mut first, "resources/subscribe").await;
+    asked.await.unwrap().unwrap();
+    drop(first);
+    let anew = reconnecting(&session);
+    let mut second = starts.recv().await.unwrap();
+    initialize(&mut second).await;
+    let request = expect(&mut second, "resources/subscribe").await;
+    refuse(&mut second, &request, method_not_found()).await;
+    pings(&mut second, &anew.await.unwrap().unwrap()).await;
+}
+
+#[tokio::test]
+async fn all_who_reconnect_get_the_same_session() {
+    let (first, session, mut starts) = open().await;
+    drop(first);
+    let (one, other) = (reconnecting(&session), reconnecting(&session));
+    let mut second = starts.recv().await.unwrap();
+    opened(&mut second).await;
+    let (one, other) = (one.await.unwrap().unwrap(), other.await.unwrap().unwrap());
+    pings(&mut second, &one).await;
+    pings(&mut second, &other).await;
+    let late = session.reconnect().await.unwrap();
+    pings(&mut second, &late).await;
+    assert!(starts.try_recv().is_err(), "it was started twice");
+    // They are one: it ends with the last handle.
+    drop((one, other));
+    pings(&mut second, &late).await;
+    drop(late);
+    assert!(second.receive().await.is_err());
+    let anew = reconnecting(&session);
+    let mut third = starts.recv().await.unwrap();
+    opened(&mut third).await;
+    pings(&mut third, &anew.await.unwrap().unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_session_that_is_open_is_closed_first() {
+    let (mut first, session, mut starts) = open().await;
+    let anew = reconnecting(&session);
+    assert!(first.receive().await.is_err());
+    drop(first);
+    let mut second = starts.recv().await.unwrap();
+    opened(&mut second).await;
+    pings(&mut second, &anew.await.unwrap().unwrap()).await;
+    assert!(session.ping().await.unwrap_err().is_closed());
+}
+
+#[tokio::test]
+async fn what_has_failed_can_be_tried_again() {
+    let (first, session, mut starts) = open().await;
+    drop(first);
+    let failing = reconnecting(&session);
+    let mut second = starts.recv().await.unwrap();
+    let request = expect(&mut second, "initialize").await;
+    refuse(
+        &mut second,
+        &request,
+        json!({"code": -32603, "message": "not now"}),
+    )
+    .await;
+    let error = failing.await.unwrap().unwrap_err();
+    assert_eq!(error.code(), ErrorCode::INTERNAL_ERROR, "{error}");
+    // Dropped in the middle, it leaves nothing behind either.
+    let dropped = reconnecting(&session);
+    let mut third = starts.recv().await.unwrap();
+    expect(&mut third, "initialize").await;
+    dropped.abort();
+    assert!(soon("end", third.receive()).await.is_err());
+    let anew = reconnecting(&session);
+    let mut fourth = starts.recv().await.unwrap();
+    opened(&mut fourth).await;
+    pings(&mut fourth, &anew.await.unwrap().unwrap()).await;
+}
+
+#[tokio::test]
+async fn what_connects_only_once_is_not_reconnected() {
+    let (peer, session) = session(Revision::V2025_11_25).await;
+    drop(peer);
+    let error = session.reconnect().await.unwrap_err();
+    assert!(!error.message().is_empty(), "{error:?}");
+    assert!(session.ping().await.unwrap_err().is_closed());
+}
+
+#[tokio::test]
+async fn sessions_over_http_are_opened_anew_in_every_revision() {
+    let endpoint = StreamableHttp::from(calculator());
+    let serving = endpoint.serve("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", serving.local_addr());
+    for revision in [Revision::V2025_06_18, Revision::V2026_07_28] {
+        let client = client().revisions([revision]);
+        let session = client.connect(Endpoint::new(&url)).await.unwrap();
+        session.close().await.unwrap();
+        let anew = session.reconnect().await.unwrap();
+        assert_eq!(anew.revision(), revision);
+        let sum = anew.call_tool("add", json!({"a": 1, "b": 2}));
+        assert_eq!(sum.structured::<f64>().await.unwrap(), 3.0);
+        anew.close().await.unwrap();
+    }
+    serving.close().await;
+}
